@@ -241,3 +241,82 @@ def test_two_writers_and_a_reader_of_one_file(tmp_path: Path) -> None:
         assert [ended(one), ended(other)] == [0, 0]
     assert len(seen) > 1
     assert names(tmp_path) == {"out.onnx"}
+
+
+def test_a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own(tmp_path: Path) -> None:
+    usual, ours, kept = (tmp_path / name for name in ("usual", "ours", "kept"))
+    usual.touch()
+    kept.touch(0o640)
+    kept.chmod(0o640)
+    write_whole({ours: [b"data"]})
+    write_whole({kept: [b"data"]})
+    assert ours.stat().st_mode == usual.stat().st_mode
+    assert kept.stat().st_mode & 0o777 == 0o640
+    assert kept.read_bytes() == ours.read_bytes() == b"data"
+
+
+def test_a_lock_is_of_one_writer_or_of_many_readers(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    with path.open() as one, path.open() as other, path.open() as third:
+        assert atomic_write._lock(one.fileno(), shared=True) is True
+        assert atomic_write._lock(other.fileno(), shared=True) is True
+        assert atomic_write._lock(third.fileno()) is False
+        one.close()
+        other.close()
+        assert atomic_write._lock(third.fileno()) is True
+        with path.open() as late:
+            assert atomic_write._lock(late.fileno(), shared=True) is False
+            assert atomic_write._lock(late.fileno()) is False
+
+
+def test_an_existing_file_is_not_taken_for_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / LEFT).write_bytes(b"another's")
+    monkeypatch.setattr(atomic_write, "_temporary_name", lambda name: LEFT)
+    monkeypatch.setattr(atomic_write, "sweep", lambda folder: None)
+    with pytest.raises(OutputError, match="File exists"):
+        write_whole({tmp_path / "out.onnx": [b"whole"]})
+    assert not (tmp_path / "out.onnx").exists()
+
+
+class TestWhatIsTakenBack:
+    """What `_take_back` removes, given what a write has made so far."""
+
+    def test_is_all_of_it_the_innermost_folder_first(self, tmp_path: Path) -> None:
+        made = [tmp_path / "a", tmp_path / "a" / "b"]
+        for folder in made:
+            folder.mkdir()
+        placed = made[-1] / "w.bin"
+        placed.touch()
+        gone, temporary = tmp_path / "gone", tmp_path / LEFT
+        temporary.touch()
+        nothing = (tmp_path / "gone too", placed.stat())
+        back = [nothing, (placed, placed.stat())]
+        atomic_write._take_back([gone, temporary], back, made, None)
+        assert names(tmp_path) == set()
+
+    def test_is_not_what_another_process_has_put_in_its_place(self, tmp_path: Path) -> None:
+        ours, theirs, folder = tmp_path / "ours", tmp_path / "theirs", tmp_path / "sub"
+        ours.touch()
+        status = ours.stat()
+        theirs.touch()
+        theirs.replace(ours)
+        folder.mkdir()
+        (folder / "another's").touch()
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        atomic_write._take_back([], [(ours, status)], [empty, folder], None)
+        assert names(tmp_path) == {"ours", "sub"}
+
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_is_only_the_temporary_files_once_the_last_file_is_there(
+        self, tmp_path: Path, whole: bool
+    ) -> None:
+        data, model, temporary = (tmp_path / name for name in ("w.bin", "out.onnx", LEFT))
+        for path in (data, model, temporary):
+            path.touch()
+        last = (model, model.stat() if whole else data.stat())
+        atomic_write._take_back([temporary], [(data, data.stat())], [], last)
+        assert names(tmp_path) == ({"w.bin", "out.onnx"} if whole else {"out.onnx"})

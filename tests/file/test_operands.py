@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.file.operands import operands_that_differ
 from onnxpad.report.layout import UNBROKEN
 from onnxpad.report.text.validation_text import validate_text
 
@@ -57,3 +58,31 @@ def test_an_input_that_is_the_same_is_not_named() -> None:
     result = onnxpad.validate(onnx.parser.parse_model(text), other)
     assert result.divergence is not None
     assert result.divergence.operands == ()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "told"),
+    [
+        ("value = int64[2] {1, 2}", "[1, 2]"),
+        ("value_int = 3", "3"),
+        ("value_ints = [3, 4]", "[3, 4]"),
+        ("value_float = 0.5", "0.5"),
+        ("value_floats = [0.5, 2.0]", "[0.5, 2.0]"),
+        ('value_string = "a"', None),
+        ('value_strings = ["a"]', None),
+        ("other = 3", None),
+        ("value_int = 3, value_ints = [3]", None),
+    ],
+)
+def test_the_numbers_of_every_kind_of_constant_are_told(attribute: str, told: str | None) -> None:
+    text = '<ir_version: 9, opset_import: ["" : 17]> g () => (float y) {{ {} y = Relu (a) }}'
+    models = (
+        onnx.parser.parse_model(text.format(f"a = Constant <{attribute}> ()")),
+        onnx.parser.parse_model(text.format("a = Abs (b)")),
+    )
+    found = operands_that_differ(models, (["a"], ["a"]))
+    if told is None:
+        assert found == ()
+    else:
+        (line,) = found
+        assert line.startswith(f"a: constant {told} in the original, computed by")

@@ -2,9 +2,10 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
-from onnxpad.probe.run import compare_runs
+from onnxpad.probe.run import REACH, _borders, _ramp, compare_runs
 from tests.support import parsed
 
 INDICES = "(float[1,1,5,6] x) => (float[1,1,?,?] y, int64[1,1,?,?] i)"
@@ -291,3 +292,23 @@ def test_only_the_original_runs(after: str, ok: bool, detail: str) -> None:
     result = compare_runs(before, parsed(signature, after), specified=True)
     assert (result.ok, result.runs) == (ok, 0)
     assert result.detail.startswith(detail)
+
+
+def test_a_ramp_tells_every_shift_along_every_axis() -> None:
+    ramp, span = _ramp((2,) * 5), 2 * REACH + 1
+    steps = [int(np.diff(ramp, axis=axis).flat[0]) % span for axis in range(5)]
+    told = {step for each in steps for step in (each, span - each)}  # forwards and backwards
+    assert len(told) == 10
+    for axis in range(5):
+        assert set((np.diff(ramp, axis=axis) % span).flat) == {steps[axis]}
+    assert sorted(_ramp((span,))) == list(range(-REACH, REACH + 1))
+
+
+def test_borders_have_marks_of_their_own_at_each_side_of_each_axis() -> None:
+    marks = _borders((3,) * 5)
+    sides = [np.moveaxis(marks, axis, 0)[end, 1, 1, 1, 1] for axis in range(5) for end in (0, -1)]
+    assert len({0, *sides}) == 11
+    assert marks[(1,) * 5] == 0
+    assert abs(marks).max() == REACH  # corners have more than fits
+    assert all(_borders((1,) * rank).all() for rank in range(1, 4))  # both ends at one place
+    assert _borders((0, 2)).shape == (0, 2)

@@ -10,15 +10,15 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.analysis import Analysis
+from onnxpad.analysis import LARGEST_SIZE, Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.arithmetic.size import evaluate
+from onnxpad.arithmetic.size import Sizes, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.file.wire import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
-from onnxpad.sizes.size_options import given_domain
+from onnxpad.sizes.size_options import _sizes, given_domain
 from tests.support import feeds_of, one, onnxpad_runs, run
 
 W = "float[1, 2, 3, 3] w = {" + ", ".join(str(i % 7 - 3) for i in range(18)) + "}"
@@ -532,3 +532,27 @@ def test_an_amount_computed_from_a_declared_size_is_of_that_size() -> None:
     )
     [change] = onnxpad.fix(model, validate=False).changes
     assert (change.code, change.certificate.sizes) == ("PAD205", "size 33x?")
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        (range(1, 2), Sizes(1, 1)),
+        (range(3, 9, 2), Sizes(3, 7, 2)),
+        (range(7, 1, -2), Sizes(3, 7, 2)),
+        (range(LARGEST_SIZE, LARGEST_SIZE + 1), Sizes(LARGEST_SIZE, LARGEST_SIZE)),
+        (range(1, LARGEST_SIZE + 1), Sizes(1, LARGEST_SIZE)),
+        *(
+            (each, None)
+            for each in (range(0), range(5, 5), range(3), range(-4, 0), range(3, -1, -1))
+        ),
+        (range(1, LARGEST_SIZE + 2), None),
+        (range(LARGEST_SIZE + 1, LARGEST_SIZE + 2), None),
+    ],
+)
+def test_a_range_of_python_holds_what_it_lists(given: range, sizes: Sizes | None) -> None:
+    if sizes is not None:
+        assert _sizes("n", given) == sizes
+    else:
+        with pytest.raises(UsageError, match=r"dimension 'n': .* holds no sizes; give a range"):
+            _sizes("n", given)
