@@ -17,6 +17,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -281,12 +282,17 @@ def made(environment: Environment, project: Mapping[str, Any], *, fresh: bool) -
         NotMadeError: venv or pip failed.
     """
     wanted = bounds(project) if environment.lowest else {}
-    asked = [str(environment.python), *environment.packages, *map("==".join, wanted.items())]
+    asked = [
+        *map(str, (environment.python, environment.folder)),
+        *environment.packages,
+        *map("==".join, wanted.items()),
+    ]
     asked += [*project["dependencies"], *project["optional-dependencies"]["test"]]
     stamp = environment.folder / "made.json"
-    if not fresh and stamp.exists():
+    # Without its interpreter, where that was removed, or a whole stamp, it is made anew.
+    with suppress(OSError, ValueError):
         kept = json.loads(stamp.read_text(encoding="utf-8"))
-        if kept["asked"] == asked:
+        if not fresh and kept["asked"] == asked and environment.interpreter.exists():
             print(f"{environment.name}: as it was made on {kept['day']}")
             return tuple(kept["notes"])
     print(f"{environment.name}: installing", flush=True)

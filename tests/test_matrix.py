@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 from tests import matrix
-from tests.matrix import Row, bounds, chosen, main, planned, read, remarks, table
+from tests.matrix import Row, bounds, chosen, made, main, planned, read, remarks, table
 from tests.older import GAPS, naming, numbers
 from tests.support import ROOT
 
@@ -80,6 +80,28 @@ def test_what_cannot_be_made_is_a_failure(
     assert "not made: [Errno 2] No such file or directory" in printed
     assert "newest-3.12: Python 3.12 is not installed" in printed
     assert main(["--only", "3.13"]) == 0
+
+
+@pytest.mark.parametrize("broken", ["interpreter", "stamp"])
+def test_a_broken_environment_is_made_anew(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[str] = []
+    monkeypatch.setattr(matrix, "KEPT", tmp_path / "kept")
+    monkeypatch.setattr(matrix, "needed", lambda command: commands.append(command[2]))
+    (environment, *_), _ = planned(PROJECT, {11: Path("python3.11")})
+    environment.interpreter.parent.mkdir(parents=True)
+    environment.interpreter.touch()
+    made(environment, PROJECT, fresh=False)
+    assert commands == ["venv", "pip"]
+    assert made(environment, PROJECT, fresh=False) == ()
+    assert len(commands) == 2
+    if broken == "stamp":
+        (environment.folder / "made.json").write_text("{")
+    else:
+        environment.interpreter.unlink()
+    made(environment, PROJECT, fresh=False)
+    assert len(commands) == 4
 
 
 RESULTS = """<testsuites><testsuite>

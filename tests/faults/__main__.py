@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(*faults, sep="\n")
         return 0
     outcomes: list[Outcome] = []
+    stopped = 0
     try:
         with tempfile.TemporaryDirectory(prefix="faults-") as folder:
             copy = Copy(ROOT, Path(folder), options.jobs)
@@ -65,13 +66,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(told(outcomes[-1]), flush=True)
     except KeyboardInterrupt:
         print("stopped")
+        stopped = 130
     killed = sum(each.tier is not None for each in outcomes)
     first = sum(each.tier == options.tier for each in outcomes)
     print(f"{first} of {len(outcomes)} faults killed by the {options.tier} tier", end="")
     print(f", {killed} by {options.then} too" if options.then else "", f"(seed {options.seed})")
     if options.json:
         options.json.write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
-    return int(first < (options.at_least or 0))
+    return stopped or int(first < (options.at_least or 0))
 
 
 def chosen(options: argparse.Namespace) -> list[Fault]:

@@ -22,7 +22,7 @@ _SPARE = [0, *(1 << shift for shift in range(10, 29))]
 
 
 def main() -> int:
-    """The exit code: 1 if anything is not as promised."""
+    """The exit code: 1 if anything is not as promised, 130 if interrupted before."""
     parser = argparse.ArgumentParser(prog="python -m tests.steps", description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="one, or all that contain this")
     only = parser.parse_args().only
@@ -31,7 +31,7 @@ def main() -> int:
         parser.error(f"--only fits no command; they are: {'; '.join(COMMANDS)}")
     warm()
     problems: list[str] = []
-    total = 0
+    total = stopped = 0
     try:
         for name in named:
             begun = time.monotonic()
@@ -50,8 +50,9 @@ def main() -> int:
                 print(f"  {problem}", flush=True)
     except KeyboardInterrupt:
         print("interrupted")
+        stopped = 130
     print(f"in all {total}, {len(problems)} problems")
-    return int(bool(problems) or not total)
+    return 1 if problems else stopped or int(not total)
 
 
 def warm() -> None:
