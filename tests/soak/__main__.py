@@ -257,12 +257,14 @@ class _Taken:
             lines = [line.rstrip() for line in process.stdout]
         if self.soak.stopped.is_set():
             return
-        tries = sum(int(each) for each in re.findall(r"(?m)^(\d+) tries", "\n".join(lines)))
+        total = re.fullmatch(r"in all (\d+), \d+ problems", lines[-1] if lines else "")
+        tries = int(total[1]) if total else 0
         self.campaign.reached.update({"tries": tries, f"commands {name}": 1})
         for told in [line.strip() for line in lines if line.startswith("  ")]:
             self.soak.wrong(told, told, "--only steps")
-        if process.returncode and lines[-1:] and not lines[-1].endswith("problems"):
-            self.soak.wrong(name, f"{name} ended with {process.returncode}", "--only steps")
+        if not tries:
+            told = f"{name} ended with {process.returncode}: {self.error}"
+            self.soak.wrong(name, told, "--only steps")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

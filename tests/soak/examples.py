@@ -33,7 +33,9 @@ def take(turn: Turn) -> None:
         out = sys.__stdout__
         assert out is not None
         turn.tell = lambda line: print(json.dumps(line), file=out, flush=True)
-        pytest.main(arguments, [_Watch(turn)])
+        code = pytest.main(arguments, [_Watch(turn)])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise RuntimeError(f"{file.relative_to(ROOT)}: pytest ended with {int(code)}")
 
 
 class _Watch:

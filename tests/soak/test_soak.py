@@ -20,11 +20,12 @@ from tests.malformed.__main__ import whole
 from tests.malformed.readers import Given
 from tests.random_models.draw import Drawn
 from tests.soak import __main__ as soak
-from tests.soak import damaged, drawn, planted
+from tests.soak import damaged, drawn, examples, planted
 from tests.soak.examples import of_test
 from tests.soak.planted import Planted
 from tests.soak.questions import FIX, QUESTIONS, Question, random_model, wrong
 from tests.soak.turn import Turn, fails, isolated, kind
+from tests.steps import __main__ as steps
 from tests.support import BORDER, W, one
 
 
@@ -149,8 +150,18 @@ echo '{{"covered": {{"models": 3, "rules PAD201": 2}}}}'
 echo '{{"found": {{"told": "wrong: 1", "kind": "wrong", "seed": 5,' \\
   '"test": "T", "text": "M", "fails": true}}}}'
 echo '{{"again": "wrong"}}'
+touch {folder}/told
 wait
 """
+
+
+def interrupt_when(path: Path) -> None:
+    """Sends Ctrl-C to this process when a file is there, soon."""
+    for _ in range(2000):
+        if path.exists():
+            os.kill(os.getpid(), signal.SIGINT)
+            return
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
@@ -167,10 +178,10 @@ def test_it_stops_with_all_children_and_tells_what_came_of_it(
     monkeypatch.setattr(sys, "executable", str(worker))
     monkeypatch.setattr(soak, "GRACE", 0.1)
     if interrupted:
-        threading.Timer(0.4, os.kill, [os.getpid(), signal.SIGINT]).start()
+        threading.Thread(target=interrupt_when, args=[tmp_path / "told"]).start()
     begun = time.monotonic()
     given = ["--only", "random", "--seed", "5", "--jobs", "1", "--out", str(tmp_path / "out")]
-    assert soak.main([*given, "--minutes", "1" if interrupted else "0.005"]) == 1
+    assert soak.main([*given, "--minutes", "1" if interrupted else "0.02"]) == 1
     assert time.monotonic() - begun < 30
     child = int((tmp_path / "child").read_text())
     state = Path(f"/proc/{child}/stat")
@@ -182,6 +193,43 @@ def test_it_stops_with_all_children_and_tells_what_came_of_it(
     assert "found: 1\n       2 wrong\n" in told
     assert (tmp_path / "out" / "test_found_1.py").read_text() == "T"
     assert ("interrupted" in told) == interrupted
+
+
+def said_by_steps(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "warm", lambda: None)
+        patch.setattr(steps, "Case", lambda *_: SimpleNamespace(steps=("write", "read")))
+        patch.setattr(steps, "_try_all", lambda *_, **__: (7, ["lost a file"]))
+        patch.setattr(sys, "argv", ["steps", "--only", "explain --svg"])
+        assert steps.main() == 1
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_what_steps_say_is_counted_and_a_crash_is_found(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    crashes: bool,
+) -> None:
+    said = "" if crashes else said_by_steps(monkeypatch, capsys)
+    worker = tmp_path / "worker"
+    worker.write_text(f"#!/bin/sh\ncat <<'END'\n{said}END\necho KeyError: 7 >&2\nexit 1\n")
+    worker.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(worker))
+    monkeypatch.setattr(soak, "COMMANDS", ["explain --svg", "fix"])
+    assert soak.main(["--only", "steps", "--jobs", "1", "--minutes", "1"]) == 1
+    told = capsys.readouterr().out
+    assert ("  14 tries" in told) != crashes
+    assert ("FOUND by --only steps: lost a file" in told) != crashes
+    assert ("explain --svg ended with 1: KeyError: 7" in told) == crashes
+
+
+def test_tests_that_cannot_be_collected_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytest, "main", lambda *_: pytest.ExitCode.INTERRUPTED)
+    with pytest.raises(RuntimeError, match=r"test_\w+\.py: pytest ended with 2"):
+        examples.take(turn([]))
 
 
 @pytest.mark.parametrize("given", [["--only", "nothing"], ["--minutes", "0"]])
