@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests import heed_interrupts
 from tests.older import gap_of, read_names
 from tests.record.costs import is_slow
 
@@ -16,8 +17,10 @@ read_names()
 def pytest_configure(config: pytest.Config) -> None:
     """Tries the same examples each time; `--hypothesis-profile=soak` looks for more.
 
-    A process that only hands tests out starts sooner without hypothesis.
+    A process that only hands tests out starts sooner without hypothesis. Tests send interrupts,
+    which are to be heard in the background, too.
     """
+    heed_interrupts()
     if config.getoption("numprocesses", None) and not config.getoption("--hypothesis-profile"):
         return
     from hypothesis import HealthCheck, settings

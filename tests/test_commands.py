@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import run_command
+from tests import heed_interrupts, run_command
 from tests.support import ROOT
 
 
@@ -38,6 +38,18 @@ def test_what_ends_a_command_lets_it_clean_up(
     assert left.value.code == 130
     assert cleaned == [number]
     assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_interrupts_are_heard_in_the_background() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    heed_interrupts()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def handler(*_: object) -> None: ...
+
+    signal.signal(signal.SIGINT, handler)
+    heed_interrupts()
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_a_command_ends_with_its_code() -> None:
