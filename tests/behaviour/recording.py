@@ -83,6 +83,7 @@ def invoked(
     code: int | str = "none"
     with (
         mock.patch.dict(os.environ, {**kept, "COLUMNS": "80", **environment}, clear=True),
+        mock.patch("onnxpad.api.validate.perf_counter", return_value=0.0),  # imported by name
         mock.patch.object(time, "perf_counter", return_value=0.0),
         mock.patch.object(Session, "timed", _timed_run),
         mock.patch("onnxpad.validation.whole.timed", _timed),

@@ -31,7 +31,7 @@ def said(line: str, folder: Path) -> str:
     named = [word for word in words if word.removesuffix(".onnx") in MODELS]
     for name in named:
         (folder / name).write_bytes(MODELS[name.removesuffix(".onnx")].SerializeToString())
-    for name in re.findall(r"\b(source|port|mixed|wrong)\.npz", line):
+    for name in re.findall(r"\b(source|port|mixed|wrong|signed|bare)\.npz", line):
         _recorded(name, folder / f"{name}.npz")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     code, out, err = invoked(words, {"COLUMNS": "100"}, folder)
@@ -45,12 +45,14 @@ def said(line: str, folder: Path) -> str:
 
 
 def _recorded(name: str, path: Path) -> None:
-    """What a model returns for an input of whole numbers, or, where it is wrong, a part of it."""
+    """What a model makes of an input of whole numbers; with an error, or bare of inner tensors."""
     given: dict[str, Any] = {"x": np.arange(512, dtype=np.float32).reshape(1, 2, 16, 16) % 7 - 3}
-    model = MODELS["source" if name == "wrong" else name]
+    model = MODELS[{"wrong": "source", "bare": "mixed"}.get(name, name)]
     outputs: dict[str, Any] = dict(zip("yc", run(model, given), strict=True))
     if name == "wrong":
         outputs["y"] = outputs["y"] + 3
+    if name == "bare":
+        del outputs["c"]
     np.savez(path, **given, **outputs)
 
 

@@ -54,6 +54,19 @@ match port.onnx --reference mixed.npz --format json
 match source.onnx --reference source.npz
 match port.onnx --reference wrong.npz --partial -o out.onnx
 match port.onnx --reference wrong.npz
+match port.onnx --reference bare.npz
+match port.onnx --reference bare.npz --partial --format json -q -o out.onnx
+match signs.onnx --reference signed.npz -o out.onnx
+match signed.onnx --reference source.npz
+repad signs.onnx --to tensorflow --reference signed.npz
+repad signs.onnx --to cudnn
+repad signed.onnx --to paddle -o out.onnx
+repad unknown.onnx --to keras
+check eight.onnx --shape absent=1
+show unknown.onnx --html page.html
+fix unknown.onnx --no-validate --check -v
+fix unknown.onnx --no-validate --dynamic pad -o out.onnx
+check unknown.onnx --shape x=1,2,9,8 --format json
 match port.onnx --reference source.npz -o port.onnx
 match port.onnx --reference source.npz -o source.npz
 match port.onnx --reference source.npz --seconds 0

@@ -59,6 +59,21 @@ def _pools(*pads: int) -> onnx.ModelProto:
     )
 
 
+def _negative(first: str, pool: str, counted: int) -> onnx.ModelProto:
+    """A convolution whose negative results pools read, which tells zeros from the least."""
+    return one(
+        f"""
+        [first] a = Conv <strides = [2, 2], pads = {first}> (x, w) b = Abs (a) d = Neg (b)
+        [pool] c = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = {pool}> (d)
+        [mean] y = AveragePool <kernel_shape = [2, 2], strides = [2, 2], pads = [1, 1, 1, 1],
+            count_include_pad = {counted}> (c)
+        """,
+        inputs="float[1, 2, 16, 16] x",
+        outputs="float[] y, float[] c",
+        initializers=W,
+    )
+
+
 def _of_three(*pads: str) -> onnx.ModelProto:
     """A pool for each output, two of them negated or doubled."""
     first, second, third = (f"MaxPool <kernel_shape = [3, 3], pads = {each}> (x)" for each in pads)
@@ -195,6 +210,24 @@ MODELS: Final[Mapping[str, onnx.ModelProto]] = {
         outputs=", ".join(f"float[] {name}{i}" for i in range(9) for name in "yz")
         + ", float[] a, float[] b",
         initializers=f"{W}, {BORDER}",
+    ),
+    "signs": _negative("[1, 1, 1, 1]", "[1, 1, 1, 1]", 1),
+    "signed": _negative("[0, 0, 1, 1]", "[0, 0, 1, 1]", 0),
+    "unknown": one(
+        """
+        a = Reshape (x, to) [same] b = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)
+        s = NonZero (x) n = Shape (s) k = Gather (n, last) z = Concat <axis = 0> (h, k, k, h, k, k)
+        [counted] d = Pad (x, z) [reader] y = Conv (d, w)
+        [valued] e = Pad (x, p, v) [padded] f = Conv (e, w)
+        [axed] g = Pad (x, q, , axes) [of_axes] i = MaxPool <kernel_shape = [2, 2]> (g)
+        """,
+        inputs='float[1, 2, "h", "v"] x, int64[4] to, float v, int64[2] axes',
+        outputs="float[] y, float[] b, float[] f, float[] i",
+        initializers=f"{W}, {BORDER}, int64[4] q = {{1, 1, 1, 1}}, int64[1] last = {{1}}, "
+        "int64[2] h = {0, 0}",
+    ),
+    "eight": one(
+        "y = Sum (a, b, c, d, e, f, g, h)", inputs=", ".join(f"float[2] {i}" for i in "abcdefgh")
     ),
     "plain": one("y = Relu (x)"),
 }
