@@ -9,9 +9,11 @@ from onnxpad.engine.sessions import CPU, Array, open_session
 from onnxpad.validation.answers import accepted
 from onnxpad.validation.inputs import (
     Draw,
+    Input,
     UndrawableError,
     describe,
     draw,
+    halved,
     nudged,
     other_choices,
     outline,
@@ -332,3 +334,20 @@ def test_floats_are_nudged_both_ways_to_their_neighbours() -> None:
     assert (np.abs(moved.feeds["x"] - data)[1:] <= np.spacing(data)[1:]).all()
     assert moved.feeds["i"].tolist() == [0, 1, 2]
     assert nudged(Draw({"i": np.arange(3)}, "i")) is None
+
+
+def test_halved_sizes_keep_their_parity_and_what_is_limited_stays() -> None:
+    def of(size: int, dim: str = "h", **sizes: Sizes) -> int:
+        """What becomes of a size beside a batch, a fixed size and another that is open."""
+        given = Input("x", onnx.TensorProto.FLOAT, ("N", 6, dim, "w"), sizes=sizes)
+        taken = {"N": 8, dim: size, "w": 20}
+        found = halved([given], taken)
+        assert taken == {"N": 8, dim: size, "w": 20}
+        assert (found["N"], found["w"]) == (8, 10)
+        return found[dim]
+
+    assert [of(size) for size in (1, 2, 3, 8, 9, 10, 11, 64)] == [1, 2, 1, 4, 5, 6, 5, 32]
+    assert of(8, "batch_2") == 8
+    assert of(8, h=Sizes(1, 1 << 10)) == 8  # limited
+    assert of(8, h=Sizes(1, 1 << 20)) == 4
+    assert of(8, h=Sizes(5, 1 << 20)) == 8  # 4 is not admitted
