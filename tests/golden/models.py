@@ -114,7 +114,7 @@ MODELS: Final[Mapping[str, onnx.ModelProto]] = {
         [unknown] q = Pad (x, given) [of_input] r = Conv (q, w)
         [ceil] j = AveragePool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)
         """,
-        inputs='float[1, 2, "height", "width"] x, int64[8] given',
+        inputs="float[1, 2, height, width] x, int64[8] given",
         outputs="float[] y, float[] a, float[] c, float[] i, float[] r, float[] j",
         initializers=f"{W}, {BORDER}, {_NUMBERS}",
     ),
@@ -206,7 +206,7 @@ MODELS: Final[Mapping[str, onnx.ModelProto]] = {
                 ),
             ]
         ),
-        inputs=", ".join(f'float[1, 2, "h{i}", 8] x{i}' for i in range(9)),
+        inputs=", ".join(f"float[1, 2, h{i}, 8] x{i}" for i in range(9)),
         outputs=", ".join(f"float[] {name}{i}" for i in range(9) for name in "yz")
         + ", float[] a, float[] b",
         initializers=f"{W}, {BORDER}",
@@ -221,7 +221,7 @@ MODELS: Final[Mapping[str, onnx.ModelProto]] = {
         [valued] e = Pad (x, p, v) [padded] f = Conv (e, w)
         [axed] g = Pad (x, q, , axes) [of_axes] i = MaxPool <kernel_shape = [2, 2]> (g)
         """,
-        inputs='float[1, 2, "h", "v"] x, int64[4] to, float v, int64[2] axes',
+        inputs="float[1, 2, h, v] x, int64[4] to, float v, int64[2] axes",
         outputs="float[] y, float[] b, float[] f, float[] i",
         initializers=f"{W}, {BORDER}, int64[4] q = {{1, 1, 1, 1}}, int64[1] last = {{1}}, "
         "int64[2] h = {0, 0}",
