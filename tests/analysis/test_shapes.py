@@ -251,6 +251,9 @@ def test_resize_is_claimed_only_where_the_product_is_not_rounded() -> None:
     assert isinstance(resized(symbol("n"), 2.0), Unknown)
     assert isinstance(resized(symbol("n", Sizes(last=2**24)), 2.0), Size)
     assert isinstance(resized(symbol("n", Sizes(last=2**24)), 1.5), Unknown)
+    assert isinstance(resized(symbol("n", Sizes(last=2**24 + 1)), 2.0), Unknown)
+    assert isinstance(resized(5 - symbol("n"), 2.0), Unknown)
+    assert isinstance(resized(symbol("n", Sizes(last=9)) - 2**25, 2.0), Unknown)
 
 
 # Networks
@@ -537,3 +540,34 @@ def test_types_follow_the_schemas() -> None:
         if schema.domain == "" and schema.name in SHAPES | WINDOWS and schema.name not in DTYPES:
             types = {output.type_str for output in schema.outputs}
             assert types == {schema.inputs[0].type_str}, schema.name
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("t = Concat <axis = 0> (n, minus) y = Reshape (x, t)", ("n", "4")),
+        ("t = Concat <axis = 0> (minus, n) y = Reshape (x, t)", ("4", "n")),
+        ("t = Concat <axis = 0> (zero, minus) y = Reshape (x, t)", ("n", "4")),
+        ("t = Concat <axis = 0> (zero, n) y = Reshape <allowzero = 1> (x, t)", ("0", "n")),
+        ("m = Sub (n, one) t = Concat <axis = 0> (m, four) y = Reshape (x, t)", ("", "4")),
+        ("t = Concat <axis = 0> (minus, zero) y = Reshape (x, t)", ("n", "4")),
+        ("y = Slice (x, one, four, one)", ("n", "3")),
+        ("y = Slice (x, four, zero, one, minus)", ("n", "3")),
+        ("y = Slice (x, zero, four, one, zero)", ("", "")),
+        ("y = Slice (x, two, four, one)", ("", "")),
+        ("y = Slice (x, zero, two, one)", ("", "")),
+        ("y = Slice (x, zero, four, two)", ("", "")),
+        ("y = Slice (x, zero, four, one, two)", ("", "")),
+    ],
+)
+def test_targets_and_lists(text: str, expected: tuple[str, ...]) -> None:
+    """Sizes in words, of a tensor of n x 4; empty where one is unknown."""
+    found = shape_of(
+        f"""g (float[n, 4] x) => () {{
+          s = Shape (x) n = Slice (s, zero, one) zero = Constant <value = int64[1] {{0}}> ()
+          one = Constant <value = int64[1] {{1}}> () four = Constant <value = int64[1] {{4}}> ()
+          minus = Constant <value = int64[1] {{-1}}> ()
+          two = Constant <value = int64[2] {{1, 1}}> () {text} }}"""
+    )
+    assert found is not None
+    assert tuple("" if isinstance(size, Unknown) else str(size) for size in found) == expected

@@ -11,7 +11,7 @@ from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from tests.strategies import examples
-from tests.support import Array, one, run
+from tests.support import PADS, Array, one, run
 
 SHAPE = (2, 4, 6, 6)
 INPUTS = ", ".join(
@@ -638,3 +638,24 @@ def test_what_tells_zeros_apart(body: str, op: str) -> None:
     proto = one(body, inputs=INPUTS, initializers=weight, opset=17)
     graph = Graph.from_proto(proto)
     assert Signs(graph, Analysis(graph)).telling(graph.tensor("x")).partition(" ")[0] == op
+
+
+@pytest.mark.parametrize(
+    ("attributes", "infinite"),
+    [
+        ("value = -inf", True),
+        ("value = inf", True),
+        ('mode = "constant", value = -inf', True),
+        ('mode = "edge", value = -inf', False),
+        ("value = 1.0", False),
+        ('mode = "edge"', False),
+        ("", False),
+    ],
+)
+def test_a_fill_that_is_an_attribute_puts_infinities_in(attributes: str, infinite: bool) -> None:
+    pads = ", ".join(filter(None, ("pads = [0, 0, 1, 0, 0, 0, 0, 0]", attributes)))
+    for opset, amounts in ((10, ""), (11, ", p")):  # where onnxruntime ignores the attribute
+        body = f"y = Pad <{pads}> (x{amounts})"
+        graph = Graph.from_proto(one(body, initializers=PADS, opset=opset))
+        found = Signs(graph, Analysis(graph)).infinite(graph.tensor("y"))
+        assert (found is not None) is (infinite and opset == 10)

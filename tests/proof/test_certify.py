@@ -643,6 +643,7 @@ CAPTURED = (
     [
         ("z = Conv (y, w)", ""),
         ("z = LpPool <kernel_shape = [2]> (y)", ""),
+        ("h = Mul (half, y) z = Conv (h, w)", ""),
         ("i = Identity (y) n = Neg (i) r = Relu (n) z = Conv (r, w)", ""),
         ("c = Cast <to = 6> (y) z = Neg (c)", ""),
         ("d = Div (y, half) z = Conv (d, w)", ""),
@@ -688,3 +689,56 @@ def test_one_thing_wrong_is_refused(
     with pytest.raises(UncertifiedError) as caught:
         certify(before, after)
     assert reason in str(caught.value)
+
+
+def test_another_fill_is_refused_though_what_reads_it_tells_no_zeros_apart() -> None:
+    before, after = (
+        one(
+            "y = Pad (x, p, c) z = Conv (y, w)",
+            inputs=LINE,
+            outputs="float[] z",
+            initializers=f"{amounts('p', 1, 2)}, {line(2)}, float c = {{{fill}}}",
+        )
+        for fill in (1, 2)
+    )
+    with pytest.raises(UncertifiedError, match="the padding differs"):
+        certify(before, after)
+
+
+def test_a_window_over_nothing_but_the_least_integer_gives_it() -> None:
+    window, small = "kernel_shape = [2], dilations = [3]", "int8[1, 2, 2] x"
+    before = padded("MaxPool", window, amounts("p", 1, 1), "int8 c = {-128}", inputs=small)
+    after = pool("MaxPool", f"{window}, pads = [1, 1]", inputs=small)
+    assert certify(before, after)
+    assert not differences(before, after)
+
+
+@pytest.mark.parametrize(
+    ("body", "roots", "alike"),
+    [
+        ("y = Identity (x)", ["x"], "padding"),
+        ("y = Identity (x)", [], "steps"),
+        ("y = Identity (x)", ["x", "v"], "steps"),
+        ("y = Relu (x)", ["x"], "steps"),
+        ("a = Pad (x, p) y = Relu (a)", ["x"], "steps"),
+        ("a = Pad (x, p) y = Relu (a)", [], "steps"),
+        ("y = Pad (x, p)", ["x"], "padding"),
+        ("y = Pad (x, p)", [], "padding"),
+        ("y = LpPool <kernel_shape = [2]> (x)", ["x"], "window"),
+    ],
+)
+def test_how_a_node_is_read(body: str, roots: list[str], alike: str) -> None:
+    """As a window, as padding, or as steps: an Identity of one root may have been a `Pad`."""
+    model = one(body, inputs=f"{LINE}, float v", initializers=amounts("p", 1, 2))
+    graph = Graph.from_proto(model)
+    tensor = graph.tensor("y")
+    node = graph.producer(tensor)
+    assert node is not None
+    certifier = certifier_of(graph)
+    (root,) = roots[:1] or ("",)
+    wanted = {
+        "window": lambda: certifier.window(tensor, root),
+        "padding": lambda: certifier.padding(tensor, root),
+        "steps": lambda: certifier.steps(tensor, roots),
+    }[alike]()
+    assert certifier.read(node, tensor, roots) == wanted

@@ -16,7 +16,7 @@ from onnxpad.operators.table import OPERATORS, Direction
 from onnxpad.pipeline import driver
 from onnxpad.proof import meaning
 from onnxpad.proof.certify import Certifier, UncertifiedError
-from onnxpad.proof.meaning import SLIDING, meaning_of
+from onnxpad.proof.meaning import SLIDING, MeaninglessError, meaning_of, padding_of
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
 from tests.support import BORDER, W, one, run
 
@@ -389,3 +389,17 @@ def test_no_list_becomes_empty(name: str) -> None:
     with pytest.raises(UncertifiedError, match="empty list"):
         certifier.certify(read, other)
     certifier.certify(other, read)
+
+
+@pytest.mark.parametrize(
+    ("opset", "inputs", "most"),
+    [(10, "(x, p)", 1), (17, "(x, p, , s)", 3), (18, "(x, p, , , s)", 4)],
+)
+def test_a_pad_has_no_more_inputs_than_its_schema(opset: int, inputs: str, most: int) -> None:
+    given, attributes = f"{BORDER}, int64[4] s = {{0, 1, 2, 3}}", ""
+    if opset < 11:
+        attributes = "<pads = [0, 0, 1, 1, 0, 0, 1, 1]>"
+    graph = Graph.from_proto(one(f"y = Pad {attributes} {inputs}", initializers=given, opset=opset))
+    (node,) = graph.nodes
+    with pytest.raises(MeaninglessError, match=f"{most} inputs at most"):
+        padding_of(graph, Analysis(graph), node)

@@ -639,6 +639,17 @@ REFUSED = [
         Case("y = Slice (x, s, e)", "int64[4] s = {0, 0, 1, 0}, int64[4] e = {9, 9, 9, 9}"),
         id="Slice of a padded axis",
     ),
+    pytest.param(
+        Case(
+            "y = Slice (x, s, e, a, t)",
+            "int64[1] s = {0}, int64[1] e = {1}, int64[1] a = {0}, int64[1] t = {0}",
+        ),
+        id="Slice in steps of 0",
+    ),
+    pytest.param(
+        Case("y = Slice (x, s, e, a)", "int64[2] s = {0, 0}, int64[1] e = {1}, int64[1] a = {0}"),
+        id="Slice with more starts than ends",
+    ),
     pytest.param(Case("y = Neg (x)", fills=(LEAST,)), id="what never wins"),
     pytest.param(Case("y = Transpose (x)", fills=(EXCLUDED,)), id="what does not count"),
     pytest.param(Case("y = Neg (x)", fills=(np.nan,)), id="NaN itself"),
@@ -1150,3 +1161,25 @@ def test_crops_by_numbers_known_at_run_time_are_none() -> None:
         "int64[4] e = {2, 3, 8, 8}",
     )  # fmt: skip
     assert crop_of(*step_of(model, "Slice")) is None
+
+
+def test_a_slice_by_a_number_that_is_partly_known_is_no_step() -> None:
+    model = one(
+        "s = Concat <axis = 0> (zero, k) y = Slice (x, s, e, a)",
+        inputs="float[2, 3, 9, 8] x, int64[1] k",
+        initializers="int64[1] zero = {0}, int64[2] e = {2, 3}, int64[2] a = {0, 1}",
+    )
+    found = step_of(model, "Slice")
+    assert found[1].integers(found[2].inputs[1]) is not None  # of which one is unknown
+    assert through(*found, 0, [()]) is None
+
+
+@pytest.mark.parametrize("opset", [14, 15])
+def test_batch_normalization_trains_since_opset_14(opset: int) -> None:
+    given = ", ".join(f"float[3] {name} = {{{int(name in 'sv')}, 1, 1}}" for name in "sbmv")
+    given = given.replace("{0, 1, 1}", "{0, 0, 0}")
+    for training, passes in ((1, False), (0, True)):
+        attributes = f"<training_mode = {training}>"
+        case = Case(NORM.format(attributes=attributes), given, opset=opset)
+        found = step_of(case.model(padded=True), case.op)
+        assert (through(*found, 0, [case.layers]) is not None) is passes
