@@ -8,7 +8,7 @@ from onnxpad.fusion.neighbours import Neighbours
 from onnxpad.fusion.pad_fusion import Fusion
 from onnxpad.graph import Graph
 from onnxpad.padding.site import Sites
-from tests.support import one
+from tests.support import one, parsed
 
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, int64[8] deep = {0, 1, 0, 0, 0, 0, 0, 0}"
 GIVEN = (
@@ -353,3 +353,55 @@ def test_what_goes_from_between_neighbours(step: str) -> None:
 )
 def test_what_stays_between_neighbours(step: str) -> None:
     assert neighbours(f"a = Relu (d) b = {step} y = Clip (b, dl, dh)") == ""
+
+
+def called(function: str, body: str = "a = Pad (x, p) y = local.F (a)") -> Fusion:
+    """The predictions where a function of a graph is called."""
+    proto = parsed(
+        f"""<ir_version: 9, opset_import: ["" : 17, "local" : 1, "vendor" : 1]>
+        g ({INPUTS}) => (float y) <{GIVEN}> {{ {body} }}
+        <domain: "local", opset_import: ["" : 17]> F (d) => (e) {{ {function} }}"""
+    )
+    graph = Graph.from_proto(proto)
+    analysis = Analysis(graph)
+    return Sites(graph, analysis, Signs(graph, analysis)).fusion
+
+
+CALLED = [
+    (f"e = {POOL} (d)", True),
+    (f"i = Identity (d) e = {POOL} (i)", True),
+    (f"o = Constant <value = int64[8] {{0, 0, 0, 1, 0, 0, 0, 1}}> () i = Pad (d, o) e = {POOL} (i)",
+     True),
+    (f"i = Relu (d) e = {POOL} (i)", False),
+    (f"c = Neg (d) k = Shape (d) q = ConstantOfShape (k) i = {POOL} (q) e = Add (i, c)", False),
+    ("e = Relu (d)", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "folds"), CALLED)
+def test_a_pad_before_a_call_may_be_folded_into_what_is_called(function: str, folds: bool) -> None:
+    fusion = called(function)
+    found = [(each.pad.node.outputs[0].name, each.window.op, each.why) for each in fusion.exposed()]
+    why = "F contains an operator that it may be folded into"
+    assert found == ([("a", "F", why)] if folds else [])
+    assert not fusion.judged(lambda pad: False)
+    between = called(function, "a = Pad (x, p) b = Relu (a) y = local.F (b)")
+    assert not between.exposed()
+
+
+def test_what_depends_on_the_elements_of_inputs() -> None:
+    branch = "o () => (float u) { u = Neg (one) }"
+    body = f"""
+        shape = Shape (x) size = Size (x) r = Relu (x) k = Neg (one) v = vendor.Op (x)
+        sv = vendor.Shape (x) c = local.F (x) w2 = Add (k, r) back = Reshape (one, shape)
+        either = If (f) <then_branch = {branch}, else_branch = {branch}>
+        always = If (yes) <then_branch = {branch}, else_branch = {branch}>
+        y = Sum (r, c)
+    """
+    fusion = called("e = Relu (d)", body)
+    graph = fusion._graph
+    names = [node.outputs[0].name for node in graph.nodes]
+    fed = {name for name in names if fusion.is_fed(graph.tensor(name))}
+    assert fed == {"r", "v", "sv", "w2", "either", "y"}
+    assert fusion.is_fed(graph.tensor("x"))
+    assert not fusion.is_fed(graph.tensor("one"))

@@ -377,3 +377,36 @@ def test_what_fits_a_rarer_framework_is_not_said_to_fit_none() -> None:
     shown = onnxpad.show(model)
     assert shown.conventions == ("1 operator fits cuDNN's padding (first: 'pool')",)
     assert "fits         cuDNN\n" in str(onnxpad.show(model, "pool"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "deciding"),
+    [
+        ("window", "PAD101:Conv PAD401:ConvTranspose PAD902:Conv", "PAD101:Conv"),
+        ("window", "PAD401:ConvTranspose PAD902:Conv", "PAD401:ConvTranspose"),
+        ("window", "PAD401:Slice PAD402:Slice", "PAD401:Slice PAD402:Slice"),
+        ("window", "PAD101:Conv PAD201:Conv", "PAD101:Conv PAD201:Conv"),
+        ("window", "PAD902:Conv", ""),
+        ("transposed", "PAD101:Conv PAD401:Slice", "PAD401:Slice"),
+        ("transposed", "PAD101:Conv PAD201:ConvTranspose", "PAD201:ConvTranspose"),
+        ("transposed", "PAD101:Conv- PAD201:ConvTranspose", "PAD101:Conv- PAD201:ConvTranspose"),
+        ("transposed", "PAD101:Conv- PAD401:Slice PAD902:Slice", "PAD401:Slice"),
+    ],
+)  # fmt: skip
+def test_the_findings_that_decide(kind: Any, found: str, deciding: str) -> None:
+    """A finding that ends in `-` is refused."""
+    findings = {
+        each: onnxpad.Finding(
+            each[:6],
+            onnxpad.Severity.INFO if each.endswith("-") else onnxpad.Severity.WARNING,
+            "n",
+            each[7:].rstrip("-"),
+            "padded",
+            "it stays" if each.endswith("-") else "",
+        )
+        for each in found.split()
+    }
+    op = "ConvTranspose" if kind == "transposed" else "Conv"
+    site = PaddingSite("n", op, "", "", kind, "pads", findings=tuple(findings.values()))
+    assert site.deciding == tuple(findings[each] for each in deciding.split())
+    assert site.fixable == any(not each.endswith("-") for each in deciding.split())
