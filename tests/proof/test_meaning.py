@@ -44,7 +44,11 @@ def answers(model: onnx.ModelProto, shape: tuple[int, ...]) -> bool:
 def cases() -> list[tuple[str, str, int, int]]:
     """Windows of many kinds: operator, attributes, kernel, opset."""
     draw = np.random.default_rng(7)
-    found = []
+    found = [
+        ("LpPool", f'strides = [{stride}], auto_pad = "SAME_{odd}"', kernel, 18)
+        for stride, kernel in ((1, 3), (1, 4), (2, 4))
+        for odd in ("UPPER", "LOWER")
+    ]
     for _ in range(90):
         op = str(draw.choice(["Conv", "LpPool"]))
         kernel, stride, dilation = (int(draw.integers(1, top)) for top in (5, 6, 3))
