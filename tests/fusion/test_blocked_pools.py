@@ -9,7 +9,7 @@ from tests.support import one
 
 GIVEN = ", ".join(
     (
-        "float low = {-inf}, int64[2] hw = {2, 3}",
+        "float low = {-inf}, int64[2] hw = {2, 3}, int64[1] two = {2}",
         "float[16, 16, 1, 1] w = {" + ", ".join("1" * 256) + "}",
         "int64[8] p1 = {0, 0, 1, 1, 0, 0, 1, 1}, int64[8] p2 = {0, 0, 2, 2, 0, 0, 2, 2}",
         "int64[8] end2 = {0, 0, 0, 0, 0, 0, 2, 0}, int64[8] begin2 = {0, 0, 0, 2, 0, 0, 0, 0}",
@@ -22,7 +22,12 @@ CRASHES, INFINITE = Reason.KERNEL_CRASHES, Reason.INFINITE_DATA
 
 def behind(body: str, given: str, tensor: str = "x") -> Reason | None:
     """The harm done if onnxruntime knew the shape of a tensor."""
-    proto = one(body, inputs=f"{given}, bool[8] f", initializers=GIVEN, opset=18)
+    proto = one(
+        body,
+        inputs=f"{given}, bool[8] f, int64[1] begin, int64[1] end",
+        initializers=GIVEN,
+        opset=18,
+    )
     context = Context(Graph.from_proto(proto))
     found = context.blocked_pools.behind(context.graph.tensor(tensor))
     return None if found is None else found.reason
@@ -67,8 +72,11 @@ def test_a_pool_that_may_hold_no_window(body: str, given: str, harm: Reason | No
 def test_of_a_size_that_data_decides_nothing_is_known(
     kernel: str, more: str, harm: Reason | None
 ) -> None:
-    body = "a = Compress <axis = 2> (x, f) " + pool(kernel, more, "a")
-    assert behind(body, FIXED, "a") is harm
+    for node in (
+        "Compress <axis = 2> (x, f)",
+        "Slice (x, begin, end, two)",
+    ):  # of no rank, of no size
+        assert behind(f"a = {node} {pool(kernel, more, 'a')}", FIXED, "a") is harm
 
 
 PADDED = [

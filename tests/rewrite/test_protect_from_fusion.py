@@ -1,0 +1,46 @@
+"""Whether a node was edited that decides whether a `Pad` is folded."""
+
+import pytest
+
+from onnxpad.fusion.pad_fusion import Exposed
+from onnxpad.graph import Graph
+from onnxpad.operators.read import UnreadableError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.protect_from_fusion import _is_touched
+from tests.support import BORDER, one
+
+NODES = (
+    "r = Relu (x) n = Neg (p) m = Neg (n) a = Pad (r, m) g = Neg (h) k = Neg (g)"
+    " b = Mul (a, k) y = MaxPool <kernel_shape = [3, 3]> (b) t = Abs (y)"
+)
+
+
+@pytest.mark.parametrize(
+    ("edited", "touched"),
+    [
+        ("", False),
+        ("r", False),  # the data that is padded decides nothing
+        ("t", False),
+        *((name, True) for name in ("n", "m", "a", "g", "k", "b", "y")),
+    ],
+)
+def test_what_was_edited_around_a_pad(edited: str, touched: bool) -> None:
+    proto = one(NODES, outputs="float[] t", initializers=f"{BORDER}, float h = {{1}}")
+    context = Context(Graph.from_proto(proto))
+    nodes = {node.outputs[0].name: node for node in context.graph.nodes}
+    pad = context.pad(nodes["a"])
+    assert not isinstance(pad, UnreadableError)
+    if edited:
+        context.graph.set_attributes(nodes[edited], {"added": 1})
+    assert _is_touched(context, Exposed(pad, nodes["y"], (nodes["b"],), "")) is touched
+
+
+@pytest.mark.parametrize(("length", "touched"), [(8, False), (80, True)])
+def test_what_is_too_far_to_see_may_have_been_edited(length: int, touched: bool) -> None:
+    chain = " ".join(f"n{i + 1} = Neg (n{i})" for i in range(length))
+    nodes = f"n0 = Neg (p) {chain} a = Pad (x, n{length}) y = MaxPool <kernel_shape = [3, 3]> (a)"
+    context = Context(Graph.from_proto(one(nodes, initializers=BORDER)))
+    found = {node.outputs[0].name: node for node in context.graph.nodes}
+    pad = context.pad(found["a"])
+    assert not isinstance(pad, UnreadableError)
+    assert _is_touched(context, Exposed(pad, found["y"], (), "")) is touched
