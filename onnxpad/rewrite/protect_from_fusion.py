@@ -105,7 +105,7 @@ def _inlined(context: Context) -> Context:
 
     try:
         return Context(Graph.from_proto(inline_local_functions(graph.to_proto())))
-    except (ModelError, RuntimeError):
+    except (ModelError, RuntimeError, onnx.checker.ValidationError):  # two of one name, say
         return context
 
 

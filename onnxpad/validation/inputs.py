@@ -472,7 +472,7 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
             return model
     try:
         return onnx.inliner.inline_local_functions(model) if depth else model
-    except (RuntimeError, ValueError):  # it is malformed, or over 2 GiB
+    except (RuntimeError, ValueError, onnx.checker.ValidationError):  # malformed, or over 2 GiB
         return model
 
 

@@ -2,12 +2,13 @@
 
 import pytest
 
+import onnxpad
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.operators.read import UnreadableError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import _is_touched
-from tests.support import BORDER, one
+from tests.support import BORDER, one, parsed
 
 NODES = (
     "r = Relu (x) n = Neg (p) m = Neg (n) a = Pad (r, m) g = Neg (h) k = Neg (g)"
@@ -44,3 +45,27 @@ def test_what_is_too_far_to_see_may_have_been_edited(length: int, touched: bool)
     pad = context.pad(found["a"])
     assert not isinstance(pad, UnreadableError)
     assert _is_touched(context, Exposed(pad, found["y"], (), "")) is touched
+
+
+TWICE = """
+<ir_version: 10, opset_import: ["" : 17, "local" : 1]>
+g (float[1, 2, 9, 8] x) => (float[1, 2, 9, 8] y) { y = local.padded (x) }
+<domain: "local", opset_import: ["" : 17]>
+padded (x) => (y) {
+    p = Constant <value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}> ()
+    r = Relu (x)
+    a = Pad (r, p)
+    y = MaxPool <kernel_shape = [3, 3]> (a)
+}
+<domain: "local", opset_import: ["" : 17]>
+padded (x) => (y) { y = Neg (x) }
+"""
+
+
+def test_a_function_that_is_there_twice_ends_no_command() -> None:
+    """onnx refuses to inline it, and onnxruntime to run it."""
+    model = parsed(TWICE)
+    assert [each.code for each in onnxpad.check(model).findings] == ["PAD201"]
+    validation = onnxpad.fix(model).validation
+    assert validation is not None
+    assert validation.outcome == onnxpad.validate(model, model).outcome != "passed"
