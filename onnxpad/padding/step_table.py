@@ -617,7 +617,7 @@ def _slice(case: Case) -> Behind:
     shape = case.analysis.shape(case.tensor)
     for place, axis in enumerate(axes):
         begin, end = case.layer.amounts[axis]
-        if (begin, end) == (0, 0):
+        if (begin, end) == (0, 0) and steps[place]:  # a step of zero is none
             kept.append((starts[place], ends[place]))
             continue
         size = shape[axis] if shape is not None else None

@@ -10,7 +10,7 @@ from typing import Final
 
 COSTS: Final = Path(__file__).with_name("costs.json")
 
-FAST: Final = 16_000.0
+FAST: Final = 14_000.0
 """CPU milliseconds that the fast tier may take, without collection."""
 
 DEAR: Final = 60.0
