@@ -378,8 +378,9 @@ def read(
             failed.append(f"{case.get('classname')}::{case.get('name')}")
         elif skipped is not None:
             said = skipped.get("message")  # of a whole module, the reason is in the text
-            told = str(skipped.text) if said == "collection skipped" else str(said)
-            reasons[told.split("Skipped: ")[-1].strip(" \n'\")")] += 1
+            if said == "collection skipped":
+                said = str(skipped.text).strip().rpartition("Skipped: ")[2].rstrip("'\")")
+            reasons[str(said)] += 1
         else:
             passed += 1
     why = ", ".join(failed[:3]) + (" ..." if len(failed) > 3 else "")
