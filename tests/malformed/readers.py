@@ -28,7 +28,7 @@ FRAMEWORKS: Final = (
     "coreml",
 )
 STYLES: Final = ("fold", "fold", "pad", "symmetric")
-LONG: Final = 10.0
+LONG: Final = 30.0
 """Seconds after which a reader counts as one that never ends."""
 
 

@@ -211,7 +211,8 @@ class _Taken:
                 [sys.executable, *command],
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                text=True,
+                encoding="utf-8",
+                errors="backslashreplace",  # names in damaged models are any bytes
                 cwd=ROOT,
                 env=environment,
                 start_new_session=True,
