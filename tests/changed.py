@@ -23,10 +23,18 @@ from tests.support import ROOT
 
 ABOUT: Final = {
     "onnxpad/*.py": ["tests/test_imports.py", "tests/test_prose.py"],
-    "passes/*.py": ["tests/test_imports.py", "tests/test_prose.py"],
+    "passes/*.py": [
+        "tests/test_imports.py",
+        "tests/test_prose.py",
+        "tests/passes/test_catalogue.py",
+    ],
     "README.md": ["tests/test_readme.py"],
+    "tests/README.md": ["tests/test_readme.py"],
+    "models/README.md": ["tests/exported/test_readme.py"],
+    "models/scripts/*": ["tests/exported/test_readme.py"],
     "pyproject.toml": ["tests/test_packaging.py"],
     "models/*.onnx": ["tests/exported"],
+    "models/*.npz": ["tests/exported"],
 }
 """Tests that ask about files, whatever they execute, by the pattern of the files' paths."""
 

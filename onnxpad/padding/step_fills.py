@@ -84,6 +84,8 @@ def computed(
         with np.errstate(all="ignore"):
             result = float(operation(kind.type(one), kind.type(other)))
         return _sound(result, dtype, finite=math.isfinite(one) and math.isfinite(other))
+    if not (math.isfinite(one) and math.isfinite(other)):
+        raise UncertainError("a number that its type does not hold")
     least, greatest = _limits(dtype)
     result = operation(int(one), int(other))
     if not isinstance(result, int):

@@ -249,6 +249,8 @@ TINY, LEAST_HALF = float(np.finfo(np.float32).tiny), float(np.finfo(np.float16).
         ("Sub", 1, 2, INT8, -1),
         ("Div", 4, 2, INT8, None),
         ("Add", 1, 1, int(TensorProto.BOOL), None),
+        ("Sub", -np.inf, 1, INT8, None),  # a fill of another type, which onnxruntime refuses
+        ("Mul", 1, np.nan, INT8, None),
     ],
 )
 def test_arithmetic(op: str, one: float, other: float, dtype: int, result: float | None) -> None:
