@@ -62,6 +62,7 @@ onnx before 1.21 knows fewer opsets, so other models are drawn
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
   tests/analysis/test_folding.py::test_what_is_folded_and_what_*[ReverseSequence, longer than the *
   tests/analysis/test_signs.py::test_which_are_called_non_negative[0]
+  tests/analysis/test_signs.py::test_what_is_called_non_negative_is[24-*
   tests/engine/test_sessions.py::test_a_type_that_cannot_be_fed_is_named
   tests/graph/test_graph.py::TestConstants::test_values[*-16-*
   tests/graph/test_graph.py::TestConstants::test_values[*-17-*
