@@ -98,6 +98,5 @@ class ProgressBar:
             bar, task = self._shown
             stage, done, total = self._state
             count = f"{done:,}/{total:,}" if total else f"{done:,}" if done else ""
-            bar.update(
-                task, description=shown(stage), completed=done, total=total or None, count=count
-            )
+            bar.tasks[0].total = total or None  # `update` takes None for no change
+            bar.update(task, description=shown(stage), completed=done, count=count)

@@ -123,7 +123,8 @@ def drawing(explanation: Explanation, cells: int, lines: int) -> Drawing | None:
     columns = _columns(answers, cells, transposed=transposed)
     if columns is None:
         return None
-    lanes = min(_MOST_LANES, max(lines // len(shown) - 1, 1), max(map(_lanes, answers)))
+    needed = max(_lanes(axis, transposed=transposed) for axis in answers)
+    lanes = min(_MOST_LANES, max(lines // len(shown) - 1, 1), needed)
     rows = tuple(
         DrawnRow(
             " ".join(map(letter, indices)),
@@ -142,7 +143,7 @@ def one_axis(axis: AxisAnswer, cells: int) -> tuple[tuple[int | None, ...], Draw
     columns = _columns([axis], cells, transposed=False)
     if columns is None:
         return None
-    lanes = min(_MOST_LANES, _lanes(axis))
+    lanes = min(_MOST_LANES, _lanes(axis, transposed=False))
     windows = tuple(_windows(axis, columns, lanes, transposed=False))
     return columns, DrawnRow("", (), axis, False, windows)
 
@@ -180,9 +181,9 @@ def _columns(
     return (*range(first, first + half), None, *range(last - half, last))
 
 
-def _lanes(axis: AxisAnswer) -> int:
+def _lanes(axis: AxisAnswer, *, transposed: bool) -> int:
     """Lines that keep all windows apart."""
-    windows = axis.size if axis.size < axis.output else axis.output
+    windows = axis.size if transposed else axis.output
     return max(1, min(-(-axis.window.extent // axis.window.stride), windows))
 
 
@@ -198,7 +199,7 @@ def _windows(
     near = len(columns) // window.stride + 2
     indices = sorted({*range(min(count, near)), *range(max(count - near, 0), count)})
     lane = {index: index % lanes for index in indices}
-    if lanes < _lanes(axis):
+    if lanes < _lanes(axis, transposed=transposed):
         lane |= {index: (index - count) % lanes for index in indices if index >= count / 2}
         indices.sort(key=lambda index: min(index, count - 1 - index))
     shown = {position for position in columns if position is not None}
