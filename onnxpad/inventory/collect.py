@@ -34,6 +34,7 @@ from onnxpad.inventory.site_words import (
 )
 from onnxpad.inventory.upstream import Upstream, is_pad, padding_around, pads_upstream
 from onnxpad.operators.amounts import ExtentPair, is_padded
+from onnxpad.operators.counts import readable
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -102,30 +103,9 @@ def written_sites(
 
 def _others(main: Graph, seen: set[int]) -> Iterator[Graph]:
     """The bodies and functions of a model that no context is about."""
-    for graph in _every(main):
+    for graph in readable(main):
         if id(graph) not in seen:
             yield graph
-
-
-def _every(graph: Graph) -> Iterator[Graph]:
-    """The bodies in a graph that can be opened, and the functions of a main graph."""
-    for node in graph.nodes:
-        if graph.runs_graphs(node):
-            try:
-                opened = list(graph.bodies(node))
-            except ModelError:
-                continue  # a finding says so
-            for body in opened:
-                yield body
-                yield from _every(body)
-    if graph.is_main:
-        for index in range(len(graph.model.function_sections)):
-            try:
-                function = graph.function(index)
-            except ModelError:
-                continue  # a finding says so
-            yield function
-            yield from _every(function)
 
 
 def _is_known(graph: Graph, node: Node) -> bool:

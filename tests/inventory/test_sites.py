@@ -256,6 +256,20 @@ def test_padding_in_bodies_that_are_not_looked_into() -> None:
     assert [each.code for each in found["Run 'run' > body > Pad 'bp'"].findings] == ["PAD903"]
 
 
+def test_a_function_that_cannot_be_opened_hides_no_other() -> None:
+    model = of(node("Conv", "x w", "y", "c", pads=[1, 1, 1, 1]))
+    known, unknown = (helper.make_opsetid("", version) for version in (17, 99))
+    twice = [node("Pad", "a p", "z"), node("Relu", "a", "z")]
+    pad = [node("Pad", "a p", "z", "fp")]
+    model.functions.extend(
+        [
+            helper.make_function("f", "twice", ["a", "p"], ["z"], twice, [known]),
+            helper.make_function("f", "unknown", ["a", "p"], ["z"], pad, [unknown]),
+        ]
+    )
+    assert [site.node for site in sites(model)] == ["c", "f::unknown > Pad 'fp'"]
+
+
 def test_a_model_that_check_cannot_read() -> None:
     found = onnxpad.show(
         of(node("Conv", "x w", "t", pads=[1, 1, 1]), node("Conv", "x w", "y", pads=[1] * 4))
