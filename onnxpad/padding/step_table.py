@@ -447,16 +447,19 @@ def _reshape(case: Case) -> Behind:
     shape = case.input(1)
     if shape is not None and case.graph.constant(shape) is None:
         raise case.stands(f"reads its shape {shape.name!r}, which is known only at run time")
-    layer, sizes = _reshaped(case)
-    return Behind(layer, {1: sizes})
+    layer, moved = _reshaped(case)
+    # Its own -1 (the rest) stays right without the padding, and so does its own 0 (a size of the
+    # input), except on an axis that is moved to another place: that size may be another one then.
+    sizes = []
+    said, after = case.given("shape", 1, 5) or (), case.analysis.shape(case.node.outputs[0]) or ()
+    for axis, (number, size) in enumerate(zip(said, after, strict=True)):
+        stays = number == -1 or (number == 0 and axis not in moved) or not isinstance(size, int)
+        sizes.append(number if stays else size - sum(layer.amounts[axis]))
+    return Behind(layer, {1: np.asarray(sizes, np.int64)})
 
 
-def _reshaped(case: Case) -> tuple[Layer, np.ndarray[Any, Any]]:
-    """The layer behind a node that only adds or drops axes of size 1.
-
-    Returns:
-        The layer, and the shape that the node has to write once its data is not padded.
-    """
+def _reshaped(case: Case) -> tuple[Layer, Collection[int]]:
+    """The layer behind a node that only adds or drops axes of size 1, and the axes it moves."""
     before = case.analysis.shape(case.tensor)
     after = case.analysis.shape(case.node.outputs[0])
     if before is None or after is None or len(before) != case.rank:
@@ -473,28 +476,7 @@ def _reshaped(case: Case) -> tuple[Layer, np.ndarray[Any, Any]]:
     for i, o in zip(inner, outer, strict=True):
         amounts[o] = case.layer.amounts[i]
     moved = {o for i, o in zip(inner, outer, strict=True) if i != o}
-    layer = case.layer._replace(amounts=tuple(amounts))
-    return layer, _written(case, after, amounts, moved)
-
-
-def _written(
-    case: Case, after: Sequence[Extent], amounts: Sequence[Pair], moved: Collection[int]
-) -> np.ndarray[Any, Any]:
-    """The constant shape of a Reshape, without the amounts of a layer.
-
-    Its own -1 (the rest) stays right without the padding, and so does its own 0 (a size of the
-    input), except on an axis that is moved to another place: that size may be another one then.
-    """
-    said = case.given("shape", 1, 5) if case.node.op == "Reshape" else None
-    sizes: list[int] = []
-    for axis, (size, (begin, end)) in enumerate(zip(after, amounts, strict=True)):
-        if said is not None and (said[axis] == -1 or (said[axis] == 0 and axis not in moved)):
-            sizes.append(said[axis])
-        elif isinstance(size, int):
-            sizes.append(size - begin - end)
-        else:
-            sizes.append(-1)
-    return np.asarray(sizes, np.int64)
+    return case.layer._replace(amounts=tuple(amounts)), moved
 
 
 def _expand(case: Case) -> Behind:
