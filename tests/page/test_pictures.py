@@ -108,6 +108,12 @@ def test_a_crop_downstream() -> None:
     [
         pytest.param('t = Pad <mode = "reflect"> (x, p)', f"reflect, {BOTH}", id="a mode"),
         pytest.param("t = Pad (x, p, c)", f"{BOTH}, with 5", id="a value"),
+        *(
+            pytest.param(
+                f"k = Constant <{given}> () t = Pad (x, p, k)", f"{BOTH}, with 5", id=given
+            )
+            for given in ("value = float {5}", "value_float = 5.0", "value_floats = [5.0]")
+        ),
         pytest.param("t = Pad (x, q)", "amounts computed", id="amounts of run time"),
         pytest.param("t = Pad (x, r, , a)", "axis 2 1+1, axis 3 0+2", id="axes"),
     ],
@@ -117,6 +123,11 @@ def test_a_pad_that_stays_is_drawn_with_its_reader(body: str, pad: str) -> None:
     page = page_of(f"{body} y = Conv (t, w)", f"{DATA}, int64[8] q", given)
     # A Pad that becomes a guarded one is a change, too; what stays comes last.
     assert described(page)[-1] == f"data; Pad, {pad}, after data; {CONV}, no pads, after Pad"
+
+
+def test_what_reads_a_pad_twice_is_drawn_once() -> None:
+    drawn = "data; Pad, axis 2 1+1, axis 3 1+1, after data; Add, after Pad"
+    assert described(page_of("t = Pad (x, p) y = Add (t, t)")) == [drawn]
 
 
 def test_amounts_as_attributes() -> None:
@@ -166,6 +177,13 @@ def test_windows_over_axes() -> None:
     assert wide == f"Axis 3: 8 elements, 4 windows of 3, stride 2; {reach.format(0)}"
     alike = described(page_of("t = Pad (x, p) y = Conv (t, w)", "float[1, 2, 9, 9] x"))
     assert alike[2:] == [f"Axes 2 and 3: 9 elements, 9 windows of 3; {reach.format(1)}"]
+
+
+def test_windows_of_an_open_kernel_are_not_drawn() -> None:
+    page = page_of("t = Pad (x, p) y = Conv (t, v)", f"{DATA}, float[3, 2, k, 3] v")
+    assert described(page)[2:] == [
+        "Axis 3: 8 elements, 8 windows of 3; they reach 1 before the data and 1 past it"
+    ]
 
 
 def test_windows_with_gaps_and_windows_that_end_before_the_data_does() -> None:

@@ -124,8 +124,10 @@ def _scopes(
             (item,) = node.attribute
             if item.HasField("t"):
                 _keep(node.output[0], item.t, found, known)
-            elif item.name == "value_ints":
-                found[node.output[0]] = list(item.ints)
+            elif item.name in {"value_ints", "value_floats"}:
+                found[node.output[0]] = [*item.ints, *item.floats]
+            elif item.name in {"value_int", "value_float"}:
+                found[node.output[0]] = [item.f if item.HasField("f") else item.i]
     scope = Scope(producers, readers, found, known)
     yield place, graph, scope
     for node in graph.node:
