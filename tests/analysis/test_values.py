@@ -874,6 +874,16 @@ def test_initializer_that_a_caller_may_override_is_not_constant() -> None:
     assert isinstance(size, Unknown)
 
 
+def test_what_selects_is_of_truth_values() -> None:
+    graph, analysis = analysis_of("""g () => () {
+        c = Constant <value_ints = [1, 0]> () a = Constant <value_ints = [3, 4]> ()
+        b = Cast <to = 9> (c) known = Where (b, a, c) unknown = Where (c, a, c) }""")
+    known = analysis.value(graph.tensor("known"))
+    assert known is not None
+    assert known.data.tolist() == [3, 0]
+    assert analysis.value(graph.tensor("unknown")) is None
+
+
 def test_what_is_unknown_does_not_spread_to_other_elements() -> None:
     graph, analysis = analysis_of(
         """g (float[n] x, int64[1] given) => () {

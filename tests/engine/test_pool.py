@@ -73,6 +73,19 @@ def test_a_warm_worker_is_the_next() -> None:
 
 
 @POSIX
+def test_a_process_with_another_thread_is_not_forked() -> None:
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    try:
+        pool.fork_first()
+        assert not pool._idle
+    finally:
+        ended.set()
+        thread.join()
+
+
+@POSIX
 @pytest.mark.parametrize("fault", ["SIGSEGV", "SIGFPE", "SIGABRT"])
 def test_a_fault_is_named_and_the_next_request_is_answered(fault: str) -> None:
     worker = pool.borrow()

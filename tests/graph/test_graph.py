@@ -2,7 +2,7 @@
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -346,8 +346,9 @@ class TestConstants:
         if read.dtype != object:
             assert read.dtype == np.asarray(expected).dtype
 
-    def test_what_is_long_or_elsewhere_is_not_read(self) -> None:
-        model = parsed("g (float x) => (float x) { }")
+    @pytest.mark.parametrize("opset", [11, 17])  # the schema has value_int and the like since 12
+    def test_what_is_long_or_elsewhere_is_not_read(self, opset: int) -> None:
+        model = parsed("g (float x) => (float x) { }", opset=opset)
         graph = model.graph
         graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(4097), "long"))
         graph.initializer.add(name="external", data_type=1, dims=[1], data_location=1)
@@ -358,10 +359,17 @@ class TestConstants:
         sparse = helper.make_sparse_tensor(values, indices, [5])
         graph.sparse_initializer.append(sparse)
         graph.node.append(helper.make_node("Constant", [], ["node"], sparse_value=sparse))
-        graph.node.append(helper.make_node("Constant", [], ["odd"], value_int="text"))
+        constants: dict[str, dict[str, Any]] = {
+            "odd": {"value_int": "text"},
+            "listed": {"value_int": [1]},
+            "single": {"value_ints": 1},
+            "other": {"number": 1},
+        }
+        for name, attribute in constants.items():
+            graph.node.append(helper.make_node("Constant", [], [name], **attribute))
         graph.node.append(helper.make_node("Relu", ["x"], ["relu"]))
         loaded = Graph.from_proto(model)
-        for name in ("long", "external", "sparse", "node", "odd", "relu", "x"):
+        for name in ("long", "external", "sparse", "node", *constants, "relu", "x"):
             assert loaded.constant(loaded.tensor(name)) is None, name
         assert loaded.declared(loaded.tensor("node")) == Declared(1, (5,))
 
@@ -487,6 +495,15 @@ class TestEdits:
             assert not graph.changed
         graph = load(COPIED)
         assert graph.absorb(next(graph.nodes)) == ()
+
+    @pytest.mark.parametrize(("own", "gone"), [("z", ("copy",)), ("y", ())])
+    def test_what_a_body_calls_its_own_keeps_its_name(self, own: str, gone: Sequence[str]) -> None:
+        graph = load(f"""g (float[4] x) => (float[4] y, float[4] s) {{
+            a = Relu (x) [copy] y = Identity (a)
+            s = Scan <num_scan_inputs = 1, body = b (float {own}) => (float w) {{
+                w = Neg ({own}) }}> (x) }}""")
+        copy = next(node for node in graph.nodes if node.name == "copy")
+        assert graph.absorb(copy) == gone
 
     def test_names_return_with_a_rollback(self) -> None:
         graph = load(PAD_CONV)

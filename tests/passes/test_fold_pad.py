@@ -13,6 +13,8 @@ TELLING = (
     "then_branch = t () => (float[] t) { t = Reciprocal (m) },"
     "else_branch = e () => (float[] e) { e = Identity (m) }"
 )
+ANY = "float[] x, float[] K"
+"""Data and a weight of any rank."""
 POOL = "y = MaxPool <kernel_shape = [3, 3]>"
 
 FOLDS = [
@@ -54,6 +56,18 @@ FOLDS = [
         ),
         one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=9),
         id="opset 9, amounts as an attribute",
+    ),
+    *(
+        pytest.param(
+            one(f"a = Pad (x, p) y = Conv <{given}> (a, K)", inputs=ANY, initializers=PADS),
+            one(f"y = Conv <{becomes}> (x, K)", inputs=ANY),
+            id=f"a weight of any rank, {given}",
+        )
+        for given, becomes in (
+            ("strides = [1, 2]", "pads = [1, 2, 2, 1], strides = [1, 2]"),
+            ("dilations = [1, 2]", "pads = [1, 2, 2, 1], dilations = [1, 2]"),
+            ("pads = [1, 1, 1, 1]", "pads = [2, 3, 3, 2]"),
+        )
     ),
     pytest.param(
         one(

@@ -48,6 +48,19 @@ PARTED = [
         ),
         id="two readers",
     ),
+    pytest.param(
+        one(
+            "a = Pad <pads = [0, 0, 1, 1, 0, 1, 0, 2]> (x) y = Conv (a, w)",
+            initializers=W,
+            opset=10,
+        ),
+        one(
+            "a = Pad <pads = [0, 0, 0, 0, 0, 1, 0, 0]> (x) y = Conv <pads = [1, 1, 0, 2]> (a, w)",
+            initializers=W,
+            opset=10,
+        ),
+        id="opset 10, amounts as an attribute",
+    ),
 ]
 
 

@@ -274,6 +274,12 @@ STAYS = [
     pytest.param("s = Exp (a)", "steps-between", "Exp", id="Exp"),
     pytest.param("s = Add (a, b)", "steps-between", "not padded alike", id="two operands"),
     pytest.param("s = Concat <axis = 1> (a, b)", "steps-between", "not padded alike", id="Concat"),
+    pytest.param(
+        "i = Pad (x, p) j = Mul (i, column) s = Add (a, j)",
+        "steps-between",
+        "Add '<s>' joins it with what is not padded alike",
+        id="an operand that another step keeps",
+    ),
 ]
 
 
@@ -290,9 +296,19 @@ def test_stays(step: str, code: str, told: str) -> None:
     )
     result = onnxpad.fix(before)
     assert not result.changed
-    told_of = {finding.reason_code: finding.reason for finding in result.findings}
-    assert code in told_of or code == "no-window"
-    assert any(told in reason for reason in told_of.values())
+    codes = {finding.reason: finding.reason_code for finding in result.findings}
+    assert code in codes.values() or code == "no-window"
+    assert any(told in reason for reason in codes)
+
+
+@pytest.mark.parametrize("op", ["Max", "Min"])
+def test_what_does_not_broadcast_stays(op: str) -> None:
+    pad = "a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x)"
+    before = one(f"{pad} s = {op} (a, a) y = Conv (s, w)", initializers=W, opset=7)
+    result = onnxpad.fix(before, validate=False)
+    assert not result.changed
+    (finding,) = result.findings
+    assert finding.reason == f"{op} '<s>' stands between, and does not broadcast before opset 8"
 
 
 def test_one_reader_that_declines_keeps_all() -> None:
