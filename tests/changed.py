@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from tests import run_command
+from tests import duration, run_command
 from tests.record.executed import Executed
 from tests.support import ROOT
 
@@ -46,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--since", default="HEAD", metavar="COMMIT", help="by default HEAD")
-    parser.add_argument("--seconds", type=float, default=2.0, help="what the tests may take (2)")
+    parser.add_argument("--seconds", type=duration, default=2.0, help="what the tests may take (2)")
     parser.add_argument("--all", action="store_true", help="every test that executes it")
     parser.add_argument("--list", action="store_true", help="print the tests, run none")
     options = parser.parse_args(arguments)
     try:
         lines = changed_lines(options.since)
     except subprocess.CalledProcessError as error:
-        parser.error(error.stderr.strip())
+        parser.error(error.stderr.strip().partition("\n")[0])
     except OSError as error:
         parser.error(f"git cannot be run: {error}")
     executed = Executed.read()

@@ -1,13 +1,15 @@
 """The commands of the tests: how they end."""
 
+import argparse
+import importlib
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests import heed_interrupts, run_command
+from tests import duration, heed_interrupts, natural, run_command
 from tests.support import ROOT
 
 
@@ -68,3 +70,51 @@ def test_every_command_that_is_told_of_ends_so() -> None:
         path = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
         end = 'if __name__ == "__main__":\n    run_command(main)\n'
         assert path.read_text(encoding="utf-8").endswith(end), name
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (natural, "0"),
+        (natural, "-3"),
+        (natural, "1.5"),
+        (natural, "x"),
+        (duration, "nan"),
+        (duration, "inf"),
+        (duration, "0"),
+        (duration, "-1"),
+    ],
+)
+def test_a_number_that_is_nonsense_is_refused(kind: Callable[[str], float], text: str) -> None:
+    with pytest.raises((ValueError, argparse.ArgumentTypeError)):
+        kind(text)
+
+
+def test_numbers() -> None:
+    assert (natural("1"), duration("0.5"), duration("1e9")) == (1, 0.5, 1e9)
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "told"),
+    [
+        ("faults", "--sample -3", "argument --sample: -3: must be 1 or more"),
+        ("faults", "--faults nosuch.py:3", "no fault can stand at nosuch.py:3"),
+        ("soak", "--minutes nan", "argument --minutes: nan: must be above 0"),
+        ("soak", "--turn -1", "argument --turn: -1: must be above 0"),
+        ("soak", "--out /dev/null/x", "--out: "),
+        ("changed", "--seconds -1", "argument --seconds: -1: must be above 0"),
+        ("changed", "--since nosuch", "nosuch"),
+        ("random_models", "--style foo", "argument --style: invalid choice"),
+        ("behaviour", "record README.md", "README.md: is no folder"),
+    ],
+)
+def test_bad_use_of_a_command_is_one_line(
+    command: str, words: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"tests.{command}" if command == "changed" else f"tests.{command}.__main__"
+    with pytest.raises(SystemExit) as left:
+        importlib.import_module(name).main(words.split())
+    assert left.value.code == 2
+    *_, last = capsys.readouterr().err.splitlines()
+    assert ": error: " in last
+    assert told in last

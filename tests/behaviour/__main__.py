@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from tests import run_command
+from tests import natural, run_command
 from tests.behaviour.cases import COMMANDS, Case, Plan, failing, planned, words_of_pair
 from tests.behaviour.covering import pairs_of
 from tests.behaviour.recording import recorded
@@ -45,14 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("folder", type=Path, help="the record")
         if name == "compare":
             command.add_argument("other", type=Path, nargs="?", help="the record compared with it")
-        command.add_argument("--jobs", type=int, default=2, help="processes at once")
-        command.add_argument("--rounds", type=int, default=2, help="cases of a command and model")
+        command.add_argument("--jobs", type=natural, default=2, help="processes at once")
+        command.add_argument("--rounds", type=natural, default=2, help="cases each")
         command.add_argument("--only", default="", help="cases whose name begins so")
     options = parser.parse_args(arguments)
-    if options.jobs < 1 or options.rounds < 1:
-        parser.error("--jobs and --rounds: above 0")
     try:
         if options.command == "record":
+            if options.folder.exists() and not options.folder.is_dir():
+                parser.error(f"{options.folder}: is no folder")
             if options.folder.exists() and any(options.folder.iterdir()):
                 parser.error(f"{options.folder}: is not empty")
             print(record(options.folder, options.rounds, options.jobs, options.only), end="")

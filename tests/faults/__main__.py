@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests import run_command
+from tests import duration, natural, run_command
 from tests.faults.draw import Fault, product, sample
 from tests.faults.plant import TIERS, Copy, Ran, nearest
 from tests.record.executed import Executed
@@ -30,7 +30,7 @@ class Outcome:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--sample", type=int, default=40, metavar="N", help="how many to draw")
+    parser.add_argument("--sample", type=natural, default=40, metavar="N", help="how many to draw")
     parser.add_argument("--seed", type=int, default=0, help="which sample")
     parser.add_argument("--only", metavar="GLOB", help="draw from these files alone")
     parser.add_argument(
@@ -38,15 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--tier", choices=TIERS, default="fast", help="the tests that must notice")
     parser.add_argument("--then", choices=["whole"], help="what survives is shown to these too")
-    parser.add_argument("--jobs", type=int, default=2, help="processes that run tests at a time")
-    parser.add_argument("--limit", type=float, help="seconds for a tier; else as without a fault")
+    parser.add_argument("--jobs", type=natural, default=2, help="processes at a time")
+    parser.add_argument("--limit", type=duration, help="seconds for a tier")
     parser.add_argument("--list", action="store_true", help="only print the faults")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes there too")
-    parser.add_argument("--at-least", type=int, metavar="N", help="exit 1 if fewer are killed")
+    parser.add_argument("--at-least", type=natural, metavar="N", help="exit 1 if fewer are killed")
     options = parser.parse_args(arguments)
     faults = chosen(options)
     if not faults:
-        parser.error("there is no such fault")
+        asked = options.only or ", ".join(options.faults or ())
+        parser.error(f"no fault can stand at {asked}: paths are those of the checkout")
     if options.list:
         print(*faults, sep="\n")
         return 0

@@ -15,7 +15,7 @@ from typing import Final
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from tests import run_command
+from tests import duration, natural, run_command
 from tests.malformed.bases import bases
 from tests.malformed.mutate import Mutation, damaged, mutations
 from tests.malformed.readers import Given, failures
@@ -73,9 +73,9 @@ def small_exports() -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.malformed", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60, help="how long")
+    parser.add_argument("--seconds", type=duration, default=60, help="how long")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--count", type=int, default=10**9, help="how many models")
+    parser.add_argument("--count", type=natural, default=10**9, help="how many models")
     parser.add_argument("--running", action="store_true", help="run the models, too")
     parser.add_argument("--dump", type=Path, help="a folder for models that crash a reader")
     options = parser.parse_args(arguments)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests import run_command
+from tests import duration, natural, run_command
 from tests.random_models.draw import draw_model
 from tests.random_models.measure import DEPLOYED, HARMLESS, OFF, examine
 from tests.support import STYLES
@@ -27,15 +27,15 @@ DYNAMICS: Final = ("keep", "pad", "auto-pad")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.random_models", description=__doc__)
-    parser.add_argument("--count", type=int, default=200, help="how many models to draw")
+    parser.add_argument("--count", type=natural, default=200, help="how many models to draw")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--style", default="fold", help="fold, pad, symmetric; any: one by one")
-    parser.add_argument("--dynamic", default="keep", help="keep, pad, auto-pad; any: one by one")
-    parser.add_argument("--trust", help="onnxruntime: write its reading where engines disagree")
+    parser.add_argument("--style", choices=(*STYLES, "any"), default="fold")
+    parser.add_argument("--dynamic", choices=(*DYNAMICS, "any"), default="keep")
+    parser.add_argument("--trust", choices=["onnxruntime"], help="whose reading is written")
     parser.add_argument("--validate", action="store_true", help="with probes and validation")
     parser.add_argument("--deployed", action="store_true", help="also at full optimisation")
     parser.add_argument("--dump", type=Path, help="a folder for models that come out wrong")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
+    parser.add_argument("--seconds", type=duration, default=1e9, help="stop after this time")
     parser.add_argument("--missed", action="store_true", help="print each Pad that is missed")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests import run_command
+from tests import duration, natural, run_command
 from tests.random_models.measure import HARMLESS
 from tests.soak.turn import CAMPAIGNS
 from tests.steps.commands import COMMANDS
@@ -271,23 +271,26 @@ class _Taken:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 1 if anything was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60, help="how long (60)")
+    parser.add_argument("--minutes", type=duration, default=60, help="how long (60)")
     parser.add_argument("--seed", type=int, help="the first seed, for the same again")
     parser.add_argument("--only", default="", help=f"some of {','.join(NAMES)}")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="turns at a time")
-    parser.add_argument("--turn", type=float, default=60, help="seconds of one turn (60)")
+    parser.add_argument("--jobs", type=natural, default=os.cpu_count() or 1, help="turns at a time")
+    parser.add_argument("--turn", type=duration, default=60, help="seconds of one turn (60)")
     parser.add_argument("--out", type=Path, help="a folder for the tests of what is found")
     options = parser.parse_args(arguments)
     names = options.only.split(",") if options.only else NAMES
     if unknown := [name for name in names if name not in NAMES]:
         parser.error(f"--only {unknown[0]}: it is none of {', '.join(NAMES)}")
-    if options.minutes <= 0 or options.jobs < 1:
-        parser.error("--minutes and --jobs: above 0")
-    seconds = 60 * options.minutes
+    if options.out:
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--out: {error}")
+    whole = 60 * options.minutes
     soak = Soak(
         random.SystemRandom().randrange(10**9) if options.seed is None else options.seed,
-        time.monotonic() + seconds,
-        min(options.turn, seconds / 2),
+        time.monotonic() + whole,
+        min(options.turn, whole / 2),
         options.out or Path(tempfile.gettempdir()) / f"soak-{os.getpid()}",
         [Campaign(name) for name in names],
     )
