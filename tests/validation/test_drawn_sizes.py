@@ -1,0 +1,293 @@
+"""Sizes and data drawn for inputs, each helper on its own, and what readers imply of an input."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from onnxpad.arithmetic.size import Sizes
+from onnxpad.validation.inputs import (
+    _MOST_ELEMENTS,
+    Draw,
+    Input,
+    UndrawableError,
+    _carried,
+    _data,
+    _is_batch,
+    _is_signed,
+    _nearest,
+    _negative,
+    _nodes,
+    _nth,
+    describe,
+    draw,
+    feeds_text,
+    inlined,
+    other_data,
+    outline,
+    shaped,
+    size_choices,
+    small_choices,
+)
+from tests.support import parsed
+
+FLOAT = TensorProto.FLOAT
+
+
+def image(*shape: int | str, **sizes: Sizes) -> Input:
+    return Input("x", FLOAT, shape, sizes=sizes)
+
+
+def test_the_sizes_that_are_guessed_in_order() -> None:
+    choices = [*size_choices([image("N", 3, "H", "W")])]
+    assert [(each["N"], each["H"], each["W"]) for each in choices] == [
+        (1, 63, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96),
+        (1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 1, 1),
+    ]  # fmt: skip
+    signal = [each["T"] for each in size_choices([image(1, 3, "T")])]
+    assert signal == [63, 64, 224, 33, 32, 96, 256, 8, 512, 16000, 1]
+    assert [*size_choices([image(2, 3)])] == [{}]
+    assert [*size_choices([image(_MOST_ELEMENTS + 1)])] == [{}]  # nothing is open
+
+
+@pytest.mark.parametrize(("channels", "allowed"), [(_MOST_ELEMENTS // 64, True), (1 << 18, False)])
+def test_guessed_sizes_end_at_a_number_of_elements(channels: int, allowed: bool) -> None:
+    choices = [*size_choices([image(1, channels, "H", 1)])]
+    assert ({"H": 64} in choices) == allowed
+    assert {"H": 32} in choices
+
+
+def test_limited_sizes_come_first_last_and_from_the_middle() -> None:
+    def sizes(limit: Sizes) -> list[int]:
+        return [each["H"] for each in size_choices([image(1, "H", H=limit)])]
+
+    # of axis 1: 65, 64, 224, 32, 96 ... are guessed, and the nearest admitted taken
+    assert sizes(Sizes(10, 20))[:3] == [10, 20, 15]
+    assert sizes(Sizes(10, 13))[:3] == [10, 13]
+    assert sizes(Sizes(7, 7)) == [7]
+    assert sizes(Sizes(40, (1 << 20) - 1))[:3] == [40, (1 << 20) - 1, (1 << 19) + 21]
+    assert sizes(Sizes(40, 1 << 20))[:3] == [65, 64, 224]
+
+
+def test_small_sizes_are_tried_for_all_that_is_open() -> None:
+    small = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32]
+    assert [*small_choices([image("N", "H"), image("H", 2)])] == [{"N": n, "H": n} for n in small]
+    assert [*small_choices([image(1, 2)])] == []
+    assert [*small_choices([image("N", H=Sizes(1, 4))])] == []
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_admitted_sizes_by_place_and_by_nearness(step: int) -> None:
+    for first in (1, 2, 5):
+        for count in range(1, 8):
+            limit = Sizes(first, first + step * (count - 1), step)
+            listed = range(first, first + step * count, step)
+            assert [_nth(limit, 0), _nth(limit, 1)] == [listed[0], listed[-1]]
+            middle = _nth(limit, 2)
+            assert abs(listed.index(middle) - count // 2) <= 1
+            if step % 2 and count > 2:
+                assert (middle - first) % 2 == 1
+            for size in range(1, listed[-1] + 4):
+                near = _nearest(limit, size)
+                assert near in listed
+                assert abs(near - size) == min(abs(each - size) for each in listed)
+
+
+@pytest.mark.parametrize(
+    ("dim", "axis", "rank", "batch"),
+    [
+        ("n", 0, 2, True),
+        ("n", 0, 1, False),
+        ("n", 1, 2, False),
+        ("my_batch", 3, 4, True),
+        ("batch", 0, 1, True),
+        *(
+            (f"x_{word}", 0, 2, False)
+            for word in ("height", "width", "len", "seq", "time", "frame")
+        ),
+    ],
+)
+def test_which_open_axis_is_the_batch(dim: str, axis: int, rank: int, batch: bool) -> None:
+    assert _is_batch(dim, axis, rank) == batch
+
+
+def of(kind: str, bound: int | None = None, count: int = 4000) -> Any:
+    elem = TensorProto.DataType.Value(kind)
+    return _data(Input("x", elem, (count,), bound), (count,), np.random.default_rng(0))
+
+
+def test_data_of_every_type() -> None:
+    ranges = {"INT8": (-128, 127), "UINT8": (0, 255), "INT32": (0, 1), "UINT64": (0, 1)}
+    for kind, ends in ranges.items():
+        assert (of(kind).min(), of(kind).max()) == ends
+        assert (of(kind, 7).min(), of(kind, 7).max()) == (0, 6)
+        assert of(kind).dtype == np.dtype(kind.lower())
+    assert (of("INT8", 500).min(), of("INT8", 500).max()) == (0, 127)
+    assert (of("UINT8", 256).min(), of("UINT8", 256).max()) == (0, 255)
+    assert set(of("BOOL")) == {False, True}
+    assert set(of("STRING")) == {*"0123456789"}
+    for kind in ("FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16"):
+        data = of(kind)
+        assert data.dtype == helper.tensor_dtype_to_np_dtype(TensorProto.DataType.Value(kind))
+        assert abs(float(data.astype(np.float64).std()) - 1) < 0.05
+        assert np.array_equal(data, of("FLOAT").astype(data.dtype))
+    assert of("COMPLEX64").dtype == np.complex64
+    assert abs(of("COMPLEX64").imag.std() - 1) < 0.05
+
+
+def test_what_may_be_negative_is_made_so() -> None:
+    signed = {"FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "FLOAT8E4M3FN", "INT8"}
+    for kind in (*signed, "UINT8", "INT16", "INT32", "INT64", "BOOL", "INT4", "COMPLEX64"):
+        data = of(kind)
+        assert _is_signed(data) == (kind in signed), kind
+        if kind in signed:
+            below = _negative(data)
+            assert below.dtype == data.dtype
+            most = -0.49 if kind != "INT8" else -1
+            assert float(below.astype(np.float32).max()) <= most
+    values = np.array([-128, -127, -3, -1, 0, 1, 2, 3, 127], np.int8)
+    assert _negative(values).tolist() == [-128, -127, -3, -1, -1, -1, -2, -2, -64]
+    assert _negative(np.array([-2.0, 0, 3], np.float32)).tolist() == [-2.5, -0.5, -3.5]
+
+
+def test_other_data_has_the_same_sizes() -> None:
+    inputs = (image(2, "H"), Input("i", TensorProto.INT64, (4,), 3), Input("e", FLOAT, (0,)))
+    before = draw(inputs, {"H": 5}, 1)
+    after = other_data(inputs, before, 1)
+    assert after is not None
+    assert after.again
+    assert not before.again
+    assert after.label == "x float32 2x5, i int64 4, e float32 0, seed 1, all negative"
+    assert (after.feeds["x"] < 0).all()
+    assert after.feeds["i"].min() >= 0
+    bounded = (Input("i", TensorProto.INT64, (40,), 3),)
+    other = other_data(bounded, draw(bounded, {}, 1), 1)
+    assert other is not None
+    assert other.label.endswith(", other data")
+    one = (Input("i", TensorProto.INT64, (40,), 1),)
+    assert other_data(one, draw(one, {}, 1), 1) is None  # only zeros fit
+
+
+def test_an_input_of_too_many_elements_is_not_drawn() -> None:
+    with pytest.raises(UndrawableError, match="'x' of 268435457 has more than 268,435,456 elem"):
+        draw([image((1 << 28) + 1)], {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [(6, "a, b, c, d, e, f"), (7, "a, b, c, d, e, and 2 more"), (0, "")],
+)
+def test_at_most_six_inputs_are_named(count: int, told: str) -> None:
+    text = feeds_text({name: np.zeros((2, 3), np.int8) for name in "abcdefg"[:count]})
+    assert text.replace(" int8 2x3", "") == told
+    assert feeds_text({"s": np.array(["a"], object)}) == "s string 1"
+
+
+def test_sizes_given_for_another_rank() -> None:
+    (found,) = shaped([image("N", 3)], {"x": ("N", 4, None), "y": (1,)})
+    assert found.shape == ("x[0]", 4, "x[2]")
+
+
+BODIES = """
+g (float[2,3,4] x, float[5,2,3] s, bool c) => (float[?] y) {
+  t = Transpose <perm = [2, 0, 1]> (x)
+  r = Transpose (x)
+  k = Relu (x)
+  v, u = Scan <num_scan_inputs = 1, body = b (float a, float e) => (float p, float q)
+    { p = Add (a, e) q = Abs (e) }> (x, s)
+  y = If (c) <then_branch = n () => (float o) { o = Neg (x) },
+    else_branch = m () => (float o) { d = Neg (x) o = Neg (d) }>
+}
+"""
+
+
+def test_axes_go_on_through_layout_and_bodies() -> None:
+    graph = parsed(BODIES, opset=21).graph
+    transposed, reverse, relu, scan, branches = graph.node
+    assert [[*_carried(transposed, 0, axis, 3)] for axis in range(3)] == [
+        [("t", 1)], [("t", 2)], [("t", 0)],
+    ]  # fmt: skip
+    assert [[*_carried(reverse, 0, axis, 3)] for axis in range(3)] == [
+        [("r", 2)], [("r", 1)], [("r", 0)],
+    ]  # fmt: skip
+    assert [*_carried(relu, 0, 1, 3)] == [("k", 1)]
+    assert [*_carried(scan, 0, 1, 3)] == [("a", 1)]
+    assert [*_carried(scan, 1, 1, 3)] == [("e", 0)]
+    assert [*_carried(branches, 0, 1, 3)] == []
+    assert [node.op_type for node in _nodes(graph)].count("Neg") == 3
+    assert [node.op_type for node in _nodes(graph)][:5] == [node.op_type for node in graph.node]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "bound"),
+    [
+        ("y = Gather (d, i)", 5),
+        ("y = Gather <axis = 1> (d, i)", 3),
+        ("y = Gather <axis = -2> (d, i)", 5),
+        ("y = Gather <axis = 2> (d, i)", None),
+        ("y = Gather <axis = -3> (d, i)", None),
+        ("y = GatherElements <axis = 1> (d, i)", 3),
+        ("y = Gather (u, i)", None),  # of open size
+        ("y = Gather (o, i)", 1),  # of no element: an index of 0 is drawn, and refused
+        ("a = Neg (i) y = Gather (d, a)", None),
+        ("a = Cast <to = 7> (i) b = Unsqueeze (a, z) y = Gather (d, b)", 5),
+        ("a = Gather (i, z) y = Gather (d, a)", 5),
+        ("a = Gather (d, i) b = Gather <axis = 1> (d, i) y = Add (a, b)", 3),
+        ("a = Concat <axis = 0> (z, i) y = Gather (d, a)", 5),
+        ("a = Reshape (z, i) y = Gather (d, a)", None),  # as a shape, it is none of the values
+    ],
+)
+def test_what_bounds_indices(nodes: str, bound: int | None) -> None:
+    model = parsed(
+        f"g (int64[4] i, float[N, 2] u) => (float[?] y) <float[5,3] d, float[0,2] o, int64[1] z> "
+        f"{{ {nodes} }}",
+        opset=21,
+    )
+    for name, dims in (("d", (5, 3)), ("o", (0, 2)), ("z", (1,))):
+        model.graph.initializer.append(
+            onnx.numpy_helper.from_array(
+                np.zeros(dims, np.int64 if name == "z" else np.float32), name
+            )
+        )
+    assert describe(model)[0].bound == bound
+
+
+def test_the_outline_of_a_model() -> None:
+    text = "g (float[1,2] x) => (float[1,2] y) {{ a = Relu (x) y = {} (a) }}"
+    found = outline(parsed(text.format("Neg"), opset=21))
+    assert (found.nodes, found.quantised, found.pads, found.random) == (2, False, False, False)
+    assert found.inner == {"a", "y"}
+    (output,) = found.outputs
+    assert (output.name, output.elem_type, output.shape) == ("y", FLOAT, (1, 2))
+    assert outline(parsed(text.format("MaxPool <kernel_shape = [1]>"), opset=21)).pads
+    assert outline(parsed(text.format("RandomNormalLike"), opset=21)).random
+    quantised = "g (float[2] x) => (uint8[2] y) { y, s, z = DynamicQuantizeLinear (x) }"
+    assert outline(parsed(quantised, opset=21)).quantised
+
+
+@pytest.mark.parametrize(("depth", "whole"), [(13, True), (14, False)])
+def test_functions_are_written_out_up_to_a_number_of_nodes(depth: int, whole: bool) -> None:
+    """Each calls the next one twice: 2^13 nodes are fewer than 10,000, and with all calls more."""
+    functions = [
+        helper.make_function(
+            "f", f"f{each}", ["x"], ["y"],
+            [
+                helper.make_node(f"f{each + 1}", ["x"], ["a"], domain="f"),
+                helper.make_node(f"f{each + 1}", ["a"], ["y"], domain="f"),
+            ] if each < depth - 2 else [helper.make_node("Neg", ["x"], ["y"])],
+            [helper.make_opsetid("", 21), helper.make_opsetid("f", 1)],
+        )
+        for each in range(depth - 1)
+    ]  # fmt: skip
+    assert whole == (sum(2**each for each in range(1, depth - 1)) + 2 ** (depth - 2) <= 10_000)
+    model = parsed("g (float[1] x) => (float[1] y) { y = Neg (x) }", opset=21)
+    model.opset_import.append(helper.make_opsetid("f", 1))
+    model.graph.node[0].CopyFrom(helper.make_node("f0", ["x"], ["y"], domain="f"))
+    model.functions.extend(functions)
+    assert (inlined(model) is not model) == whole
+
+
+def test_a_draw_is_equal_to_nothing_else() -> None:
+    assert Draw({}, "x") != Draw({}, "x")
