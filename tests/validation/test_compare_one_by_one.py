@@ -1,0 +1,244 @@
+"""Comparisons against the same figures worked out element by element."""
+
+import itertools
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from onnxpad.validation import compare as module
+from onnxpad.validation.compare import (
+    Tolerance,
+    alike,
+    argmax_lost,
+    compare,
+    strayed,
+)
+
+NAN, INF = math.nan, math.inf
+ALLOWED = {"float64": (1e-9, 1e-10), "float32": (1e-4, 1e-5), "float16": (1e-2, 5e-3)}
+
+
+def figures(before: Any, after: Any, tolerance: Tolerance, noise: float = 0.0) -> dict[str, Any]:
+    """What a comparison of two tensors tells, by looking at one pair of elements at a time."""
+    pairs = list(zip(before.reshape(-1).tolist(), after.reshape(-1).tolist(), strict=True))
+    places = list(itertools.product(*map(range, before.shape)))
+    finite = [abs(a) for a, _ in pairs if math.isfinite(abs(a))]
+    scale = max(finite, default=0.0)
+    relative, absolute = ALLOWED.get(before.dtype.name, (0.0, 0.0))
+    relative = relative * tolerance.factor if tolerance.rtol is None else tolerance.rtol
+    absolute = absolute * tolerance.factor * scale if tolerance.atol is None else tolerance.atol
+    same = [a == b or (a != a and b != b) for a, b in pairs]
+    apart = [index for index, each in enumerate(same) if not each]
+    special = [each for each in apart if not all(math.isfinite(abs(v)) for v in pairs[each])]
+    gaps = {each: abs(pairs[each][1] - pairs[each][0]) for each in apart if each not in special}
+    greatest = max(gaps.values(), default=0.0)
+    worst = special[0] if special else min((e for e in gaps if gaps[e] == greatest), default=-1)
+    within = not special and all(
+        gap <= relative * abs(pairs[each][0]) + absolute + 2 * noise for each, gap in gaps.items()
+    )
+    decades: dict[int, int] = {}
+    for gap in gaps.values():
+        decade = math.floor(math.log10(gap / scale)) if scale else 330
+        decades[decade] = decades.get(decade, 0) + 1
+    max_abs = NAN if special else greatest
+    far = 0.0 if not apart else max_abs / scale if scale else max_abs * INF
+    detail = ""
+    if not within:
+        first = before.reshape(-1)[apart[0]], after.reshape(-1)[apart[0]]
+        detail = f"{first[0]} became {first[1]} at {list(places[apart[0]])}"
+        if special:
+            detail += f", NaN or infinity on one side in {len(special)} places"
+        detail += f" ({len(apart)} of {len(pairs)} elements differ)"
+    return {
+        "equal": not apart, "max_abs": max_abs, "max_rel": far, "detail": detail, "ok": within,
+        "special": len(special), "worst": places[worst] if apart else (), "noise": noise,
+        "histogram": tuple(sorted(decades.items())), "dtype": before.dtype.name,
+        "shape": "x".join(map(str, before.shape)) or "scalar",
+    }  # fmt: skip
+
+
+KINDS = ("float64", "float32", "float16", "int8", "int64", "complex64")
+
+
+@pytest.mark.parametrize("block", [1 << 20, 4])
+def test_figures_of_random_tensors(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", block)
+    source = np.random.default_rng(5)
+    told: set[Any] = set()
+    for turn in range(108):
+        kind = KINDS[turn % len(KINDS)]
+        shape = [(6,), (2, 3), (1, 2, 5), (), (0,), (3, 1)][turn // 6 % 6]
+        before: Any = np.asarray(source.integers(-9, 9, shape)).astype(kind)
+        step = [0.0, 1e-4, 1e-2, 3.0][turn // 27 % 4]
+        after = np.asarray(before + np.asarray(source.integers(-2, 3, shape) * step).astype(kind))
+        if kind[0] in "fc" and turn % 4 == 1:
+            for side in (before, after, after):
+                special = np.asarray(source.integers(0, 5, shape)) == 0
+                side[special] = source.choice([NAN, INF, -INF], int(special.sum()))
+        tolerance = [Tolerance(), Tolerance(factor=10), Tolerance(0.01, 0.5)][turn % 3]
+        noise = [0.0, 0.01][turn % 2]
+        found = compare("y", before, after, tolerance, noise)
+        expected = figures(before, after, tolerance, noise)
+        shown = {name: getattr(found, name) for name in expected}
+        for name in ("max_abs", "max_rel"):
+            assert shown.pop(name) == pytest.approx(expected.pop(name), nan_ok=True), turn
+        assert shown == expected, turn
+        told.add((found.equal, found.ok, bool(found.special), kind))
+    assert len(told) > 15
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16"])
+def test_units_in_the_last_place(kind: Any) -> None:
+    one: Any = np.array([1.0], kind)
+    for start in (1.0, -1.0, 0.0, -0.0, float(np.finfo(kind).max), 1 - np.finfo(kind).epsneg):
+        value: Any = np.array([start], kind)
+        for steps in (1, 2, 3):
+            other = value
+            for _ in range(steps):
+                other = np.nextafter(other, np.array([-2.0], kind))
+            assert compare("y", value, other).ulp == steps
+            assert compare("y", other, value).ulp == steps
+            pair = np.concatenate([value, one, other]), np.concatenate([other, one, value])
+            assert compare("y", *pair).ulp == steps
+    assert compare("y", np.array([NAN, 1], kind), np.array([2, 1], kind)).ulp == 0
+    assert compare("y", one, one).ulp == 0
+    least = float(np.finfo(kind).smallest_subnormal)
+    assert compare("y", np.array([-least], kind), np.array([least], kind)).ulp == 2
+    assert compare("y", np.array([1]), np.array([2])).ulp is None
+
+
+def test_bfloat16_is_compared_in_float32() -> None:
+    before: Any = np.array([1, 2], ml_dtypes.bfloat16)
+    found = compare("y", before, (before * 2).astype(ml_dtypes.bfloat16))
+    assert (found.max_abs, found.ulp, found.dtype, found.ok) == (2.0, 128, "bfloat16", False)
+
+
+@pytest.mark.parametrize("block", [1 << 20, 2])
+def test_cosine_and_share_of_rows(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", block)
+
+    def of(before: Any, after: Any, kind: str = "float32") -> tuple[float | None, float | None]:
+        found = compare("y", np.array(before, kind), np.array(after, kind))
+        return found.cosine, found.argmax
+
+    def near(*expected: Any) -> Any:
+        return pytest.approx(expected, nan_ok=True)
+
+    assert of([3, 4], [3, 4]) == (1.0, 1.0)
+    assert of([3, 4, 0], [4, 3, 0]) == near(24 / 25, 0.0)
+    assert of([3, 4], [-3, -4]) == near(-1.0, 0.0)
+    assert of([[3, 4], [1, 0]], [[3, 4], [0, 1]]) == near(25 / 26, 0.5)
+    assert of([[3], [1]], [[3], [2]]) == (pytest.approx(11 / math.sqrt(130)), None)
+    assert of([[[3, 4]]], [[[4, 3]]]) == (pytest.approx(24 / 25), None)
+    assert of([0, 0], [1, 0]) == (None, 1.0)
+    assert of([1, 0], [0, 0]) == (None, 1.0)
+    assert of([3, 4, NAN], [3, 3, 1])[0] == pytest.approx(21 / (5 * math.sqrt(18)))
+    assert of([3, 4], [4, 3], "int32") == (pytest.approx(24 / 25), None)
+    assert of([3e30, 4e30], [4e30, 3e30])[0] == pytest.approx(24 / 25)
+    assert of([True, False], [False, True], "bool") == (None, None)
+    assert of(np.zeros((0, 3)), np.zeros((0, 3))) == (None, None)
+
+
+def test_values_of_sequences_and_maps_together() -> None:
+    one = [np.float32([1, 2]), np.float32([4, NAN])]
+    other = [np.float32([1, 2.5]), np.float32([5, 1])]
+    found = compare("y", one, other)
+    first = "element 0: 2.0 became 2.5 at [1] (1 of 2 elements differ)"
+    assert (found.detail, found.special, found.ulp) == (first, 1, 1 << 21)
+    assert math.isnan(found.max_abs)
+    assert found.histogram == ((-1, 2),)
+    near = compare("y", one[:1], other[:1])
+    assert (near.max_abs, near.max_rel, near.equal, near.ok) == (0.5, 0.25, False, False)
+    assert compare("y", [{"a": 1.0}], [{"a": 1.5}]).max_abs == 0.5
+    assert compare("y", [], []).ulp is None
+    assert compare("y", {"a": 1}, {"a": 1}).equal
+    assert compare("y", {"a": 1}, [1]).detail == "is a sequence of 1, was a map"
+    assert compare("y", None, {"a": 1}).detail == "is a map, was empty"
+    shape = compare("y", np.float32([[1, 2]]), np.float32([1]))
+    assert (shape.shape, shape.dtype, shape.ok, shape.equal) == ("1x2", "float32", False, False)
+
+
+def test_what_the_optimiser_moved_too_is_alike() -> None:
+    exact, moved = np.float32([1, 2, NAN]), np.float32([1, 3, 5])
+    for found, same in (
+        ([1, 2, NAN], True), ([1, 3, 5], True), ([1, 3, NAN], True), ([1, 2, 5], True),
+        ([1, 4, 5], False), ([0, 3, 5], False), ([NAN, 3, 5], False),
+    ):  # fmt: skip
+        assert alike("y", exact, moved, np.float32(found)) == same, found
+    assert alike("y", exact, moved, np.float32([1, 3.5, 5]), Tolerance(atol=0.5))
+    assert alike("y", exact, moved, np.float32([1, 3.5, 5]), noise=0.25)
+    assert not alike("y", exact, moved[:2], exact)
+    assert alike("y", np.array(["a"], object), np.array(["b"], object), np.array(["b"], object))
+    assert not alike("y", np.array(["a"], object), np.array(["b"], object), np.array(["a"], object))
+
+
+def test_scores_that_choose_elsewhere() -> None:
+    eps = float(np.finfo(np.float32).eps)
+
+    def lost(before: Any, after: Any, noise: float = 0.0, factor: float = 1.0) -> str:
+        rows = np.array(before, np.float32), np.array(after, np.float32)
+        return argmax_lost(*rows, Tolerance(factor=factor), noise)
+
+    assert lost([1, 2, 3], [3, 2, 1]) == (
+        "argmax agrees nowhere: the greatest element of the row is elsewhere, at 0 and not at 2 in "
+        "the first"
+    )
+    assert "each of 2 rows is elsewhere, at 0 and not at 1 " in lost(
+        [[1, 2], [2, 1]], [[2, 1], [1, 2]]
+    )
+    assert lost([[1, 2], [2, 1]], [[2, 1], [2, 1]]) == ""  # one row agrees
+    assert lost([[[1, 2]]], [[[2, 1]]]) == ""
+    assert lost([1, 1 + 15 * eps], [1, 1 - 20 * eps]) == ""
+    assert lost([1, 1 + 18 * eps], [1, 1 - 15 * eps]) == ""  # close in one of them is enough
+    assert lost([1, 1 + 18 * eps], [1, 1 - 18 * eps])
+    assert lost([1, 1 + 18 * eps], [1, 1 - 18 * eps], factor=2) == ""
+    assert lost([1, 2], [2, 1], noise=0.5) == ""
+    assert lost([1, 2], [2, 1], noise=0.49)
+    assert lost([[1, 2], [1, 1 + eps]], [[2, 1], [1 + eps, 1]])  # all of them have to be close
+    assert argmax_lost(np.array([1.0, 2]), np.float32([2, 1]), Tolerance()) == ""
+    assert argmax_lost(np.array([1.0, 2]), np.array([[2.0, 1]]), Tolerance()) == ""
+    assert argmax_lost(np.array([1.0, 2]), [], Tolerance()) == ""
+
+
+def slices(*wrong: tuple[tuple[int, ...], float], shape: tuple[int, ...] = (2, 3, 32)) -> Any:
+    """Ones, the slice 1 of axis 1 a thousandth of it, and some elements wrong by a factor."""
+    before = np.ones(shape, np.float32)
+    before[:, 1] = 1e-3
+    before[0, 0, 0] = 1e3
+    after = before.copy()
+    for place, factor in wrong:
+        after[place] *= np.float32(factor)
+    return before, after
+
+
+def test_a_slice_that_strays_is_told_by_its_worst_element() -> None:
+    pair = slices(((1, 1, 4), 1.01), ((1, 1, 5), 1.02), ((0, 0, 1), 1.00001))
+    found = strayed([slices(), pair])
+    assert found is not None
+    assert found.sample == 1
+    was, now = (side[1, 1, 5] for side in pair)
+    assert found.detail == (
+        f"{was} became {now} at [1, 1, 5], within rounding of the whole but not of its slice: on "
+        "axis 1 at 1 the greatest is 0.001"
+    )
+    assert strayed([slices(((1, 1, 4), 1.00001))]) is None
+    assert strayed([slices(((1, 1, 4), 1.01), shape=(2, 3, 31))]) is None  # 62 elements
+    assert strayed([slices(((1, 1, 4), 1.01))] * 1, noise=1e-5) is None
+    assert strayed([slices(((1, 1, 4), 1.01))], Tolerance(rtol=0.02)) is None
+    assert strayed([slices(((1, 1, 4), 1.01))], Tolerance(factor=1000)) is None
+    assert strayed([slices(((1, 1, 4), 1.01))], Tolerance(atol=0.0)) is None
+
+
+def test_slices_of_several_sizes() -> None:
+    short = slices(((0, 1, 2), 1.5), shape=(2, 2, 40))
+    found = strayed([slices(), short])
+    assert found is not None
+    assert found.sample == 1
+    assert "on axis 1 at 1" in found.detail
+    whole = np.ones((2, 3, 32), np.float32), np.ones((2, 3, 31), np.float32)
+    assert strayed([(whole[0], whole[0]), (whole[0][0], whole[0][0])]) is None  # of other ranks
+    assert strayed([(np.ones(99, np.int32), np.zeros(99, np.int32))]) is None
+    assert strayed([([], [])]) is None
