@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from onnxpad.repadding.search import (
+    Effect,
+    Move,
     Point,
     Search,
     Space,
@@ -347,7 +349,7 @@ def test_points_and_effects_of_moves() -> None:
     assert [[*_lengths(count)] for count in (0, 1, 2, 3, 6, 14)] == [
         [], [1], [2, 1], [3, 2, 1], [6, 4, 3, 2, 1], [14, 12, 8, 6, 4, 3, 2, 1],
     ]  # fmt: skip
-    seen = {
+    seen: dict[Move, Effect] = {
         ((0, 1),): np.array([1.0, 0]),
         ((1, 1),): np.zeros(2),
         ((0, 2),): None,

@@ -21,6 +21,10 @@ NAN, INF = math.nan, math.inf
 ALLOWED = {"float64": (1e-9, 1e-10), "float32": (1e-4, 1e-5), "float16": (1e-2, 5e-3)}
 
 
+def row(values: Any) -> Any:
+    return np.array(values, np.float32)
+
+
 def figures(before: Any, after: Any, tolerance: Tolerance, noise: float = 0.0) -> dict[str, Any]:
     """What a comparison of two tensors tells, by looking at one pair of elements at a time."""
     pairs = list(zip(before.reshape(-1).tolist(), after.reshape(-1).tolist(), strict=True))
@@ -120,7 +124,7 @@ def test_bfloat16_is_compared_in_float32() -> None:
 def test_cosine_and_share_of_rows(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BLOCK", block)
 
-    def of(before: Any, after: Any, kind: str = "float32") -> tuple[float | None, float | None]:
+    def of(before: Any, after: Any, kind: str = "float32") -> Any:
         found = compare("y", np.array(before, kind), np.array(after, kind))
         return found.cosine, found.argmax
 
@@ -143,8 +147,8 @@ def test_cosine_and_share_of_rows(block: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_values_of_sequences_and_maps_together() -> None:
-    one = [np.float32([1, 2]), np.float32([4, NAN])]
-    other = [np.float32([1, 2.5]), np.float32([5, 1])]
+    one = [row([1, 2]), row([4, NAN])]
+    other = [row([1, 2.5]), row([5, 1])]
     found = compare("y", one, other)
     first = "element 0: 2.0 became 2.5 at [1] (1 of 2 elements differ)"
     assert (found.detail, found.special, found.ulp) == (first, 1, 1 << 21)
@@ -155,21 +159,21 @@ def test_values_of_sequences_and_maps_together() -> None:
     assert compare("y", [{"a": 1.0}], [{"a": 1.5}]).max_abs == 0.5
     assert compare("y", [], []).ulp is None
     assert compare("y", {"a": 1}, {"a": 1}).equal
-    assert compare("y", {"a": 1}, [1]).detail == "is a sequence of 1, was a map"
+    assert compare("y", {"a": 1}, [row([1])]).detail == "is a sequence of 1, was a map"
     assert compare("y", None, {"a": 1}).detail == "is a map, was empty"
-    shape = compare("y", np.float32([[1, 2]]), np.float32([1]))
+    shape = compare("y", row([[1, 2]]), row([1]))
     assert (shape.shape, shape.dtype, shape.ok, shape.equal) == ("1x2", "float32", False, False)
 
 
 def test_what_the_optimiser_moved_too_is_alike() -> None:
-    exact, moved = np.float32([1, 2, NAN]), np.float32([1, 3, 5])
+    exact, moved = row([1, 2, NAN]), row([1, 3, 5])
     for found, same in (
         ([1, 2, NAN], True), ([1, 3, 5], True), ([1, 3, NAN], True), ([1, 2, 5], True),
         ([1, 4, 5], False), ([0, 3, 5], False), ([NAN, 3, 5], False),
     ):  # fmt: skip
-        assert alike("y", exact, moved, np.float32(found)) == same, found
-    assert alike("y", exact, moved, np.float32([1, 3.5, 5]), Tolerance(atol=0.5))
-    assert alike("y", exact, moved, np.float32([1, 3.5, 5]), noise=0.25)
+        assert alike("y", exact, moved, row(found)) == same, found
+    assert alike("y", exact, moved, row([1, 3.5, 5]), Tolerance(atol=0.5))
+    assert alike("y", exact, moved, row([1, 3.5, 5]), noise=0.25)
     assert not alike("y", exact, moved[:2], exact)
     assert alike("y", np.array(["a"], object), np.array(["b"], object), np.array(["b"], object))
     assert not alike("y", np.array(["a"], object), np.array(["b"], object), np.array(["a"], object))
@@ -198,7 +202,7 @@ def test_scores_that_choose_elsewhere() -> None:
     assert lost([1, 2], [2, 1], noise=0.5) == ""
     assert lost([1, 2], [2, 1], noise=0.49)
     assert lost([[1, 2], [1, 1 + eps]], [[2, 1], [1 + eps, 1]])  # all of them have to be close
-    assert argmax_lost(np.array([1.0, 2]), np.float32([2, 1]), Tolerance()) == ""
+    assert argmax_lost(np.array([1.0, 2]), row([2, 1]), Tolerance()) == ""
     assert argmax_lost(np.array([1.0, 2]), np.array([[2.0, 1]]), Tolerance()) == ""
     assert argmax_lost(np.array([1.0, 2]), [], Tolerance()) == ""
 

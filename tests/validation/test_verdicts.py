@@ -1,0 +1,499 @@
+"""What results make of each other: the runs, warnings and remarks of a verdict, from results alone.
+
+Results of a provider that this machine lacks are judged here too.
+"""
+
+from dataclasses import replace
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.engine.sessions import CPU
+from onnxpad.validation.answers import Result
+from onnxpad.validation.compare import Tolerance, compare
+from onnxpad.validation.inputs import Draw, outline
+from onnxpad.validation.pairing import Pairing
+from onnxpad.validation.result import Comparison, Validation
+from onnxpad.validation.whole import _Check, _in_values, _outputs_text, _runs_none
+from tests.support import parsed
+
+CUDA = "CUDAExecutionProvider"
+X = np.array([[1.0, -2.0, 3.0, 0.5]], np.float32)
+MODEL = parsed("g (float[1, 4] x) => (float[1, 4] y) { y = Identity (x) }")
+TWICE = parsed("g (float[1, 4] x) => (float[1, 4] y) { y = Add (x, x) }")
+
+CUSTOM = parsed("g (float[1, 4] x) => (float[1, 4] y) { y = custom.Op (x) }")
+
+SAME = {"y": X}
+NEAR = {"y": X * np.float32(1 + 1e-6)}
+OTHER = {"y": X * 2}
+THIRD = {"y": X * 3}
+SLIGHT = {"y": X * np.float32(1 + 5e-4)}  # another engine may differ by so much
+BROKEN = {"y": X * np.float32(np.nan)}
+TYPED = {"y": X.astype(np.float64)}
+FLAT = {"y": X * 0}
+LOST = {"z": X}
+LEVELS = [(place, level) for level in ("off", "full") for place in ("original", "rewritten")]
+
+
+def of(given: Any) -> Result:
+    """A result: outputs, or in a word why there are none."""
+    if isinstance(given, str):
+        return Result({}, float("nan"), given, crashed="crash" in given, late="late" in given)
+    return Result(given, 1.0)
+
+
+def check(
+    home: tuple[Any, ...],
+    away: tuple[Any, ...] = (),
+    *,
+    reference: Any = None,
+    alone: bool = False,
+    original: Any = MODEL,
+    rewritten: Any = MODEL,
+    repairs: bool = False,
+    **traits: Any,
+) -> _Check:
+    """A check whose results are known: of both models, off and full, on the CPU and elsewhere."""
+    model = replace(outline(MODEL), **traits)
+    other = None if alone else rewritten
+    found = _Check(original, other, model, None, Tolerance(), None, Pairing())
+    found.repairs = repairs
+    found.expected = () if reference is None else (reference,)
+    found.prepare((Draw({"x": X}, "first"),), [CPU], 1, 0)
+    for provider, given in ((CPU, home), (CUDA, away)):
+        for (name, level), each in zip(LEVELS, given, strict=False):
+            found._known[name, provider, level] = (of(each),)
+    return found
+
+
+def told(found: Validation) -> str:
+    """A verdict in lines."""
+    lines = [f"{found.outcome}{': ' * bool(found.reason)}{found.reason}"]
+    for run in found.runs:
+        marks = [word for word in ("ok", "excused", "flat") if getattr(run, word)]
+        where = f"{run.provider[:-17]} {run.optimisation} {run.subject}/{run.against}"
+        lines.append(": ".join(filter(None, (" ".join((where, *marks)), run.note))))
+    lines += [f"warning: {each}" for each in found.warnings]
+    lines += [f"note: {each}" for each in found.notes]
+    lines += [f"not compared: {each}" for each in found.uncompared]
+    if found.divergence is not None:
+        lines.append(f"first difference: {found.divergence.tensor}")
+    assert found.ok == (found.outcome in {"passed", "repaired"})
+    return "\n".join(fill(line, 96, subsequent_indent="    ") for line in lines)
+
+
+ROWS: dict[str, dict[str, Any]] = {
+    "equal": {"home": (SAME, SAME, SAME, SAME)},
+    "near": {"home": (SAME, NEAR, NEAR, SAME)},
+    "other": {"home": (SAME, OTHER), "rewritten": TWICE},
+    "of another type": {"home": (SAME, TYPED)},
+    "not a number": {"home": (SAME, BROKEN)},
+    "other only optimised": {"home": (SAME, SAME, SAME, OTHER)},
+    "the original changes by optimisation": {"home": (SAME, SAME, OTHER, SAME)},
+    "both change": {"home": (SAME, SAME, OTHER, OTHER)},
+    "both change otherwise": {"home": (SAME, SAME, OTHER, THIRD)},
+    "the rewritten does not run": {"home": (SAME, "no kernel")},
+    "the rewritten is late": {"home": (SAME, "is late")},
+    "the rewritten does not run optimised": {"home": (SAME, SAME, SAME, "no kernel")},
+    "neither runs optimised": {"home": (SAME, SAME, "too", "no kernel")},
+    "one crashes optimised": {"home": (SAME, SAME, "too", "crash")},
+    "the original crashes optimised": {"home": (SAME, SAME, "crash", "too")},
+    "the original does not run optimised": {"home": (SAME, SAME, "too", SAME)},
+    "the original does not run": {"home": ("no kernel", SAME, "too", SAME)},
+    "the original runs nowhere": {"home": ("bad", SAME, "too", SAME), "original": CUSTOM},
+    "a repair": {"home": ("bad", SAME, "too", SAME), "original": CUSTOM, "repairs": True},
+    "a repair that changes optimised": {
+        "home": ("bad", SAME, "too", OTHER), "original": CUSTOM, "repairs": True,
+    },
+    "a repair of many nodes": {
+        "home": ("bad", SAME), "original": CUSTOM, "repairs": True, "nodes": 10_001,
+    },
+    "neither runs": {"home": ("no kernel", "too")},
+    "neither runs, for one reason": {"home": ("no kernel", "no kernel")},
+    "an output is lost": {"home": (SAME, LOST)},
+    "the original is late": {"home": ("late", SAME)},
+    "of 10,000 nodes": {"home": (SAME, SAME, SAME, SAME), "nodes": 10_000},
+    "of more": {"home": (SAME, SAME), "nodes": 10_001},
+    "no evidence": {"home": (FLAT, FLAT, FLAT, FLAT)},
+    "elsewhere equal": {"home": (SAME, SAME), "away": (SAME, SAME, SAME, SAME)},
+    "elsewhere a little apart": {"home": (SAME, SAME), "away": (SLIGHT, SLIGHT, SLIGHT, SLIGHT)},
+    "elsewhere both differ": {"home": (SAME, SAME), "away": (OTHER, OTHER, OTHER, OTHER)},
+    "elsewhere the rewritten is better": {"home": (SAME, SAME), "away": (TYPED, SAME, TYPED, SAME)},
+    "elsewhere the rewritten does not run": {"home": (SAME, SAME), "away": (SAME, "no kernel")},
+    "elsewhere the original does not run": {
+        "home": (SAME, SAME), "away": ("no kernel", SAME, "too", SAME),
+    },
+    "elsewhere nothing runs": {"home": ("a", "b"), "away": ("c", "d", "e", "f")},
+    "a reference": {"home": (SAME, SAME, SAME, SAME), "reference": SAME},
+    "by neither": {"home": (SAME, SAME, SAME, SAME), "reference": OTHER},
+    "by the rewritten": {"home": (OTHER, SAME, OTHER, SAME), "reference": SAME},
+    "by the original": {"home": (SAME, "no kernel"), "reference": SAME},
+    "not optimised": {"home": (SAME, SAME, OTHER, OTHER), "reference": SAME},
+    "a reference that the original does not run for": {
+        "home": ("no kernel", SAME, "no kernel", SAME), "reference": SAME,
+    },
+    "a little apart from a reference": {"home": (SAME, SAME, SAME, SAME), "reference": SLIGHT},
+    "alone": {"home": (SAME, "", SAME), "reference": SAME, "alone": True},
+    "alone and other": {"home": (SAME, "", SAME), "reference": OTHER, "alone": True},
+    "alone and other optimised": {"home": (SAME, "", OTHER), "reference": SAME, "alone": True},
+    "alone and not run": {"home": ("no kernel", "", "too"), "reference": SAME, "alone": True},
+}  # fmt: skip
+
+EXPECTED = """
+
+== equal ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok
+== near ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok
+== other ==
+failed
+CPU off rewritten/original
+first difference: y
+== of another type ==
+failed
+CPU off rewritten/original
+== not a number ==
+failed
+CPU off rewritten/original
+== other only optimised ==
+failed
+CPU off rewritten/original ok
+CPU full rewritten/original: full optimisation changes output 'y' of the rewritten model only
+== the original changes by optimisation ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok
+warning: onnxruntime's own optimiser: full optimisation changes output 'y' of the original only
+    (by up to 1 of its greatest value)
+== both change ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok excused: full optimisation changes output 'y' of the original as
+    well
+warning: onnxruntime's own optimiser: full optimisation changes output 'y' of the original as
+    well (by up to 1 of its greatest value)
+not compared: CPUExecutionProvider, optimisation full, first: full optimisation changes output
+    'y' of the original as well
+== both change otherwise ==
+failed
+CPU off rewritten/original ok
+CPU full rewritten/original: full optimisation changes output 'y' of the rewritten model only
+== the rewritten does not run ==
+failed
+CPU off rewritten/original: the rewritten model does not run: no kernel
+== the rewritten is late ==
+failed
+CPU off rewritten/original: the rewritten model is late
+== the rewritten does not run optimised ==
+failed
+CPU off rewritten/original ok
+CPU full rewritten/original: with full optimisation only the rewritten model does not run: no
+    kernel
+== neither runs optimised ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok excused: with full optimisation the original does not run: too
+warning: onnxruntime's own optimiser: with full optimisation the original does not run: too
+not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
+    original does not run: too
+== one crashes optimised ==
+failed
+CPU off rewritten/original ok
+CPU full rewritten/original: the rewritten model does not run: crash
+warning: onnxruntime's own optimiser: with full optimisation the original does not run: too
+== the original crashes optimised ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok excused: with full optimisation the original does not run: crash
+warning: onnxruntime's own optimiser: with full optimisation the original does not run: crash
+not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
+    original does not run: crash
+== the original does not run optimised ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok
+warning: onnxruntime's own optimiser: with full optimisation the original does not run: too
+== the original does not run ==
+passed
+CPU off rewritten/original evaluated by onnx ok
+CPU full rewritten/original evaluated by onnx ok
+warning: onnxruntime does not run the original (no kernel); onnx's reference evaluator ran it
+    instead
+== the original runs nowhere ==
+nothing compared: a repair, with nothing to compare: the original does not run (bad)
+CPU off rewritten/original ok excused: a repair, with nothing to compare: the original does not
+    run (bad)
+CPU full rewritten/rewritten ok
+not compared: CPUExecutionProvider, optimisation off, first: a repair, with nothing to compare:
+    the original does not run (bad)
+== a repair ==
+repaired: onnxruntime runs the result, and not the original (bad)
+CPU off rewritten/original ok excused: a repair, with nothing to compare: the original does not
+    run (bad)
+CPU full rewritten/rewritten ok
+not compared: CPUExecutionProvider, optimisation off, first: a repair, with nothing to compare:
+    the original does not run (bad)
+== a repair that changes optimised ==
+nothing compared: a repair, with nothing to compare: the original does not run (bad)
+CPU off rewritten/original ok excused: a repair, with nothing to compare: the original does not
+    run (bad)
+CPU full rewritten/rewritten ok excused: with full optimisation the original does not run: too
+warning: onnxruntime's own optimiser: with full optimisation the original does not run: too (by
+    up to 1 of its greatest value)
+not compared: CPUExecutionProvider, optimisation off, first: a repair, with nothing to compare:
+    the original does not run (bad)
+not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
+    original does not run: too
+== a repair of many nodes ==
+repaired: onnxruntime runs the result, and not the original (bad)
+CPU off rewritten/original ok excused: a repair, with nothing to compare: the original does not
+    run (bad)
+warning: full optimisation not tried: the model has over 10000 nodes
+not compared: CPUExecutionProvider, optimisation off, first: a repair, with nothing to compare:
+    the original does not run (bad)
+not compared: CPUExecutionProvider, optimisation full: the model has over 10000 nodes
+== neither runs ==
+nothing compared: onnxruntime runs neither the original (no kernel) nor the rewritten model
+    (too)
+warning: not validated: onnxruntime runs neither the original (no kernel) nor the rewritten
+    model (too)
+not compared: CPUExecutionProvider, first: onnxruntime runs neither the original (no kernel) nor
+    the rewritten model (too)
+== neither runs, for one reason ==
+nothing compared: onnxruntime runs neither model (no kernel)
+warning: not validated: onnxruntime runs neither model (no kernel)
+not compared: CPUExecutionProvider, first: onnxruntime runs neither model (no kernel)
+== an output is lost ==
+failed
+CPU off rewritten/original: the rewritten model has no output y
+== the original is late ==
+nothing compared: the original late
+warning: not validated: the original late
+not compared: CPUExecutionProvider: the original late
+== of 10,000 nodes ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok
+== of more ==
+passed
+CPU off rewritten/original ok
+warning: full optimisation not tried: the model has over 10000 nodes
+not compared: CPUExecutionProvider, optimisation full: the model has over 10000 nodes
+== no evidence ==
+nothing compared: output y is the same for any data, or nearly, and no inner tensor of equal
+    name tells more
+CPU off rewritten/original ok
+CPU full rewritten/original ok flat
+warning: no evidence: output y is the same for any data, or nearly, and no inner tensor of equal
+    name tells more
+not compared: CPUExecutionProvider: output y is the same for any data, or nearly, and no inner
+    tensor of equal name tells more
+not compared: CPUExecutionProvider, optimisation full: the outputs are the same for any data, or
+    nearly, and inner tensors are not compared there
+== elsewhere equal ==
+passed
+CUDA off original/original on the CPU ok
+CUDA off rewritten/original ok
+CUDA full rewritten/original ok
+note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+== elsewhere a little apart ==
+passed
+CUDA off original/original on the CPU ok
+CUDA off rewritten/original ok
+CUDA full rewritten/original ok
+note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+== elsewhere both differ ==
+passed
+CUDA off original/original on the CPU
+CUDA off rewritten/original ok
+CUDA full rewritten/original ok
+warning: CUDAExecutionProvider and the CPU differ in output 'y' of the original already
+note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+== elsewhere the rewritten is better ==
+passed
+CUDA off original/original on the CPU
+CUDA off rewritten/original ok: on CUDAExecutionProvider the original differs from the CPU; the
+    rewritten model agrees with it
+CUDA full rewritten/rewritten ok
+warning: CUDAExecutionProvider and the CPU differ in output 'y' of the original already
+warning: on CUDAExecutionProvider the original differs from the CPU; the rewritten model agrees
+    with it
+note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+== elsewhere the rewritten does not run ==
+failed
+CUDA off original/original on the CPU ok
+CUDA off rewritten/original: the rewritten model does not run: no kernel
+note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+== elsewhere the original does not run ==
+passed
+CUDA off rewritten/original on the CPU ok
+CUDA full rewritten/original on the CPU ok
+warning: the original does not run on CUDAExecutionProvider: no kernel
+note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+== elsewhere nothing runs ==
+nothing compared: onnxruntime runs neither the original (c) nor the rewritten model (d)
+warning: not validated: onnxruntime runs neither the original (c) nor the rewritten model (d)
+note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+not compared: CUDAExecutionProvider, first: onnxruntime runs neither the original (c) nor the
+    rewritten model (d)
+== a reference ==
+passed
+CPU off original/reference ok
+CPU off rewritten/reference ok
+CPU off rewritten/original ok
+CPU full original/reference ok
+CPU full rewritten/reference ok
+CPU full rewritten/original ok
+== by neither ==
+failed
+CPU off original/reference
+CPU off rewritten/reference
+CPU off rewritten/original ok
+warning: the original differs from the reference on CPUExecutionProvider, whatever the rewrite
+    does
+== by the rewritten ==
+passed
+CPU off original/reference
+CPU off rewritten/reference ok
+CPU off rewritten/original ok: the original differs from the reference; the rewritten model
+    agrees with it
+CPU full original/reference ok excused: with full optimisation the original differs from the
+    reference
+CPU full rewritten/reference ok
+CPU full rewritten/rewritten ok
+warning: the original differs from the reference on CPUExecutionProvider, whatever the rewrite
+    does
+warning: the original differs from the reference; the rewritten model agrees with it
+warning: onnxruntime's own optimiser: with full optimisation the original differs from the
+    reference
+== by the original ==
+failed
+CPU off original/reference ok
+CPU off rewritten/reference: the rewritten model does not run: no kernel
+CPU off rewritten/original: the rewritten model does not run: no kernel
+== not optimised ==
+passed
+CPU off original/reference ok
+CPU off rewritten/reference ok
+CPU off rewritten/original ok
+CPU full original/reference ok excused: with full optimisation the original differs from the
+    reference
+CPU full rewritten/reference ok excused: with full optimisation the original differs from the
+    reference
+CPU full rewritten/original ok excused: full optimisation changes output 'y' of the original as
+    well
+warning: onnxruntime's own optimiser: full optimisation changes output 'y' of the original as
+    well (by up to 1 of its greatest value)
+warning: onnxruntime's own optimiser: with full optimisation the original differs from the
+    reference
+not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
+    original differs from the reference
+not compared: CPUExecutionProvider, optimisation full, first: full optimisation changes output
+    'y' of the original as well
+== a reference that the original does not run for ==
+passed
+CPU off rewritten/reference ok
+CPU off rewritten/original evaluated by onnx ok
+CPU full rewritten/reference ok
+CPU full rewritten/original evaluated by onnx ok
+warning: onnxruntime does not run the original (no kernel); onnx's reference evaluator ran it
+    instead
+warning: the original does not run on CPUExecutionProvider, so it was not compared with the
+    reference: no kernel
+== a little apart from a reference ==
+passed
+CPU off original/reference ok
+CPU off rewritten/reference ok
+CPU off rewritten/original ok
+CPU full original/reference ok
+CPU full rewritten/reference ok
+CPU full rewritten/original ok
+== alone ==
+passed
+CPU off original/reference ok
+CPU full original/reference ok
+== alone and other ==
+failed
+CPU off original/reference
+== alone and other optimised ==
+passed
+CPU off original/reference ok
+CPU full original/reference ok excused: with full optimisation the original differs from the
+    reference
+warning: onnxruntime's own optimiser: with full optimisation the original differs from the
+    reference
+not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
+    original differs from the reference
+== alone and not run ==
+failed
+CPU off original/reference: the original model does not run: no kernel
+warning: not validated: onnxruntime does not run the model (no kernel)
+not compared: CPUExecutionProvider, first: onnxruntime does not run the model (no kernel)
+"""
+
+
+def expected() -> dict[str, str]:
+    parts = (part.partition(" ==\n") for part in EXPECTED.split("\n== ")[1:])
+    return {name: text.rstrip("\n") for name, _, text in parts}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_verdict(name: str) -> None:
+    found = check(**ROWS[name])
+    found.validate(CUDA if "away" in ROWS[name] else CPU)
+    assert told(found.verdict()) == expected()[name]
+
+
+def test_runs_that_are_to_come() -> None:
+    steps: list[tuple[str, int, int]] = []
+
+    def planned(*providers: str, pads: bool = False, nodes: int = 1) -> int:
+        model = replace(outline(MODEL), pads=pads, nodes=nodes)
+        found = _Check(
+            MODEL, MODEL, model, None, Tolerance(), lambda *step: steps.append(step), Pairing()
+        )
+        found.prepare((Draw({}, "a"), Draw({}, "b", again=True)), providers, 1, 0)
+        found.plan(providers)
+        found._begin("step")
+        return steps[-1][2]
+
+    assert planned(CPU) == 2 * (2 + 1)
+    assert planned(CPU, pads=True) == 2 * (2 + 2)
+    assert planned(CPU, nodes=10_000) == 6
+    assert planned(CPU, nodes=10_001) == 4
+    more = planned(CPU, CUDA) - planned(CPU)
+    assert planned(CUDA) == more + 2  # the original is run on the CPU too
+    assert steps[-1][:2] == ("step", 0)
+
+
+def test_why_none_runs() -> None:
+    assert _runs_none({"rewritten": "a"}) == "onnxruntime does not run the model (a)"
+    assert _runs_none({"original": "a", "rewritten": "a"}) == "onnxruntime runs neither model (a)"
+
+
+def test_outputs_are_listed_up_to_eight() -> None:
+    assert _outputs_text(["a"]) == "output a is"
+    assert _outputs_text([*"ab"]) == "outputs a, b are"
+    assert _outputs_text([*"abcdefgh"]) == "outputs a, b, c, d, e, f, g, h are"
+    assert _outputs_text([*"abcdefghij"]) == "outputs a, b, c, d, e, f, g, h and 2 more are"
+
+
+def test_differences_of_elements_and_of_shapes() -> None:
+    def of_shape(wrong: Any) -> Comparison:
+        return compare("y", X, wrong)
+
+    elements, special, shape = of_shape(X + 1), of_shape(X * np.float32(np.nan)), of_shape(X[0])
+    assert [_in_values(each, elements) for each in (elements, special, shape)] == [
+        True,
+        True,
+        False,
+    ]
+    assert [_in_values(each, shape) for each in (elements, special, shape)] == [True, True, True]
+    assert not _in_values(shape, special)
