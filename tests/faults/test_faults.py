@@ -136,7 +136,7 @@ def test_a_fault_is_killed_and_another_survives(
     (root / "onnxpad" / "passes").symlink_to("../passes")
     monkeypatch.setattr(command, "ROOT", root)
     told = tmp_path / "told.json"
-    words = ["--jobs=0", "--limit=60", f"--json={told}", "--faults", "onnxpad/__init__.py:2:19"]
+    words = ["--jobs=1", "--limit=60", f"--json={told}", "--faults", "onnxpad/__init__.py:2:19"]
     assert command.main([*words, "--at-least=2"]) == 1
     found = [
         (each["fault"]["text"], each["ran"]["killer"]) for each in json.loads(told.read_text())
