@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph
+from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -34,8 +34,10 @@ CONSTANTS = {
 }  # fmt: skip
 
 
-def read(op: str, inputs: str, opset: int = 17, outputs: str = "y", **attributes: Any) -> Any:
-    """What is read of one node."""
+def graph_of(
+    op: str, inputs: str, opset: int = 17, outputs: str = "y", **attributes: Any
+) -> tuple[Graph, Analysis, Node]:
+    """A graph of one node, its analysis, and the node."""
     tensors = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT if name != "q" else 2, shape)
         for name, shape in SHAPES.items()
@@ -54,7 +56,12 @@ def read(op: str, inputs: str, opset: int = 17, outputs: str = "y", **attributes
     model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", opset)])
     found = Graph.from_proto(model)
     (node,) = found.nodes
-    return READ.get(op, read_window)(found, Analysis(found), node)
+    return found, Analysis(found), node
+
+
+def read(op: str, inputs: str, opset: int = 17, outputs: str = "y", **attributes: Any) -> Any:
+    """What is read of one node."""
+    return READ.get(op, read_window)(*graph_of(op, inputs, opset, outputs, **attributes))
 
 
 def test_defaults_of_a_window() -> None:

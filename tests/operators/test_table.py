@@ -3,11 +3,17 @@
 from dataclasses import MISSING, fields, replace
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
+    CONV_TRANSPOSE,
+    FLOATS,
     OPERATORS,
     UNCOVERED,
     Feed,
@@ -15,7 +21,9 @@ from onnxpad.operators.table import (
     Inputs,
     Layout,
     Operator,
+    lowest,
 )
+from onnxpad.proof import meaning
 
 CONV = OPERATORS["", "Conv"]
 
@@ -111,3 +119,73 @@ def test_a_tensor_of_few_axes_has_no_spatial_ones(rank: int) -> None:
 
 def test_an_operator_is_covered_or_not() -> None:
     assert not OPERATORS.keys() & UNCOVERED.keys()
+
+
+SCHEMAS: dict[tuple[str, str], list[Any]] = {}
+"""All versions of each operator, as onnx and onnxruntime describe them; the oldest first."""
+for schema in (*onnx.defs.get_all_schemas_with_history(), *get_all_operator_schema()):
+    if schema.domain == "com.microsoft" or isinstance(schema, onnx.defs.OpSchema):
+        SCHEMAS.setdefault((schema.domain, schema.name), []).append(schema)
+for versions in SCHEMAS.values():
+    versions.sort(key=lambda schema: schema.since_version)
+
+
+def inputs_of(key: tuple[str, str]) -> Inputs:
+    """The parts of an operator's inputs by the names in its schema."""
+    names = [each.name.lower() for each in SCHEMAS[key][-1].inputs]
+    place = {name: index for index, name in enumerate(names)}
+    return Inputs(
+        place["x"],
+        place.get("w"),
+        place.get("b"),
+        place.get("x_zero_point"),
+        tuple(i for i, name in enumerate(names) if name.endswith(("_scale", "_zero_point"))),
+    )
+
+
+@pytest.mark.parametrize("key", [*OPERATORS, *UNCOVERED], ids=".".join)
+def test_inputs_are_those_of_the_schema(key: tuple[str, str]) -> None:
+    assert (OPERATORS.get(key) or UNCOVERED[key]).inputs == inputs_of(key)
+
+
+@pytest.mark.parametrize(
+    "row", [*OPERATORS.values(), CONV_TRANSPOSE], ids=lambda row: ".".join(row.key)
+)
+def test_a_row_is_as_its_schema_says(row: Operator) -> None:
+    """What has an attribute, since when, and which inputs and outputs a probe replaces."""
+    first, latest = SCHEMAS[row.key][0], SCHEMAS[row.key][-1]
+    names = [each.name.lower() for each in latest.inputs]
+    assert row.inputs == inputs_of(row.key)
+    assert row.pools == ("Pool" in row.op_type)
+    assert row.counts == ("count_include_pad" if "count_include_pad" in latest.attributes else None)
+    assert row.power == ("p" if "p" in latest.attributes else None)
+    assert row.channels_last == ("channels_last" if "channels_last" in latest.attributes else None)
+    assert (row.layout is CHANNELS_LAST) == row.op_type.startswith("Nhwc")
+    outputs = [each.name for each in latest.outputs]
+    assert row.indices == (outputs.index("Indices") if "Indices" in outputs else None)
+    assert row.probe.group == ("group" if "group" in latest.attributes else None)
+    assert {*row.probe.left_out} == {name for name in latest.attributes if "activation" in name}
+    place = {name: index for index, name in enumerate(names)}
+    assert row.probe.weight_zero == place.get("w_zero_point")
+    scales = [place[name] for name in ("x_scale", "w_scale") if name in place]
+    assert row.probe.scales == tuple(scales)
+    result = (place["y_scale"], place["y_zero_point"]) if "y_scale" in place else None
+    assert row.probe.result == result
+    since = {
+        name: next(each for each in SCHEMAS[row.key] if name in each.attributes).since_version
+        for name in ("dilations", "ceil_mode", "count_include_pad")
+        if name in latest.attributes and not (row.domain == "" and name in first.attributes)
+    }
+    if row.domain:  # of its own domain, which has one version
+        since = {row.counts: 0} if row.counts else {}
+    assert row.since == since
+
+
+@pytest.mark.parametrize("least_of", [lowest, meaning.least_of])
+def test_the_lowest_of_each_type_is_that_of_numpy(least_of: Any) -> None:
+    for dtype in set(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}:
+        kind = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(dtype))
+        if dtype in FLOATS:
+            assert least_of(dtype) == -np.inf
+        else:
+            assert least_of(dtype) == (np.iinfo(kind).min if kind.kind in "iu" else None)

@@ -16,8 +16,10 @@ from onnxpad.operators.table import OPERATORS, Direction
 from onnxpad.pipeline import driver
 from onnxpad.proof import meaning
 from onnxpad.proof.certify import Certifier, UncertifiedError
+from onnxpad.proof.layers import EXCLUDED, LEAST
 from onnxpad.proof.meaning import SLIDING, MeaninglessError, meaning_of, padding_of
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
+from tests.operators.test_table import SCHEMAS
 from tests.support import BORDER, W, one, run
 
 LENGTH = 12
@@ -230,6 +232,28 @@ def test_engines_differ_where_they_are_known_to() -> None:
 
 def test_every_row_of_the_passes_is_written_a_second_time() -> None:
     assert set(SLIDING) == set(OPERATORS)
+
+
+@pytest.mark.parametrize("key", SLIDING, ids=".".join)
+def test_a_row_is_as_its_schema_says(key: tuple[str, str]) -> None:
+    row, schema = SLIDING[key], SCHEMAS[key][-1]
+    place = {each.name.lower(): index for index, each in enumerate(schema.inputs)}
+    assert row.weight == place.get("w")
+    assert row.zero_point == place.get("x_zero_point")
+    is_last = None if "channels_last" in schema.attributes else key[1].startswith("Nhwc")
+    assert row.last == is_last
+    pools = "Pool" in key[1]
+    assert row.rounding == ("pool" if pools else "floor")
+    counts = "count_include_pad" in schema.attributes
+    assert row.own == (EXCLUDED if counts else LEAST if "MaxPool" in key[1] else 0)
+    assert row.rounds_whole_apart == (counts and row.zero_point is not None)
+    if key[0]:  # of onnx itself, the schema is asked
+        assert row.versions == {schema.since_version}
+        assert row.schema is not None
+        assert row.schema.inputs == schema.max_input
+        assert {name: type_.name for name, type_ in row.schema.attributes.items()} == {
+            name: each.type.name for name, each in schema.attributes.items()
+        }
 
 
 def unknown() -> onnx.ModelProto:

@@ -1,0 +1,63 @@
+"""Amounts and fills of padding: their order, their sums, and when two are the same."""
+
+import math
+
+import pytest
+
+from onnxpad.arithmetic.size import symbol
+from onnxpad.operators.amounts import (
+    ENDLESS,
+    add,
+    is_negative_zero,
+    is_padded,
+    is_plain_zero,
+    is_same_fill,
+    onnx_order,
+    over_axes,
+    pairs_of,
+)
+
+PAIRS = ((1, 2), (3, 4))
+
+
+def test_orders_and_sums() -> None:
+    assert pairs_of([1, 3, 2, 4]) == PAIRS
+    assert onnx_order(PAIRS) == [1, 3, 2, 4]
+    assert pairs_of([]) == ()
+    assert add(PAIRS, ((10, 20), (30, 50))) == ((11, 22), (33, 54))
+    assert ENDLESS == 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("axes", "rank", "full"),
+    [
+        (None, 2, PAIRS),
+        (None, 3, None),
+        ((2, 0), 3, ((3, 4), (0, 0), (1, 2))),
+        ((-1, -3), 3, ((3, 4), (0, 0), (1, 2))),
+        ((0, 3), 3, None),
+        ((-4, 0), 3, None),
+        ((1, -2), 3, None),
+    ],
+)
+def test_amounts_of_some_axes(axes: tuple[int, ...] | None, rank: int, full: object) -> None:
+    assert over_axes(PAIRS, axes, rank) == full
+
+
+def test_what_pads() -> None:
+    assert not is_padded(())
+    assert not is_padded([(0, 0), (0, 0)])
+    assert is_padded([(0, 0), (0, -1)])
+    assert is_padded([(symbol("n"), 0)])
+
+
+def test_fills() -> None:
+    fills = [0, 0.0, -0.0, 1.0, -1.0, None, math.nan]
+    assert [is_negative_zero(fill) for fill in fills] == [fill is fills[2] for fill in fills]
+    assert [is_plain_zero(fill) for fill in fills] == [place < 2 for place in range(7)]
+    assert is_same_fill(0, 0.0)
+    assert is_same_fill(-0.0, -0.0)
+    assert is_same_fill(None, None)
+    assert not is_same_fill(0.0, -0.0)
+    assert not is_same_fill(1.0, -1.0)
+    assert not is_same_fill(None, 0.0)
