@@ -71,9 +71,11 @@ def test_both_say_where_windows_are_and_where_engines_differ(
         assert (refusal is not None) == (is_spread or differs), (window, size)
         if not is_spread:
             assert bool(repair(node, (size, 4), opset, lambda: dtype)) != runs, (window, size)
-        if isinstance(theirs.windows, int) and isinstance(theirs.begin, int):
-            begin, end = theirs[:2]
-            fits = window.extent <= size + theirs.begin + theirs.end
+        begin, end, count = theirs
+        if isinstance(count, int):
+            assert isinstance(begin, int)
+            assert isinstance(end, int)
+            fits = window.extent <= size + begin + end
             assert pads_of_onnxruntime(read, window, size) == ((begin, end) if fits else None)
 
 

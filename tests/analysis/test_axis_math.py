@@ -1,0 +1,97 @@
+"""Arithmetic on sizes of axes, held against Python's own slices and numpy."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.analysis.rule_api import UndeterminedError
+from onnxpad.analysis.rules import axis_math
+from onnxpad.arithmetic.size import Extent, Unknown, evaluate, symbol
+
+N, M, UNKNOWN = symbol("n"), symbol("m"), Unknown("why")
+
+
+@pytest.mark.parametrize("step", [1, 2, -1, -3])
+def test_a_slice_is_that_of_python(step: int) -> None:
+    for size, start, end in product((0, 1, 3, 4), range(-5, 6), range(-5, 6)):
+        if step < 0 and start < -size:
+            continue  # ONNX takes the first element then, and Python none
+        taken = range(size)[start:end:step]
+        assert axis_math.slice_size(size, start, end, step) == len(taken)
+        if taken:
+            assert axis_math.slice_start(size, start, step) == taken[0]
+    assert axis_math.slice_size(1, -5, -5, -1) == 1
+    found = axis_math.slice_size(N, -3, 2**40, step)
+    for size in (1, 2, 3, 4, 9):
+        assert evaluate(found, {"n": size}) == len(range(size)[-3 : 2**40 : step])
+
+
+@pytest.mark.parametrize("shapes", [
+    [(2, 1), (3,)], [(1,), (1, 4)], [(), (2, 3)], [(5, 1, 2), (1, 3, 1)], [(0,), (1,)], [],
+])  # fmt: skip
+def test_shapes_broadcast_as_those_of_numpy(shapes: Any) -> None:
+    assert axis_math.broadcast(shapes) == np.broadcast_shapes(*shapes)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "result"),
+    [
+        (N + 1, 1, N + 1),
+        (1, N + 1, N + 1),
+        (N, N, N),
+        (N + 1, UNKNOWN, N + 1),
+        (UNKNOWN, N + 1, N + 1),
+        (N, 4, 4),
+        (4, N, 4),
+    ],
+)
+def test_open_sizes_broadcast(one: Extent, other: Extent, result: Extent) -> None:
+    assert axis_math.broadcast([(one,), (other,)]) == (result,)
+
+
+def test_sizes_that_do_not_broadcast() -> None:
+    with pytest.raises(UndeterminedError, match="2 and 3 do not broadcast"):
+        axis_math.broadcast([(2,), (3,)])
+    assert isinstance(axis_math.broadcast([(N,), (UNKNOWN,)])[0], Unknown)
+
+
+def test_sizes_that_must_be_equal() -> None:
+    assert axis_math.agreed([UNKNOWN, N, 3, M]) == 3
+    assert axis_math.agreed([3, UNKNOWN, N]) == 3
+    assert axis_math.agreed([UNKNOWN, N, M]) == N
+    assert isinstance(axis_math.agreed([UNKNOWN]), Unknown)
+    with pytest.raises(UndeterminedError, match="3 and 4 where sizes must be equal"):
+        axis_math.agreed([3, N, 4])
+
+
+@pytest.mark.parametrize(
+    ("total", "taken", "left"),
+    [
+        ([2, 3, 4], [6], 4),
+        ([N, 3], [N], 3),
+        ([N, M, 4], [2, N], 2 * M),
+        ([N, M], [M, N], 1),
+        ([N, 4], [2], 2 * N),
+        ([N, 6], [N, 2], 3),
+        ([0, 4], [0], None),
+        ([UNKNOWN, 4], [2], None),
+        ([4], [UNKNOWN], None),
+        ([N - 1, 4], [N - 1], None),
+    ],
+)
+def test_what_a_reshape_leaves(
+    total: list[Extent], taken: list[Extent], left: Extent | None
+) -> None:
+    found = axis_math.remaining(total, taken)
+    assert (None if isinstance(found, Unknown) else found) == left
+
+
+def test_the_number_of_elements() -> None:
+    assert axis_math.product([]) == 1
+    assert axis_math.product([2, N, 3]) == 6 * N
+    assert axis_math.at_least(N, 1)
+    assert not axis_math.at_least(N, 2)
+    assert axis_math.at_least(0, 0)
+    assert not axis_math.at_least(UNKNOWN, 0)

@@ -1,0 +1,115 @@
+"""Where onnxruntime departs from the specification: what is refused for it, and at which sizes."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from onnx import TensorProto
+
+from onnxpad.arithmetic.size import Extent, Unknown, symbol
+from onnxpad.arithmetic.symbol import Sizes
+from onnxpad.arithmetic.window import Window
+from onnxpad.operators import onnxruntime_quirks as quirks
+from onnxpad.operators.onnxruntime_quirks import check_pads, check_rounding, check_runs_same
+from onnxpad.reasons import RefusalError
+from tests.operators.test_read import read
+
+N = symbol("n")
+EVEN = symbol("m", Sizes(2, 100, 2))
+
+
+def test_the_types_of_a_pad() -> None:
+    """Opset 2 to 10 has floats alone; opset 1 has no `Pad` that runs."""
+    for opset, names in (
+        (1, ()),
+        (2, ("FLOAT", "DOUBLE", "FLOAT16")),
+        (10, ("FLOAT", "DOUBLE", "FLOAT16")),
+        (11, ("FLOAT", "DOUBLE", "FLOAT16", "INT8", "UINT8", "INT32", "INT64")),
+        (21, ("FLOAT", "DOUBLE", "FLOAT16", "INT8", "UINT8", "INT32", "INT64")),
+    ):
+        for name, dtype in TensorProto.DataType.items():
+            if name in names:
+                check_pads(opset, dtype)
+                continue
+            with pytest.raises(RefusalError) as refusal:
+                check_pads(opset, dtype)
+            assert refusal.value.facts["opset"] == opset
+    with pytest.raises(RefusalError, match="no Pad for element type unknown at opset 13"):
+        check_pads(13, None)
+    with pytest.raises(RefusalError, match="no Pad for element type bool at opset 13"):
+        check_pads(13, TensorProto.BOOL)
+    with pytest.raises(RefusalError, match="opset 1 has no Pad that onnxruntime runs"):
+        check_pads(1, TensorProto.FLOAT)
+
+
+def test_versions_that_fold() -> None:
+    assert quirks.folding_versions(20) == "1.21.0 and 1.31.1"
+    assert quirks.folding_versions(21) == "1.31.1 (not 1.21.0)"
+
+
+@pytest.mark.parametrize(
+    ("op", "auto_pad", "window", "size", "runs"),
+    [
+        ("Conv", "SAME_UPPER", Window(1, 3), 6, True),  # a total of -2
+        ("Conv", "SAME_UPPER", Window(1, 4), 8, False),  # of -3
+        ("Conv", "SAME_LOWER", Window(1, 4), 8, True),
+        ("Conv", "SAME_LOWER", Window(1, 5), 10, False),
+        ("LpPool", "SAME_UPPER", Window(3, 4), 8, False),  # of -1
+        ("LpPool", "SAME_UPPER", Window(4, 4), 8, True),
+        ("LpPool", "SAME_LOWER", Window(3, 4), 8, False),
+        ("LpPool", "SAME_LOWER", Window(3, 4), 6, True),  # of 1
+        ("LpPool", "SAME_UPPER", Window(1, 2), N, False),
+        ("LpPool", "SAME_UPPER", Window(2, 2), N, True),
+        ("LpPool", "SAME_UPPER", Window(1, 2), 2 * N + 1, True),
+        ("LpPool", "SAME_UPPER", Window(3, 1, 2), 8, False),
+        ("Conv", "SAME_UPPER", Window(3, 1, 2), 8, False),
+    ],
+)
+def test_a_same_that_runs(op: str, auto_pad: str, window: Window, size: Extent, runs: bool) -> None:
+    given: dict[str, Any] = {} if op == "Conv" else {"kernel_shape": [1, 1]}
+    node = read(op, "x w" if op == "Conv" else "x", **given)
+    node = node._replace(windows=(Window(1), window))
+    if runs:
+        check_runs_same(node, (8, size), auto_pad)
+        return
+    with pytest.raises(RefusalError, match=f"it is {auto_pad} at every size, but onnx") as refusal:
+        check_runs_same(node, (8, size), auto_pad)
+    facts = refusal.value.facts
+    if window.dilation > 1:
+        assert facts["dilations"] == [1, window.dilation]
+    else:
+        assert (facts["kernel"], facts["stride"]) == (window.kernel, window.stride)
+
+
+FREE, ONE_SIDE = (0, 0), (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "passes"),
+    [
+        # The kernel is 3 on both axes; each axis has a size and the operator's own pads.
+        (((3, FREE), (3, FREE)), ((3, FREE), (3, FREE)), True),
+        (((3, FREE), (3, FREE)), ((4, FREE), (3, FREE)), False),
+        (((3, FREE), (3, FREE)), ((3, FREE), (3, ONE_SIDE)), False),
+        (((3, FREE), (3, FREE)), ((3, (1, 0)), (3, FREE)), False),
+        (((4, FREE), (3, FREE)), ((3, FREE), (3, FREE)), False),
+        (((4, FREE), (3, FREE)), ((3, FREE), (3, ONE_SIDE)), True),
+        (((N, FREE), (3, FREE)), ((N, FREE), (3, FREE)), True),
+        (((N, FREE), (3, FREE)), ((N + 1, FREE), (3, FREE)), False),
+        (((N, FREE), (4, FREE)), ((N + 1, FREE), (2, FREE)), True),
+        (((EVEN, FREE), (3, FREE)), ((EVEN + 2, FREE), (3, FREE)), True),
+        (((N, (N, 0)), (3, FREE)), ((N + 9, FREE), (3, FREE)), True),
+        (((Unknown("why"), FREE), (3, FREE)), ((Unknown("why"), FREE), (3, FREE)), False),
+        (((Unknown("why"), FREE), (4, FREE)), ((Unknown("why"), FREE), (4, FREE)), True),
+    ],
+)
+def test_an_average_that_may_be_rounded_otherwise(now: Any, then: Any, passes: bool) -> None:
+    node = read("AveragePool", "x", kernel_shape=[3, 3])
+    check_rounding(node, now, then)  # no other average is rounded so
+    departs = quirks.QLINEAR_AVERAGE_POOL
+    own = node._replace(operator=replace(node.operator, onnxruntime=departs))
+    if passes:
+        check_rounding(own, now, then)
+        return
+    with pytest.raises(RefusalError, match="rounds an AveragePool otherwise where its kernel"):
+        check_rounding(own, now, then)
