@@ -1,12 +1,12 @@
 """Fixtures for all tests, and which of them are in the fast tier."""
 
-import re
 from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
 from tests import heed_interrupts
+from tests.forked import takes_over, unit_of
 from tests.older import gap_of, read_names
 from tests.record.costs import is_slow
 
@@ -21,7 +21,8 @@ def pytest_configure(config: pytest.Config) -> None:
     which are to be heard in the background, too.
     """
     heed_interrupts()
-    if config.getoption("numprocesses", None) and not config.getoption("--hypothesis-profile"):
+    hands_out = config.getoption("numprocesses", None) and not takes_over(config)
+    if hands_out and not config.getoption("--hypothesis-profile"):
         return
     from hypothesis import HealthCheck, settings
 
@@ -56,14 +57,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config) -> Generator[None, Any, A
     Each model is a unit of work, as files are, so that they spread over the workers.
     """
 
-    def unit(nodeid: str) -> str:
-        file, _, test = nodeid.partition("::")
-        name = re.search(r"(?<=\[)\w+", test)
-        return f"exported {name[0]}" if name and file.startswith("tests/exported/") else file
-
     scheduler = yield
     if config.getoption("dist") == "loadfile":
-        scheduler._split_scope = unit
+        scheduler._split_scope = unit_of
     return scheduler
 
 

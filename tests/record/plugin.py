@@ -1,5 +1,6 @@
 """A pytest plugin that records what each test costs and which blocks of the package it executes."""
 
+import builtins
 import json
 import mmap
 import os
@@ -23,24 +24,33 @@ BLOCKS: Final = 1 << 16
 
 
 class Recorder:
-    """One process of pytest: it gives its tests a file of their own to note their blocks in.
+    """Gives the tests of each process of pytest a file of their own to note their blocks in.
 
     It has to be there before the package is imported.
     """
 
     def __init__(self, folder: Path) -> None:
         """Begins an empty record in this folder."""
-        name = os.environ.get("PYTEST_XDIST_WORKER", "main")
-        self._written = folder / f"{name}.jsonl"
-        path = folder / f"{name}.marks"
+        self._folder = folder
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begins the record of this process."""
+        self._process = os.getpid()
+        self._written = self._folder / f"{self._process}.jsonl"
+        path = self._folder / f"{self._process}.marks"
         path.write_bytes(bytes(BLOCKS))
         os.environ[MARKS] = str(path)
         with path.open("r+b") as file:
             self._marks = mmap.mmap(file.fileno(), 0)
+        if hasattr(builtins, "__marks__"):  # it was forked from one that had imported the package
+            builtins.__marks__ = self._marks
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Records one test, its fixtures included."""
+        if self._process != os.getpid():
+            self._begin()
         self._marks[:] = bytes(BLOCKS)
         before = _cpu_seconds()
         answer = yield
