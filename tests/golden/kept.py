@@ -12,11 +12,13 @@ import numpy as np
 from tests.behaviour.recording import invoked, model_lines, normalised
 from tests.golden.lines import lines
 from tests.golden.models import MODELS
+from tests.golden.reports import forms
 from tests.support import run
 
 FOLDER: Final = Path(__file__).parent / "kept"
 
 _START: Final = "$ onnxpad "
+_REPORT: Final = "report "
 _SHORT: Final = re.compile(r"\[[^\[\]{}]{1,300}\n *\]|\{[^\[\]{}]{1,200}\n *\}")
 _LAYOUT: Final = re.compile(r"<(?!/|span|code|b\b|title|desc)")
 _STYLE: Final = re.compile(r"(?s)<!DOCTYPE.*</style>\n")
@@ -25,8 +27,14 @@ _STYLE: Final = re.compile(r"(?s)<!DOCTYPE.*</style>\n")
 def said(line: str, folder: Path) -> str:
     """What a command line says, its exit code, and what it writes into a folder.
 
+    Of a report of `reports.py`, all its forms.
+
     Of a page only what follows its style, of a model what differs from the one it was made of.
     """
+    if line.startswith(_REPORT):
+        texts = forms(line.removeprefix(_REPORT))
+        whole = ["\n".join(_told(text.encode(), suffix, [])) for suffix, text in texts]
+        return normalised("\n".join([f"{_START}{line}", *whole, ""]), folder)
     words = tuple(shlex.split(line))
     named = [word for word in words if word.removesuffix(".onnx") in MODELS]
     for name in named:

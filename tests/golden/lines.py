@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from tests.golden.reports import NAMES
+
 _ON_EACH: Final = """
 show {} --node * --html page.html
 show {} --format json
@@ -195,4 +197,5 @@ rules --format json
 def lines() -> list[str]:
     """All of them."""
     each = [line.format(f"{name}.onnx") for name in SEEN for line in _ON_EACH.split("\n")]
-    return list(filter(None, [*each, *_FURTHER.split("\n")]))
+    reports = [f"report {name}" for name in NAMES]
+    return list(filter(None, [*each, *_FURTHER.split("\n"), *reports]))

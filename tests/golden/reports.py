@@ -1,0 +1,177 @@
+"""Results made by hand, with what small models on the CPU do not show, in all their forms."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import onnx
+
+from onnxpad.engine.timing import Timing
+from onnxpad.finding import Assumption, Certificate, Change, Counts, Finding, NextOption, Severity
+from onnxpad.page.fix_page import fix_page
+from onnxpad.page.validate_page import validate_page
+from onnxpad.report import FixReport, Outcome, ValidateReport
+from onnxpad.report.layout import Screen
+from onnxpad.report.text.fix_text import fix_text, fix_verbose
+from onnxpad.report.text.validation_text import validate_text
+from onnxpad.validation.result import (
+    Comparison,
+    Divergence,
+    PaddingDifference,
+    Placement,
+    Run,
+    Validation,
+)
+
+_CPU: Final = "CPUExecutionProvider"
+_CUDA: Final = "CUDAExecutionProvider"
+_EQUAL = Comparison("y", True, 0.0, 0.0, "", True, "1x3x4", "float32", 0, 1.0, 1.0)
+_NEAR = Comparison(
+    "z", False, 1.5e-7, 2e-6, "", True, "1x1000", "float32", 3, 0.9999996, 0.5,
+    histogram=((-30, 2), (-7, 12345), (-6, 3)), alignment="1x1000 as 1000",
+)  # fmt: skip
+_WRONG = Comparison(
+    "w", False, 0.75, 3.0, "1.0 became 1.75 at [0, 2] (9 of 12 elements differ)", False, "3x4",
+    "float32", 6291456, 0.71, 0.0, worst=(0, 2), histogram=((-1, 4), (0, 1000), (5, 1)),
+)  # fmt: skip
+_SPECIAL = Comparison(
+    "v", False, math.nan, math.nan, "nan became 1", False, "", "", special=1200,
+)  # fmt: skip
+_MANY = tuple(replace(_NEAR, output=f"o{each}", histogram=()) for each in range(2))
+
+
+def _run(*compared: Comparison, level: str = "off", **more: object) -> Run:
+    ok = all(each.ok for each in compared)
+    base = Run(_CPU, level, "x float32 1x3x8x8, seed 0", compared, (0.25, 0.125), "", ok)
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+_DIVERGENCE = Divergence(
+    "t", ("c (Conv)", "d (Conv)"), ("", "pads=[0, 0, 1, 1]"), (("x", "w"), ("p", "w")), _WRONG,
+    ("1.0", "1.75"), "x float32 1x3x8x8, seed 0", 12, "e", "a note", ("w is other numbers",),
+)  # fmt: skip
+_PADDING = (
+    PaddingDifference("t", ("c (Conv)", "c (Conv)"), ("[0, 0, 1, 1]", "[1, 1, 0, 0]")),
+    PaddingDifference("u", ("e (Conv)", "f (Conv)"), ("SAME_UPPER", "[1, 1]"), "q"),
+)
+_PLACES = (
+    Placement(_CUDA, "original", 1040, tuple(f"n{each} (Pad)" for each in range(40))),
+    Placement(_CUDA, "rewritten", 30, ()),
+)
+_TIMES = (
+    Timing(_CPU, (0.002, 0.0015), (100, 90), 5, 0.75, 0.7, 0.8),
+    Timing(_CUDA, (0.002, 0.003), (1100, 1090), 5, 1.5, 1.4, 1.6),
+    Timing("TensorrtExecutionProvider", (0.1, 0.1), (7, 8), 5, 1.001, 0.995, 1.0049),
+    Timing("DmlExecutionProvider", note="it does not start"),
+)
+_VALIDATIONS: Final = {
+    "passed": Validation(
+        True,
+        (
+            _run(_EQUAL), _run(_NEAR, inputs="x float32 1x3x8x8, seed 1"),
+            _run(_EQUAL, _NEAR, *_MANY, level="full", provider=_CUDA, note="full: noted"),
+            _run(_EQUAL, inputs="given.npz"), _run(subject="original", against="reference"),
+        ),
+        ("one", "full: noted"), 3, ("a note",), _PLACES, times=_TIMES,
+        uncompared=("CPU: two", "CPU: one"), padding=_PADDING,
+    ),
+    "failed": Validation(
+        False,
+        (
+            _run(_NEAR, _WRONG, _SPECIAL),
+            _run(note="the rewritten model does not run: bad", ok=False),
+            _run(replace(_NEAR, output="n"), inputs="i"),
+        ),
+        divergence=_DIVERGENCE, padding=_PADDING[:1], times=_TIMES[3:],
+    ),
+    "reference": Validation(False, (_run(_WRONG, against="reference"), _run(_EQUAL))),
+    "nothing": Validation(
+        False, (), ("not validated: why",), outcome="nothing compared", reason="why",
+    ),
+    "repaired": Validation(
+        False, (_run(note="a repair", excused=True, ok=True),), outcome="repaired",
+        reason="it runs",
+    ),
+}  # fmt: skip
+
+_PROVED = Certificate("the same elements are read", "size 8x?")
+_CHANGE = Change(
+    "PAD201", "conv", "Conv", "Pad (0,1) -> Conv pads (0,0)", "Conv pads (0,1)", _PROVED, ("pad",),
+    "equal on 6 inputs", ("Pad -> Conv", "Conv with pads"), "H 0+1, W 0+1, pads [0, 0, 1, 1]",
+)  # fmt: skip
+_CHANGES = (
+    _CHANGE,
+    *(replace(_CHANGE, node=f"conv{each}", amounts=f"H {each}") for each in range(6)),
+    replace(
+        _CHANGE, node="pool", op_type="MaxPool", code="PAD203", forms=("Pad -> MaxPool", "MaxPool"),
+        certificate=replace(
+            _PROVED, sizes="height 32..64", assumptions=(*Assumption,)[:2],
+            facts={"sizes": True, "repair": True}, within={"height": {"first": 32}},
+        ), probe="", amounts="nothing",
+    ),
+)  # fmt: skip
+_STAYS = Finding(
+    "PAD501",
+    Severity.INFO,
+    "same",
+    "Conv",
+    "SAME_UPPER on 'same'",
+    "the pads depend on h; none fit",
+)
+_FIXED = FixReport(
+    "model.onnx", "fold", Outcome.FIXED, "out.onnx", False, True, _CHANGES, (_STAYS,), (),
+    _VALIDATIONS["passed"], 1031, 30, 1.2, (Counts(9, 2, 1031, 1), Counts(1, 2, 30, 0)),
+)  # fmt: skip
+_FIXES: Final = {
+    "fixed": replace(
+        _FIXED, declared={"x": (1, None, "h", 8)}, ranges="height 32..64", notes=("a size",),
+        warnings=("no size",), data=("out.data",), trust="spec", no_ceil=True,
+        symmetric_transpose=True,
+        next=NextOption("--dynamic pad", {"dynamic": "pad"}, Counts(1, 2, 30), Counts(1, 0, 30)),
+    ),
+    "invalid": replace(
+        _FIXED, outcome=Outcome.INVALID, validation=_VALIDATIONS["failed"], older="out.onnx",
+        undone=(replace(_STAYS, node="undone"),), barred=(replace(_STAYS, node="barred"),),
+        written="",
+    ),
+    "unchanged": replace(
+        _FIXED, outcome=Outcome.UNCHANGED, changes=(), validation=None, written="",
+        undone=(replace(_STAYS, node="undone"),),
+        findings=(_STAYS, *(replace(_STAYS, node=f"s{each}") for each in range(9))),
+    ),
+    "nothing": replace(
+        _FIXED, outcome=Outcome.UNCHANGED, changes=(), findings=(), validation=None,
+    ),
+    "fixable": replace(
+        _FIXED, outcome=Outcome.FIXABLE, changes=_CHANGES[:1], check=True, written="",
+        validation=None, findings=(),
+    ),
+    "unproved": replace(_FIXED, validate=False, validation=None, in_memory=True, written=""),
+}  # fmt: skip
+
+NAMES: Final = (*(f"validate {name}" for name in _VALIDATIONS), *(f"fix {name}" for name in _FIXES))
+"""The reports: of which command, and their names."""
+
+
+def forms(name: str) -> Iterator[tuple[str, str]]:
+    """A report as texts and a page, each with the suffix of such a file."""
+    command, _, name = name.partition(" ")
+    screen = Screen(100)
+    if command == "fix":
+        report = _FIXES[name]
+        yield ".txt", fix_text(report, screen)
+        yield ".txt", fix_verbose(report, screen)
+        yield ".html", fix_page(report, (onnx.GraphProto(), onnx.GraphProto()))
+    else:
+        found = _VALIDATIONS[name]
+        reference = "r.npz" if name == "reference" else ""
+        of = ValidateReport(
+            "a.onnx", "b.onnx", "", reference, (_CPU,), found, (), 0.5,
+            "onnxpad match" if reference else "",
+        )  # fmt: skip
+        if name == "passed":
+            of = replace(of, unproven=("nothing ran on X",), inputs="i.npz")
+        yield ".txt", validate_text(of, screen)
+        yield ".txt", validate_text(of, screen, verbose=True)
+        yield ".html", validate_page(of)
