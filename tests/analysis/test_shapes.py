@@ -1,7 +1,5 @@
 """Shapes that the analysis propagates, by operator and through networks, against onnxruntime."""
 
-from math import prod
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,11 +14,11 @@ from onnxpad.analysis import LARGEST_SIZE, Analysis
 from onnxpad.analysis.rules.dtypes import DTYPES
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS, resized
 from onnxpad.analysis.rules.shape_table import SHAPES
-from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate, symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph
 from tests.analysis.agreement import REFUSALS, compare, single, together
 from tests.strategies import examples
-from tests.support import EXPORTED, parsed
+from tests.support import parsed
 
 
 def zeros(*shape: int, dtype: Any = np.float32) -> Any:
@@ -328,45 +326,6 @@ def network_agrees(model: onnx.ModelProto) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3, 7, 24, 29, 30])
 def test_random_network_agrees_with_onnxruntime(seed: int) -> None:
     network_agrees(random_network(seed))
-
-
-def _elements(graph: Graph, analysis: Analysis, size: int) -> int:
-    """The elements of all tensors of a graph where every open size is this one."""
-    total = 0
-    for tensor in (each for node in graph.nodes for each in node.outputs):
-        extents = analysis.shape(tensor) or ()
-        known = [
-            evaluate(each, {which.name: size for which in each.symbols})
-            for each in extents
-            if isinstance(each, Size)
-        ]
-        total += prod(known + [each for each in extents if isinstance(each, int)])
-    return total
-
-
-@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
-def test_exported_model_agrees_with_onnxruntime(path: Path) -> None:
-    model = onnx.load(path)
-    graph = Graph.from_proto(model)
-    analysis = Analysis(graph)
-    names = {
-        extent.symbols[0].name
-        for name in graph.inputs
-        for extent in analysis.shape(graph.tensor(name)) or ()
-        if isinstance(extent, Size)
-    }
-    counts = (32, 33, 47, 64) if _elements(graph, analysis, 64) < 2**26 else (4, 5, 7, 8)
-    sizes = [dict.fromkeys(names, n) for n in counts] if names else [{}]
-    agreement = compare(model, sizes)
-    assert agreement.wrong == []
-    if model.functions:
-        return  # an attribute of a function may decide about shapes inside
-    for node in graph.nodes:
-        assert all(analysis.shape(output) is not None for output in node.outputs)
-        if node.op == "Pad" and len(node.inputs) > 1:
-            pads = analysis.integers(node.inputs[1])
-            assert pads is not None
-            assert not any(isinstance(amount, Unknown) for amount in pads)
 
 
 @pytest.mark.parametrize(

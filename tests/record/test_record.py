@@ -87,8 +87,8 @@ def test_every_function_of_the_package_is_known() -> None:
     ("afforded", "fast"),
     [
         pytest.param(70.0, {"tables", "one", "other", "same"}, id="what-is-cheap"),
-        pytest.param(75.0, {"tables", "one", "other", "dear"}, id="what-alone-executes-a-block"),
-        pytest.param(16.0, {"tables", "one", "other"}, id="what-executes-another-block"),
+        pytest.param(80.0, {"tables", "one", "other", "dear"}, id="what-alone-executes-a-block"),
+        pytest.param(19.0, {"tables", "one", "other"}, id="what-executes-another-block"),
     ],
 )
 def test_the_fast_tier_executes_what_it_can_afford(
@@ -98,8 +98,37 @@ def test_the_fast_tier_executes_what_it_can_afford(
     monkeypatch.setattr(table_of_costs, "TABLES", ("tables",))
     monkeypatch.setattr(table_of_costs, "DEAR", 60.0)
     costs = {"tables": 4.0, "dear": 59.0, "one": 5.0, "same": 6.0, "other": 7.0, "far": 61.0}
-    blocks = {"tables": [], "dear": [1, 2, 3, 4], "one": [1], "same": [1], "other": [2], "far": [5]}
+    blocks = {
+        "tables": [],
+        "dear": [1, 2, 3, 4, 6, 7],
+        "one": [1],
+        "same": [1],
+        "other": [2],
+        "far": [5],
+    }
     assert choose_fast(costs, blocks) == fast
+
+
+def test_further_cases_of_a_test_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = {
+        "t.py::a[1]": 2.0,
+        "t.py::a[2]": 2.0,
+        "t.py::a[3]": 2.0,
+        "t.py::b": 2.2,
+        "t.py::c": 9.0,
+    }
+    nothing = dict.fromkeys(costs, ())
+    monkeypatch.setattr(table_of_costs, "FAST", 7.0)
+    assert choose_fast(costs, nothing) == {"t.py::a[1]", "t.py::b"}
+    monkeypatch.setattr(table_of_costs, "FAST", 10.0)
+    assert choose_fast(costs, nothing) == {"t.py::a[1]", "t.py::b", "t.py::a[2]"}
+
+
+def test_one_block_is_not_worth_any_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = {"t.py::cheap": 18.0, "t.py::dear": 20.0}
+    monkeypatch.setattr(table_of_costs, "FAST", 21.0)
+    assert choose_fast(costs, {"t.py::cheap": (), "t.py::dear": (1,)}) == {"t.py::cheap"}
+    assert choose_fast(costs, {"t.py::cheap": (), "t.py::dear": (1, 2)}) == {"t.py::dear"}
 
 
 def test_the_table_names_what_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
