@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import floats
 from onnxpad.analysis.floats import ZERO, Quotient, Real, Scaled
 from onnxpad.analysis.rounding import FLOATS, Either
+from onnxpad.analysis.value import INTEGERS, fit
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate, symbol
 from onnxpad.arithmetic.symbol import Sizes
 
@@ -268,6 +270,72 @@ def test_integers_and_truth(made: Callable[[], Extent], expected: Callable[[int]
     found = made()
     for size in (1, 3, 4, 7, 8, 499, 501, 1000):
         assert evaluate(found, {"n": size}) == expected(size), size
+
+
+SPECIAL = (-INF, -2.5, -0.5, -0.0, 0.0, 0.5, 1.5, INF, NAN)
+PAIRS = ((0.0, -0.0), (-0.0, -0.0), (1.0, INF), (-INF, INF), (INF, 1.0), (NAN, 1.0), (1.0, NAN),
+         (2.5, -1.0))  # fmt: skip
+
+
+def shown(found: Any) -> str:
+    return "?" if isinstance(found, Unknown) else "either" if type(found) is Scaled else repr(found)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (floats.negative, "inf 2.5 0.5 0.0 -0.0 -0.5 -1.5 -inf nan"),
+        (floats.absolute, "inf 2.5 0.5 0.0 0.0 0.5 1.5 inf nan"),
+        (floats.floor, "-inf -3.0 -1.0 -0.0 0.0 0.0 1.0 inf nan"),
+        (floats.ceil, "-inf -2.0 either -0.0 0.0 1.0 2.0 inf nan"),
+        (floats.nearest, "-inf -2.0 either -0.0 0.0 0.0 2.0 inf nan"),
+        (floats.sign, "-1.0 -1.0 -1.0 either either 1.0 1.0 1.0 ?"),
+        (floats.rectified, "0.0 0.0 0.0 either 0.0 0.5 1.5 inf ?"),
+        (floats.root, "? ? ? -0.0 0.0 0.7071067690849304 1.2247449159622192 ? ?"),
+        (lambda a, dtype: floats.leaky(a, 0.5, dtype), "? -1.25 -0.25 either either 0.5 1.5 inf ?"),
+        (lambda a, dtype: floats.to_integer(a), "? -2 0 0 0 0 1 ? ?"),
+        (lambda a, dtype: floats.is_nan(a), "0 0 0 0 0 0 0 0 1"),
+    ],
+)
+def test_special_numbers(function: Callable[[float, int], object], expected: str) -> None:
+    """`either` is a zero of either sign, and `?` is unknown."""
+    assert " ".join(shown(function(value, FLOAT)) for value in SPECIAL) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (floats.add, "0.0 -0.0 ? ? ? ? ? 1.5"),
+        (floats.subtract, "0.0 0.0 ? ? ? ? ? 3.5"),
+        (floats.multiply, "-0.0 0.0 ? ? ? ? ? -2.5"),
+        (floats.divide, "? ? ? ? ? ? ? -2.5"),
+        (floats.remainder, "? ? 1.0 ? ? ? ? 0.5"),
+        (floats.minimum, "either -0.0 1.0 -inf 1.0 ? ? -1.0"),
+        (floats.maximum, "either -0.0 inf inf inf ? ? 2.5"),
+        (floats.sum_of_two, "either either ? ? ? ? ? 1.5"),
+        (lambda a, b, dtype: floats.less(a, b), "0 0 1 1 0 0 0 0"),
+        (lambda a, b, dtype: floats.less_equal(a, b), "1 1 1 1 0 0 0 0"),
+        (lambda a, b, dtype: floats.equal(a, b), "1 1 0 0 0 0 0 0"),
+    ],
+)
+def test_pairs_of_special_numbers(
+    function: Callable[[float, float, int], object], expected: str
+) -> None:
+    assert " ".join(shown(function(*pair, FLOAT)) for pair in PAIRS) == expected
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_are_those_of_numpy(dtype: int) -> None:
+    info = np.iinfo(tensor_dtype_to_np_dtype(dtype))
+    assert INTEGERS[dtype] == (info.min, info.max)
+    for number, is_held in ((info.min, True), (info.max, True), (int(info.max) + 1, False)):
+        assert isinstance(fit(int(number), dtype), int) == is_held
+    assert isinstance(fit(int(info.min) - 1, dtype), Unknown)
+    few, most = symbol("few", Sizes(1, 100)), int(info.max)
+    assert fit(few + (most - 100), dtype) == few + (most - 100)
+    assert isinstance(fit(few + (most - 99), dtype), Unknown)
+    assert fit(few + (int(info.min) - 1), dtype) == few + (int(info.min) - 1)
+    assert isinstance(fit(few + (int(info.min) - 2), dtype), Unknown)
 
 
 def test_a_choice_by_a_size() -> None:

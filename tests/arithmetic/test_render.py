@@ -167,6 +167,91 @@ def test_formulas_read_as_they_are_written() -> None:
     assert {text: repr(extent) for text, extent in texts.items()} == {text: text for text in texts}
 
 
+TOLD = """
+n -> height
+-n -> -height
+3*n - 2 -> 3*height - 2
+n//2 -> floor(height/2)
+-(n//2) -> -floor(height/2)
+up(n, 2) -> ceil(height/2)
+(n + 1)//3 -> floor((height + 1)/3)
+(n + 2)//3 -> ceil(height/3)
+(n - 1)//4 -> ceil(height/4) - 1
+5 - n//3 -> 5 - floor(height/3)
+2*(n//2) -> 2*floor(height/2)
+3*(n//4) + 1 -> 3*floor(height/4) + 1
+(3*n + 1)//4 -> floor((3*height + 1)/4)
+(2*n)//3 -> floor(2*height/3)
+n - n//2 -> ceil(height/2)
+n % 2 -> (height mod 2) -> 0 when h is even, 1 when odd
+n % 3 -> (height mod 3) -> 0 when h mod 3 is 0, 1 when 1, 2 when 2
+-n % 3 -> (-height mod 3) -> 0 when h mod 3 is 0, 1 when 2, 2 when 1
+(n + 1) % 4 -> ((height + 1) mod 4) -> 0 when h mod 4 is 3, 1 when 0, 2 when 1, 3 when 2
+2*(n % 4) -> 2*(height mod 4) -> 0 when h mod 4 is 0, 2 when 1, 4 when 2, 6 when 3
+3 - n % 4 -> ((3 - height) mod 4) -> 0 when h mod 4 is 3, 1 when 2, 2 when 1, 3 when 0
+(-n % 4)//2 -> floor(((height + 1) mod 4)/2) -> 0 when h mod 4 is 0 or 3, 1 when 1 or 2
+up(-n % 8, 2) -> ceil((-height mod 8)/2)
+(n % 5)//2 -> floor((height mod 5)/2)
+up(n % 16, 2) - 1 -> ceil((height mod 16)/2) - 1
+max(n - 5, 0) -> max(height - 5, 0)
+max(5 - n, 0) -> max(5 - height, 0)
+max(n//2 - 3, 1) -> max(floor(height/2) - 3, 1)
+min(n//2, 7) -> min(floor(height/2), 7)
+min(n, 4) -> min(height, 4) -> 1 when h is 1, 2 when 2, 3 when 3, else 4
+max(7 - n//3, 2) -> max(7 - floor(height/3), 2)
+min(up(n, 3), 5) -> min(ceil(height/3), 5)
+s -> height
+s//32 -> height/32
+s//64 -> floor(height/64)
+up(s, 64) -> ceil(height/64)
+-s % 64 -> (height mod 64) -> 0 when h mod 64 is 0, 32 when 32
+s % 128 -> (height mod 128) -> 0 when h mod 128 is 0, 32 when 32, 64 when 64, 96 when 96
+(s//32) % 2 -> (height mod 64)/32 -> 0 when h mod 64 is 0, 1 when 32
+s//16 + 1 -> height/16 + 1
+max(s - 64, 0) -> max(height - 64, 0)
+f//4 -> height/4
+f//8 -> floor(height/8)
+up(f, 16) -> ceil(height/16)
+f % 16 -> (height mod 16) -> 0 when h mod 16 is 0, 4 when 4, 8 when 8, 12 when 12
+(f//4) % 3 -> (height mod 12)/4 -> 0 when h mod 12 is 0, 1 when 4, 2 when 8
+-f % 12 -> (-height mod 12) -> 0 when h mod 12 is 0, 4 when 8, 8 when 4
+(f + 1)//8 -> floor(height/8)
+b//16 -> (height - 12)/16
+(b + 4)//16 -> (height - 12)/16 + 1
+b//32 -> floor(height/32)
+b % 32 -> ((height + 20) mod 32) + 12 -> 12 when h mod 32 is 12, 28 when 28
+(b - 12)//16 -> (height - 12)/16
+o//4 -> (height - 1)/4
+(o - 1)//4 -> (height - 1)/4
+o % 8 -> ((height + 7) mod 8) + 1 -> 1 when h mod 8 is 1, 5 when 5
+o % 12 -> ((height + 11) mod 12) + 1 -> 1 when h mod 12 is 1, 5 when 5, 9 when 9
+(o - 1)//8 -> floor(height/8)
+less(n, 4) -> f(height) -> 1 when h is 1 or 2 or 3, else 0
+equal(n, 3) -> f(height) -> 0 when h is 1 or 2, 1 when 3, else 0
+where(less(n, 3), 5, n) -> f(height) -> a function of h with period 1 from 3 on
+n % 7 * (n % 3) -> f(height) -> a function of h with period 21 from 1 on
+n + n % 2 -> 2*ceil(height/2)
+n//2 + n//3 -> f(height) -> a function of h with period 6 from 1 on
+n % 2 + n % 3 -> f(height) -> 0 when h mod 6 is 0, 1 when 3 or 4, 2 when 1 or 2, 3 when 5
+"""
+"""An expression, its formula, and in words if these are others, where `h` is the height."""
+
+NAMES = {
+    "n": sized(ANY), "s": sized(STRIDED), "f": sized(FOURFOLD), "b": sized(BETWEEN),
+    "o": sized(ODD), "max": size.maximum, "min": size.minimum, "up": size.ceil_div,
+    "where": size.where, "less": size.less, "equal": size.equal,
+}  # fmt: skip
+
+
+def test_what_is_told() -> None:
+    for line in TOLD.strip().splitlines():
+        expression, formula, *words = line.split(" -> ")
+        extent = eval(expression, {}, NAMES)
+        assert repr(extent) == formula
+        told = words[0] if words else formula.replace("height", "h")
+        assert size.explain(extent, "h") == told
+
+
 def test_several_symbols_are_a_sum() -> None:
     both = sized(STRIDED) // 64 - size.ceil_div(size.symbol("width"), 3) + 4
     assert repr(both) == "floor(height/64) - ceil(width/3) + 4"
