@@ -186,6 +186,389 @@ def test_fills(body: str, given: str, fill: float, result: float | None) -> None
     assert behind is None or behind.layer.amounts == SPATIAL
 
 
+def said(case: Case) -> str:
+    """The layer behind the node of a case, and what becomes of the node; or why it stays."""
+    graph, analysis, node = step_of(case.model(padded=True), case.op)
+    inputs = step_table.data_inputs(graph, node)
+    layers = [Layer(case.pads[0], number(case.fills[0])) for _ in inputs]
+    try:
+        found = step_table.behind(graph, analysis, node, inputs, layers)
+    except RefusalError as refusal:
+        words = (f"{case.op} '<y>' ", "stands between, and ", f"{case.op} between turns its value ")
+        text = str(refusal)
+        for each in words:
+            text = text.replace(each, "")
+        return text
+    where = "" if found.layer.amounts == SPATIAL else str(found.layer.amounts)
+    constants = [f"{place}: {array.tolist()}" for place, array in found.constants.items()]
+    attributes = [f"{name}: {value}" for name, value in found.attributes.items()]
+    gone = ["nothing left"] if found.vanishes else []
+    return ", ".join(
+        [str(found.layer.value), *filter(None, [where]), *constants, *attributes, *gone]
+    )
+
+
+NORMAL_OF_3 = (
+    "float[3] s = {1, 2, 3}, float[3] b = {0, 0, 0}, float[3] m = {0, 0, 0}, float[3] v = {1, 2, 1}"
+)
+CHANNELS = ((0, 0), (1, 1), (0, 0), (0, 0))
+SAID: list[tuple[Case, str]] = [
+    (Case("y = Elu <alpha = 0.0> (x)"), "a factor of it is not above 0"),
+    (Case("y = Elu <alpha = 0.5> (x)"), "0"),
+    (Case("y = Selu <gamma = -1.0> (x)"), "a factor of it is not above 0"),
+    (Case("y = Add (x, c)", "float c = {1}", opset=6), "broadcasts by its attributes in opset 6"),
+    (Case("y = Add (x, c)", "float c = {1}", opset=7), "1.0"),
+    (
+        Case("y = Add (x, c)", "float[8] c = {1,1,1,1,1,1,1,1}"),
+        "between works along the padded axis 3",
+    ),
+    (Case("y = Add (x, c)", "float[1, 1] c = {1}"), "1.0"),
+    (
+        Case("y = Add (c, x)", "float[5, 1, 1, 1, 1] c = {1,1,1,1,1}"),
+        "1.0, ((0, 0), (0, 0), (0, 0), (1, 2), (0, 3))",
+    ),
+    (Case("y = Add (x, q)", inputs="x q"), "0.0"),
+    (Case("y = Div (x, c)", "int32 c = {1}", dtype="int32"), "divides integers"),
+    (Case("y = Max (x, c)", "float c = {1}", opset=7), "does not broadcast before opset 8"),
+    (Case("y = Max (x, c)", "float c = {1}", opset=8), "1.0"),
+    (Case("y = Clip (x, a, b)", "float a = {2}, float b = {1}"), "its bounds cross"),
+    (Case("y = Clip (x, a, b)", "float a = {1}, float b = {1}"), "1.0"),
+    (Case("y = Clip (x, a)", "float[2] a = {1, 1}"), "has a bound that is not one number"),
+    (
+        Case("y = Clip (x, , b)", "float b = {1}", fills=(-np.inf,)),
+        "-inf into the least or greatest number of its type",
+    ),
+    (Case("y = Clip (x, a, b)", "float a = {-1}, float b = {1}", fills=(-np.inf,)), "-1.0"),
+    (Case("y = Clip <min = 1.0, max = 2.0> (x)", opset=10), "1.0"),
+    (Case("y = Clip <min = 1.0> (x)", opset=6), "1.0"),
+    (Case("y = Clip (x, a)", "float a = {1}", opset=11), "1.0"),
+    (Case("y = PRelu (x, c)", "float[1, 1, 1, 1] c = {0.5}", fills=(-2,)), "-1.0"),
+    (
+        Case("y = Cast <to = 9> (x)"),
+        "0 into a value that the new type does not hold",
+    ),
+    (Case("y = Cast <to = 7> (x)", fills=(2.0,), result="int64"), "2"),
+    (
+        Case("y = Cast <to = 12> (x)", fills=(-1.0,), result="uint32"),
+        "-1.0 into a value that the new type does not hold",
+    ),
+    (Case("y = Dropout (x)", opset=6), "drops elements at random"),
+    (Case("y = Dropout <is_test = 1> (x)", opset=6), "0"),
+    (Case("y = Dropout <is_test = 1> (x)", opset=1), "0"),
+    (Case("y = Dropout (x)", opset=7), "0"),
+    (Case("y = Dropout (x)", opset=11), "0"),
+    (Case("y = Dropout (x)", opset=12), "0"),
+    (
+        Case("y = Dropout (x, r, t)", "float r = {0.5}, bool t = {1}", opset=12),
+        "drops elements at random",
+    ),
+    (Case("y = Dropout (x, r, t)", "float r = {0.5}, bool t = {0}", opset=12), "0"),
+    (
+        Case("y = Dropout (x, r, t)", "float r = {0.5}, bool[0] t = {}", opset=12),
+        "drops elements at random",
+    ),
+    (Case("y, z = Dropout (x)", outputs="y z"), "'z' is read too"),
+    (Case("y, z = Dropout (x)"), "0"),
+    (Case("y = BatchNormalization (x, s, b, m, v)", NORMAL_OF_3, opset=9), "0"),
+    (
+        Case("y = BatchNormalization (x, s, b, m, v)", NORMAL_OF_3, opset=6),
+        "does not normalise by constants for each channel",
+    ),
+    (
+        Case("y = BatchNormalization <spatial = 0> (x, s, b, m, v)", NORMAL_OF_3, opset=7),
+        "does not normalise by constants for each channel",
+    ),
+    (Case("y = BatchNormalization <spatial = 1> (x, s, b, m, v)", NORMAL_OF_3, opset=7), "0"),
+    (
+        Case("y = BatchNormalization <training_mode = 1> (x, s, b, m, v)", NORMAL_OF_3, opset=14),
+        "does not normalise by constants for each channel",
+    ),
+    (
+        Case("y = BatchNormalization (x, s, b, m, v)", NORMAL_OF_3, pads=(CHANNELS,)),
+        "between works along the padded axis 1",
+    ),
+    (
+        Case(
+            "y = BatchNormalization <epsilon = 0.0> (x, s, b, m, v)",
+            NORMAL_OF_3.replace("v = {1, 2, 1", "v = {1, 2, 0"),
+        ),
+        "0 into a number that runtimes may compute differently",
+    ),
+    (
+        Case(
+            "y = BatchNormalization (x, s, b, m, v)",
+            NORMAL_OF_3.replace("v = {1, 2, 1", "v = {1, 2, -0.00001"),
+        ),
+        "0",
+    ),
+    (Case("y = Transpose <perm = [0, 2, 3, 1]> (x)"), "0, ((0, 0), (1, 2), (0, 3), (0, 0))"),
+    (Case("y = Transpose (x)"), "0, ((0, 3), (1, 2), (0, 0), (0, 0))"),
+    (Case("y = Transpose <perm = [0, 1, 2]> (x)"), "its perm does not fit the data"),
+    (Case("y = Unsqueeze (x, c)", "int64[2] c = {1, 1}"), "names an axis twice"),
+    (Case("y = Unsqueeze (x, c)", "int64[1] c = {5}"), "its axes do not fit the data"),
+    (
+        Case("y = Unsqueeze (x, c)", "int64[2] c = {0, -1}"),
+        "0, ((0, 0), (0, 0), (0, 0), (1, 2), (0, 3), (0, 0))",
+    ),
+    (Case("y = Unsqueeze (x, c)", "float[1] c = {1}"), "its axes are no integers"),
+    (
+        Case("y = Unsqueeze <axes = [1]> (x)", opset=12),
+        "0, ((0, 0), (0, 0), (0, 0), (1, 2), (0, 3))",
+    ),
+    (Case("y = Squeeze (x, c)", "int64[1] c = {2}"), "between works along the padded axis 2"),
+    (
+        Case("y = Squeeze (x, c)", "int64[1] c = {0}", shape=(1, 3, 4, 5)),
+        "0, ((0, 0), (1, 2), (0, 3))",
+    ),
+    (
+        Case("y = Squeeze (x, c)", "int64[2] c = {0, -4}", shape=(1, 3, 4, 5)),
+        "0, ((0, 0), (1, 2), (0, 3))",
+    ),
+    (Case("y = Squeeze (x)", shape=(1, 3, 4, 5)), "0, ((0, 0), (1, 2), (0, 3))"),
+    (Case("y = Squeeze (x)", shape=(1, 3, 1, 5)), "between works along the padded axis 2"),
+    (
+        Case("y = Squeeze <axes = [0]> (x)", shape=(1, 3, 4, 5), opset=12),
+        "0, ((0, 0), (1, 2), (0, 3))",
+    ),
+    (
+        Case("y = Reshape (x, c)", "int64[5] c = {2, 3, 1, 7, 8}"),
+        "0, ((0, 0), (0, 0), (0, 0), (1, 2), (0, 3)), 1: [2, 3, 1, 4, 5]",
+    ),
+    (
+        Case("y = Reshape (x, c)", "int64[5] c = {0, 0, 1, -1, 8}"),
+        "0, ((0, 0), (0, 0), (0, 0), (1, 2), (0, 3)), 1: [0, 0, 1, -1, 5]",
+    ),
+    (
+        Case("y = Reshape (x, c)", "int64[3] c = {6, 7, 8}"),
+        "does more than add or drop axes of size 1",
+    ),
+    (
+        Case("y = Reshape <allowzero = 1> (x, c)", "int64[5] c = {2, 3, 1, 7, 8}"),
+        "its shape has no constant that could be corrected",
+    ),
+    (
+        Case("y = Reshape (x, c)", "int64[5] c = {2, 3, 1, 7, 8}", opset=5),
+        "0, ((0, 0), (0, 0), (0, 0), (1, 2), (0, 3)), 1: [2, 3, 1, 4, 5]",
+    ),
+    (
+        Case("y = Reshape <shape = [2, 3, 1, 7, 8]> (x)", opset=4),
+        "its shape has no constant that could be corrected",
+    ),
+    (
+        Case("y = Reshape (x, c)", "int64[3] c = {3, 7, 0}", shape=(1, 3, 4, 5)),
+        "does more than add or drop axes of size 1",
+    ),
+    (
+        Case("y = Reshape (x, c)", "int64[4] c = {0, 1, 7, 8}", shape=(1, 3, 4, 5)),
+        "does more than add or drop axes of size 1",
+    ),
+    (
+        Case("y = Expand (x, c)", "int64[5] c = {2, 1, 1, 7, 8}"),
+        "0, ((0, 0), (0, 0), (0, 0), (1, 2), (0, 3)), 1: [2, 1, 1, 4, 5]",
+    ),
+    (Case("y = Expand (x, c)", "int64[2] c = {7, 8}"), "0, 1: [4, 5]"),
+    (Case("y = Expand (x, c)", "int64[1] c = {9}"), "between works along the padded axis 3"),
+    (Case("y = Expand (x, c)", "int64[5] c = {2, 0, 1, 1, 1}"), "its shape is none"),
+    (Case("y = Expand (x, c)", "int64[4] c = {2, 3, 7, 1}"), "0, 1: [2, 3, 4, 1]"),
+    (
+        Case(
+            "y = Flatten <axis = 0> (x)",
+            shape=(1, 1, 1, 5),
+            pads=(((0, 0), (0, 0), (0, 0), (1, 2)),),
+        ),
+        "0, ((0, 0), (1, 2))",
+    ),
+    (Case("y = Flatten (x)"), "does more than add or drop axes of size 1"),
+    (
+        Case(
+            "y = QuantizeLinear (x, s, z)",
+            "float[3] s = {1, 1, 1}, uint8[3] z = {1, 1, 1}",
+            result="uint8",
+        ),
+        "1",
+    ),
+    (
+        Case(
+            "y = QuantizeLinear <axis = 2> (x, s, z)",
+            "float[3] s = {1, 1, 1}, uint8[3] z = {1, 1, 1}",
+            result="uint8",
+        ),
+        "between works along the padded axis 2",
+    ),
+    (
+        Case(
+            "y = QuantizeLinear <axis = -3> (x, s, z)",
+            "float[3] s = {1, 1, 1}, uint8[3] z = {1, 1, 2}",
+            result="uint8",
+        ),
+        "0 into several values, one for each element of its constant",
+    ),
+    (
+        Case(
+            "y = QuantizeLinear (x, s, z)", "float[3] s = {1, 1, 1}, uint8 z = {1}", result="uint8"
+        ),
+        "its scale and zero point differ in size",
+    ),
+    (
+        Case("y = QuantizeLinear (x, s, z)", "float s = {0}, uint8 z = {1}", result="uint8"),
+        "a scale of it is not above 0",
+    ),
+    (
+        Case("y = QuantizeLinear (x, s, z)", "float s = {inf}, uint8 z = {1}", result="uint8"),
+        "a scale of it is not above 0",
+    ),
+    (Case("y = QuantizeLinear (x, s)", "float s = {1}", result="uint8"), "0"),
+    (
+        Case("y = QuantizeLinear (x, s, z)", "float[1] s = {1}, uint8[1] z = {9}", result="uint8"),
+        "9",
+    ),
+    (
+        Case(
+            "y = QuantizeLinear <axis = 4> (x, s, z)",
+            "float[1] s = {1}, uint8[1] z = {9}",
+            result="uint8",
+        ),
+        "its axes do not fit the data",
+    ),
+    (
+        Case(
+            "y = QuantizeLinear <output_dtype = 3> (x, s)", "float s = {1}", result="int8", opset=21
+        ),
+        "is not of a known type",
+    ),
+    (
+        Case(
+            "y = DequantizeLinear (x, s, z)",
+            "float s = {0.5}, uint8 z = {3}",
+            dtype="uint8",
+            result="float",
+            fills=(5,),
+        ),
+        "1.0",
+    ),
+    (
+        Case(
+            "y = DequantizeLinear (x, s)",
+            "float s = {0.5}",
+            dtype="int32",
+            result="float",
+            fills=(5,),
+        ),
+        "2.5",
+    ),
+    (
+        Case(
+            "y = DequantizeLinear (x, s)",
+            "double s = {0.5}",
+            dtype="int32",
+            result="double",
+            fills=(5,),
+        ),
+        "is not of a known type",
+    ),
+    (Case("y = Concat <axis = 2> (x, q)", inputs="x q"), "between works along the padded axis 2"),
+    (Case("y = Concat <axis = 1> (x, q)", inputs="x q"), "0"),
+    (Case("y = Concat <axis = 4> (x, q)", inputs="x q"), "its axes do not fit the data"),
+    (
+        Case("y, z = Split <axis = 2> (x)", outputs="y z", opset=11),
+        "between works along the padded axis 2",
+    ),
+    (Case("y, z = Split (x)", outputs="y z", opset=11), "0"),
+    (Case("y, z = Split <axis = 1> (x, c)", "int64[2] c = {1, 2}", outputs="y z", opset=13), "0"),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {1}, int64[1] e = {9}, int64[1] a = {2}"),
+        "0, ((0, 0), (0, 0), (0, 2), (0, 3)), nothing left",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {2}, int64[1] e = {9}, int64[1] a = {2}"),
+        "between works along the padded axis 2",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {1}, int64[1] e = {5}, int64[1] a = {2}"),
+        "0, ((0, 0), (0, 0), (0, 0), (0, 3)), nothing left",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {0}, int64[1] e = {-2}, int64[1] a = {-2}"),
+        "0, ((0, 0), (0, 0), (1, 0), (0, 3)), nothing left",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {1}, int64[1] e = {-2}, int64[1] a = {2}"),
+        "0, ((0, 0), (0, 0), (0, 0), (0, 3)), nothing left",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {1}, int64[1] e = {-4}, int64[1] a = {3}"),
+        "between works along the padded axis 3",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {1}, int64[1] e = {9}, int64[1] a = {3}"),
+        "0, 1: [1], 2: [2147483647]",
+    ),
+    (
+        Case(
+            "y = Slice (x, s, e, a, t)",
+            "int64[1] s = {0}, int64[1] e = {9}, int64[1] a = {2}, int64[1] t = {2}",
+        ),
+        "between works along the padded axis 2",
+    ),
+    (
+        Case(
+            "y = Slice (x, s, e, a, t)",
+            "int64[1] s = {0}, int64[1] e = {9}, int64[1] a = {1}, int64[1] t = {2}",
+        ),
+        "0",
+    ),
+    (
+        Case(
+            "y = Slice (x, s, e, a, t)",
+            "int64[1] s = {0}, int64[1] e = {9}, int64[1] a = {1}, int64[1] t = {1}",
+        ),
+        "0",
+    ),
+    (Case("y = Slice (x, s, e)", "int64[2] s = {0, 1}, int64[2] e = {9, 9}"), "0"),
+    (
+        Case(
+            "y = Slice (x, s, e, a)",
+            "int64[2] s = {0, 1}, int64[2] e = {9, 9}, int64[2] a = {1, -3}",
+        ),
+        "its axes do not fit its bounds",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {0}, int64[2] e = {9, 9}, int64[1] a = {1}"),
+        "lacks its bounds",
+    ),
+    (
+        Case("y = Slice <starts = [1], ends = [-2], axes = [2]> (x)", opset=9),
+        "0, ((0, 0), (0, 0), (0, 0), (0, 3)), nothing left",
+    ),
+    (
+        Case("y = Slice <starts = [1, 1], ends = [-2, 2], axes = [2, 1]> (x)", opset=9),
+        "0, ((0, 0), (0, 0), (0, 0), (0, 3)), starts: [0, 1], ends: [2147483647, 2]",
+    ),
+    (
+        Case(
+            "y = Slice (x, s, e, a)",
+            "int32[2] s = {1, 1}, int32[2] e = {-2, 2}, int32[2] a = {2, 1}",
+        ),
+        "0, ((0, 0), (0, 0), (0, 0), (0, 3)), 1: [0, 1], 2: [2147483647, 2]",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {-6}, int64[1] e = {100}, int64[1] a = {2}"),
+        "0, ((0, 0), (0, 0), (0, 2), (0, 3)), nothing left",
+    ),
+    (
+        Case("y = Slice (x, s, e, a)", "int64[1] s = {4}, int64[1] e = {2}, int64[1] a = {2}"),
+        "between works along the padded axis 2",
+    ),
+    (Case("y = Neg (x)", fills=(0,), dtype="int8"), "0"),
+]
+
+
+@pytest.mark.parametrize(("case", "expected"), SAID)
+def test_what_becomes_of_a_node(case: Case, expected: str) -> None:
+    """Each refusal of each step, and the case beside it that is none."""
+    assert said(case) == expected
+
+
 @pytest.mark.parametrize(
     ("value", "scale", "point", "dtype", "result"),
     [
