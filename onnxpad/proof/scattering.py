@@ -148,7 +148,7 @@ def _ends(
             if wanted is None:
                 # The size n cancels out of s(n - 1) + extent + output_padding - sn.
                 total: Extent = axis.extent + more - axis.stride
-            elif shape is None:
+            elif shape is None or len(shape) != _BEFORE + rank:
                 raise MeaninglessError("the size of the data is unknown")
             else:
                 full = axis.stride * (shape[_BEFORE + place] - 1) + axis.extent
