@@ -120,7 +120,6 @@ def said(body: str, shape: str = "1, 2, 4, 5", opset: int = 17, *, further: bool
             "the kernel_shape of node '<y>' is not its weight's",
         ),
         ("kernel_shape = [3, 2]", "", "1, 2, 4, 5", "0+0 0+0"),
-        ("group = 1", "", "1, 2, 4, 5", "0+0 0+0"),
     ],
 )
 def test_the_layer_around_the_full_result(
