@@ -9,6 +9,7 @@ from onnxpad.operators.read import PadOp
 from onnxpad.operators.table import operator_of
 from onnxpad.padding.parting import part, parted, parts
 from onnxpad.padding.readers import readers_of
+from onnxpad.padding.sinking import needs_finite
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 
@@ -75,6 +76,10 @@ class PartPad(Pass):
         return known if len(known) == len(found) else []
 
     def _is_taken(self, context: Context, pad: PadOp, readers: list[Node]) -> bool:
+        if context.wanted.get("strict", False) and any(
+            needs_finite(context.graph, context.analysis, pad.data, reader) for reader in readers
+        ):
+            return False  # the fold would be undone
         mark = context.mark()
         found = parted(
             context.graph, context.analysis, context.sites, context.style, pad.node, readers

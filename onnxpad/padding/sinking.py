@@ -347,7 +347,7 @@ def check_taken(
             readers.sort(key=lambda each: [t.name for t in each.outputs])  # uses have no order
             for reader in readers:
                 is_end = operator_of(graph, reader) is not None or reader.op == "Pad"
-                if is_end and _needs_finite(graph, analysis, tensor, reader):
+                if is_end and needs_finite(graph, analysis, tensor, reader):
                     assuming = reader
                 elif is_end:
                     sure = True
@@ -376,7 +376,7 @@ def check_taken(
     return taken
 
 
-def _needs_finite(graph: Graph, analysis: Analysis, tensor: Tensor, reader: Node) -> bool:
+def needs_finite(graph: Graph, analysis: Analysis, tensor: Tensor, reader: Node) -> bool:
     """Whether an operator takes a maximum of floats, which pads with what is below finite data."""
     row = operator_of(graph, reader)
     return row is not None and row.padding is Fill.LOWEST and analysis.dtype(tensor) in FLOATS

@@ -130,3 +130,12 @@ def test_a_crop_that_may_be_longer_than_the_data_is_not_parted() -> None:
     result = onnxpad.fix(before, validate=False)
     assert not result.changed
     assert not result.undone
+
+
+def test_is_not_parted_for_a_fold_that_strict_forbids() -> None:
+    pooled = "a = Pad (x, p, low) y = MaxPool <kernel_shape = [3, 3]> (a)"
+    before = model(pooled, "0, 0, 1, -1, 0, 1, 0, 2")
+    assert [change.code for change in fixed(before).changes] == ["PAD208", "PAD201"]
+    result = onnxpad.fix(before, strict=True)
+    assert result.changes == ()
+    assert_graph(result.model, before)
