@@ -275,7 +275,7 @@ def short_reason(finding: Finding) -> str:
     if formula and finding.reason_code == Reason.SAME_AT_EVERY_SIZE:
         same, _, depends = head.partition("; ")
         return f"{depends}, so no constant pads fit; {same}"
-    return head if formula else reason
+    return head
 
 
 def _assumptions(changes: Sequence[Change], screen: Screen) -> Iterator[str]:

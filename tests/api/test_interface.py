@@ -1,0 +1,174 @@
+"""What a call takes: its options with what they are if they are left out, and what it refuses."""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import onnxpad
+from onnxpad.api.validate import _check_drawn, _unproven
+from onnxpad.errors import OnnxpadError, UsageError
+from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.repadding.choice import Choice
+from onnxpad.report import FixReport, Outcome
+from onnxpad.validation.result import (
+    Comparison,
+    Placement,
+    Run,
+    Validation,
+    not_validated,
+)
+from tests.support import parsed
+
+MODEL = parsed("g (float[1, 1, 4] x) => (float[1, 1, 4] y) { y = Relu (x) }")
+SIZES = {"shapes": None, "dims": None, "trust_dim_names": False}
+CHANGES = {
+    "style": "fold", "dynamic": "keep", **SIZES, "no_ceil": False, "trust": None,
+    "symmetric_transpose": False, "strict": False, "select": (), "ignore": (),
+}  # fmt: skip
+RUNS = {"run_timeout": None, "progress": None}
+NEAR = {"rtol": None, "atol": None}
+
+
+@pytest.mark.parametrize(
+    ("call", "options"),
+    [
+        (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "reference": None}),
+        (onnxpad.check, {**CHANGES, "convention": None}),
+        (onnxpad.show, {**SIZES, "node": ()}),
+        (
+            onnxpad.validate,
+            {
+                "rewritten": None, "providers": ("cpu",), "inputs": None, "reference": None,
+                "samples": None, "seed": None, "shapes": None, "dims": None, "time": False,
+                **NEAR, **RUNS,
+            },
+        ),
+        (onnxpad.match, {"inputs": None, "partial": False, "seconds": 120.0, **NEAR, **RUNS}),
+        (
+            onnxpad.repad,
+            {
+                "only": (), "shapes": None, "dims": None, "inputs": None, "reference": None,
+                **NEAR, **RUNS,
+            },
+        ),
+        (
+            onnxpad.explain,
+            {
+                **dict.fromkeys(
+                    ["model", "node", "op", "size", "kernel", "stride", "dilation", "padding", "output_padding"]
+                ),
+                **SIZES,
+            },
+        ),
+        (onnxpad.register, {"replace": False}),
+    ],
+)  # fmt: skip
+def test_options_that_are_left_out(call: Callable[..., Any], options: dict[str, Any]) -> None:
+    given = inspect.signature(call).parameters.values()
+    assert {each.name: each.default for each in given if each.default is not each.empty} == options
+
+
+def test_fields_that_are_left_out() -> None:
+    assert Choice(None) == Choice(None, "end", False, False, False, ())
+    compared = Comparison("y", True, 0.0, 0.0, "", True)
+    assert compared == Comparison(
+        "y", True, 0.0, 0.0, "", True, "", "", None, None, None, 0, (), 0.0, "", ()
+    )
+    run = Run("p", "off", "x", (), (0, 0), "", True)
+    assert run == Run("p", "off", "x", (), (0, 0), "", True, "rewritten", "original", False, False)
+    found = Validation(False, ())
+    assert found == Validation(
+        False, (), (), 0, (), (), None, "rewritten", "failed", "", (), (), (), None
+    )
+    assert not_validated("why") == replace(
+        found, warnings=("not validated: why",), outcome="nothing compared", reason="why"
+    )
+    report = FixReport("m", "fold", Outcome.FIXED, "", False, True, (), (), (), None, 1, 1, 0.0)
+    flags = (report.in_memory, report.inline, report.no_ceil, report.symmetric_transpose)
+    assert flags == (False,) * 4
+    assert report.counts == ((0, 0, 0, 0), (0, 0, 0, 0))
+    change = Change("c", "n", "o", "b", "a", Certificate("s"))
+    assert change == Change(
+        "c", "n", "o", "b", "a", Certificate("s", "every size"), (), "", ("", "")
+    )
+    assert not change.repairs
+    finding = Finding("c", Severity.INFO, "n", "o", "m")
+    assert (finding.reason, finding.assumptions, finding.sizes) == ("", (), "")
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    *(
+        (call, {option: "fol"}, f"unknown {option} 'fol'; choose one of ")
+        for call in ("fix", "check")
+        for option in ("style", "dynamic", "trust")
+    ),
+    *((call, {"select": "PAD9999"}, "PAD9999") for call in ("fix", "check")),
+    *((call, {"ignore": "nothing"}, "'NOTHING' names no code") for call in ("fix", "check")),
+    ("check", {"convention": "kera"}, "unknown convention 'kera'; choose one of .*keras"),
+    ("fix", {"reference": {"x": 1}, "validate": False}, "a reference is for the validation"),
+    *(("fix", {"run_timeout": each}, "run_timeout|seconds") for each in (0, -1, math.nan)),
+    *(("match", {"seconds": each}, "seconds") for each in (-1, math.nan)),
+    *(("match", {option: -1}, option) for option in ("rtol", "atol")),
+    *(("repad", {option: -1}, option) for option in ("rtol", "atol")),
+    *(("validate", {option: -1}, option) for option in ("rtol", "atol")),
+    *(("validate", {"samples": each}, "samples has to be") for each in (0, 1.5, True, "1")),
+    *(("validate", {"seed": each}, "seed has to be") for each in (-1, 1.5, False)),
+    ("validate", {"rewritten": None}, "one model alone has nothing to be compared with"),
+    ("validate", {"rewritten": None, "time": True, "reference": {}}, "time compares two models"),
+    ("validate", {"providers": ("tpu",)}, "tpu"),
+    ("repad", {"to": "theano"}, "theano"),
+]
+
+
+@pytest.mark.parametrize(("call", "options", "says"), REFUSED)
+def test_what_an_option_cannot_be(call: str, options: dict[str, Any], says: str) -> None:
+    given = {
+        "fix": {}, "check": {}, "validate": {"rewritten": MODEL},
+        "match": {"reference": {"x": [[[1.0] * 4]], "y": [[[1.0] * 4]]}}, "repad": {"to": "keras"},
+    }[call]  # fmt: skip
+    with pytest.raises(OnnxpadError, match=says):
+        getattr(onnxpad, call)(MODEL, **{**given, **options})
+
+
+def test_samples_and_seeds() -> None:
+    assert _check_drawn(None, None) == (1, 0)
+    assert _check_drawn(1, 0) == (1, 0)
+    assert _check_drawn(7, 3) == (7, 3)
+    with pytest.raises(UsageError, match="samples has to be 1 or more, not 0"):
+        _check_drawn(0, 0)
+
+
+def test_what_was_asked_for_and_not_compared() -> None:
+    compared = Comparison("y", True, 0.0, 0.0, "", True)
+    run = Run("cpu", "off", "x", (compared,), (0, 0), "", True)
+    passed = Validation(True, (run,), hidden=("classes",))
+    assert _unproven(passed, ["cpu"]) == ["classes"]
+    assert _unproven(replace(passed, hidden=()), ["cpu"]) == []
+    assert _unproven(replace(passed, hidden=()), ["cpu", "cuda"]) == [
+        "nothing was compared on cuda"
+    ]
+    failed = Validation(False, (replace(run, ok=False),), hidden=("classes",))
+    assert _unproven(failed, ["cpu"]) == []
+    excused = replace(run, excused=True, note="no kernel")
+    original = replace(run, subject="original")
+    for runs, told in (((excused,), ": no kernel"), ((original,), ""), ((), "")):
+        found = Validation(True, runs)
+        assert _unproven(found, ["cpu"]) == [f"nothing was compared on cpu{told}"]
+    assert _unproven(Validation(True, (), ("one", "two")), ["cpu"]) == [
+        "nothing was compared on cpu: one"
+    ]
+    assert _unproven(not_validated("no time"), ["cpu"]) == ["nothing was compared on cpu: no time"]
+    places = tuple(
+        Placement(provider, model, 2, nodes)
+        for provider, model, nodes in (
+            ("cpu", "rewritten", ("a", "b")), ("cpu", "original", ("a", "b")),
+            ("cpu", "rewritten", ("a",)), ("cuda", "rewritten", ("a", "b")),
+        )
+    )  # fmt: skip
+    assert _unproven(Validation(True, (run,), placements=places), ["cpu"]) == [
+        "no node of the rewritten model ran on cpu"
+    ]
