@@ -59,8 +59,9 @@ NEAR = {"rtol": None, "atol": None}
             onnxpad.explain,
             {
                 **dict.fromkeys(
-                    ["model", "node", "op", "size", "kernel", "stride", "dilation", "padding", "output_padding"]
+                    ["model", "node", "op", "size", "kernel", "stride", "dilation", "padding"]
                 ),
+                "output_padding": None,
                 **SIZES,
             },
         ),
@@ -126,12 +127,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("call", "options", "says"), REFUSED)
 def test_what_an_option_cannot_be(call: str, options: dict[str, Any], says: str) -> None:
-    given = {
-        "fix": {}, "check": {}, "validate": {"rewritten": MODEL},
+    required: dict[str, dict[str, Any]] = {
+        "validate": {"rewritten": MODEL},
         "match": {"reference": {"x": [[[1.0] * 4]], "y": [[[1.0] * 4]]}}, "repad": {"to": "keras"},
-    }[call]  # fmt: skip
+    }  # fmt: skip
     with pytest.raises(OnnxpadError, match=says):
-        getattr(onnxpad, call)(MODEL, **{**given, **options})
+        getattr(onnxpad, call)(MODEL, **{**required.get(call, {}), **options})
 
 
 def test_samples_and_seeds() -> None:

@@ -808,6 +808,83 @@ class TestAnyEdits:
         assert graph.to_bytes() == model.SerializeToString()
         assert not graph.changed
 
+    WITH_FUNCTION = """<ir_version: 10, opset_import: ["" : 17, "local" : 1, "custom" : 1]>
+    g (float[4] x, bool b, float[n] u) => (float[4] y, float[4] z)
+    <float[1] w = {1}, int64[1] p = {2}, float[4] c, float[4] d, float[4] k, float[4] e> {
+        c = Relu (x)
+        k = Identity (c)
+        l = Identity (k)
+        [n] d = local.F <alpha = 0.5> (l, w)
+        e = If (b) <
+            then_branch = t () => (float[4] s) <float[1] w = {2}> { r = Add (d, k) s = Neg (r) },
+            else_branch = o () => (float[4] q) { q = Identity (k) }
+        >
+        h = Constant <value_ints = [1, 2]> ()
+        y = Sum (e, h, u)
+        z = local.F (d, p)
+    }
+    <domain: "local", opset_import: ["" : 17]>
+    F (i, j) => (o) { m = Identity (i) v = Add (m, j) o = Neg (v) }
+    """
+
+    @pytest.mark.parametrize("seed", [1, 2, 5])
+    def test_light_forms_and_origins_follow_edits(self, seed: int) -> None:
+        generator = random.Random(seed)
+        model = onnx.parser.parse_model(self.WITH_FUNCTION)
+        graph = Graph.from_proto(model)
+        graph.model.set_metadata("key", "value")
+        mark = 0
+        for step in range(24):
+            node = generator.choice([*graph.nodes])
+            match generator.randrange(7):
+                case 0:
+                    for body in [*graph.bodies(node), graph.function(0)]:
+                        inner = generator.choice([*body.nodes])
+                        body.set_attribute(inner, "step", step)
+                        if len(inner.inputs) == 2:
+                            body.replace_op(inner, "Mul", inner.inputs[::-1], {})
+                case 1:
+                    graph.set_attribute(node, "step", step)
+                    for body in graph.bodies(node):
+                        body.set_attribute(next(iter(body.nodes)), "step", step)
+                case 2:
+                    graph.replace_op(node, "Identity", node.inputs[:1], {})
+                case 3:
+                    for tensor in node.outputs:
+                        graph.undeclare(tensor)
+                case 4:
+                    graph.declare("u", (step,))
+                    graph.declare_output("y", (step + 1,))
+                case 5 if graph.mark() > mark:
+                    graph.rollback(generator.randrange(mark, graph.mark() + 1))
+                case _:
+                    self.edit(graph, generator, step)
+            self.check_light(graph)
+            if step == 12:
+                mark = graph.mark()
+        graph.rollback(0)
+        self.check_light(graph)
+
+    def check_light(self, graph: Graph) -> None:
+        saved = graph.to_proto()
+        again = Graph.from_proto(saved)
+        _, outline = graph.model.outlines()
+        copy = graph.working_copy(lambda tensor: False)
+        assert copy.functions == saved.functions
+        assert copy.opset_import == saved.opset_import
+        assert [now for _, now in graph.model.function_outlines()] == [*saved.functions]
+        assert copy.graph.output == saved.graph.output
+        assert copy.graph.value_info == saved.graph.value_info
+        for light in (outline, copy.graph):
+            assert light.node == saved.graph.node
+            assert light.input == saved.graph.input
+            found = sorted(light.initializer, key=lambda each: each.name)
+            assert found == sorted(saved.graph.initializer, key=lambda each: each.name)
+        for node, other in zip(graph.nodes, again.nodes, strict=True):
+            for mine, theirs in zip(node.outputs, other.outputs, strict=True):
+                assert graph.origin(mine).name == again.origin(theirs).name
+            assert graph.inner_operators(node) == again.inner_operators(other)
+
     def edit(self, graph: Graph, generator: random.Random, step: int) -> None:
         nodes = list(graph.nodes)
         place = generator.randrange(len(nodes))

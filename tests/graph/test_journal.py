@@ -192,3 +192,18 @@ def test_a_removed_node_comes_back_to_its_place() -> None:
         graph.rollback(mark)
         assert [node.name for node in graph.nodes] == ["a", "b", "y"]
     assert graph.to_bytes() == kept
+
+
+def test_origins_follow_an_operator_that_becomes_a_copy_again() -> None:
+    graph = Graph.from_proto(
+        parsed("g (float x) => (float c) { a = Abs (x) b = Identity (a) c = Identity (b) }")
+    )
+    node, c = [*graph.nodes][1], graph.tensor("c")
+    assert graph.origin(c).name == "a"
+    mark = graph.mark()
+    graph.replace_op(node, "Neg", node.inputs, {})
+    assert graph.origin(c).name == "b"
+    graph.rollback(mark)
+    assert graph.origin(c).name == "a"
+    graph.replace_op(next(iter(graph.nodes)), "Identity", [graph.tensor("x")], {})
+    assert graph.origin(c).name == "x"

@@ -397,3 +397,49 @@ def test_likely_options_are_combined_where_they_are_few(
     found = [*Space(((0, 0),) * 8, groups).likely((0,) * 8, free)]
     assert len(found) == (count if groups else 0)
     assert len([*Space(((0, 0),) * 7, groups).likely((0,) * 7, free)]) == 128
+
+
+RIGHT = Trial(True, 0.0, 0.0, np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("right", "last"),
+    [
+        ((1, 1, 1), "000 111"),  # another start
+        ((0, 0, 1), "000 111 222 001"),  # the likely combinations
+        ((1, 1, 0), "000 111 222 001 010 011 100 101 110"),
+        ((2, 0, 0), "000 111 222 001 010 011 100 101 110 200"),  # the further points
+        ((0, 2, 2), "000 111 222 001 010 011 100 101 110 200 022"),
+    ],
+)
+def test_a_search_ends_with_the_first_right_point(right: Point, last: str) -> None:
+    def evaluate(point: Point) -> Trial:
+        return RIGHT if point == right else Trial(False, 0.0, 1.0, np.ones(1))
+
+    starts: list[Point] = [(0,) * 3, (1,) * 3, (2,) * 3, (1,) * 3]
+    tried, found = way(
+        evaluate, Space(((0, 0, 1),) * 3, ()), starts, further=[(2, 0, 0), (0, 2, 2), (2, 2, 0)]
+    )
+    assert (" ".join(tried), found) == (last, right)
+
+
+@pytest.mark.parametrize("most", [1, 2, 4, 9, 10, 12, 20, 30])
+def test_a_search_ends_where_time_does(most: int) -> None:
+    evaluate = sums(4, [5, 4, 3, 2, 1, 0], 0.5)
+    within = Space(((0, 0, 1, 1),) * 4, ((0, 1),))
+    points, _ = way(evaluate, within, [(0,) * 4, (1,) * 4], 40, further=[(2,) * 4])
+    tried, found = way(evaluate, within, [(0,) * 4, (1,) * 4], most, further=[(2,) * 4])
+    assert tried == points[: len(tried)]
+    assert len(tried) <= most + 2  # one more where a batch begins
+    assert evaluate(found).rank == min(evaluate(tuple(map(int, point))).rank for point in tried)
+
+
+def test_joint_moves_end_with_the_first_right_point() -> None:
+    def evaluate(point: Point) -> Trial:
+        missing = np.array([4.0, 4, 0]) - np.array(point)
+        error = float(np.abs(missing).sum())
+        return Trial(error == 0, 0.0, error, missing)
+
+    tried, found = way(evaluate, Space(((1,) * 5,) * 3, ()), [(0, 0, 0)])
+    assert found == (4, 4, 0)
+    assert " ".join(tried) == "000 100 200 300 400 010 020 030 040 001 002 003 004 440"
