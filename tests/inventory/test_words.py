@@ -5,6 +5,18 @@ from typing import Any, Final
 import pytest
 
 import onnxpad
+from onnxpad.arithmetic.size import Unknown, symbol
+from onnxpad.inventory.padding_site import AxisPadding, OuterPad, Step
+from onnxpad.inventory.site_words import (
+    _brief_value,
+    added,
+    flat_order,
+    known_number,
+    pad_written,
+    told_amounts,
+    told_range,
+    told_size,
+)
 from tests.support import BORDER, W, one
 
 DATA: Final = "float[1, 2, 9, 8] x"
@@ -189,3 +201,72 @@ def test_what_a_pool_hands_on_is_not_padded() -> None:
     assert (pool.amounts, pool.kernel) == ("H 1+1, W 1+1", (2, 2))
     assert (conv.amounts, conv.outer) == ("none", ())
     assert [axis.size for axis in conv.axes] == [10, 9]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ([1, 2], "[1, 2]"),
+        ([*range(12)], "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]"),
+        ([*range(13)], "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...]"),
+        ("SAME_UPPER", "SAME_UPPER"),
+    ],
+)
+def test_an_attribute_in_words(value: object, told: str) -> None:
+    assert _brief_value(value) == told
+
+
+def test_amounts_and_sizes_in_words() -> None:
+    n = symbol("n")
+    assert [told_range(each) for each in (0, 3, n % 2, n % 1025, n % 1026, n)] == [
+        "0", "3", "0..1", "0..1024", "?", "?",
+    ]  # fmt: skip
+    assert told_range(Unknown("why")) == "?"
+    assert [told_size(each) for each in (7, n, Unknown("why"))] == ["7", "n", "open"]
+    assert told_size(symbol("a" * 48)) == "a" * 48
+    assert told_size(symbol("a" * 49)) == "open"
+    assert added([(1, 2), (n, 0)], [(3, 4), (1, 5)]) == ((4, 6), (n + 1, 5))
+    assert flat_order([(1, 2), (3, 4)]) == (1, 3, 2, 4)
+    assert flat_order([(1, n)]) is None
+    assert flat_order(None) is None
+    assert flat_order([]) == ()
+    assert [known_number(each) for each in (3, 0, n, Unknown("why"))] == [3, 0, None, None]
+
+
+def axis(begin: int | None, end: int | None, text: str) -> AxisPadding:
+    return AxisPadding(2, "H", begin, end, 9, "9", "", text)
+
+
+@pytest.mark.parametrize(
+    ("axes", "told"),
+    [
+        ([], "none"),
+        ([axis(0, 0, "0+0"), axis(0, 0, "0+0")], "none"),
+        ([axis(0, 0, "0+0"), axis(0, 1, "0+1")], "H 0+0, H 0+1"),
+        ([axis(None, None, "?+?")] * 2, "not known"),
+        ([axis(None, None, "?+?"), axis(0, 0, "0+0")], "H ?+?, H 0+0"),
+    ],
+)
+def test_padding_of_axes_in_words(axes: list[AxisPadding], told: str) -> None:
+    assert told_amounts(axes) == told
+
+
+@pytest.mark.parametrize(
+    ("pad", "told"),
+    [
+        (OuterPad("p", "constant", 0, (1, 1), None, "H 1+1", "constant amounts"), "Pad"),
+        (OuterPad("p", "", 0.0, (1, 1), None, "H 1+1", "constant amounts"), "Pad"),
+        (OuterPad("p", "constant", 3, (1, 1), None, "H 1+1", "s"), "Pad of 3"),
+        (OuterPad("p", "constant", None, (1, 1), None, "H 1+1", "s"), "Pad of ?"),
+        (OuterPad("p", "edge", None, (1, 1), None, "H 1+1", "s"), "Pad edge"),
+        (OuterPad("p", "constant", 0, None, None, "computed", "s"), "computed Pad"),
+        (OuterPad("p", "constant", 0, None, None, "given", "s"), "Pad"),
+        (OuterPad("p", "constant", 0, (1,), None, "computed", "s"), "Pad"),
+        (
+            OuterPad("p", "wrap", 0, (1,), None, "H", "s", "", (Step("a", "Relu"),)),
+            "Pad wrap upstream",
+        ),
+    ],
+)
+def test_how_a_pad_is_written(pad: OuterPad, told: str) -> None:
+    assert pad_written(pad) == told

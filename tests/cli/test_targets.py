@@ -1,0 +1,170 @@
+"""Where results go, what shells hand over, and errors that a signal raised: without a command."""
+
+import functools
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnxpad.cli import completion
+from onnxpad.cli.fix_command import _is_written, require_apart, target_of
+from onnxpad.conventions.frameworks import FRAMEWORKS
+from onnxpad.conventions.question import OPS
+from onnxpad.errors import OnnxpadError, OutputError, UsageError, let_through
+from onnxpad.report import Outcome
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "m.onnx").write_bytes(b"m")
+    (tmp_path / "m.fixed.onnx").write_bytes(b"older")
+    (tmp_path / "link.onnx").symlink_to("m.onnx")
+    os.link(tmp_path / "m.onnx", tmp_path / "hard.onnx")
+    (tmp_path / "sub").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("model", "output", "in_place", "target"),
+    [
+        ("m.onnx", None, False, "m.fixed.onnx"),
+        ("m.onnx", "new.onnx", False, "new.onnx"),
+        ("m.onnx", "sub/new", False, "sub/new"),
+        ("m.onnx", None, True, "m.onnx"),
+        ("link.onnx", None, True, "m.onnx"),
+        ("link.onnx", None, False, "link.fixed.onnx"),
+        ("m.fixed.onnx", None, False, "m.fixed.fixed.onnx"),
+        ("absent", None, False, "absent.fixed.onnx"),
+    ],
+)
+def test_the_path_of_a_result(
+    model: str, output: str | None, in_place: bool, target: str, folder: Path
+) -> None:
+    given = None if output is None else folder / output
+    assert target_of(folder / model, given, in_place=in_place) == folder / target
+
+
+@pytest.mark.parametrize(
+    ("model", "output", "in_place", "kind", "says"),
+    [
+        ("sub", None, False, UsageError, "is a folder; fix takes one model, `onnxpad check`"),
+        ("m.onnx", "new", True, UsageError, "--in-place and --output exclude each other"),
+        ("m.onnx", "m.onnx", False, UsageError, "is the model itself; --in-place replaces it"),
+        ("m.onnx", "link.onnx", False, UsageError, "is the model itself"),
+        ("m.onnx", "hard.onnx", False, UsageError, "is the model itself"),
+        ("m.onnx", "sub", False, OutputError, "sub: is not a file; give --output"),
+        ("m.onnx", "no/new", False, OutputError, "there is no folder .*no; make it first"),
+    ],
+)
+def test_where_no_result_can_go(
+    model: str, output: str | None, in_place: bool, kind: type, says: str, folder: Path
+) -> None:
+    given = None if output is None else folder / output
+    with pytest.raises(OnnxpadError, match=says) as caught:
+        target_of(folder / model, given, in_place=in_place)
+    assert type(caught.value) is kind
+
+
+def test_a_dash_names_no_file_and_match_replaces_nothing(folder: Path) -> None:
+    with pytest.raises(UsageError, match="--output - names no file"):
+        target_of(folder / "m.onnx", Path("-"), in_place=False)
+    with pytest.raises(UsageError, match="is the model itself; name another file"):
+        target_of(folder / "m.onnx", folder / "m.onnx", in_place=False, command="match")
+    found = target_of(folder / "m.onnx", None, in_place=False, ending="matched")
+    assert found.name == "m.matched.onnx"
+
+
+def test_a_result_does_not_replace_arrays(folder: Path) -> None:
+    model, other = folder / "m.onnx", folder / "m.fixed.onnx"
+    require_apart(model, None, other, folder / "absent")
+    require_apart(folder / "absent", model, folder / "absent")
+    for same in (model, folder / "link.onnx", folder / "hard.onnx"):
+        with pytest.raises(UsageError, match="is the file of arrays given; name another file"):
+            require_apart(same, None, model)
+
+
+def test_which_results_are_written() -> None:
+    ways = [(asked, keep) for asked in (False, True) for keep in (False, True)]
+    assert [
+        [_is_written(outcome, asked=asked, keep_invalid=keep) for asked, keep in ways]
+        for outcome in (Outcome.UNCHANGED, Outcome.FIXED, Outcome.INVALID)
+    ] == [[False, False, True, True], [True] * 4, [False, True, False, True]]
+
+
+@pytest.mark.parametrize(
+    ("words", "index", "joined"),
+    [
+        ("onnxpad fix --style = fo", "4", ("onnxpad fix --style fo", "3")),
+        ("onnxpad fix --style =", "3", ("onnxpad fix --style =", "3")),
+        ("onnxpad --a = b --c = d x", "6", ("onnxpad --a b --c d x", "4")),
+        ("onnxpad fix --style fo", "3", None),
+        ("onnxpad fix = fo", "x", None),
+        ("onnxpad fix = fo", "", None),
+        ("onnxpad fix fo", "x", None),
+    ],
+)
+def test_words_that_bash_has_split(
+    words: str, index: str, joined: tuple[str, str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", words.replace(" ", "\n"))
+    monkeypatch.setenv("COMP_CWORD", index)
+    completion.rejoin()
+    found = os.environ["COMP_WORDS"].replace("\n", " "), os.environ["COMP_CWORD"]
+    assert found == (joined or (words, index))
+
+
+def test_what_is_completed() -> None:
+    assert completion.providers("c") == ["cpu", "cuda"]
+    assert completion.providers("") == ["cpu", "cuda", "auto"]
+    assert completion.operators("") == [*OPS]
+    assert completion.operators("convt") == ["convtranspose"]
+    assert completion.frameworks("") == [*FRAMEWORKS]
+    assert completion.codes("PAD90") == ["PAD901", "PAD902", "PAD903"]
+    assert completion.codes("PAD1,PAD20,PAD70") == ["PAD1,PAD20,PAD701"]
+    assert completion.is_asked_for(["--show-completion", "bash"])
+    assert not completion.is_asked_for(["fix", "--show-completion"])
+    assert not completion.is_asked_for([])
+
+
+class _Handler:
+    def __call__(self, *_: object) -> None:
+        raise TimeoutError("a limit")
+
+    def method(self, *_: object) -> None:
+        raise TimeoutError("a limit")
+
+
+def _handle(*_: object) -> None:
+    raise TimeoutError("a limit")
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [_handle, functools.partial(_handle, 1), _Handler(), _Handler().method],
+    ids=["function", "partial", "object", "method"],
+)
+@pytest.mark.parametrize("wrapped", [0, 1, 2])
+def test_what_a_handler_raised_is_let_through(handler: Callable[..., Any], wrapped: int) -> None:
+    def fails() -> None:
+        handler(signal.SIGUSR1, None)
+
+    for _ in range(wrapped):
+
+        def fails(inner: Callable[[], None] = fails) -> None:  # type: ignore[misc]
+            try:
+                inner()
+            except Exception as error:
+                raise ValueError("wrapped") from error
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises((TimeoutError, ValueError)) as caught:
+            fails()
+        with pytest.raises(TimeoutError, match="a limit"):
+            let_through(caught.value)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    let_through(caught.value)  # it is no handler's any more
