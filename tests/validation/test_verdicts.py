@@ -26,6 +26,13 @@ TWICE = parsed("g (float[1, 4] x) => (float[1, 4] y) { y = Add (x, x) }")
 
 CUSTOM = parsed("g (float[1, 4] x) => (float[1, 4] y) { y = custom.Op (x) }")
 
+HIDDEN = "g (float[1, 4] x) => (float[1, 4] y) <float[1] z = {{0}}> {{ h = {} (x) y = Mul (h, z) }}"
+CHOICE = (
+    "g (float[1, 4] x) => (int64[1] y) {{ h = {} (x) y = ArgMax <axis = 1, keepdims = 0> (h) }}"
+)
+HIDES, HIDES_OTHER = parsed(HIDDEN.format("Neg")), parsed(HIDDEN.format("Abs"))
+CHOOSES, CHOOSES_OTHER = parsed(CHOICE.format("Neg")), parsed(CHOICE.format("Exp"))
+
 SAME = {"y": X}
 NEAR = {"y": X * np.float32(1 + 1e-6)}
 OTHER = {"y": X * 2}
@@ -35,6 +42,8 @@ BROKEN = {"y": X * np.float32(np.nan)}
 TYPED = {"y": X.astype(np.float64)}
 FLAT = {"y": X * 0}
 LOST = {"z": X}
+CLASS = {"y": np.array([1])}
+CLASS_FULL = {"y": np.array([1]), "h": -X}
 LEVELS = [(place, level) for level in ("off", "full") for place in ("original", "rewritten")]
 
 
@@ -62,6 +71,7 @@ def check(
     found = _Check(original, other, model, None, Tolerance(), None, Pairing())
     found.repairs = repairs
     found.expected = () if reference is None else (reference,)
+    found.choices = {"y"} if original is CHOOSES else ()
     found.prepare((Draw({"x": X}, "first"),), [CPU], 1, 0)
     for provider, given in ((CPU, home), (CUDA, away)):
         for (name, level), each in zip(LEVELS, given, strict=False):
@@ -118,6 +128,19 @@ ROWS: dict[str, dict[str, Any]] = {
     "of 10,000 nodes": {"home": (SAME, SAME, SAME, SAME), "nodes": 10_000},
     "of more": {"home": (SAME, SAME), "nodes": 10_001},
     "no evidence": {"home": (FLAT, FLAT, FLAT, FLAT)},
+    "inner tensors tell": {
+        "home": (FLAT, FLAT, FLAT, FLAT), "original": HIDES, "rewritten": HIDES,
+    },
+    "inner tensors differ": {
+        "home": (FLAT, FLAT), "original": HIDES, "rewritten": HIDES_OTHER,
+    },
+    "classes": {
+        "home": (CLASS, CLASS, CLASS_FULL, CLASS_FULL), "original": CHOOSES,
+        "rewritten": CHOOSES,
+    },
+    "classes of scores that differ": {
+        "home": (CLASS, CLASS), "original": CHOOSES, "rewritten": CHOOSES_OTHER,
+    },
     "elsewhere equal": {"home": (SAME, SAME), "away": (SAME, SAME, SAME, SAME)},
     "elsewhere a little apart": {"home": (SAME, SAME), "away": (SLIGHT, SLIGHT, SLIGHT, SLIGHT)},
     "elsewhere both differ": {"home": (SAME, SAME), "away": (OTHER, OTHER, OTHER, OTHER)},
@@ -297,6 +320,33 @@ not compared: CPUExecutionProvider: output y is the same for any data, or nearly
     tensor of equal name tells more
 not compared: CPUExecutionProvider, optimisation full: the outputs are the same for any data, or
     nearly, and inner tensors are not compared there
+== inner tensors tell ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok flat
+note: output y is the same for any data, or nearly; inner tensors upstream that vary with it
+    were compared, with optimisation off: 1 agree
+not compared: CPUExecutionProvider, optimisation full: the outputs are the same for any data, or
+    nearly, and inner tensors are not compared there
+== inner tensors differ ==
+failed
+CPU off rewritten/original ok
+warning: output y is the same for any data, or nearly; inner tensors were compared, and they
+    differ
+first difference: h
+== classes ==
+passed
+CPU off rewritten/original ok
+CPU full rewritten/original ok
+note: output y is of classes, indices or truths; compared too: h
+== classes of scores that differ ==
+failed
+CPU off rewritten/original ok
+CPU full rewritten/original: full optimisation changes output 'y' of the rewritten model only
+warning: no evidence: output y is of classes, indices or truths, and what was chosen from has no
+    pair
+not compared: CPUExecutionProvider: output y is of classes, indices or truths, and what was
+    chosen from has no pair
 == elsewhere equal ==
 passed
 CUDA off original/original on the CPU ok
