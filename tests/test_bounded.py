@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxpad
 from onnxpad.analysis import bodies_and_calls
+from onnxpad.graph import Graph, Tensor
 from onnxpad.padding.sinking import check_taken
 from onnxpad.passes import report_scopes
 
@@ -110,6 +111,42 @@ def test_pads_that_reach_one_step_share_its_trial(monkeypatch: pytest.MonkeyPatc
     fixed = onnxpad.fix(model([*nodes, node("Conv", ["s299", "w"], ["y"])]), validate=False)
     assert fixed.counts[1].pads == 0
     assert len(tried) == 1  # which shows that all steps downstream take the padding
+
+
+@pytest.mark.parametrize("handed_on", [False, True])
+def test_a_node_downstream_is_looked_at_once(
+    handed_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SAME of a dilated pool, whose size onnx infers wrongly, with 2^12 ways from it."""
+    pool: dict[str, Any] = {"auto_pad": "SAME_UPPER", "dilations": [2, 2], "kernel_shape": [3, 3]}
+    nodes = [
+        node("Constant", [], ["c"], value_floats=[0.0, 0, 0, 1, 0, 0, 0, 0]),
+        node("Cast", ["c"], ["p"], to=TensorProto.INT64),
+        node("Pad", ["x", "p"], ["a"]),
+        node("Relu", ["a"], ["r"]),
+        node("MaxPool", ["r"], ["k0"], **pool),
+        *(node("Add", [f"k{place}"] * 2, [f"k{place + 1}"]) for place in range(12)),
+    ]
+    out = helper.make_tensor_value_info("z", TensorProto.FLOAT, None)
+    branch = helper.make_graph([node("Relu", ["k12"], ["z"])], "b", [], [out])
+    nodes.append(
+        node("If", ["on"], ["y"], then_branch=branch, else_branch=branch)
+        if handed_on
+        else node("Relu", ["k12"], ["y"])
+    )
+    given = model(nodes)
+    given.graph.initializer.append(numpy_helper.from_array(np.array(True), "on"))
+    asked = []
+    uses = Graph.uses
+
+    def counted(graph: Graph, tensor: Tensor) -> Any:
+        asked.append(tensor)
+        return uses(graph, tensor)
+
+    monkeypatch.setattr(Graph, "uses", counted)
+    result = onnxpad.fix(given, validate=False)
+    assert [each.reason_code for each in result.undone] == ["shape-refused"] * handed_on
+    assert len(asked) < 1_000
 
 
 @pytest.mark.parametrize(

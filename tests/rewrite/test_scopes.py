@@ -350,6 +350,23 @@ def test_a_branch_that_never_runs_teaches_nothing() -> None:
 
 
 COMPUTED = "int32[8] f = {0, 0, 0, 1, 0, 0, 0, 0}"
+
+
+def test_computed_amounts_stay_before_a_branch_that_never_runs() -> None:
+    """Once they were constant, onnxruntime would know the size that the branch reads."""
+    dead = branch("k = Squeeze (r, one) z = Conv (r, w)").replace("Identity (x)", "Identity (r)")
+    model = graph(
+        f"g = Cast <to = 7> (f) r = Pad (x, g) {dead}",
+        held=f"{COMPUTED}, {W}, int64[1] one = {{1}}",
+        inputs="float[1, 2, 9, 8] x, bool on",
+    )
+    result = onnxpad.fix(model, validate=False)
+    assert not result.changed
+    (undone,) = result.undone
+    assert (undone.code, undone.reason_code) == ("PAD205", "shape-refused")
+    assert "If 'if' > then_branch, but Squeeze '<k>' in it stops" in undone.reason
+
+
 CEIL = "MaxPool <ceil_mode = 1, kernel_shape = [2, 4], strides = [3, 2]> (q)"
 SAME = 'MaxPool <auto_pad = "SAME_UPPER", dilations = [2, 2], kernel_shape = [3, 2]> (q)'
 SCANNED = (
@@ -627,6 +644,18 @@ def test_a_malformed_body_is_left_alone() -> None:
     result = onnxpad.fix(model, validate=False)
     assert [change.code for change in result.changes] == ["PAD201"]
     assert [finding.code for finding in result.findings] == ["PAD903"]
+
+
+def test_a_malformed_constant_in_a_function_hinders_nothing_else() -> None:
+    nodes = (
+        "odd = Constant <value = int64[4] {1, 2, 9, 8}> () q = Reshape (x, odd)"
+        ' y = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (q)'
+    )
+    model = graph("q = Pad (x, p) k = Conv (q, w) y = f.go (k)", function(nodes, "x"))
+    model.functions[0].node[0].attribute[0].t.dims[0] = -4
+    result = onnxpad.fix(model, validate=False)
+    assert [change.code for change in result.changes] == ["PAD201"]
+    assert [finding.node for finding in result.findings] == ["f::go > MaxPool '<y>'"]
 
 
 def test_the_output_of_an_if_is_known() -> None:
