@@ -602,8 +602,7 @@ class _Consumers:
         self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
         self._shapes: dict[str, tuple[int | str, ...]] = {}
         for value in (*graph.value_info, *graph.input):
-            if value.type.HasField("tensor_type"):
-                self._shapes[value.name] = _shape(value) or ()
+            self._shapes[value.name] = _declared(value) or ()
         self._held = {tensor.name: tensor for tensor in graph.initializer}
         self._nodes: list[onnx.NodeProto] = []
         for node in _nodes(graph):

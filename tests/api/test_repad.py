@@ -592,6 +592,25 @@ def test_a_reference_of_another_framework_is_not_reproduced() -> None:
     assert result.failure.startswith("the reference is not reproduced: output 'output'")
 
 
+def test_the_output_that_is_not_reproduced_is_named() -> None:
+    body = "y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w) z = Relu (x)"
+    before = one(body, inputs=square(), outputs="float[] z, float[] y", initializers=K3)
+    x = np.ones((1, 1, 8, 8), np.float32)
+    z, y = run(before, {"x": x})
+    result = repad(before, "tensorflow", reference={"x": x, "z": z, "y": y})
+    assert result.failure.startswith("the reference is not reproduced: output 'y': ")
+
+
+def test_what_does_not_run_is_not_said_to_differ_from_the_reference() -> None:
+    body = "a = Conv <pads = [1, 1, 1, 1]> (x, w) y = Conv (a, w)"
+    before = one(body, inputs="float[1, 1, 3, 3] x", initializers=K3)
+    x = np.ones((1, 1, 3, 3), np.float32)
+    (y,) = run(before, {"x": x})
+    result = repad(before, "valid", reference={"x": x, "y": y})
+    assert result.failure.startswith("with this padding the model does not run: ")
+    assert "DIFFERS" not in str(result)
+
+
 def test_inputs_are_used() -> None:
     before = one(
         "y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",

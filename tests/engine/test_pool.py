@@ -109,6 +109,16 @@ def test_a_worker_that_was_killed_while_idle_is_replaced() -> None:
 
 
 @POSIX
+def test_a_timer_that_fires_when_the_answer_is_there_kills_nothing() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        watch = pool._Watch(process, 60)
+        assert not watch.end()
+        watch._kill()
+        assert process.poll() is None
+        process.kill()
+
+
+@POSIX
 def test_a_request_over_its_limit_is_given_up_with_its_worker() -> None:
     worker = pool.borrow()
     worker.ask("warm")

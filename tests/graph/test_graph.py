@@ -1064,3 +1064,7 @@ def test_a_working_copy_has_inputs_in_place_of_long_constants_that_data_meets() 
     assert [dim.dim_value for dim in copy.graph.input[1].type.tensor_type.shape.dim] == [300]
     assert [node.output[0] for node in copy.graph.node] == ["held", "a", "b", "d", "e", "y"]
     assert copy.graph.node[3] == proto.graph.node[4]
+    proto.graph.input.append(helper.make_tensor_value_info("fed", 1, [300]))  # or as it is given
+    copy = Graph.from_proto(proto).working_copy(lambda tensor: tensor.name in fed)
+    assert [value.name for value in copy.graph.input] == ["x", "fed", "c"]
+    assert {tensor.name for tensor in copy.graph.initializer} == {"kept", "short"}

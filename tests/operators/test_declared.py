@@ -362,6 +362,26 @@ def test_a_function_of_the_fill_and_the_attributes() -> None:
     assert ops(result.model) == ["Own", "MaxPool"]
 
 
+def test_a_function_sees_numbers_strings_and_lists_of_them_alone() -> None:
+    seen = []
+
+    def same(number: float, attributes: Any) -> float:
+        seen.append(attributes)
+        return number
+
+    step = declared(pointwise=same)
+    model = acme(f"a = Pad (x, q) {ONE}", given=Q)
+    attributes = {"one": 2, "text": "a", "all": [1.5], "held": onnx.TensorProto(), "empty": []}
+    many = {"bytes": [b"\xff"], "tensors": [onnx.TensorProto()]}
+    for name, value in (attributes | many).items():
+        model.graph.node[1].attribute.append(
+            onnx.helper.make_attribute(name, value, attr_type=7 if value == [] else None)
+        )
+    with onnxpad.registered(step):
+        assert onnxpad.fix(model, validate=False).changed
+    assert {frozenset(each) for each in seen} == {frozenset({"one", "text", "all", "empty"})}
+
+
 ONE = "b = com.acme.Own (a) y = Conv (b, w)"
 
 

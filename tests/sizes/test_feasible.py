@@ -202,6 +202,12 @@ def test_parts_of_no_number_are_equal_parts() -> None:
     assert running(model) == [size for size in SIZES if size in limits(model)["n"]]
 
 
+def test_parts_of_run_time_ask_nothing() -> None:
+    model = one("y, z = Split <axis = 2> (x, e)", inputs="float[1, 2, n] x, int64[2] e", opset=13)
+    model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, None))
+    assert not limits(model)
+
+
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
 def test_pools_of_no_batch_want_no_data(op: str) -> None:
     model = one(

@@ -196,6 +196,19 @@ def test_a_slice_may_move_16_times_as_far_as_the_original_does(factor: float, st
     assert not asked  # nothing runs unless a slice is beyond its tolerance
 
 
+def test_a_slice_that_the_original_moves_hides_none_of_another_axis() -> None:
+    right = np.full((1, 70, 70), 1e6, np.float32)
+    right[0, 0, :] = right[0, :, 0] = 1
+    wrong, moved = right.copy(), right.copy()
+    wrong[0, 0, 5] += 0.5
+    wrong[0, 7, 0] += 0.25
+    moved[0, 0, 9] += 0.5
+    found = strayed([(right, wrong)], moved=[lambda: [moved]])
+    assert found is not None
+    assert "on axis 2 at 0" in found.detail
+    assert "on axis 1 at 0" in getattr(strayed([(right, wrong)]), "detail", "")
+
+
 def test_an_absolute_tolerance_given_is_that_of_the_slices_too() -> None:
     pair = [(channels(*SMALL), channels(*WRONG))]
     assert strayed(pair, Tolerance(atol=100.0)) is None

@@ -149,6 +149,25 @@ def test_open_channels_and_rank_come_from_the_convolution() -> None:
         session.run(feeds)
 
 
+def test_a_sequence_that_is_declared_inside_is_no_input() -> None:
+    model = parsed(
+        "g (float[2] x) => (float[2] y) { s = SequenceConstruct (x) "
+        "i = Constant <value_int = 0> () y = SequenceAt (s, i) }"
+    )
+    kind = onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(1, [2]))
+    model.graph.value_info.append(onnx.helper.make_value_info("s", kind))
+    assert [value.shape for value in describe(model)] == [(2,)]
+
+
+def test_a_rank_comes_from_the_convolution_behind_other_steps() -> None:
+    body = "r = Relu (v) a = Neg (r) z = Conv <group = 2> (a, k)"
+    model = parsed(
+        f"g (float[] v) => (float[?,?,?] z) <float[2,1,3] k = {{1,2,3,4,5,6}}> {{ {body} }}",
+        opset=21,
+    )
+    assert describe(model)[0].shape == ("v[0]", 2, "v[2]")
+
+
 COMPUTED = {
     "Pad": "v = Constant <value = float[4,1,1] {1,2,3,4}> () w = Pad (v, p) y = Conv <{}> (x, w)",
     "Transpose": "w = Transpose <perm = [2,0,1]> (k) y = ConvTranspose (x, w)",

@@ -265,10 +265,9 @@ def _uncovered(*op_types: str) -> Iterator[tuple[str, ShapeRule]]:
     """The shape rules of operators that have no row yet, by name."""
     transposed = Layout(batch=1, channels=0)
     for op_type in op_types:
-        if (row := UNCOVERED.get(("", op_type))) is not None:
-            scatters = row.direction is Direction.SCATTERS
-            layout = transposed if scatters else CHANNELS_FIRST
-            yield op_type, _convolution(row.inputs, row.direction, weight_layout=layout)
+        row = UNCOVERED["", op_type]
+        layout = transposed if row.direction is Direction.SCATTERS else CHANNELS_FIRST
+        yield op_type, _convolution(row.inputs, row.direction, weight_layout=layout)
 
 
 WINDOWS: dict[str, ShapeRule] = {
