@@ -11,9 +11,14 @@ from onnxpad.engine.timing import Timing
 from onnxpad.finding import Assumption, Certificate, Change, Counts, Finding, NextOption, Severity
 from onnxpad.page.fix_page import fix_page
 from onnxpad.page.validate_page import validate_page
-from onnxpad.report import FixReport, Outcome, ValidateReport
+from onnxpad.repadding.changes import Difference, OutputChange, Rewritten, Unchanged
+from onnxpad.repadding.verdict import Distinguishable, Matching, Repadded, Tried
+from onnxpad.report import FixReport, MatchReport, Outcome, RepadReport, ValidateReport
+from onnxpad.report.json import match_json, repad_json
 from onnxpad.report.layout import Screen
 from onnxpad.report.text.fix_text import fix_text, fix_verbose
+from onnxpad.report.text.match_text import match_text
+from onnxpad.report.text.repad_text import repad_text
 from onnxpad.report.text.validation_text import validate_text
 from onnxpad.validation.result import (
     Comparison,
@@ -150,12 +155,87 @@ _FIXES: Final = {
     "unproved": replace(_FIXED, validate=False, validation=None, in_memory=True, written=""),
 }  # fmt: skip
 
-NAMES: Final = (*(f"validate {name}" for name in _VALIDATIONS), *(f"fix {name}" for name in _FIXES))
+_MOVED = Rewritten("c1", "Conv", "same", "[1, 1]", "[0, 2]", {"pads": [1, 1]}, {"pads": [0, 2]})
+_STAYED = Unchanged("p", "MaxPool", "none", "it pads nothing", is_same=True)
+_OUTPUTS = (
+    OutputChange("a", (1, 4), (1, 4), 0.0, 0.0),
+    OutputChange("b", (1, 4), (1, 5), math.inf, math.inf),
+    OutputChange("c", (), (), 0.25, 0.125),
+    OutputChange("d", (3,), (3,), math.inf, math.inf),
+)
+_REPADDED = RepadReport(
+    "model.onnx", "keras", "Keras", "r.npz",
+    (
+        _MOVED, *(replace(_MOVED, node=f"n{each}") for each in range(8)),
+        *(replace(_MOVED, node=f"q{each}", after=f"{each}") for each in range(20)),
+    ),
+    (_STAYED, *(replace(_STAYED, node=f"s{each}", reason=f"r{each}") for each in range(20))),
+    Difference(_OUTPUTS, ("one", "two", "three")), _VALIDATIONS["passed"], "",
+    {"x": (1, None, "h")}, "out.onnx", "", ("out.data",), 0.5, ("a size",), ("no size",),
+)  # fmt: skip
+_REPADS: Final = {
+    "reproduced": _REPADDED,
+    "different": replace(
+        _REPADDED, changes=(_MOVED,), unchanged=(), validation=_VALIDATIONS["reference"],
+        failure="y: far", difference=Difference(_OUTPUTS[:1], ("one",)),
+    ),
+    "broken": replace(
+        _REPADDED, changes=(_MOVED, replace(_MOVED, node="c2", op_type="MaxPool")), written="",
+        unchanged=(_STAYED,), validation=_VALIDATIONS["failed"], failure="it stops",
+        difference=Difference(fails="it stops"),
+    ),
+    "uncompared": replace(
+        _REPADDED, changes=(_MOVED,), unchanged=(), validation=None, in_memory=True, written="",
+        difference=Difference((_OUTPUTS[0],) * 21, uncompared="why"),
+    ),
+    "nothing": replace(_REPADDED, changes=(), unchanged=(), validation=None, older="out.onnx"),
+}  # fmt: skip
+_FOUND = Repadded("c1", "Conv", "[1, 1]", "[0, 2]", "tensorflow-same", {"pads": [0, 2]})
+_TOLD = Distinguishable("c1", "Conv", "[1, 1]", {"tensorflow-same": "[0, 2]", "a": "b", "c": "d"})
+_MATCHING = Matching(
+    "matched", "", math.inf, 1e-7,
+    (
+        _FOUND, *(replace(_FOUND, node=f"n{each}") for each in range(20)),
+        replace(_FOUND, node="long", after="[" + ", ".join("0" * 30) + "]"),
+    ),
+    (_TOLD, *(replace(_TOLD, node=f"n{each}") for each in range(3)), replace(_TOLD, padding="q")),
+    tuple((f"l{each}", "why") for each in range(21)),
+    (Tried("valid", math.inf, 3), Tried("keras", 0.5, 1), Tried("none", 0.0, 0),
+     *(Tried(f"t{each}", each / 8, each) for each in range(1, 9))),
+    "tensorflow-same", 1, ("a note",), "",
+)  # fmt: skip
+_MATCHED = MatchReport("model.onnx", "r.npz", "", _MATCHING, "out.onnx", (), 0.5)
+_MATCHES: Final = {
+    "found": _MATCHED,
+    "found in memory": replace(_MATCHED, written="", in_memory=True),
+    "found, not written": replace(_MATCHED, written=""),
+    "as it is": replace(
+        _MATCHED, matching=Matching("matches already", before=0.0, after=0.0, runs=2),
+    ),
+    "partly": replace(
+        _MATCHED, written="", partial=True,
+        matching=replace(_MATCHING, outcome="partly matched", reason="a part", first="Conv c"),
+    ),
+    "partly, unasked": replace(
+        _MATCHED, written="", matching=Matching("partly matched", before=0.5, after=0.25),
+    ),
+    "partly in memory": replace(
+        _MATCHED, written="", in_memory=True, matching=Matching("partly matched"),
+    ),
+    "not found": replace(_MATCHED, written="", matching=Matching("not matched", "why", 0.5, 0.5)),
+}  # fmt: skip
+
+NAMES: Final = (
+    *(f"repad {name}" for name in _REPADS),
+    *(f"match {name}" for name in _MATCHES),
+    *(f"validate {name}" for name in _VALIDATIONS),
+    *(f"fix {name}" for name in _FIXES),
+)
 """The reports: of which command, and their names."""
 
 
 def forms(name: str) -> Iterator[tuple[str, str]]:
-    """A report as texts and a page, each with the suffix of such a file."""
+    """A report as texts, JSON or a page, each with the suffix of such a file."""
     command, _, name = name.partition(" ")
     screen = Screen(100)
     if command == "fix":
@@ -163,6 +243,14 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
         yield ".txt", fix_text(report, screen)
         yield ".txt", fix_verbose(report, screen)
         yield ".html", fix_page(report, (onnx.GraphProto(), onnx.GraphProto()))
+    elif command == "repad":
+        yield ".txt", repad_text(_REPADS[name], screen)
+        if name == "different":
+            yield ".json", repad_json(_REPADS[name])
+    elif command == "match":
+        yield ".txt", match_text(_MATCHES[name], screen)
+        if name == "partly":
+            yield ".json", match_json(_MATCHES[name])
     else:
         found = _VALIDATIONS[name]
         reference = "r.npz" if name == "reference" else ""
