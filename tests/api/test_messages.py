@@ -1,0 +1,142 @@
+"""Messages and arguments: what is cut, what is suggested, and what a value cannot be."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.arguments import (
+    codes_given,
+    dims_given,
+    require_positive,
+    require_timeout,
+    shapes_given,
+    source,
+)
+from onnxpad.errors import OnnxpadError, UsageError
+from onnxpad.messages import meant, shortened
+
+
+@pytest.mark.parametrize("length", [1, 399, 400, 401, 3000, 5000])
+def test_a_long_word_loses_its_middle(length: int) -> None:
+    word = "".join(chr(97 + each % 26) for each in range(length))
+    found = shortened(word)
+    if length <= 400:
+        assert found == word
+    else:
+        assert found == f"{word[:80]}...[{length - 100:,} characters]{word[-20:]}"
+    assert shortened(f"{word} {word}/{word}") == f"{found} {found}/{found}"
+
+
+@pytest.mark.parametrize("words", [300, 301, 2000])
+def test_a_long_text_loses_its_middle(words: int) -> None:
+    text = " ".join(["nine letters"[:9]] * words)
+    found = shortened(text)
+    assert (found == text) == (len(text) <= 3000)
+    if len(text) > 3000:
+        assert found == f"{text[:2500]}...[{len(text) - 2800:,} characters]{text[-300:]}"
+
+
+def test_an_error_is_one_line() -> None:
+    assert str(OnnxpadError("a\nb\r\nc")) == "a b c"
+    assert str(OnnxpadError()) == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "name"),
+    [
+        ("heigth", ["width", "Height"], "Height"),
+        ("HEIGHT", ["width", "height"], "height"),
+        ("", ["a"], ""),
+        (5, ["5"], ""),
+        ("a" * 100, ["a" * 200], "a" * 200),
+        ("a" * 101, ["a" * 101], ""),
+        ("a" * 100, ["a" * 201], ""),
+    ],
+    ids=range(7),
+)
+def test_a_name_that_is_suggested(word: object, known: list[str], name: str) -> None:
+    assert meant(word, known) == (f"; did you mean {name!r}?" if name else "")
+
+
+class Sized:
+    def tolist(self) -> list[int]:
+        return [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (None, {}),
+        ({"x": [1]}, {"x": [1]}),
+        ("x=1,2", {"x": "1,2"}),
+        ("1,2", {"": "1,2"}),
+        ("a=b=1", {"a=b": "1"}),
+        ((1, None), {"": (1, None)}),
+        (np.array([1, 2]), {"": [1, 2]}),
+        (Sized(), {"": [1, 2]}),
+    ],
+)
+def test_sizes_given(given: Any, found: dict[str, Any]) -> None:
+    assert shapes_given(given) == found
+
+
+KNOWN = ["PAD101", "PAD102", "PAD201"]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: shapes_given(range(3)), "not a range$"),
+        (lambda: shapes_given(b"1,2"), "not a bytes$"),
+        (lambda: shapes_given(5), "not an int$"),  # type: ignore[arg-type]
+        (lambda: shapes_given({1: [2]}), "shapes has the key 1, which is no name"),  # type: ignore[dict-item]
+        (lambda: dims_given([1]), "not a list$"),  # type: ignore[arg-type]
+        (lambda: dims_given({None: 2}), "dims has the key None, which is no name"),  # type: ignore[dict-item]
+        (lambda: codes_given("select", 5, KNOWN), "select takes codes, .*, not an int"),  # type: ignore[arg-type]
+        (lambda: codes_given("select", [5], KNOWN), "not a list"),  # type: ignore[list-item]
+        (lambda: codes_given("ignore", "", KNOWN), "ignore '' names no code; there is PAD101"),
+        (lambda: codes_given("ignore", "PAD1,", KNOWN), "ignore '' names no code"),
+        (lambda: codes_given("ignore", "pad301", KNOWN), "'PAD301' .*did you mean 'PAD[12]01'"),
+        (lambda: source(None, "fix"), "fix takes .*, not None$"),  # type: ignore[arg-type]
+        (lambda: source(["a"], "fix"), "not a list; call fix once for each model"),  # type: ignore[arg-type]
+        (lambda: source({"a": 1}, "fix"), "not a dict$"),  # type: ignore[arg-type]
+        (lambda: source(Path("a").open, "fix"), "not a method$"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_an_argument_cannot_be(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        call()
+
+
+def test_codes_and_sources() -> None:
+    assert codes_given("select", " pad1 ,PAD201", KNOWN) == ("PAD1", "PAD201")
+    assert codes_given("select", ("PAD101", "pad2"), KNOWN) == ("PAD101", "PAD2")
+    assert codes_given("select", [], KNOWN) == ()
+    assert dims_given(None) == {}
+    assert dims_given({"h": 3}) == {"h": 3}
+    assert source("a", "fix") == source(Path("a"), "fix") == Path("a")
+    assert source(bytearray(b"a"), "fix") == source(memoryview(b"a"), "fix") == b"a"
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 1e-9, 5, np.float32(2), None])
+def test_numbers_that_are_not_negative(value: Any) -> None:
+    require_positive(rtol=value)
+    if value is None or value > 0:
+        require_timeout(value)
+    else:
+        with pytest.raises(UsageError, match="run_timeout has to be a positive number of seconds"):
+            require_timeout(value)
+
+
+@pytest.mark.parametrize("value", [-1, -1e-9, math.nan, math.inf, "1", [1]])
+def test_numbers_that_are_refused(value: Any) -> None:
+    with pytest.raises(UsageError, match="atol has to be 0 or a positive number, not "):
+        require_positive(rtol=None, atol=value)
+    with pytest.raises(UsageError, match="run_timeout has to be a positive number"):
+        require_timeout(value)
+    with pytest.raises(UsageError, match="not True"):
+        require_timeout(True)
