@@ -12,13 +12,13 @@ import pytest
 import onnxpad
 from onnxpad.analysis import LARGEST_SIZE, Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.arithmetic.size import Sizes, evaluate
+from onnxpad.arithmetic.size import NMAX, Sizes, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.file.wire import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
-from onnxpad.sizes.size_options import _sizes, given_domain
+from onnxpad.sizes.size_options import _inputs, _known, _listed, _shape, _sizes, given_domain
 from tests.support import feeds_of, one, onnxpad_runs, run
 
 W = "float[1, 2, 3, 3] w = {" + ", ".join(str(i % 7 - 3) for i in range(18)) + "}"
@@ -556,3 +556,62 @@ def test_a_range_of_python_holds_what_it_lists(given: range, sizes: Sizes | None
     else:
         with pytest.raises(UsageError, match=r"dimension 'n': .* holds no sizes; give a range"):
             _sizes("n", given)
+
+
+NO_SIZE, NO_RANGE, EMPTY = "is no size; give", "is no range; give", "holds no sizes; give"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("1", Sizes(1, 1)), (" 16 ", Sizes(16, 16)), (8, Sizes(8, 8)), (NMAX, Sizes(NMAX, NMAX)),
+        (NMAX + 1, NO_SIZE), ("0", NO_SIZE), (True, NO_SIZE), (8.0, NO_SIZE), ("8...9", NO_SIZE),
+        ("8..16", Sizes(8, 16)), ("1..1", Sizes(1, 1)), ("8..16:4", Sizes(8, 16, 4)),
+        ("5..16:4", Sizes(8, 16, 4)), ("1..3:4", "no multiple of 4 lies between 1 and 3"),
+        ("1..7:4", Sizes(4, 4)), ("0..4", NO_RANGE), ("9..8", NO_RANGE), ("8..16:0", NO_RANGE),
+        (f"1..{LARGEST_SIZE}", Sizes(1, LARGEST_SIZE)), (f"1..{LARGEST_SIZE + 1}", NO_RANGE),
+        (range(2, 9), Sizes(2, 8)), (range(8, 1, -2), Sizes(2, 8, 2)), (range(3, 4), Sizes(3, 3)),
+        (range(5, 50, 7), Sizes(5, 47, 7)), (range(0), EMPTY), (range(3), EMPTY),
+        (range(1, LARGEST_SIZE + 1), Sizes(1, LARGEST_SIZE)), (range(1, LARGEST_SIZE + 2), EMPTY),
+    ],
+)  # fmt: skip
+def test_what_the_size_of_a_dimension_may_be(given: Any, expected: Sizes | str) -> None:
+    if isinstance(expected, Sizes):
+        assert _sizes("h", given) == expected
+        return
+    with pytest.raises(UsageError, match=f"dimension 'h': .*{expected}"):
+        _sizes("h", given)
+
+
+RANGED = "or . for an axis that stays open; a range is given by the dimension's name"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", ()), ("  ", ()), ("1,3,?,224", (1, 3, None, 224)), ("1,,3", (1, None, 3)),
+        ("1x3x?x224", (1, 3, None, 224)), ("1X3", (1, 3)), ("-1,2", (None, 2)), ("3", (3,)),
+        ([1, None, -1, "?", "", "4"], (1, None, None, None, None, 4)), ((NMAX,), (NMAX,)),
+        ([NMAX + 1], NO_SIZE), ([0], NO_SIZE), ([2.5], NO_SIZE), ([True], NO_SIZE), ("a", NO_SIZE),
+        ("1x", "lacks a size beside an x"), ("x1", "lacks a size beside an x"),
+        ("1x2,3x4", "mixes x and commas"), ("8..16,3", RANGED), ([range(1, 3)], RANGED),
+        (range(1, 3), "is no list of sizes; a range is given by"), (b"12", "is no list of sizes$"),
+        (5, "is no list of sizes$"),
+    ],
+)  # fmt: skip
+def test_what_a_shape_may_be(given: Any, expected: tuple[int | None, ...] | str) -> None:
+    if not isinstance(expected, str):
+        assert _shape("x", given) == expected
+        return
+    with pytest.raises(UsageError, match=f"shape of input 'x': .*{expected}"):
+        _shape("x", given)
+
+
+def test_how_names_are_listed() -> None:
+    assert _inputs([]) == "no inputs"
+    assert _inputs(list("abcdefgh")).endswith("'g', 'h'")
+    assert _inputs(list("abcdefghi")).endswith("'g', 'h' and 1 more")
+    assert _inputs(["a", "b"]) == "2 inputs: 'a', 'b'"
+    assert _known([]) == "none"
+    assert _listed([]) == "nothing"
+    assert _listed([1, None, "a"]) == "1,?,a"

@@ -1,0 +1,266 @@
+"""What the proof reads of a node: every attribute and default of windows and `Pad`s, or why not."""
+
+import pytest
+
+from onnxpad.analysis import Analysis
+from onnxpad.graph import Graph, Node
+from onnxpad.proof.meaning import MeaninglessError, meaning_of, padding_of
+from tests.support import one
+
+ONES = ", ".join(["1"] * 90)
+GIVEN = f"""
+    int64[8] p = {{0, 0, 1, -2, 0, 0, 3, 4}}, int64[3] odd = {{1, 2, 3}},
+    int64[4] few = {{1, 2, 3, 4}}, int64[2] two = {{2, 3}}, int64[2] same = {{2, -2}},
+    int64[2] far = {{2, 4}}, int64[2] back = {{-1, -4}}, int64[2] before = {{-5, 0}},
+    int64[2] long = {{0, 2147483648}}, int64[2] most = {{0, 2147483647}},
+    int64[1, 4] row = {{0, 1, 1, 1}}, int64[4, 1] column = {{0, 1, 1, 1}},
+    int32[2] two32 = {{2, 3}}, float[2] real = {{2, 3}}, float v = {{1.5}}, float minus = {{-0.0}},
+    float[2] vs = {{1, 2}}, double d = {{1}}, int32[4] few32 = {{0, 0, 0, 0}}, uint8 z = {{7}},
+    uint8[1] z1 = {{7}},
+    uint8[2] z2 = {{7, 7}}, int8 zi = {{7}}, float[3, 2, 3, 5] w = {{{ONES}}},
+    uint8[3, 2, 3, 5] k = {{{ONES}}}
+"""
+
+
+def node_of(body: str, opset: int, dtype: str) -> tuple[Graph, Analysis, Node]:
+    inputs = f"{dtype}[1, 2, 9, 8] x, {dtype} u, float[3, 2, a, 5] open, int64[4] q"
+    graph = Graph.from_proto(one(f"y = {body}", inputs=inputs, initializers=GIVEN, opset=opset))
+    (node,) = graph.nodes
+    return graph, Analysis(graph), node
+
+
+def pairs(amounts: object) -> str:
+    return " ".join(f"{begin}+{end}" for begin, end in amounts)  # type: ignore[attr-defined]
+
+
+def pad_said(body: str, opset: int) -> str:
+    """What is read of a `Pad`, without what is usual; amounts over 4 and over 3 axes."""
+    try:
+        read = padding_of(*node_of(body, opset, "float"))
+    except MeaninglessError as error:
+        return str(error)
+    words = [
+        read.mode if read.mode != "constant" else "",
+        "unknown" if read.amounts is None else pairs(read.amounts),
+        "" if read.axes is None else f"of {read.axes}",
+        "" if read.axes_known else "of some axes",
+        f"with {read.value}" if read.filler else "",
+        "plain" if read.is_plain else "",
+    ]
+    over = [None if (full := read.over(rank)) is None else pairs(full) for rank in (4, 3)]
+    return "; ".join([" ".join(filter(None, words)), *(full for full in over if full)])
+
+
+def window_said(body: str, opset: int) -> str:
+    """What is read of a window operator, without what is usual."""
+    dtype = "uint8" if any(each in body for each in ("Integer", "Nhwc", "QLinear")) else "float"
+    try:
+        slide = meaning_of(*node_of(body, opset, dtype)).slide
+    except MeaninglessError as error:
+        return str(error)
+    words = [
+        " ".join("/".join(map(str, axis)) for axis in slide.axes),
+        "" if (slide.before, slide.after) == (2, 0) else f"{slide.before} before {slide.after}",
+        "" if slide.auto_pad == "NOTSET" else slide.auto_pad,
+        pairs(slide.pads) if slide.pads_written else "",
+        "rounds up" if slide.ceil_mode else "",
+        "counts" if slide.counts else "",
+        str(slide.own),
+        "indices" if slide.has_indices else "",
+        str(dict(slide.others)) if slide.others else "",
+        f"version {slide.version}",
+    ]
+    return ", ".join(filter(None, words))
+
+
+PADS: list[tuple[str, int, str]] = [
+    ("Pad (x, p)", 17, "0+0 0+0 1+3 -2+4; 0+0 0+0 1+3 -2+4"),
+    ("Pad (x, p, v)", 17, "0+0 0+0 1+3 -2+4 with 1.5; 0+0 0+0 1+3 -2+4"),
+    ("Pad (x, p, minus)", 17, "0+0 0+0 1+3 -2+4 with -0.0; 0+0 0+0 1+3 -2+4"),
+    ("Pad (x, p, u)", 17, "0+0 0+0 1+3 -2+4 with None; 0+0 0+0 1+3 -2+4"),
+    ("Pad (x, p, vs)", 17, "0+0 0+0 1+3 -2+4 with None; 0+0 0+0 1+3 -2+4"),
+    ("Pad (x, p, d)", 17, "'d' is of another type than the data"),
+    ("Pad (x, q)", 17, "unknown"),
+    ("Pad (x, odd)", 17, "node '<y>' has 3 amounts"),
+    ("Pad (x, few)", 17, "1+3 2+4 plain"),
+    ("Pad (x, few, , two)", 18, "1+3 2+4 of (2, 3) plain; 0+0 0+0 1+3 2+4"),
+    ("Pad (x, few, , two32)", 18, "1+3 2+4 of (2, 3) plain; 0+0 0+0 1+3 2+4"),
+    ("Pad (x, few, , real)", 18, "'real' is of a type that Pad does not take"),
+    ("Pad (x, few, , same)", 18, "1+3 2+4 of (2, -2) plain; 0+0 2+4 1+3"),
+    ("Pad (x, few, , far)", 18, "1+3 2+4 of (2, 4) plain"),
+    ("Pad (x, few, , back)", 18, "1+3 2+4 of (-1, -4) plain; 2+4 0+0 0+0 1+3"),
+    ("Pad (x, few, , before)", 18, "1+3 2+4 of (-5, 0) plain"),
+    ("Pad (x, p, , two)", 18, "node '<y>' has 8 amounts"),
+    ("Pad (x, q, , two)", 18, "unknown of (2, 3)"),
+    ("Pad (x, few, , q)", 18, "1+3 2+4 of some axes plain"),
+    ("Pad (x, few32)", 17, "'few32' is of a type that Pad does not take"),
+    ("Pad (x, row)", 17, "0+1 1+1 plain"),
+    ("Pad (x, column)", 17, "'column' is no list, as Pad takes it"),
+    ("Pad (x, long)", 17, "no axis is as long as the amounts of node '<y>'"),
+    ("Pad (x, most)", 17, "0+2147483647 plain"),
+    ('Pad <mode = "edge"> (x, few)', 17, "edge 1+3 2+4 plain"),
+    ('Pad <mode = "wrap"> (x, few)', 18, "wrap 1+3 2+4 plain"),
+    ('Pad <mode = "reflect"> (x, few)', 11, "reflect 1+3 2+4 plain"),
+    ('Pad <mode = "mirror"> (x, p)', 17, "mode 'mirror' of Pad is not specified"),
+    ("Pad <pads = [0, 1, 1, 2]> (x)", 10, "0+1 1+2 plain"),
+    ("Pad <pads = [0, 1, 1, 2], value = 2.5> (x)", 2, "0+1 1+2 plain"),
+    ("Pad <pads = [-1, 1, 1, 2]> (x)", 10, "-1+1 1+2"),
+    ("Pad <paddings = [0, 1, 1, 2]> (x)", 1, "0+1 1+2 plain"),
+    ("Pad <pads = [0, 1, 1, 2]> (x)", 1, "Pad of opset 1 has no attribute pads"),
+    ("Pad (x)", 10, "node '<y>' lacks its amounts or its value"),
+    ("Pad (x)", 11, "node '<y>' lacks its amounts"),
+    ("Pad <value = 1> (x)", 10, "attribute value of Pad has a value of another type than it takes"),
+]
+
+
+WINDOWS: list[tuple[str, int, str]] = [
+    ("Conv (x, w)", 17, "3/1/1 5/1/1, 0, version 11"),
+    ("Conv (x, w)", 22, "3/1/1 5/1/1, 0, version 22"),
+    (
+        "Conv <strides = [2, 3], dilations = [1, 2], pads = [1, 2, 3, 4], group = 1> (x, w)",
+        17,
+        "3/2/1 5/3/2, 1+3 2+4, 0, {'group': 1}, version 11",
+    ),
+    (
+        "Conv <kernel_shape = [3, 4]> (x, w)",
+        17,
+        "the kernel_shape of node '<y>' is not its weight's",
+    ),
+    ("Conv <kernel_shape = [3]> (x, w)", 17, "the kernel_shape of node '<y>' is not its weight's"),
+    ("Conv (x, open)", 17, "a/1/1 5/1/1, 0, version 11"),
+    ("Conv <kernel_shape = [3, 5]> (x, open)", 17, "3/1/1 5/1/1, 0, version 11"),
+    (
+        "Conv <kernel_shape = [3, 4]> (x, open)",
+        17,
+        "the kernel_shape of node '<y>' is not its weight's",
+    ),
+    ("Conv (x)", 17, "node '<y>' has no weight"),
+    ("Conv (x, w, u, u)", 17, "Conv of opset 17 has 3 inputs at most"),
+    ("MaxPool <kernel_shape = [3, 2]> (x)", 1, "3/1/1 2/1/1, least, version 1"),
+    (
+        "MaxPool <kernel_shape = [3, 2], ceil_mode = 1> (x)",
+        10,
+        "3/1/1 2/1/1, rounds up, least, version 10",
+    ),
+    (
+        "MaxPool <kernel_shape = [3, 2], ceil_mode = 1> (x)",
+        9,
+        "node '<y>': MaxPool of opset 9 has no attribute ceil_mode",
+    ),
+    (
+        "MaxPool <kernel_shape = [3, 2], storage_order = 1> (x)",
+        17,
+        "3/1/1 2/1/1, least, {'storage_order': 1}, version 12",
+    ),
+    (
+        "MaxPool <kernel_shape = [3, 2], strides = [1]> (x)",
+        17,
+        "node '<y>': strides has 1 values instead of 2",
+    ),
+    (
+        "MaxPool <kernel_shape = [0, 2]> (x)",
+        17,
+        "node '<y>': kernel_shape is out of bounds: [0, 2]",
+    ),
+    (
+        "MaxPool <kernel_shape = [1, 2], pads = [0, 0, 0, 2147483647]> (x)",
+        17,
+        "1/1/1 2/1/1, 0+0 0+2147483647, least, version 12",
+    ),
+    (
+        "MaxPool <kernel_shape = [1, 2], pads = [0, 0, 0, 2147483648]> (x)",
+        17,
+        "node '<y>': pads is out of bounds: [0, 0, 0, 2147483648]",
+    ),
+    (
+        'MaxPool <kernel_shape = [3, 2], auto_pad = "SAME_LOWER"> (x)',
+        17,
+        "3/1/1 2/1/1, SAME_LOWER, least, version 12",
+    ),
+    (
+        'MaxPool <kernel_shape = [3, 2], auto_pad = "VALID"> (x)',
+        17,
+        "3/1/1 2/1/1, VALID, least, version 12",
+    ),
+    (
+        "MaxPool <kernel_shape = [3, 2], auto_pad = 1> (x)",
+        17,
+        "node '<y>': attribute auto_pad of MaxPool has a value of another type than it takes",
+    ),
+    ("AveragePool <kernel_shape = [3, 2]> (x)", 17, "3/1/1 2/1/1, excluded, version 11"),
+    (
+        "AveragePool <kernel_shape = [3, 2], count_include_pad = 1> (x)",
+        17,
+        "3/1/1 2/1/1, counts, 0, version 11",
+    ),
+    (
+        "AveragePool <kernel_shape = [3, 2], count_include_pad = 1> (x)",
+        6,
+        "node '<y>': AveragePool of opset 6 has no attribute count_include_pad",
+    ),
+    ("LpPool <kernel_shape = [3, 2], p = 1> (x)", 17, "3/1/1 2/1/1, 0, {'p': 1}, version 11"),
+    (
+        "LpPool <kernel_shape = [3, 2], p = 0> (x)",
+        17,
+        "3/1/1 2/1/1, excluded, {'p': 0}, version 11",
+    ),
+    ("LpPool <kernel_shape = [3, 2], p = 0.5> (x)", 1, "3/1/1 2/1/1, 0, {'p': 0.5}, version 1"),
+    ("LpPool <kernel_shape = [3, 2]> (x)", 17, "3/1/1 2/1/1, 0, version 11"),
+    ("ConvInteger (x, k, z)", 17, "3/1/1 5/1/1, 7, version 10"),
+    ("ConvInteger (x, k, z1)", 17, "3/1/1 5/1/1, 7, version 10"),
+    ("ConvInteger (x, k, z2)", 17, "3/1/1 5/1/1, the value of 'z2', version 10"),
+    ("ConvInteger (x, k, u)", 17, "3/1/1 5/1/1, the value of 'u', version 10"),
+    ("ConvInteger (x, k, zi)", 17, "'zi' is of another type than the data"),
+    ("ConvInteger (x, k)", 17, "3/1/1 5/1/1, 0, version 10"),
+    ("ConvInteger (x, k)", 9, "opset 9 has no ConvInteger"),
+    (
+        "com.microsoft.NhwcMaxPool <kernel_shape = [3, 2]> (x)",
+        17,
+        "3/1/1 2/1/1, 1 before 1, least, version 1",
+    ),
+    (
+        "com.microsoft.NhwcMaxPool <kernel_shape = [3, 2]> (x, z)",
+        17,
+        "NhwcMaxPool of opset 17 has 1 inputs at most",
+    ),
+    (
+        "com.microsoft.QLinearAveragePool <kernel_shape=[3,2], channels_last = 0> (x, v, z, v, z)",
+        17,
+        "3/1/1 2/1/1, excluded, {'channels_last': 0}, version 1",
+    ),
+    (
+        "com.microsoft.QLinearAveragePool <kernel_shape=[3,2], channels_last = 1> (x, v, z, v, z)",
+        17,
+        "3/1/1 2/1/1, 1 before 1, excluded, {'channels_last': 1}, version 1",
+    ),
+    (
+        "com.microsoft.QLinearAveragePool <kernel_shape=[3,2], channels_last = 2> (x, v, z, v, z)",
+        17,
+        "node '<y>': channels_last is 2, neither 0 nor 1",
+    ),
+    (
+        "com.microsoft.QLinearAveragePool <kernel_shape=[3,2], count_include_pad=1> (x, v, z, v)",
+        17,
+        "3/1/1 2/1/1, counts, 7, version 1",
+    ),
+    (
+        'com.microsoft.FusedConv <activation = "Relu"> (x, w)',
+        17,
+        "3/1/1 5/1/1, 0, {'activation': 'Relu'}, version 1",
+    ),
+    (
+        "com.microsoft.FusedConv <other = 1> (x, w)",
+        17,
+        "node '<y>': FusedConv of opset 1 has no attribute other",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "opset", "expected"), PADS)
+def test_a_pad(body: str, opset: int, expected: str) -> None:
+    assert pad_said(body, opset) == expected
+
+
+@pytest.mark.parametrize(("body", "opset", "expected"), WINDOWS)
+def test_a_window(body: str, opset: int, expected: str) -> None:
+    assert window_said(body, opset) == expected
