@@ -15,8 +15,8 @@ GIVEN = """
     int64[2] ends = {0, -1}, int64[2] far = {1, 4}, int64 three = {3}, int64 nought = {0},
     int64[0] none = {}, int64[4] sizes = {0, -1, 3, 5}, int64[4] zero = {2, 0, 6, 5},
     int64[3] whole = {2, -1, 15}, int64[4] four = {1, 2, 1, 3},
-    int64[8] pads = {0, 1, 2, 0, 0, -1, 0, 3}, float half = {0.5}, bool yes = {1}, bool no = {0}, int64[2, 2] grid = {0, 1, 1, 0},
-    uint8 byte = {7}, float[2] f = {1.5, -2}
+    int64[8] pads = {0, 1, 2, 0, 0, -1, 0, 3}, float half = {0.5}, bool yes = {1}, bool no = {0},
+    int64[2, 2] grid = {0, 1, 1, 0}, uint8 byte = {7}, float[2] f = {1.5, -2}
 """
 
 

@@ -1,6 +1,7 @@
 """`onnxpad.arithmetic.window` against a window that walks indices, and against onnxruntime."""
 
 import random
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from onnxpad.arithmetic.window import (
     end_read,
     end_without_ceil,
     last_read,
+    meets_data,
     output_size,
     pool_output_size,
     same_output_size,
@@ -499,3 +501,20 @@ def test_onnxruntime_conv_transpose_with_output_shape(auto_pad: str, odd: Side) 
         else:
             with pytest.raises(Exception, match="inconsistent"):
                 operator(line_of(size))
+
+
+def test_windows_that_meet_data_read_an_element_of_it() -> None:
+    """Of a dilated one it may stay open, and does where the data is shorter than its dilation."""
+    sizes = product((1, 2, 3), (1, 3), (1, 2, 3), range(5), range(-4, 5), range(3))
+    for kernel, stride, dilation, size, first, more in sizes:
+        window, last = Window(kernel, stride, dilation), first + more * stride
+        found = meets_data(window, size, first, last)
+        reads = all(
+            any(0 <= start + tap * dilation < size for tap in range(kernel))
+            for start in range(first, last + 1, stride)
+        )
+        if dilation == 1 or kernel == 1:
+            assert found == reads
+        else:
+            assert not found or (reads and dilation <= size)
+            assert found or dilation > size or first + (kernel - 1) * dilation < 0 or last >= size

@@ -3,7 +3,9 @@
 import pytest
 
 from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node
+from onnxpad.proof.certify import Certifier
 from onnxpad.proof.meaning import MeaninglessError, meaning_of, padding_of
 from tests.support import one
 
@@ -264,3 +266,55 @@ def test_a_pad(body: str, opset: int, expected: str) -> None:
 @pytest.mark.parametrize(("body", "opset", "expected"), WINDOWS)
 def test_a_window(body: str, opset: int, expected: str) -> None:
     assert window_said(body, opset) == expected
+
+
+def layer_said(nodes: str, opset: int = 17) -> str:
+    """The layer of the `Pad` that writes `y`; what it pads may be written by one that is `a`."""
+    inputs = "float[1, 2, h, 8] x, float u, float[?] r"
+    proto = one(nodes, inputs=inputs, initializers=f"{GIVEN}, {CROPS}", opset=opset)
+    graph = Graph.from_proto(proto)
+    analysis = Analysis(graph)
+    node = graph.producer(graph.tensor("y"))
+    assert node is not None
+    certifier = Certifier(graph, analysis, Signs(graph, analysis))
+    layer = certifier.layer_of(padding_of(graph, analysis, node))
+    return "none" if layer is None else f"{pairs(layer.amounts)} of {layer.fill}"
+
+
+CROPS = """
+    int64[8] pads = {0, 0, 1, 1, 0, 0, 0, 1}, int64[8] line = {0, 0, 0, 0, 0, 0, 0, -8},
+    int64[8] all = {0, 0, 0, -1, 0, 0, 0, -8}, int64[8] both = {0, 0, 0, 3, 0, 0, 0, -8},
+    int64[8] open = {0, 0, -1, 0, 0, 0, 0, 0}, int64[8] ends = {0, 0, -1, 0, 0, 0, -1, 0},
+    int64[8] mixed = {0, 0, 2, 0, 0, 0, -1, 0}, int64[2] one1 = {-1, 0}, int64[2] add = {0, 2},
+    int64[2] gone = {-4, 0}
+"""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("y = Pad (x, pads)", "0+0 0+0 1+0 1+1 of 0"),
+        ("y = Pad (x, pads, v)", "0+0 0+0 1+0 1+1 of 1.5"),
+        ("y = Pad (x, pads, minus)", "0+0 0+0 1+0 1+1 of -0"),
+        ("y = Pad (x, pads, u)", "none"),
+        ('y = Pad <mode = "edge"> (x, pads)', "none"),
+        ("y = Pad (x, line, u)", "0+0 0+0 0+0 0+-8 of 0"),
+        ("y = Pad (x, line, v)", "0+0 0+0 0+0 0+-8 of 1.5"),
+        ("y = Pad (x, all)", "none"),
+        ("y = Pad (x, both, v)", "0+0 0+0 0+0 3+-8 of 1.5"),
+        ("y = Pad (x, both, u)", "none"),
+        ("y = Pad (x, open)", "0+0 0+0 -1+0 0+0 of 0"),
+        ("y = Pad (x, ends)", "none"),
+        ("y = Pad (x, mixed)", "0+0 0+0 2+-1 0+0 of 0"),
+        ("a = Pad (x, pads) y = Pad (a, ends)", "0+0 0+0 -1+-1 0+0 of 0"),
+        ("y = Pad (r, one1)", "-1+0 of 0"),
+        ("a = Pad (r, add) y = Pad (a, one1)", "-1+0 of 0"),
+        ("a = Pad (r, add) y = Pad (a, gone)", "none"),
+        ("a = Pad (r, one1) y = Pad (a, one1)", "none"),
+        ("a = Pad (r, add, u) y = Pad (a, one1)", "-1+0 of 0"),
+    ],
+)
+def test_the_layer_of_a_pad(nodes: str, expected: str) -> None:
+    """A crop must be known not to be longer than its data, and an unknown fill not to be seen."""
+
+    assert layer_said(nodes) == expected
