@@ -505,7 +505,7 @@ def test_onnxruntime_conv_transpose_with_output_shape(auto_pad: str, odd: Side) 
 
 def test_windows_that_meet_data_read_an_element_of_it() -> None:
     """Of a dilated one it may stay open, and does where the data is shorter than its dilation."""
-    sizes = product((1, 2, 3), (1, 3), (1, 2, 3), range(5), range(-4, 5), range(3))
+    sizes = product((1, 2, 3), (1, 3), (1, 2, 3), range(4), range(-4, 4), range(2))
     for kernel, stride, dilation, size, first, more in sizes:
         window, last = Window(kernel, stride, dilation), first + more * stride
         found = meets_data(window, size, first, last)

@@ -275,6 +275,16 @@ def test_told_are_the_sizes_at_which_onnxruntime_runs(
         "a, b = Split <axis = 2, split = [1.5, 2.5]> (x)",
         "a = Reshape ()",
         "a = SpaceToDepth <blocksize = 2> ()",
+        "a = SpaceToDepth <blocksize = 2> (x)",
+        "a, b = Split <axis = 3> (x)",
+        "a, b = Split <axis = -4> (x)",
+        "a, b = Split <axis = 2, split = 3> (x)",
+        "a = Concat <axis = 3> (x, x)",
+        "a = Concat <axis = -4> (x, x)",
+        "a = Concat (x, x)",
+        "a = Concat <axis = 1> (x, u)",
+        "a = MatMul (x, u)",
+        "a = MatMul (x)",
     ],
 )
 def test_a_damaged_node_asks_nothing(body: str) -> None:
