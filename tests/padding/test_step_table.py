@@ -632,6 +632,54 @@ SAID: list[tuple[Case, str, bool]] = [
         False,
     ),
     (Case("y = Neg (x)", fills=(0,), dtype="int8"), "0", True),
+    (
+        Case("y = DequantizeLinear (x, s)", "float s = {0}", dtype="uint8", result="float"),
+        "a scale of it is not above 0",
+        False,
+    ),
+    (
+        Case("y = DequantizeLinear (x, s)", "float s = {-1}", dtype="uint8", result="float"),
+        "a scale of it is not above 0",
+        False,
+    ),
+    (
+        Case("y = DequantizeLinear (x, s)", "float s = {inf}", dtype="uint8", result="float"),
+        "a scale of it is not above 0",
+        False,
+    ),
+    (
+        Case("y = DequantizeLinear (x, s)", "float s = {nan}", dtype="uint8", result="float"),
+        "a scale of it is not above 0",
+        False,
+    ),
+    (
+        Case(
+            "y = DequantizeLinear <axis = 2> (x, s)",
+            "float[4] s = {1, 1, 1, 1}",
+            dtype="uint8",
+            result="float",
+        ),
+        "between works along the padded axis 2",
+        False,
+    ),
+    (
+        Case(
+            "y = DequantizeLinear (x, s)", "float[3] s = {1, 2, 4}", dtype="uint8", result="float"
+        ),
+        "0.0",
+        True,
+    ),
+    (
+        Case(
+            "y = DequantizeLinear (x, s)",
+            "float[3] s = {1, 2, 4}",
+            dtype="uint8",
+            fills=(2,),
+            result="float",
+        ),
+        "2 into several values, one for each element of its constant",
+        False,
+    ),
 ]
 
 
