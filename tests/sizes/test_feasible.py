@@ -12,9 +12,11 @@ import pytest
 
 import onnxpad
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Sizes
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
+from onnxpad.operators.table import operator_of
+from onnxpad.sizes import feasible
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain, in_words
 from onnxpad.sizes.feasible import feasible_sizes
@@ -536,3 +538,87 @@ def runs_within_its_limits(drawn: Drawn) -> bool:
 @pytest.mark.parametrize("seed", [22, 44, 60, 74, 79, 83, 105])
 def test_random_models_are_never_thought_to_stop_where_they_run(seed: int) -> None:
     assert runs_within_its_limits(draw_model(random.Random(seed)))
+
+
+GIVEN = f"""
+    int64[2] s = {{2, 4}}, int64[3] t = {{0, -1, 3}}, int64[3] k = {{1, 2, 6}},
+    int64[1] all = {{-1}},
+    int64[2] zero = {{0, 0}}, int64[4] e = {{1, 2, 6, 8}},
+    float[3, 2, 3, 3] w = {{{", ".join(["1"] * 54)}}},
+    float[2, 3, 3, 3] u = {{{", ".join(["1"] * 54)}}}
+"""
+INPUTS = """
+    float[1, 2, n, m] x, float[1, 2, n, 8] v, float[n, m] a, float[m, 5] b, int64[2] r,
+    float[1, 2] c, float[0, 2, n, m] o, float[?, 2, n, m] f
+"""
+ASKED: list[tuple[str, int, str]] = [
+    ("y = Add (x, v)", 13, "m 1 8; ?"),
+    ("y = Add (x, v)", 6, ""),
+    ("y = Add (a, b)", 13, "m 1 5; ?"),
+    ("y = Add (x, c)", 13, "m 1 2; 1"),
+    ("y = Where (x, v, x)", 13, "m 1 8; ?"),
+    ("y = Concat <axis = 1> (x, v)", 13, "?; m 8"),
+    ("y = Concat <axis = -1> (x, v)", 13, "?"),
+    ("y = Concat <axis = 0> (a, b)", 13, "m 5"),
+    ("y = Concat <axis = 1> (a, b)", 13, "?"),
+    ("y = Concat <axis = 2> (a, b)", 13, ""),
+    ("y = Concat <axis = 1> (o, v)", 13, ""),
+    ("y = Concat <axis = 0> (r, r)", 13, ""),
+    ("y = Expand (x, e)", 13, "m 1 8; n 1 6"),
+    ("y = Expand (a, r)", 13, ""),
+    ("y = Expand (a, s)", 13, "m 1 4; n 1 2"),
+    ("y = MatMul (a, b)", 13, "?"),
+    ("y = MatMul (b, a)", 13, "n 5"),
+    ("y = MatMul (x, b)", 13, "?"),
+    ("y = MatMul (x, v)", 13, "?"),
+    ("y = MatMul (r, b)", 13, ""),
+    ("y, z = Split <axis = 2> (x)", 11, "n 2 4 6 8"),
+    ("y, z = Split <axis = 2, split = [1, 3]> (x)", 11, "n 4"),
+    ("y, z = Split <axis = -1> (x, s)", 13, "m 6"),
+    ("y, z = Split <axis = -1> (x, r)", 13, ""),
+    ("y, z = Split <axis = 2> (x)", 1, ""),
+    ("y, z = Split <axis = 2> (x)", 2, "n 2 4 6 8"),
+    ("y, z = Split <axis = 2, num_outputs = 2> (x)", 18, ""),
+    ("y, z = Split <axis = 1> (x)", 11, "1"),
+    ("y = SpaceToDepth <blocksize = 2> (x)", 13, "n 2 4 6 8; m 2 4 6 8"),
+    ("y = SpaceToDepth <blocksize = 1> (x)", 13, "1; 1"),
+    ("y = SpaceToDepth <blocksize = 0> (x)", 13, ""),
+    ("y = SpaceToDepth <blocksize = 2> (v)", 13, "n 2 4 6 8; 1"),
+    ("y = Reshape (a, k)", 13, "?"),
+    ("y = Reshape (a, t)", 13, "m 3 6 9"),
+    ("y = Reshape (a, all)", 13, "?"),
+    ("y = Reshape (a, zero)", 13, "1"),
+    ("y = Reshape <allowzero = 1> (a, t)", 14, ""),
+    ("y = Reshape (v, k)", 13, "0"),
+    ("y = Reshape (v, r)", 13, ""),
+    ("y = Conv (x, w)", 13, "n 3 4 5 6 7 8 9; m 3 4 5 6 7 8 9"),
+    ('y = Conv <auto_pad = "SAME_UPPER"> (x, w)', 13, "1; 1; 1; 1"),
+    ("y = Conv <pads = [1, 1, 1, 1]> (x, w)", 13, "1; 1"),
+    ("y = MaxPool <kernel_shape = [3, 3]> (x)", 13, "n 2 3 4 5 6 7 8 9; m 2 3 4 5 6 7 8 9; 1; 1"),
+    ("y = MaxPool <kernel_shape = [3, 3]> (o)", 13, "n 2 3 4 5 6 7 8 9; m 2 3 4 5 6 7 8 9"),
+    ("y = AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (f)", 13, "1; 1; 1; 1"),
+    ("y = ConvTranspose <pads = [2, 0, 2, 0]> (x, u)", 13, "n 3 4 5 6 7 8 9; 1"),
+    ("y = ConvTranspose (x, u)", 13, "1; 1"),
+    ("y = Relu (x)", 13, "no rule"),
+]
+
+
+def sizes_told(condition: Extent) -> str:
+    """The sizes up to 9 at which a condition holds, or whether it always does."""
+    if not isinstance(condition, Size):
+        return "?" if isinstance(condition, Unknown) else str(condition)
+    name = condition.symbols[0].name
+    holds = [str(size) for size in range(1, 10) if evaluate(condition, {name: size})]
+    return " ".join([name[0], *holds])
+
+
+@pytest.mark.parametrize(("body", "opset", "expected"), ASKED)
+def test_what_each_operator_asks(body: str, opset: int, expected: str) -> None:
+    graph = Graph.from_proto(
+        one(body, inputs=INPUTS, outputs="float[] y", initializers=GIVEN, opset=opset)
+    )
+    (node,) = graph.nodes
+    slides = operator_of(graph, node) is not None
+    rule = feasible._windowed if slides else feasible._RULES.get(node.op)
+    asked = None if rule is None else map(sizes_told, rule(node, graph, Analysis(graph)))
+    assert ("no rule" if asked is None else "; ".join(asked)) == expected
