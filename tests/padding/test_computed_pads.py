@@ -454,3 +454,56 @@ def test_a_computed_pad_is_told_of_once(name: str) -> None:
     findings = onnxpad.fix(original(name), validate=False).findings
     assert {finding.code for finding in findings} == {"PAD501" if name in TIMM else "PAD205"}
     assert len({finding.node for finding in findings}) == len(findings)
+
+
+PARITY = "the begin is 0 when the size it reads is even, 1 when odd, and the end is "
+
+
+@pytest.mark.parametrize(
+    ("operator", "opset", "says"),
+    [
+        ("y = Conv <kernel_shape = {}> (x, w)", 17, ""),
+        ("y = Conv <kernel_shape = {}> (x, w)", 10, "a Pad of opset 10 cannot compute its amounts"),
+        (
+            "y = LpPool <p = 0, kernel_shape = {}> (x)",
+            17,
+            "an LpPool with p=0 counts the zeros of a ",
+        ),
+        ("y = LpPool <p = 1, kernel_shape = {}> (x)", 17, ""),
+        ("y = AveragePool <kernel_shape = {}> (x)", 17, "an AveragePool with count_include_pad=0 "),
+        ("y = AveragePool <count_include_pad = 1, kernel_shape = {}> (x)", 17, ""),
+        (
+            "y = ConvInteger <kernel_shape = {}> (q, k, z)",
+            17,
+            "ConvInteger pads with its zero point 'z', which ",
+        ),
+        ("y = ConvInteger <kernel_shape = {}> (q, k)", 17, ""),
+        (
+            "y, i = MaxPool <kernel_shape = {}> (x)",
+            17,
+            "the operator's Indices count positions of ",
+        ),
+        ("y = MaxPool <kernel_shape = {}> (x)", 17, ""),
+    ],
+)
+@pytest.mark.parametrize(("side", "kernel", "end"), [("UPPER", 3, "1"), ("LOWER", 2, "0")])
+def test_why_no_pad_computes_it(
+    operator: str, opset: int, says: str, side: str, kernel: int, end: str
+) -> None:
+    """The formula has the odd element at the side that `auto_pad` says."""
+    body = operator.format(f'[{kernel}, {kernel}], auto_pad = "SAME_{side}", strides = [2, 2]')
+    taps = f"[3, 2, {kernel}, {kernel}]", ", ".join(["1"] * (6 * kernel**2))
+    model = one(
+        body,
+        inputs="float[1, 2, n, 8] x, uint8[1, 2, n, 8] q, uint8 z",
+        outputs=f"{'int32' if 'Integer' in body else 'float'}[] y",
+        initializers="float{0} w = {{{1}}}, uint8{0} k = {{{1}}}".format(*taps),
+        opset=opset,
+    )
+    (finding,) = onnxpad.check(model, ignore="PAD6").findings
+    assert PARITY + end in finding.reason
+    assert ("no Pad can compute them: " in finding.reason) == bool(says)
+    assert says in finding.reason
+    assert finding.reason.endswith(
+        "--shape or --dim" if says else "--shape, --dim or --dynamic pad"
+    )

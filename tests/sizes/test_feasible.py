@@ -549,7 +549,7 @@ GIVEN = f"""
 """
 INPUTS = """
     float[1, 2, n, m] x, float[1, 2, n, 8] v, float[n, m] a, float[m, 5] b, int64[2] r,
-    float[1, 2] c, float[0, 2, n, m] o, float[?, 2, n, m] f
+    float[1, 2] c, float[0, 2, n, m] o, float[?, 2, n, m] f, float[h, 8, 4] g
 """
 ASKED: list[tuple[str, int, str]] = [
     ("y = Add (x, v)", 13, "m 1 8; ?"),
@@ -571,6 +571,7 @@ ASKED: list[tuple[str, int, str]] = [
     ("y = MatMul (b, a)", 13, "n 5"),
     ("y = MatMul (x, b)", 13, "?"),
     ("y = MatMul (x, v)", 13, "?"),
+    ("y = MatMul (v, g)", 13, "1; h 1 2"),
     ("y = MatMul (r, b)", 13, ""),
     ("y, z = Split <axis = 2> (x)", 11, "n 2 4 6 8"),
     ("y, z = Split <axis = 2, split = [1, 3]> (x)", 11, "n 4"),
