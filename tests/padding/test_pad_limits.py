@@ -412,3 +412,25 @@ def test_a_fused_convolution_keeps_its_activation_and_its_sum() -> None:
     node = result.model.graph.node[-1]
     assert [each.name for each in node.attribute] == ["activation", "pads"]
     assert list(node.input) == ["x", "w", "", "n"]
+
+
+@pytest.mark.parametrize(
+    ("before", "reader", "reasons"),
+    [
+        ("d = Relu (x)", "Reciprocal (m)", [Reason.FILL_WINS]),
+        ("d = Relu (x)", "Relu (m)", []),
+        ("r = Relu (x) d = Add (r, half)", "Reciprocal (m)", []),
+        ("r = Relu (x) d = Add (r, zero)", "Reciprocal (m)", [Reason.FILL_WINS]),
+        ("d = Identity (x)", "Relu (m)", [Reason.FILL_WINS]),
+    ],
+)
+def test_a_zero_may_win_over_minus_zero(before: str, reader: str, reasons: list[Reason]) -> None:
+    """That is told apart only by some operators, and there is none where the data is above 0."""
+    model = one(
+        f"{before} a = Pad (d, p) m = MaxPool <kernel_shape = [3, 3]> (a) y = {reader}",
+        inputs="float[1, 2, 7, 6] x",
+        initializers=f"{AMOUNTS}, float half = {{0.5}}, float zero = {{0}}",
+    )
+    assert [code for code in codes(model) if code] == reasons
+    folds = {change.code for change in onnxpad.fix(model).changes} >= {"PAD201"}
+    assert folds == (not reasons)

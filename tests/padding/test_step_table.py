@@ -703,6 +703,29 @@ def test_what_becomes_of_a_node(case: Case, expected: str, is_proved: bool) -> N
 
 
 @pytest.mark.parametrize(
+    ("body", "given", "value"),
+    [
+        ("y = Neg (x)", "", "either"),
+        ("y = Mul (x, c)", "float c = {-1}", "either"),
+        ("y = Add (x, c)", "float c = {1}", "1.0"),
+        ("y = Abs (x)", "", "0.0"),
+        ("y = Div (c, x)", "float c = {1}", "refused"),
+    ],
+)
+def test_a_zero_of_either_sign_is_tried_as_both(body: str, given: str, value: str) -> None:
+    case = Case(body, given)
+    graph, analysis, node = step_of(case.model(padded=True), case.op)
+    inputs = step_table.data_inputs(graph, node)
+    layers = [Layer(SPATIAL, EITHER_ZERO)]
+    if value == "refused":
+        with pytest.raises(RefusalError):
+            step_table.behind(graph, analysis, node, inputs, layers)
+        return
+    found = step_table.behind(graph, analysis, node, inputs, layers).layer.value
+    assert ("either" if isinstance(found, EitherZero) else str(found)) == value
+
+
+@pytest.mark.parametrize(
     ("value", "scale", "point", "dtype", "result"),
     [
         (0, 0.0, 7, UINT8, 7),
