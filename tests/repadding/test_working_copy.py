@@ -55,6 +55,10 @@ CASES = {
     "conv with dilation": (CONV.replace("{d}", "2").replace("{s}", "1"), 17),
     "steady": (CONV.replace("{d}", "2").replace("{s}", "1").replace("[2, 1]", "[1, 1]"), 17),
     "max pool": (POOL.replace("{op}", "MaxPool").replace("{more}", ""), 17),
+    "max pool of bytes": (
+        POOL.replace("{op}", "MaxPool").replace("{more}", "").replace("float[", "int8["),
+        12,
+    ),
     "max pool, ceil": (POOL.replace("{op}", "MaxPool").replace("{more}", ", ceil_mode = 1"), 12),
     "average pool": (POOL.replace("{op}", "AveragePool").replace("{more}", ""), 19),
     "average pool, counted": (
