@@ -22,6 +22,7 @@ MODEL = parsed(
     "{ h = Relu (x) y = Neg (h) z = Cast <to = 1> (i) }"
 )
 SQUARE = parsed("g (float[1, 3, 3, 3] x) => (float[1, 3, 3, 3] y) { y = Relu (x) }")
+RANKLESS = parsed("g (float[1, 3, 3, 3] x) => (float[] y) { y = Relu (x) }")
 TEXT = parsed("g (string[2] s) => (string[2] t) { t = Identity (s) }")
 X, IDS, Y, Z = array(1, 2, 3, 4), array(2, kind="int64"), array(1, 2, 3, 4) + 1, array(2)
 LAST, MANY = np.moveaxis(X, 1, -1), array(3, 2, 3, 4)
@@ -66,6 +67,9 @@ ROWS: dict[str, dict[str, Any]] = {
     "equal sizes": {"inputs": {"x": array(1, 3, 3, 3)}, "model": "square"},
     "equal sizes and a reference": {
         "reference": {"x": array(1, 3, 3, 3), "y": array(1, 3, 3, 3)}, "model": "square",
+    },
+    "an output of any rank": {
+        "reference": {"x": array(1, 3, 3, 3), "y": array(2)}, "model": "rankless",
     },
     "a text": {"inputs": {"s": np.array(["a", "b"])}, "model": "text"},
     "objects": {"inputs": {"s": np.array(["a", "b"], object)}, "model": "text"},
@@ -224,6 +228,13 @@ draw: x float32 1x3x3x3, from the reference given
 expected: y 1x3x3x3 float32 0.0, 1.0..26.0
 note: the reference given: input 'x' taken as it is: sizes do not tell its layout; give it
     transposed if channels are last
+== an output of any rank ==
+draw: x float32 1x3x3x3, from the reference given
+  x: 1x3x3x3 float32 0.0, 1.0..26.0
+  or x: 1x3x3x3 float32 0.0, 3.0..26.0
+expected: y 2 float32 0.0, 1.0..1.0
+note: the reference given: input 'x' taken as it is: sizes do not tell its layout; give it
+    transposed if channels are last
 == a text ==
 draw: s string 2, from the inputs given
   s: 2 object a, b..b
@@ -266,7 +277,7 @@ def told(found: Given) -> str:
 
 
 def read(row: dict[str, Any]) -> str:
-    model = {"square": SQUARE, "text": TEXT}.get(row.get("model", ""), MODEL)
+    model = {"square": SQUARE, "text": TEXT, "rankless": RANKLESS}.get(row.get("model", ""), MODEL)
     try:
         found = given(outline(model), row.get("inputs"), row.get("reference"), row.get("inner"))
     except UsageError as error:
