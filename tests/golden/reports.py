@@ -9,13 +9,25 @@ import onnx
 
 from onnxpad.engine.timing import Timing
 from onnxpad.finding import Assumption, Certificate, Change, Counts, Finding, NextOption, Severity
+from onnxpad.page.check_page import check_page
 from onnxpad.page.fix_page import fix_page
 from onnxpad.page.validate_page import validate_page
+from onnxpad.reasons import Reason
 from onnxpad.repadding.changes import Difference, OutputChange, Rewritten, Unchanged
 from onnxpad.repadding.verdict import Distinguishable, Matching, Repadded, Tried
-from onnxpad.report import FixReport, MatchReport, Outcome, RepadReport, ValidateReport
+from onnxpad.report import (
+    CheckReport,
+    FileReport,
+    FixReport,
+    MatchReport,
+    Outcome,
+    RepadReport,
+    ValidateReport,
+)
 from onnxpad.report.json import match_json, repad_json
 from onnxpad.report.layout import Screen
+from onnxpad.report.text import coloured
+from onnxpad.report.text.check_text import check_text
 from onnxpad.report.text.fix_text import fix_text, fix_verbose
 from onnxpad.report.text.match_text import match_text
 from onnxpad.report.text.repad_text import repad_text
@@ -225,7 +237,43 @@ _MATCHES: Final = {
     "not found": replace(_MATCHED, written="", matching=Matching("not matched", "why", 0.5, 0.5)),
 }  # fmt: skip
 
+_LOW = Finding(
+    "PAD201",
+    Severity.WARNING,
+    "conv",
+    "Conv",
+    "Pad before 'conv' can be folded into its pads",
+    sizes="height 32..64",
+    assumptions=("finite data", "equal names"),
+)
+_CHECKED: Final = {
+    "files": CheckReport(
+        "fold", Severity.WARNING,
+        (
+            FileReport(
+                "a.onnx",
+                (
+                    *(replace(_LOW, node=f"c{each}") for each in range(2)), replace(_LOW, sizes=""),
+                    replace(_LOW, severity=Severity.ERROR, code="PAD301", assumptions=()),
+                    _STAYS, replace(_STAYS, node="b"), replace(_STAYS, code="PAD502", reason=""),
+                    *(
+                        replace(_STAYS, code="PAD604", node=name, severity=severity,
+                                reason_code=Reason.FRAMEWORK_CONVENTION)
+                        for name, severity in (("i", Severity.WARNING), ("j", Severity.INFO))
+                    ),
+                ),
+                22, "", ("a size",), ("no size",),
+            ),
+            FileReport("b.onnx"), FileReport("c.onnx", (), 0, "c.onnx: cannot be read"),
+        ),
+        "spec", "keras", "page.html",
+    ),
+    "one": CheckReport("pad", Severity.ERROR, (FileReport("a.onnx", (_STAYS, _LOW)),)),
+    "none": CheckReport("pad", Severity.INFO, (FileReport("a.onnx"),)),
+}  # fmt: skip
+
 NAMES: Final = (
+    *(f"check {name}" for name in _CHECKED),
     *(f"repad {name}" for name in _REPADS),
     *(f"match {name}" for name in _MATCHES),
     *(f"validate {name}" for name in _VALIDATIONS),
@@ -243,6 +291,11 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
         yield ".txt", fix_text(report, screen)
         yield ".txt", fix_verbose(report, screen)
         yield ".html", fix_page(report, (onnx.GraphProto(), onnx.GraphProto()))
+    elif command == "check":
+        found = _CHECKED[name]
+        yield ".txt", check_text(found)
+        yield ".txt", check_text(found, Screen(60, coloured, is_terminal=True))
+        yield ".html", check_page(found)
     elif command == "repad":
         yield ".txt", repad_text(_REPADS[name], screen)
         if name == "different":
@@ -252,10 +305,10 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
         if name == "partly":
             yield ".json", match_json(_MATCHES[name])
     else:
-        found = _VALIDATIONS[name]
+        verdict = _VALIDATIONS[name]
         reference = "r.npz" if name == "reference" else ""
         of = ValidateReport(
-            "a.onnx", "b.onnx", "", reference, (_CPU,), found, (), 0.5,
+            "a.onnx", "b.onnx", "", reference, (_CPU,), verdict, (), 0.5,
             "onnxpad match" if reference else "",
         )  # fmt: skip
         if name == "passed":
