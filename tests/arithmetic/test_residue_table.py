@@ -44,6 +44,19 @@ def test_only_sizes_that_may_occur_have_rows() -> None:
     assert found.rows == ((96, (0,)), (128, (32,)), (160, (64,)))
 
 
+def test_a_table_may_be_all_that_there_is() -> None:
+    found = residue_table((symbol("height", Sizes(1, 9)) % 2,))
+    assert found is not None
+    assert found.rows == ((8, (0,)), (9, (1,)))
+    longest = residue_table((HEIGHT % 16,))
+    assert longest is not None
+    assert len(longest.rows) == longest.modulus == 16
+    assert longest.rows[0][0] == 16
+    shortest = residue_table((HEIGHT % 2,), least=1)
+    assert shortest is not None
+    assert shortest.rows[0][0] == 2
+
+
 @pytest.mark.parametrize(
     "extents",
     [
