@@ -129,11 +129,21 @@ class Copy:
             printed.seek(0)
             told = printed.read().decode(errors="replace")
         seconds = time.monotonic() - start
-        if code in (0, _NO_TESTS) or (code == _NOT_FOUND and where):
-            return Ran(True, "", seconds, told[-2000:])
-        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", told, re.MULTILINE)
-        other = "the time limit" if code is None else f"pytest's exit code {code}"
-        return Ran(False, failed[1] if failed else other, seconds, told[-2000:])
+        ended = killer(code, told, named=bool(where))
+        return Ran(not ended, ended, seconds, told[-2000:])
+
+
+def killer(code: int | None, told: str, *, named: bool) -> str:
+    """The test that failed, or what else ended a run of pytest; empty if all passed.
+
+    A file that cannot be imported any more gives the same code as a test that is not there, which
+    is no failure where tests are named.
+    """
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", told, re.MULTILINE)
+    if code in (0, _NO_TESTS) or (code == _NOT_FOUND and named and failed is None):
+        return ""
+    other = "the time limit" if code is None else f"pytest's exit code {code}"
+    return failed[1] if failed else other
 
 
 def nearest(executed: Executed, fault: Fault, text: str) -> list[str]:

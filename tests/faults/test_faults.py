@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults import __main__ as command
 from tests.faults.draw import faults_of, sample
-from tests.faults.plant import READ_THE_TEXT, Copy, nearest
+from tests.faults.plant import READ_THE_TEXT, Copy, killer, nearest
 from tests.record.executed import Executed
 from tests.support import ROOT
 
@@ -144,6 +144,23 @@ def test_a_fault_is_killed_and_another_survives(
     assert found == [("<=", ""), (">=", "tests/test_it.py::test_it")]
     assert "1 of 2 faults killed by the fast tier" in capsys.readouterr().out
     assert (root / "onnxpad/__init__.py").read_text().count("a < b") == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "told", "named", "ended"),
+    [
+        (0, "1 passed", True, ""),
+        (5, "no tests ran", False, ""),
+        (1, "FAILED t/a.py::b - AssertionError\nERROR t/c.py", True, "t/a.py::b"),
+        (4, "ERROR: not found: t/a.py::gone", True, ""),
+        (4, "ERROR: not found: t/a.py::gone", False, "pytest's exit code 4"),
+        (4, "ERROR t/a.py - ValueError\nERROR: found no collectors for t/a.py::b", True, "t/a.py"),
+        (3, "", True, "pytest's exit code 3"),
+        (None, "", True, "the time limit"),
+    ],
+)
+def test_what_ends_a_run(code: int | None, told: str, named: bool, ended: str) -> None:
+    assert killer(code, told, named=named) == ended
 
 
 def test_a_copy_that_is_not_imported_is_refused(tmp_path: Path) -> None:
