@@ -7,7 +7,7 @@ from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph
 from onnxpad.operators.read import UnreadableError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.protect_from_fusion import _is_touched
+from onnxpad.rewrite.protect_from_fusion import _is_between, _is_touched
 from tests.support import BORDER, one, parsed
 
 NODES = (
@@ -69,3 +69,30 @@ def test_a_function_that_is_there_twice_ends_no_command() -> None:
     validation = onnxpad.fix(model).validation
     assert validation is not None
     assert validation.outcome == onnxpad.validate(model, model).outcome != "passed"
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "edited", "between"),
+    [
+        ("Transpose", "Transpose", "", False),
+        *(("Transpose", "Transpose", name, True) for name in "abcde"),
+        ("Transpose", "Transpose", "x", False),  # no Transpose moves past it
+        ("Transpose", "Transpose", "f", True),  # it reads what could move to it
+        ("Identity", "Transpose", "c", False),
+        ("Transpose", "Identity", "c", False),
+        ("Relu", "Transpose", "c", False),
+    ],
+)
+def test_a_pad_between_transposes(above: str, below: str, edited: str, between: bool) -> None:
+    text = (
+        f"[x] s = Sin (x) [a] t = {above} (s) [b] u = Identity (t) [c] v = Pad (u, p) "
+        f"[d] w = Identity (v) [e] y = {below} (w) [f] z = Sin (y) k = Sin (z)"
+    )
+    proto = one(text, outputs="float[] k", initializers=BORDER)
+    context = Context(Graph.from_proto(proto))
+    graph = context.graph
+    for node in graph.nodes:
+        if node.name == edited:
+            graph.set_attribute(node, "edited", 1)
+    (pad,) = context.pads()
+    assert _is_between(context, pad) == between

@@ -236,6 +236,9 @@ def test_axes_go_on_through_layout_and_bodies() -> None:
         ("a = Gather (i, z) y = Gather (d, a)", 5),
         ("a = Gather (d, i) b = Gather <axis = 1> (d, i) y = Add (a, b)", 3),
         ("a = Concat <axis = 0> (z, i) y = Gather (d, a)", 5),
+        ("y = com.microsoft.EmbedLayerNormalization (i, i, d, o, o)", 1),  # none, taken for 1
+        ("y = com.microsoft.EmbedLayerNormalization (i, z, d)", 5),
+        ("y = com.microsoft.EmbedLayerNormalization (z, i, o, o, d)", 5),
         ("a = Reshape (z, i) y = Gather (d, a)", None),  # as a shape, it is none of the values
     ],
 )
