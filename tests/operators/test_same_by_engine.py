@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from onnx import TensorProto
 
-from onnxpad.arithmetic.size import Extent, Unknown, symbol
+from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.symbol import Sizes
-from onnxpad.arithmetic.window import Window
+from onnxpad.arithmetic.window import OpenWindow, Window
 from onnxpad.operators.read import WindowOp, read_window
 from onnxpad.operators.same_by_engine import (
     computed,
@@ -148,3 +148,14 @@ def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) 
     for name, engine in (("onnxruntime", computed), ("specification", specified)):
         begin, end, windows = engine(node, window, at)
         assert facts[name] == {"pads": [begin, end], "windows": windows}
+
+
+def test_an_open_kernel_is_told_by_no_number() -> None:
+    read, _ = same("LpPool", 22, "SAME_UPPER")
+    assert isinstance(N, Size)
+    node = read._replace(windows=(OpenWindow(N, 5), ONE))
+    refusal = disagreement(node, (5, 4), 22, lambda: BYTE)
+    assert refusal is not None
+    assert refusal.facts["kernel"] is None
+    assert "size" not in refusal.facts
+    assert str(refusal).endswith("SAME_UPPER with kernel n below stride 5")

@@ -6,6 +6,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.operators.read import read_pad
 from onnxpad.padding.parting import parts, sound_amounts
+from onnxpad.padding.sinking import Sinking
 from tests.support import W, one
 
 GIVEN = f"""
@@ -68,3 +69,23 @@ def test_what_windows_could_take_over(pad: str, readers: str, stays: object, goe
     uses = [use.node for use in graph.uses(tensor)]
     found = parts(graph, analysis, read_pad(graph, analysis, node), uses)
     assert found == (None if goes is None else (stays, goes))
+
+
+@pytest.mark.parametrize(
+    ("pad", "layer"),
+    [
+        ("Pad (x, p)", (((0, 0), (0, 0), (1, 0), (2, 1)), 0)),
+        ("Pad (x, p, one)", (((0, 0), (0, 0), (1, 0), (2, 1)), 1.0)),
+        ("Pad (x, p, s)", None),
+        ('Pad <mode = "edge"> (x, p)', None),
+        ('Pad <mode = "edge"> (x, p, s)', None),
+        ("Pad (x, long)", None),
+        ("Pad (x, nothing)", None),
+    ],
+)
+def test_the_layer_of_a_pad_that_may_sink(pad: str, layer: object) -> None:
+    given = f"{GIVEN}, int64[8] nothing = {{0, 0, 0, 0, 0, 0, 0, 0}}"
+    inputs = "float[1, 2, 9, 8] x, float s"
+    graph = Graph.from_proto(one(f"y = {pad}", inputs=inputs, initializers=given))
+    analysis, (node,) = Analysis(graph), graph.nodes
+    assert Sinking(graph, analysis).pad(read_pad(graph, analysis, node)) == layer
