@@ -284,16 +284,14 @@ def main_differences(
 
 def _inserted(skeleton: Skeleton, entry: Entry) -> onnx.NodeProto:
     """A node that the file does not have, with the notes of the one that it was made like."""
-    proto, like = onnx.NodeProto(name=entry.node.name), entry.like
+    proto, like = onnx.NodeProto(), entry.like
     while like is not None and like.record is None:
         like = like.like
     if like is not None and like.record is not None:
-        noted = skeleton.whole(like.record, onnx.NodeProto())
-        for name in _NOTES & {field.name for field, _ in noted.ListFields()}:
-            if isinstance(value := getattr(noted, name), str):
-                setattr(proto, name, value)
-            else:
-                getattr(proto, name).extend(value)
+        skeleton.whole(like.record, proto)
+        for name in {field.name for field, _ in proto.ListFields()} - _NOTES:
+            proto.ClearField(name)
+    proto.name = entry.node.name
     _amend(proto, entry.node)
     return proto
 

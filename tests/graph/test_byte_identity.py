@@ -9,8 +9,10 @@ import onnx.parser
 import pytest
 from onnx import helper
 
+import onnxpad
 from onnxpad.file.wire import encode, scan
 from onnxpad.graph import Graph
+from tests.support import one
 
 MODEL = """
 <ir_version: 10, opset_import: ["" : 17, "custom" : 1]>
@@ -330,3 +332,20 @@ def test_file_comes_back_identical(
     graph.rollback(0)
     graph.write(path)
     assert path.read_bytes() == raw
+
+
+def test_notes_that_are_no_text_go_along_with_a_step() -> None:
+    """The Transpose is written anew, as it was; an exporter wrote its notes in another encoding."""
+    model = one(
+        "a = Pad (x, p) t = Transpose <perm = [0, 3, 1, 2]> (a) y = Conv (t, w)",
+        inputs="float[1, 8, 8, 2] x, float[2, 2, 3, 3] w",
+        initializers="int64[8] p = {0, 1, 1, 0, 0, 1, 1, 0}",
+    )
+    model.graph.node[1].doc_string = "__ note"
+    model.graph.node[1].metadata_props.add(key="key", value="value")
+    data = model.SerializeToString().replace(b"__ note", b"\xff\xfe note")
+    result = onnxpad.fix(onnx.ModelProto.FromString(data), validate=False)
+    assert [change.code for change in result.changes] == ["PAD207", "PAD201"]
+    step = result.model.graph.node[0]
+    assert (step.op_type, step.metadata_props[0].value) == ("Transpose", "value")
+    assert b"\xff\xfe note" in step.SerializeToString()
