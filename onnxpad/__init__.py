@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from onnxpad._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from onnxpad.api.explain import Explanation, explain
     from onnxpad.api.extensions import register, register_entry_points, registered, unregister
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from onnxpad.finding import Certificate, Change, Finding, Severity
     from onnxpad.rewrite.context import Context
     from onnxpad.rewrite.rule import Example, Match, Pass
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Certificate",

@@ -6,7 +6,7 @@ A code never changes its meaning. The numbers, names and axes of a case are kept
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
@@ -185,27 +185,13 @@ def advised(message: str, options: Sequence[str]) -> str:
     return f"{message}; {listed} decides" if decides else f"{message}. Pass {listed}"
 
 
-class Condition(NamedTuple, Generic[T]):
-    """A condition for rewriting padding.
-
-    Attributes:
-        must: Returns whether the condition holds for a case.
-        said: Returns the refusal for a case in which it does not hold.
-        when: Returns whether the condition applies to a case; by default it always does.
-    """
-
-    must: Callable[[T], bool]
-    said: Callable[[T], RefusalError]
-    when: Callable[[T], bool] | None = None
-
-
-def ask(conditions: Iterable[Condition[T]], case: T) -> None:
-    """Raises unless every condition that applies holds; they are tried in order.
+def ask(conditions: Iterable[Callable[[T], RefusalError | None]], case: T) -> None:
+    """Raises unless every condition holds for a case; they are asked in order.
 
     Raises:
-        RefusalError: The refusal of the first condition that applies and does not hold.
+        RefusalError: The refusal of the first condition that does not hold.
     """
     for condition in conditions:
-        applies = condition.when is None or condition.when(case)
-        if applies and not condition.must(case):
-            raise condition.said(case)
+        refusal = condition(case)
+        if refusal is not None:
+            raise refusal

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import WindowOp
-from onnxpad.padding import pad_limits
 from onnxpad.padding.plan import express
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
@@ -62,24 +61,6 @@ class FoldPad(Pass):
             after="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
         ),
     )
-    # The operator's own conditions on its new pads are in its row (operators/table.py).
-    asked = (
-        pad_limits.COPIES_NOTHING,
-        pad_limits.RANK_FITS,
-        pad_limits.AMOUNTS_KNOWN,
-        pad_limits.SPATIAL_ONLY,
-        pad_limits.SAME_RESOLVED,
-        pad_limits.INDICES_UNREAD,
-        pad_limits.FILL_KNOWN,
-        pad_limits.ZERO_POINT_KNOWN,
-        pad_limits.ZEROS_FOR_ZEROS,
-        pad_limits.TYPE_KNOWN,
-        pad_limits.NEVER_WINS,
-        pad_limits.ZEROS_UNTOLD,
-        pad_limits.POWER_ABOVE_ZERO,
-        pad_limits.OWN_PADDING_COUNTED,
-        pad_limits.CROPS_NOTHING,
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` in front of a window operator, seen from each operator."""
@@ -108,7 +89,7 @@ class FoldPad(Pass):
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
         before = context.label(op.node)
         try:
-            outer = context.sites.merged(op, pad, self.asked)
+            outer = context.sites.merged(op, pad)
             if outer is None:
                 return None
             outer, plan = context.sites.planned(op, context.style, outer)

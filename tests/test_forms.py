@@ -50,8 +50,7 @@ TOLD_ELSEWHERE: Final = {
 """Reasons of operators and steps that the tables do not show."""
 
 DECIDING: Final = (
-    "operators/limits.py",
-    "operators/onnxruntime_quirks.py",
+    "padding/limits.py",
     "padding/pad_limits.py",
     "padding/step_table.py",
     "padding/step_fills.py",

@@ -8,7 +8,7 @@ nodes lead there, and up to a limit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
 
 if TYPE_CHECKING:
-    from onnxpad.analysis.analysis import Analysis
     from onnxpad.declared import Declaration
 
 COVERED: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
@@ -51,6 +50,30 @@ class Passed(NamedTuple):
 
 
 NOTHING: Final = Passed()
+
+
+class Answers(Protocol):
+    """The answers that an `Analysis` gives."""
+
+    declared: "set[Declaration]"
+
+    def dtype(self, tensor: Any) -> int | None:
+        """The element type of a tensor."""
+
+    def shape(self, tensor: Any) -> Shape | None:
+        """The sizes of its axes."""
+
+    def value(self, tensor: Any) -> Value | None:
+        """Its content."""
+
+    def answered(self, rule: Ask[Any]) -> Any:
+        """The answer that a rule works out."""
+
+    def of_body(self, body: Graph, given: Mapping[str, Passed]) -> "Answers":
+        """An analysis of a body."""
+
+    def of_function(self, function: Graph, given: Mapping[str, Passed]) -> "Answers":
+        """An analysis of a function."""
 
 
 class Inside:
@@ -129,7 +152,7 @@ class _Iterated(NamedTuple):
     stacked: Sequence[Passed]
 
 
-def passed_to_body(body: Graph, outer: "Analysis") -> dict[str, Passed]:
+def passed_to_body(body: Graph, outer: Answers) -> dict[str, Passed]:
     """Facts about the inputs of a body, by name, from the node that has it.
 
     Args:
@@ -140,7 +163,7 @@ def passed_to_body(body: Graph, outer: "Analysis") -> dict[str, Passed]:
     return {} if found is None else found.given
 
 
-def _iterated(body: Graph, outer: "Analysis") -> Ask[_Iterated | None]:
+def _iterated(body: Graph, outer: Answers) -> Ask[_Iterated | None]:
     """The values that a Loop or Scan passes to its body; None elsewhere, and if it is malformed."""
     yield from ()
     node, around = body.owner, body.parent
@@ -177,7 +200,7 @@ def _without(shape: Shape | None, axis: object) -> Shape | None:
 
 def _carried(
     body: Graph,
-    outer: "Analysis",
+    outer: Answers,
     names: Sequence[str],
     initial: Sequence[Tensor],
     first: int,
@@ -214,7 +237,7 @@ def _carried(
     return None
 
 
-def _results(graph: Graph, outer: "Analysis", given: Mapping[str, Passed]) -> Ask[list[Passed]]:
+def _results(graph: Graph, outer: Answers, given: Mapping[str, Passed]) -> Ask[list[Passed]]:
     """Facts about the results of a body or function; nothing is known of one that is left alone.
 
     Args:
@@ -280,9 +303,7 @@ def _anew(passed: Passed) -> Passed:
     return passed._replace(shape=tuple(sizes))
 
 
-def passed_to_function(
-    function: Graph, calls: Sequence[tuple[Node, "Analysis"]]
-) -> dict[str, Passed]:
+def passed_to_function(function: Graph, calls: Sequence[tuple[Node, Answers]]) -> dict[str, Passed]:
     """Facts about the inputs of a function, by name, that hold for all calls; none without a call.
 
     Args:
@@ -299,7 +320,7 @@ def passed_to_function(
     return found
 
 
-def _passed(node: Node, place: int, analysis: "Analysis") -> Passed:
+def _passed(node: Node, place: int, analysis: Answers) -> Passed:
     """Facts about an input that a call passes."""
     if place >= len(node.inputs) or not node.inputs[place].name:
         return NOTHING
@@ -307,7 +328,7 @@ def _passed(node: Node, place: int, analysis: "Analysis") -> Passed:
     return Passed(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
 
 
-def computed_by(graph: Graph, analysis: "Analysis", node: Node) -> Ask[list[Passed]]:
+def computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[Passed]]:
     """Facts about the outputs of a node with bodies, or of one that calls a function.
 
     Fewer than there are outputs, where nothing is known of the rest. What the node reads must have
@@ -319,7 +340,7 @@ def computed_by(graph: Graph, analysis: "Analysis", node: Node) -> Ask[list[Pass
         return []  # a body or the function is malformed
 
 
-def _computed_by(graph: Graph, analysis: "Analysis", node: Node) -> Ask[list[Passed]]:
+def _computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[Passed]]:
     if graph.is_function(node):
         function = graph.called(node)
         if function is None:
@@ -338,7 +359,7 @@ def _computed_by(graph: Graph, analysis: "Analysis", node: Node) -> Ask[list[Pas
     return []
 
 
-def _stacked(node: Node, body: Graph, analysis: "Analysis") -> Ask[list[Passed]]:
+def _stacked(node: Node, body: Graph, analysis: Answers) -> Ask[list[Passed]]:
     """The final values of a Loop or Scan, then the results of all iterations, stacked."""
     known = yield from _iterated(body, analysis)
     if known is None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from onnxpad import __version__
+from onnxpad._version import __version__
 from onnxpad.cli import completion
 from onnxpad.cli.check_command import check
 from onnxpad.cli.explain_command import explain

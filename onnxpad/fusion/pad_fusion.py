@@ -607,7 +607,7 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
 
 def _is_choosy(row: Operator) -> bool:
     """Whether there are `Pad`s of zeros that are wrong to fold into an operator."""
-    return row.padding is not Fill.ZERO or bool(row.limits or row.axis_limits)
+    return row.padding is not Fill.ZERO or row.pools
 
 
 def _passes_on(graph: Graph, use: Use) -> bool:

@@ -4,8 +4,10 @@ Measured on onnxruntime's CPU provider with optimisation off. `onnxruntime_quirk
 operators depart, and from which total on they do not.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from onnx import TensorProto
 
 from onnxpad.arithmetic.size import (
     Extent,
@@ -29,11 +31,14 @@ from onnxpad.arithmetic.window import (
     same_raw_total,
 )
 from onnxpad.operators.amounts import Pair
+from onnxpad.operators.onnxruntime_quirks import CHANGED, Stops
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 
 if TYPE_CHECKING:
-    from onnxpad.operators.onnxruntime_quirks import Type
     from onnxpad.operators.read import WindowOp
+
+Type: TypeAlias = Callable[[], int | None]
+"""The element type of data; None where unknown."""
 
 _MOST_TRIED: Final = 256  # sizes that are tried for one at which the engines differ
 
@@ -99,7 +104,7 @@ def pads_of_onnxruntime(op: "WindowOp", window: AnyWindow, size: Extent) -> Pair
 
 
 def disagreement(
-    op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: "Type"
+    op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type
 ) -> RefusalError | None:
     """How onnxruntime departs from the specification on an operator with SAME.
 
@@ -121,7 +126,7 @@ def disagreement(
         if _is_spread(window):
             how = f"dilation {window.dilation}, for which onnxruntime does not pad a pool"
             return _refusal(op, axis, window, size, how)
-    if departs.stops(op, opset, dtype):
+    if _stops(op, opset, dtype):
         return None
     least = departs.same_from[op.auto_pad]
     for axis, window, size in axes:
@@ -134,7 +139,19 @@ def disagreement(
     return None
 
 
-def repair(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: "Type") -> str:
+def _stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
+    """Whether onnxruntime stops at an operator where SAME would crop."""
+    match op.operator.onnxruntime.stops:
+        case Stops.AVERAGE:
+            return opset < CHANGED["AveragePool"] and not (op.ceil_mode and op.count_include_pad)
+        case Stops.MAXIMUM:
+            types = {TensorProto.FLOAT, TensorProto.FLOAT16}
+            return not op.is_dilated and not op.gives_indices and dtype() in types
+        case Stops.NEVER:
+            return False
+
+
+def repair(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type) -> str:
     """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
     departs = op.operator.onnxruntime
     if op.pads_written and departs.refuses_pads_beside_auto_pad:
@@ -147,7 +164,7 @@ def repair(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: "Type") -
     crops = any(
         always(less_equal(0, same_raw_total(size, window))) is False for window, size in axes
     )
-    if crops and departs.stops(op, opset, dtype):
+    if crops and _stops(op, opset, dtype):
         return f"{op.auto_pad} with a kernel below the stride"
     return ""
 

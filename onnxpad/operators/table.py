@@ -23,12 +23,9 @@ from onnxpad.arithmetic.notation import told
 from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
-from onnxpad.operators import limits as asks
 from onnxpad.operators import onnxruntime_quirks as quirks
 from onnxpad.operators.amounts import Pairs, is_padded
-from onnxpad.operators.limits import AxisForm, Form
 from onnxpad.operators.onnxruntime_quirks import Departures
-from onnxpad.reasons import Condition
 
 T = TypeVar("T")
 Key: TypeAlias = tuple[str, str]
@@ -206,8 +203,6 @@ class Operator:
             and no axis may be empty.
         indices: The output that counts positions of the data, if there is one.
         since: The first opset of attributes that came later than the operator.
-        limits: The conditions on a new form of its padding, in order.
-        axis_limits: The conditions on each spatial axis of that form.
         onnxruntime: Where onnxruntime departs from the specification.
         probe: How a probe feeds it.
         declaration: What a user declared of it; None for those of this table.
@@ -226,8 +221,6 @@ class Operator:
     pools: bool
     indices: int | None
     since: Mapping[str, int]
-    limits: tuple[Condition[Form], ...]
-    axis_limits: tuple[Condition[AxisForm], ...]
     onnxruntime: Departures
     probe: Feed
     declaration: Row | None
@@ -273,11 +266,6 @@ _DATA: Final = Inputs(data=0, weight=None, bias=None, zero_point=None, quantisat
 _WEIGHED: Final = Inputs(data=0, weight=1, bias=2, zero_point=None, quantisation=())
 _APART: Final = Feed(group=None, scales=(), weight_zero=None, result=None, left_out=())
 _ONE_GROUP: Final = replace(_APART, group="group")
-_POOL_LIMITS: Final = (
-    quirks.PADS_BELOW_KERNEL,
-    asks.AS_MANY_WINDOWS,
-    asks.READS_SOMETHING,
-)
 
 _CONV: Final = Operator(
     domain="",
@@ -293,8 +281,6 @@ _CONV: Final = Operator(
     pools=False,
     indices=None,
     since={},
-    limits=(),
-    axis_limits=(),
     onnxruntime=quirks.CONV,
     probe=_ONE_GROUP,
     declaration=None,
@@ -313,8 +299,6 @@ _MAX_POOL: Final = Operator(
     pools=True,
     indices=1,
     since={"dilations": 10, "ceil_mode": 10},
-    limits=(asks.INDICES_UNREAD, asks.FINITE_DATA),
-    axis_limits=(*_POOL_LIMITS, asks.MEETS_DATA),
     onnxruntime=quirks.MAX_POOL,
     probe=_APART,
     declaration=None,
@@ -333,12 +317,6 @@ _AVERAGE_POOL: Final = Operator(
     pools=True,
     indices=None,
     since={"dilations": 19, "ceil_mode": 10, "count_include_pad": 7},
-    limits=(
-        asks.OWN_PADDING_COUNTED,
-        asks.COUNTING_KNOWN,
-        quirks.SAME_DIVISOR,
-    ),
-    axis_limits=_POOL_LIMITS,
     onnxruntime=quirks.AVERAGE_POOL,
     probe=_APART,
     declaration=None,
@@ -357,8 +335,6 @@ _LP_POOL: Final = Operator(
     pools=True,
     indices=None,
     since={"dilations": 18, "ceil_mode": 18},
-    limits=(asks.POWER_ABOVE_ZERO,),
-    axis_limits=_POOL_LIMITS,
     onnxruntime=quirks.LP_POOL,
     probe=_APART,
     declaration=None,
@@ -368,7 +344,6 @@ _CONV_INTEGER: Final = replace(
     op_type="ConvInteger",
     inputs=Inputs(data=0, weight=1, bias=None, zero_point=2, quantisation=(2, 3)),
     padding=Fill.ZERO_POINT,
-    limits=(asks.ZERO_POINT_KNOWN,),
     onnxruntime=quirks.UNFUSED_CONV,
     probe=replace(_ONE_GROUP, weight_zero=3),
 )
@@ -412,7 +387,6 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             layout=CHANNELS_LAST,
             indices=None,
             since={},
-            limits=(),
             onnxruntime=quirks.NHWC_MAX_POOL,
         ),
         replace(
@@ -422,8 +396,6 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             inputs=Inputs(data=0, weight=None, bias=None, zero_point=2, quantisation=(1, 2, 3, 4)),
             channels_last="channels_last",
             since={"count_include_pad": 0},  # of its own domain, which has one version
-            limits=(asks.OWN_PADDING_COUNTED, asks.ZERO_POINT_KNOWN),
-            axis_limits=(*_POOL_LIMITS, quirks.WITHIN_PADDING),
             onnxruntime=quirks.QLINEAR_AVERAGE_POOL,
             probe=replace(_APART, scales=(1,), result=(3, 4)),
         ),
@@ -495,14 +467,11 @@ _LIKE: Final = {
         _MAX_POOL,
         indices=None,
         since={},
-        limits=(asks.FINITE_DATA,),
         onnxruntime=quirks.NHWC_MAX_POOL,
     ),
     "AveragePool": replace(
         _AVERAGE_POOL,
         since={"count_include_pad": 0},
-        limits=(asks.OWN_PADDING_COUNTED,),
-        axis_limits=(*_POOL_LIMITS, quirks.WITHIN_PADDING),
         onnxruntime=quirks.WHOLE_AVERAGE_POOL,
     ),
 }
@@ -514,9 +483,7 @@ def declared_operator(row: Row) -> Operator:
     """The row of an operator that a user declared."""
     like, zero = _LIKE[row.like], row.zero_point
     if row.filled == "zero" and like.pools:  # its own padding is data like any other
-        like = replace(like, counts=None, limits=(), axis_limits=_POOL_LIMITS)
-    if zero is not None:
-        like = replace(like, limits=(*like.limits, asks.ZERO_POINT_KNOWN))
+        like = replace(like, counts=None)
     fills = {"zero": Fill.ZERO, "lowest": Fill.LOWEST, "excluded": Fill.EXCLUDED}
     fill = fills[row.filled]
     return replace(

@@ -7,9 +7,8 @@ from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
-from onnxpad.operators.limits import check_declared
-from onnxpad.operators.onnxruntime_quirks import check_rounding
 from onnxpad.operators.read import WindowOp
+from onnxpad.padding.limits import check_declared, check_rounding
 from onnxpad.padding.plan import split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError

@@ -20,18 +20,20 @@ from onnxpad.arithmetic.window import (
 from onnxpad.fusion.pad_fusion import misdeclared
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, is_padded
-from onnxpad.operators.limits import (
+from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.operators.table import Fill
+from onnxpad.padding.amounts_subgraph import Amounts, Formula, formula_of, formula_of_same
+from onnxpad.padding.limits import (
     article,
     check_declared,
+    check_pads,
+    check_rounding,
+    check_runs_same,
     is_never_empty,
     says_empty,
     says_power,
     says_zero_point,
 )
-from onnxpad.operators.onnxruntime_quirks import check_pads, check_rounding, check_runs_same
-from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import Fill
-from onnxpad.padding.amounts_subgraph import Amounts, Formula, formula_of, formula_of_same
 from onnxpad.padding.plan import insert_pad
 from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.process.memoise import remembered

@@ -1,11 +1,11 @@
 """Conditions under which a window operator can take over a `Pad`, whatever the style.
 
-Passes list the conditions that they ask for. The operator's conditions on its new pads are in its
-row.
+Each is a function that returns why the operator cannot, or None. The conditions on the pads that it
+would have then are in `limits`.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from onnx import TensorProto
@@ -22,10 +22,10 @@ from onnxpad.operators.amounts import (
     is_plain_zero,
     onnx_order,
 )
-from onnxpad.operators.limits import says_power, says_zero_point
 from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest
-from onnxpad.reasons import Condition, Reason, RefusalError
+from onnxpad.padding.limits import says_power, says_zero_point
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.sizes.wording import Wording
 
 
@@ -65,19 +65,22 @@ class Merge:
         return self.analysis.dtype(self.op.data)
 
 
-COPIES_NOTHING: Final = Condition[Merge](
-    must=lambda case: case.pad.mode == "constant",
-    said=lambda case: RefusalError(
+def copies_nothing(case: Merge) -> RefusalError | None:
+    """The mode is constant."""
+    if case.pad.mode == "constant":
+        return None
+    return RefusalError(
         Reason.COPIES_DATA,
         f"it copies data ({case.pad.mode}), which no operator's pads do",
         mode=case.pad.mode,
-    ),
-)
-"""The mode is constant."""
+    )
 
 
-def _says_rank(case: Merge) -> RefusalError:
-    constants = case.pad.constant_amounts or ()
+def rank_fits(case: Merge) -> RefusalError | None:
+    """The amounts are for data of the operator's rank."""
+    constants = case.pad.constant_amounts
+    if constants is None or case.pad.axes is not None or case.amounts is not None:
+        return None
     return RefusalError(
         Reason.RANK_DIFFERS,
         f"its amounts are for data of {len(constants)} axes, and {case.op.node.op} "
@@ -87,55 +90,67 @@ def _says_rank(case: Merge) -> RefusalError:
     )
 
 
-RANK_FITS: Final = Condition[Merge](
-    when=lambda case: case.pad.constant_amounts is not None and case.pad.axes is None,
-    must=lambda case: case.amounts is not None,
-    said=_says_rank,
-)
-"""The amounts are for data of the operator's rank."""
+def amounts_known(case: Merge) -> RefusalError | None:
+    """The amounts are known, as numbers or in terms of sizes."""
+    return None if case.amounts is not None else case.wording.amounts(case.pad)
 
-AMOUNTS_KNOWN: Final = Condition[Merge](
-    must=lambda case: case.amounts is not None,
-    said=lambda case: case.wording.amounts(case.pad),
-)
-"""The amounts are known, as numbers or in terms of sizes."""
 
-SPATIAL_ONLY: Final = Condition[Merge](
-    must=lambda case: not is_padded(case.beside),
-    said=lambda case: RefusalError(
+def spatial_only(case: Merge) -> RefusalError | None:
+    """Batch and channels are not padded."""
+    if not is_padded(case.beside):
+        return None
+    return RefusalError(
         Reason.PADS_BATCH_OR_CHANNELS,
         "it pads batch or channels, which no operator's pads do",
         axes=[axis for axis, pair in enumerate(case.beside) if pair != (0, 0)],
-    ),
-)
-"""Batch and channels are not padded."""
+    )
 
-SAME_RESOLVED: Final = Condition[Merge](
-    must=lambda case: not case.op.auto_pad.startswith("SAME"),
-    said=lambda case: RefusalError(
+
+def same_resolved(case: Merge) -> RefusalError | None:
+    """The operator's own padding does not depend on the padded size."""
+    if not case.op.auto_pad.startswith("SAME"):
+        return None
+    return RefusalError(
         Reason.SAME_STAYS,
         f"{case.op.auto_pad} of {case.op.node.op} stays, and depends on the padded size",
         auto_pad=case.op.auto_pad,
         operator=case.graph.label(case.op.node),
-    ),
-)
-"""The operator's own padding does not depend on the padded size."""
+    )
 
-INDICES_UNREAD: Final = Condition[Merge](
-    must=lambda case: not case.op.gives_indices,
-    said=lambda case: RefusalError(
+
+def indices_unread(case: Merge) -> RefusalError | None:
+    """The operator gives no positions in the padded data."""
+    if not case.op.gives_indices:
+        return None
+    return RefusalError(
         Reason.INDICES_READ,
         "the operator's Indices count positions of the padded tensor",
         operator=case.graph.label(case.op.node),
-    ),
-)
-"""The operator gives no positions in the padded data."""
+    )
 
-FILL_KNOWN: Final = Condition[Merge](
-    must=lambda case: case.pad.value is not None,
-    said=lambda case: case.wording.fill(case.pad),
-)
-"""The value of the `Pad` is known."""
+
+def fill_known(case: Merge) -> RefusalError | None:
+    """The value of the `Pad` is known."""
+    return None if case.pad.value is not None else case.wording.fill(case.pad)
+
+
+def zero_point_known(case: Merge) -> RefusalError | None:
+    """The zero point of the data, with which the operator pads, is known."""
+    return None if case.op.zero is not None else says_zero_point(case.op)
+
+
+def zeros_for_zeros(case: Merge) -> RefusalError | None:
+    """The `Pad` fills in what the operator does: the zero point, or 0.
+
+    -0.0 only where the operator cannot tell it from 0.0.
+    """
+    if _is_lowest(case) or _fills_zeros(case):
+        return None
+    return RefusalError(
+        Reason.FILL_DIFFERS,
+        f"it pads with {case.pad.value}, {case.op.node.op} with {_told_zero(case.op)}",
+        value=case.pad.value,
+    )
 
 
 def _is_lowest(case: Merge) -> bool:
@@ -143,51 +158,37 @@ def _is_lowest(case: Merge) -> bool:
     return case.op.operator.padding is Fill.LOWEST
 
 
-def _told_zero(op: WindowOp) -> str:
-    told = "" if op.operator.inputs.zero_point is None else "its zero point "
-    return f"{told}{op.zero}"
-
-
 def _fills_zeros(case: Merge) -> bool:
     negative = is_negative_zero(case.pad.value) and not case.op.operator.loses_signs
     return case.pad.value == case.op.zero and not negative
 
 
-ZERO_POINT_KNOWN: Final = Condition[Merge](
-    must=lambda case: case.op.zero is not None,
-    said=lambda case: says_zero_point(case.op),
-)
-"""The zero point of the data, with which the operator pads, is known."""
-
-ZEROS_FOR_ZEROS: Final = Condition[Merge](
-    when=lambda case: not _is_lowest(case),
-    must=_fills_zeros,
-    said=lambda case: RefusalError(
-        Reason.FILL_DIFFERS,
-        f"it pads with {case.pad.value}, {case.op.node.op} with {_told_zero(case.op)}",
-        value=case.pad.value,
-    ),
-)
-"""The `Pad` fills in what the operator does: the zero point, or 0.
-
--0.0 only where the operator cannot tell it from 0.0.
-"""
+def _told_zero(op: WindowOp) -> str:
+    told = "" if op.operator.inputs.zero_point is None else "its zero point "
+    return f"{told}{op.zero}"
 
 
-def _has_lowest(case: Merge) -> bool:
-    return case.dtype is not None and lowest(case.dtype) is not None
-
-
-TYPE_KNOWN: Final = Condition[Merge](
-    when=_is_lowest,
-    must=_has_lowest,
-    said=lambda case: RefusalError(
+def type_known(case: Merge) -> RefusalError | None:
+    """The lowest value of the data's type is known, where the operator pads with that."""
+    if not _is_lowest(case) or (case.dtype is not None and lowest(case.dtype) is not None):
+        return None
+    return RefusalError(
         Reason.TYPE_UNKNOWN,
         f"the element type of {case.op.data.name!r} is unknown",
         tensor=case.op.data.name,
-    ),
-)
-"""The lowest value of the data's type is known."""
+    )
+
+
+def never_wins(case: Merge) -> RefusalError | None:
+    """The `Pad` of a maximum fills in the lowest value, or one that no element is below."""
+    if not _is_lowest(case) or _never_wins(case):
+        return None
+    return RefusalError(
+        Reason.FILL_WINS,
+        f"it pads with {case.pad.value}, which can win in a MaxPool whose data may be below it; "
+        f"the operator's own padding never wins",
+        value=case.pad.value,
+    )
 
 
 def _never_wins(case: Merge) -> bool:
@@ -216,17 +217,17 @@ def _lowest_finite(dtype: int) -> float:
     return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
 
 
-NEVER_WINS: Final = Condition[Merge](
-    when=_is_lowest,
-    must=_never_wins,
-    said=lambda case: RefusalError(
+def zeros_untold(case: Merge) -> RefusalError | None:
+    """Nothing downstream makes other numbers of 0.0 and -0.0, if either may be the maximum."""
+    teller = _told(case) if _is_lowest(case) else ""
+    if not teller:
+        return None
+    return RefusalError(
         Reason.FILL_WINS,
-        f"it pads with {case.pad.value}, which can win in a MaxPool whose data may be below it; "
-        f"the operator's own padding never wins",
+        f"it pads with {case.pad.value}, which can win over -0.0 in a MaxPool, and "
+        f"{teller} downstream may tell them apart",
         value=case.pad.value,
-    ),
-)
-"""The `Pad` fills in the lowest value, or one that no element of the data is below."""
+    )
 
 
 def _told(case: Merge) -> str:
@@ -240,45 +241,31 @@ def _told(case: Merge) -> str:
     return case.signs.telling(case.op.node.outputs[0])
 
 
-ZEROS_UNTOLD: Final = Condition[Merge](
-    when=_is_lowest,
-    must=lambda case: not _told(case),
-    said=lambda case: RefusalError(
-        Reason.FILL_WINS,
-        f"it pads with {case.pad.value}, which can win over -0.0 in a MaxPool, and "
-        f"{_told(case)} downstream may tell them apart",
-        value=case.pad.value,
-    ),
-)
-"""Nothing downstream makes other numbers of 0.0 and -0.0, if either may be the maximum."""
+def power_above_zero(case: Merge) -> RefusalError | None:
+    """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
+    return says_power(case.op) if case.op.leaves_zeros_out else None
 
-POWER_ABOVE_ZERO: Final = Condition[Merge](
-    must=lambda case: not case.op.leaves_zeros_out,
-    said=lambda case: says_power(case.op),
-)
-"""The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
 
-OWN_PADDING_COUNTED: Final = Condition[Merge](
-    when=lambda case: is_padded(case.op.pads) and case.op.auto_pad == "NOTSET",
-    must=lambda case: case.op.padding is not Fill.EXCLUDED,
-    said=lambda case: RefusalError(
+def own_padding_counted(case: Merge) -> RefusalError | None:
+    """An average has no uncounted padding of its own."""
+    if case.op.padding is not Fill.EXCLUDED or case.op.auto_pad != "NOTSET":
+        return None
+    if not is_padded(case.op.pads):
+        return None
+    return RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,
         f"the {case.op.node.op} does not count its own padding (count_include_pad=0), but would "
         "have to count this one",
         operator=case.graph.label(case.op.node),
         pads=onnx_order(case.op.pads),
-    ),
-)
-"""An average has no uncounted padding of its own."""
+    )
 
 
-def _crops_nothing(case: Merge) -> bool:
+def crops_nothing(case: Merge) -> RefusalError | None:
+    """No amount is negative."""
     known = case.pad.over(case.op.rank)
-    return known is None or min(map(min, known)) >= 0
-
-
-def _says_crop(case: Merge) -> RefusalError:
-    known = case.pad.over(case.op.rank) or ()
+    if known is None or min(map(min, known)) >= 0:
+        return None
     return RefusalError(
         Reason.CROPS,
         f"it crops {told(case.op.operator.layout.spatial(known))}: an operator's pads cannot be "
@@ -287,10 +274,21 @@ def _says_crop(case: Merge) -> RefusalError:
     )
 
 
-CROPS_NOTHING: Final = Condition[Merge](must=_crops_nothing, said=_says_crop)
-"""No amount is negative."""
-
-MERGING: Final[tuple[Condition[Any], ...]] = tuple(
-    each for each in list(globals().values()) if isinstance(each, Condition)
+MERGING: Final = (
+    copies_nothing,
+    rank_fits,
+    amounts_known,
+    spatial_only,
+    same_resolved,
+    indices_unread,
+    fill_known,
+    zero_point_known,
+    zeros_for_zeros,
+    type_known,
+    never_wins,
+    zeros_untold,
+    power_above_zero,
+    own_padding_counted,
+    crops_nothing,
 )
-"""All conditions, in the order of this file."""
+"""All conditions, in the order in which they are asked."""

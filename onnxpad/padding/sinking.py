@@ -10,24 +10,24 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.rounding import FLOATS
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order
-from onnxpad.operators.onnxruntime_quirks import check_pads
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
-from onnxpad.operators.table import Direction, Fill, operator_of
+from onnxpad.operators.table import FLOATS, Direction, Fill, operator_of
+from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.plan import write_pad
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.site import Sites
-from onnxpad.padding.step_fills import EitherZero
+from onnxpad.padding.step_fills import EitherZero, says_uncertain
 from onnxpad.padding.step_table import Behind, Layer, behind, data_inputs, joins_otherwise
-from onnxpad.padding.zero_signs import check_sign_is_lost
 from onnxpad.reasons import Reason, RefusalError
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
+
+_MOST_NODES: Final = 128  # downstream, in which the sign of a zero may show
 
 
 class Lifted(NamedTuple):
@@ -417,3 +417,36 @@ def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> 
 def _stands(graph: Graph, node: Node) -> RefusalError:
     label = graph.label(node)
     return RefusalError(Reason.STEPS_BETWEEN, f"{node.op} {label!r} stands between", operator=label)
+
+
+def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:
+    """Raises if the signs of zeros that a step makes may show downstream.
+
+    They do not in a Conv, which adds products to 0.0, nor in integers. Other steps hand them on.
+
+    Raises:
+        RefusalError: A node may show them.
+    """
+    pending: list[Tensor] = list(step.outputs)
+    seen = {id(step)}
+    while pending:
+        tensor = pending.pop()
+        if analysis.dtype(tensor) not in {None, *FLOATS}:
+            continue
+        for node, index in readers_of(graph, tensor):
+            if node is None or index < 0 or len(seen) > _MOST_NODES:
+                raise _shows(step, "an output may show")
+            row = operator_of(graph, node)
+            if row is not None and row.loses_signs and index == 0:
+                continue
+            inputs = (0,) if node.op == "Pad" else data_inputs(graph, node)
+            divides = node.op == "Div" and index == 1
+            if not graph.is_standard(node) or index not in inputs or divides:
+                raise _shows(step, f"{node.op} {graph.label(node)!r} may tell")
+            if id(node) not in seen:
+                seen.add(id(node))
+                pending += node.outputs
+
+
+def _shows(step: Node, who: str) -> RefusalError:
+    return says_uncertain(step.op, 0.0, f"a zero of either sign, which {who}")

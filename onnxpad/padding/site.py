@@ -4,7 +4,7 @@ All padding of a site is first brought into one form: for each spatial axis, the
 and the amounts of a `Pad` in front of it. Then it is expressed in the style that the user wants.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
@@ -27,8 +27,6 @@ from onnxpad.finding import Trust
 from onnxpad.fusion.pad_fusion import Fusion
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
-from onnxpad.operators.limits import Form, check_declared, says_infinite
-from onnxpad.operators.onnxruntime_quirks import Span, check_pads, check_rounding
 from onnxpad.operators.read import (
     PadOp,
     UnreadableError,
@@ -39,10 +37,19 @@ from onnxpad.operators.read import (
 )
 from onnxpad.operators.same_by_engine import disagreement, pads_of_onnxruntime, repair
 from onnxpad.operators.table import FLOATS, Fill, lowest, operator_of
+from onnxpad.padding.limits import (
+    Form,
+    Span,
+    check_declared,
+    check_form,
+    check_pads,
+    check_rounding,
+    says_infinite,
+)
 from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.plan import Outer, Plan, SizeDependentError, split
 from onnxpad.process.memoise import remembered
-from onnxpad.reasons import Condition, Reason, RefusalError, ask
+from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.sizes.wording import Wording
 
 Rounding: TypeAlias = tuple[bool, bool]
@@ -305,15 +312,12 @@ class Sites:
         pad = self.pad_before(op)
         return None if pad is None else self.merged(op, pad)
 
-    def merged(
-        self, op: WindowOp, pad: PadOp, asked: Iterable[Condition[Merge]] = MERGING
-    ) -> Outer | None:
+    def merged(self, op: WindowOp, pad: PadOp) -> Outer | None:
         """As `outer`, for a given `Pad` that the operator reads; None if it pads nothing.
 
         Args:
             op: The operator.
             pad: The `Pad`.
-            asked: The conditions on both.
 
         Raises:
             RefusalError: It cannot be merged; the message says why.
@@ -321,7 +325,7 @@ class Sites:
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
             return None
-        self.check_mergeable(op, pad, asked)
+        self.check_mergeable(op, pad)
         assert full is not None
         spatial = op.operator.layout.spatial
         known = pad.over(op.rank)
@@ -329,15 +333,13 @@ class Sites:
             return Outer(pad.node, spatial(known), pad.data)
         return Outer(pad.node, self._in_effect(op, pad, spatial(full)), pad.data, exact=False)
 
-    def check_mergeable(
-        self, op: WindowOp, pad: PadOp, asked: Iterable[Condition[Merge]] = MERGING
-    ) -> None:
+    def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
         """Raises unless an operator could take over a `Pad`, whatever its computed amounts.
 
         Raises:
             RefusalError: It could not; the message says why.
         """
-        ask(asked, Merge(op, pad, self._graph, self._analysis, self._signs, self.wording))
+        ask(MERGING, Merge(op, pad, self._graph, self._analysis, self._signs, self.wording))
 
     def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
         """Constant amounts that read the same as size-dependent amounts, at every size."""
@@ -465,7 +467,7 @@ class Sites:
             op.operator.padding is Fill.EXCLUDED and is_padded(inside) and not is_padded(own)
         )
         row = op.operator
-        if row.limits or row.axis_limits:
+        if row.pools or row.inputs.zero_point is not None:
             # A pool runs on no empty axis, so where it reads the source itself, that has elements.
             read = tuple(outer is None or (exact and pair == (0, 0)) for pair in around)
             sizes = self._sizes(op, source, read)
@@ -473,10 +475,7 @@ class Sites:
             says = self._says_ceil
             whole = self.is_whole(source) and (outer is None or self._fills_lowest(outer))
             padding = own, around, inside
-            form = Form(op, *padding, counts, source, sizes, whole, opset, infinite, says)
-            ask(row.limits, form)
-            for on in form.along():
-                ask(row.axis_limits, on)
+            check_form(Form(op, *padding, counts, source, sizes, whole, opset, infinite, says))
         self._check_rounding(op, source, around if exact else None, inside, outside)
         if not (exact and outside == around) and is_padded(outside):
             check_pads(self._graph.opset, self._analysis.dtype(source))

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from onnxpad import __version__
+from onnxpad._version import __version__
 from onnxpad.page.markup import NOTHING, Html, el, esc, join
 from onnxpad.page.style import STYLE
 

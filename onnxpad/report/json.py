@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from onnxpad import __version__
+from onnxpad._version import __version__
 from onnxpad.conventions.by_size import Difference, Parting
 from onnxpad.conventions.explanation import Explanation
 from onnxpad.conventions.named import source_of

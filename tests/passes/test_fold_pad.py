@@ -5,8 +5,6 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.padding.pad_limits import MERGING
-from onnxpad.passes.fold_pad import FoldPad
 from tests.support import LOW, PADS, W, assert_graph, feeds_of, fixed, one, run
 
 TELLING = (
@@ -520,8 +518,3 @@ def test_stays(before: object, reason: str) -> None:
     reasons = [f.reason for f in result.findings if f.code in {"PAD201", "PAD205"}]
     assert any(reason in text for text in reasons), reasons
     assert all(f.severity == "info" for f in result.findings)
-
-
-def test_the_pass_names_every_condition_that_there_is() -> None:
-    """What judges the optimiser's own folds asks for all of them, in the order they are written."""
-    assert FoldPad.asked == MERGING

@@ -1,4 +1,4 @@
-"""Where onnxruntime departs from the specification: what is refused for it, and at which sizes."""
+"""Where onnxruntime or the specification refuses a form of padding, and at which sizes."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.arithmetic.window import Window
 from onnxpad.operators import onnxruntime_quirks as quirks
-from onnxpad.operators.onnxruntime_quirks import check_pads, check_rounding, check_runs_same
+from onnxpad.padding.limits import check_pads, check_rounding, check_runs_same
 from onnxpad.reasons import RefusalError
 from tests.operators.test_read import read
 

@@ -1,0 +1,449 @@
+"""The conditions on the padding that an operator is to have.
+
+They are the specification's, and those of onnxruntime, of which `operators.onnxruntime_quirks` has
+the data. Each is a function that returns why a form is refused, or None; it asks the operator's
+traits whether it applies.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from onnx import TensorProto
+
+from onnxpad.arithmetic.notation import told_pair
+from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
+from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size, same_raw_total
+from onnxpad.graph import Tensor
+from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, onnx_order
+from onnxpad.operators.onnxruntime_quirks import CHANGED
+from onnxpad.operators.read import WindowOp
+from onnxpad.operators.table import Fill
+from onnxpad.reasons import Reason, RefusalError, ask
+
+Span: TypeAlias = tuple[Extent, ExtentPair]
+"""The size of an axis that an operator reads, and the operator's own pads there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form that the padding of an operator could have.
+
+    Attributes:
+        op: The operator as it is now.
+        own: Its own pads now, per spatial axis, with `auto_pad` resolved.
+        around: The amounts of a `Pad` in front of it now.
+        inside: Its own pads in the new form.
+        counts: Whether it counts its padding in the new form.
+        source: The tensor around which all this padding is.
+        sizes: The spatial sizes of that tensor.
+        is_whole: Whether its elements are known to be integers, and the padding around them the
+            least of these, as a maximum over nothing but an operator's own padding is.
+        opset: The version of the standard operators.
+        infinite: Returns the source of infinities in a tensor; None where none is found.
+        size_dependent: Makes the refusal for a number of windows that depends on a size.
+    """
+
+    op: WindowOp
+    own: Pairs
+    around: Pairs
+    inside: Pairs
+    counts: bool
+    source: Tensor
+    sizes: tuple[Extent, ...]
+    is_whole: bool
+    opset: int
+    infinite: Callable[[Tensor], Tensor | None]
+    size_dependent: Callable[[Tensor, int, Extent], RefusalError]
+
+    def along(self) -> "list[AxisForm]":
+        """The form axis by axis."""
+        op, total = self.op, add(self.own, self.around)
+        each = zip(op.axes, op.windows, self.sizes, self.own, self.inside, total, strict=True)
+        return [AxisForm(self, *one) for one in each]
+
+
+class AxisForm(NamedTuple):
+    """A form on one spatial axis.
+
+    Attributes:
+        form: The form.
+        axis: The axis of the data.
+        window: The window that slides along it.
+        size: The size of the source.
+        own: The operator's own pads now.
+        inside: Its own pads in the new form.
+        total: All padding, its own and that of a `Pad`.
+    """
+
+    form: Form
+    axis: int
+    window: AnyWindow
+    size: Extent
+    own: Pair
+    inside: Pair
+    total: Pair
+
+    def windows(self, pads: Pair) -> Extent:
+        """The number of windows if these are the operator's pads, and a `Pad` adds the rest."""
+        total = self.total
+        inner = self.size + (total[0] - pads[0]) + (total[1] - pads[1])
+        return pool_output_size(inner, self.window, *pads, ceil_mode=self.form.op.ceil_mode)
+
+    def is_within_padding(self, pads: Pair) -> bool:
+        """Whether no window reaches past all padding if these are the operator's pads."""
+        reach = (self.windows(pads) - 1) * self.window.stride + self.window.extent
+        return always(less_equal(reach, self.size + sum(self.total))) is True
+
+
+def indices_unread(form: Form) -> RefusalError | None:
+    """The operator gives no positions of the data that it reads."""
+    if not form.op.gives_indices:
+        return None
+    told = "the operator's Indices count positions of the tensor it reads"
+    return RefusalError(Reason.INDICES_READ, told)
+
+
+def finite_data(form: Form) -> RefusalError | None:
+    """The data of a maximum holds no infinities: windows of only -infinity differ."""
+    if form.op.operator.padding is not Fill.LOWEST:
+        return None
+    origin = form.infinite(form.source)
+    return None if origin is None else says_infinite(form.source, origin)
+
+
+def says_infinite(source: Tensor, origin: Tensor) -> RefusalError:
+    """The refusal of data that holds infinities, which come from `origin`."""
+    return RefusalError(
+        Reason.INFINITE_DATA,
+        f"{source.name!r} holds infinities, from {origin.name!r}, and a window that holds only "
+        "these differs between the two forms",
+        tensor=source.name,
+        origin=origin.name,
+    )
+
+
+def own_padding_counted(form: Form) -> RefusalError | None:
+    """An average has no uncounted padding now."""
+    averages = form.op.operator.counts is not None and form.op.padding is Fill.EXCLUDED
+    if not averages or all(max(pair) <= 0 for pair in form.own):
+        return None
+    return RefusalError(
+        Reason.OWN_PADDING_UNCOUNTED,
+        f"{article(form.op)} with count_include_pad=0 leaves its padding out of the divisor, "
+        "which no Pad can do",
+        pads=onnx_order(form.own),
+    )
+
+
+def article(op: WindowOp) -> str:
+    """The operator of a node with the article that its name takes."""
+    return f"{'an' if op.node.op[0] in 'AEIOU' else 'a'} {op.node.op}"
+
+
+def counting_known(form: Form) -> RefusalError | None:
+    """The opset has `count_include_pad`, where it is needed."""
+    if not form.counts or form.op.count_include_pad:
+        return None
+    assert form.op.operator.counts is not None
+    since = form.op.operator.since[form.op.operator.counts]
+    if form.opset >= since:
+        return None
+    return RefusalError(
+        Reason.OPSET_TOO_OLD,
+        f"{form.op.node.op} of opset {form.opset} cannot count its padding",
+        opset=form.opset,
+        needs=since,
+    )
+
+
+def same_divisor(form: Form) -> RefusalError | None:
+    """Before opset 19 no kernel reaches past the padding of an average that counts it.
+
+    onnxruntime then divides by the whole kernel.
+    """
+    op = form.op
+    if op.operator.onnxruntime.divides_by_whole_kernels or op.ceil_mode:
+        return None
+    if not form.counts or op.count_include_pad or form.opset >= CHANGED["AveragePool"]:
+        return None
+    for axis, window, size, pair in zip(op.axes, op.windows, form.sizes, form.around, strict=True):
+        if always(less_equal(window.extent, size + sum(pair))) is not True:
+            return RefusalError(
+                Reason.DIVISOR_DIFFERS,
+                f"the kernel may be longer than axis {axis} with its padding, and before opset "
+                "19 an AveragePool that counts its padding then divides by the whole kernel",
+                axis=axis,
+                opset=form.opset,
+            )
+    return None
+
+
+def power_above_zero(form: Form) -> RefusalError | None:
+    """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
+    changes = form.inside != form.own
+    return says_power(form.op) if changes and form.op.leaves_zeros_out else None
+
+
+def says_power(op: WindowOp) -> RefusalError:
+    """The refusal of an LpPool with p of 0 or less, whose own padding does not equal zeros."""
+    assert op.operator.power is not None
+    return RefusalError(
+        Reason.POWER_NOT_POSITIVE,
+        f"an LpPool with p={op.node.attrs.get(op.operator.power)} counts the zeros of a Pad, and "
+        "leaves its own padding out",
+    )
+
+
+def zero_point_known(form: Form) -> RefusalError | None:
+    """The zero point of the data, with which the operator pads, is known."""
+    changes = form.inside != form.own
+    return says_zero_point(form.op) if changes and form.op.zero is None else None
+
+
+def says_zero_point(op: WindowOp) -> RefusalError:
+    """The refusal of data whose zero point, which its padding stands for, is not known."""
+    place = op.operator.inputs.zero_point
+    assert place is not None
+    tensor = op.node.inputs[place].name
+    return RefusalError(
+        Reason.ZERO_POINT_UNKNOWN,
+        f"{op.node.op} pads with its zero point {tensor!r}, which is not one constant number",
+        tensor=tensor,
+    )
+
+
+LIMITS: Final = (
+    indices_unread,
+    finite_data,
+    own_padding_counted,
+    counting_known,
+    same_divisor,
+    power_above_zero,
+    zero_point_known,
+)
+"""The conditions on a form as a whole, in the order in which they are asked."""
+
+
+def pads_below_kernel(on: AxisForm) -> RefusalError | None:
+    """Each pad of a pool is smaller than its kernel without dilation, as onnxruntime asks."""
+    kernel = on.window.kernel
+    if not on.form.op.operator.pools or on.form.inside == on.form.own:
+        return None
+    if isinstance(kernel, int) and max(on.inside) < kernel:
+        return None
+    return RefusalError(
+        Reason.PADS_NOT_BELOW_KERNEL,
+        f"the pads on axis {on.axis} would be {told_pair(on.inside)}, and a pool's must be smaller "
+        f"than its kernel {kernel}",
+        axis=on.axis,
+        pads=on.inside,
+        kernel=kernel if isinstance(kernel, int) else None,
+    )
+
+
+def as_many_windows(on: AxisForm) -> RefusalError | None:
+    """With `ceil_mode` the number of windows stays the same."""
+    if not on.form.op.ceil_mode:
+        return None
+    was, would = on.windows(on.own), on.windows(on.inside)
+    if isinstance(was, int | Size) and was == would:
+        return None
+    if not (isinstance(was, int) and isinstance(would, int)):
+        return on.form.size_dependent(on.form.source, on.axis, on.size)
+    return RefusalError(
+        Reason.CEIL_WINDOWS_DIFFER,
+        f"with ceil_mode the output has {was} elements on axis {on.axis}, and would have "
+        f"{would}: a last window that starts in the operator's own padding is dropped",
+        axis=on.axis,
+        windows=was,
+        would_be=would,
+    )
+
+
+def reads_something(on: AxisForm) -> RefusalError | None:
+    """A pool reads no empty axis once a `Pad` is removed."""
+    if not on.form.op.operator.pools or sum(on.inside) <= sum(on.own):
+        return None
+    if is_never_empty(on.size + sum(on.total) - sum(on.inside)):
+        return None
+    return says_empty(on.form.source, on.axis)
+
+
+def is_never_empty(size: Extent) -> bool:
+    """Whether an axis of this size always has at least one element."""
+    return always(less_equal(1, size)) is True
+
+
+def says_empty(source: Tensor, axis: int) -> RefusalError:
+    """The refusal of a pool that would read a tensor that may be empty: engines refuse it too."""
+    return RefusalError(
+        Reason.MAY_BE_EMPTY,
+        f"without its Pad the pool may read nothing on axis {axis} of {source.name!r}",
+        axis=axis,
+        tensor=source.name,
+    )
+
+
+def meets_data_or_whole(on: AxisForm) -> RefusalError | None:
+    """Each window of a maximum holds an element of the data, unless that is of integers."""
+    if on.form.op.operator.padding is not Fill.LOWEST or on.form.is_whole:
+        return None
+    first = -on.total[0]
+    last = (on.windows(on.own) - 1) * on.window.stride - on.total[0]
+    if meets_data(on.window, on.size, first, last):
+        return None
+    return RefusalError(
+        Reason.WINDOW_IN_PADDING,
+        f"a window may lie wholly in the padding {on.total} of axis {on.axis}, "
+        "where a Pad and the operator's own padding differ",
+        axis=on.axis,
+        padding=on.total,
+    )
+
+
+def within_padding(on: AxisForm) -> RefusalError | None:
+    """No window of an average that begins to count its padding reaches past all padding.
+
+    That is asked where onnxruntime would divide by the whole kernel.
+    """
+    op = on.form.op
+    if not op.operator.onnxruntime.divides_by_whole_kernels:
+        return None
+    if not on.form.counts or op.count_include_pad or on.is_within_padding(on.inside):
+        return None
+    return RefusalError(
+        Reason.DIVISOR_DIFFERS,
+        f"a window may reach past the padding of axis {on.axis}, and {op.node.op} then "
+        "divides by the whole kernel if it counts its padding, else by what is there",
+        axis=on.axis,
+    )
+
+
+AXIS_LIMITS: Final = (
+    pads_below_kernel,
+    as_many_windows,
+    reads_something,
+    meets_data_or_whole,
+    within_padding,
+)
+"""The conditions on each spatial axis of a form, in the order in which they are asked."""
+
+
+def check_form(form: Form) -> None:
+    """Raises unless an operator may have a form.
+
+    Raises:
+        RefusalError: It may not; the message is that of the first condition that does not hold.
+    """
+    ask(LIMITS, form)
+    for on in form.along():
+        ask(AXIS_LIMITS, on)
+
+
+def check_declared(op: WindowOp, pads: Pairs | None) -> None:
+    """Raises if a user declared that an operator cannot have such pads.
+
+    Args:
+        op: The operator.
+        pads: The pads; None for those that depend on the size.
+
+    Raises:
+        RefusalError: It cannot; the message is the user's.
+    """
+    declaration = op.operator.declaration
+    if declaration is None or declaration.limit is None:
+        return
+    why = f"its pads are limited, and those of SAME depend on the size of {op.data.name!r}"
+    if pads is not None:
+        why = declaration.refuses(pads, op.node.attrs)
+    if why:
+        raise RefusalError(Reason.DECLARED_LIMIT, why, pads=onnx_order(pads) if pads else None)
+
+
+def check_runs_same(op: WindowOp, sizes: Sequence[Extent], auto_pad: str) -> None:
+    """Raises unless onnxruntime would run an operator with SAME as the specification says.
+
+    Raises:
+        RefusalError: It would not.
+    """
+    if op.is_dilated:
+        raise RefusalError(
+            Reason.ENGINES_DISAGREE,
+            f"it is {auto_pad} at every size, but onnxruntime refuses or misreads that with "
+            "dilation",
+            auto_pad=auto_pad,
+            dilations=[window.dilation for window in op.windows],
+        )
+    least = op.operator.onnxruntime.runs_same_from[auto_pad]
+    for window, size in zip(op.windows, sizes, strict=True):
+        if always(less_equal(least, same_raw_total(size, window))) is not True:
+            raise RefusalError(
+                Reason.ENGINES_DISAGREE,
+                f"it is {auto_pad} at every size, but onnxruntime misreads that for kernel "
+                f"{window.kernel} below stride {window.stride}",
+                auto_pad=auto_pad,
+                kernel=window.kernel if isinstance(window.kernel, int) else None,
+                stride=window.stride,
+            )
+
+
+def check_rounding(op: WindowOp, now: Sequence[Span], then: Sequence[Span]) -> None:
+    """Raises if onnxruntime might begin or cease to round an average as its global kin does.
+
+    Args:
+        op: The operator.
+        now: What it reads, and its own pads, per spatial axis.
+        then: The same in the new form.
+
+    Raises:
+        RefusalError: It might.
+    """
+    if not op.operator.onnxruntime.rounds_whole_apart:
+        return
+    both = [
+        [
+            minimum(equal(size, window.kernel), minimum(equal(begin, 0), equal(end, 0)))
+            for window, (size, (begin, end)) in zip(op.windows, spans, strict=True)
+        ]
+        for spans in (now, then)
+    ]
+    if all(any(always(each) is False for each in whole) for whole in both):
+        return
+    if both[0] != both[1] or any(isinstance(each, Unknown) for each in both[0]):
+        raise RefusalError(
+            Reason.ROUNDING_DIFFERS,
+            f"onnxruntime rounds {article(op)} otherwise where its kernel is all of the data and "
+            "nothing is padded, which may come to be or cease to be so",
+            kernel=[window.kernel for window in op.windows],
+        )
+
+
+# Types for which the CPU provider has a Pad; with others, a new Pad would not run.
+_PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+_PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
+    TensorProto.INT8,
+    TensorProto.UINT8,
+    TensorProto.INT32,
+    TensorProto.INT64,
+}
+
+
+def check_pads(opset: int, dtype: int | None) -> None:
+    """Raises unless onnxruntime has a `Pad` for an element type.
+
+    Raises:
+        RefusalError: It has none.
+    """
+    if opset < 2:
+        raise RefusalError(
+            Reason.OPSET_TOO_OLD, "opset 1 has no Pad that onnxruntime runs", opset=1, needs=2
+        )
+    if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
+        kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
+        raise RefusalError(
+            Reason.NO_PAD_FOR_TYPE,
+            f"onnxruntime has no Pad for element type {kind} at opset {opset}",
+            type=kind,
+            opset=opset,
+        )
