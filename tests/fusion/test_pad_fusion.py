@@ -13,11 +13,12 @@ from tests.support import one, parsed
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, int64[8] deep = {0, 1, 0, 0, 0, 0, 0, 0}"
 GIVEN = (
     f"{PADS}, float zero = {{0}}, float one = {{1}}, float[1] none = {{-inf}}, bool yes = {{1}},"
-    " int64[8] empty = {0, 0, 0, 0, 0, 0, 0, 0}, float[3, 3, 2, 2] w = {"
+    " int64[8] empty = {0, 0, 0, 0, 0, 0, 0, 0}, int64[8] crop = {0, 0, -1, 0, 0, 0, 0, 0},"
+    " float nil = {0}, int64[4] two = {1, 1, 1, 1}, int64[2] at = {2, 3}, float[3, 3, 2, 2] w = {"
     + ", ".join("1" * 36)
     + "}, int64[4] ones = {1, 1, 1, 1}"
 )
-INPUTS = "float[1, 3, 8, 8] x, float[1, 3, 10, 10] z, float s, bool f"
+INPUTS = "float[1, 3, 8, 8] x, float[1, 3, 10, 10] z, float s, bool f, int64[8] given"
 POOL = "MaxPool <kernel_shape = [3, 3]>"
 
 
@@ -88,6 +89,41 @@ ROWS = [
 @pytest.mark.parametrize(("body", "right", "wrong", "taken"), ROWS)
 def test_which_pads_may_be_folded(body: str, right: str, wrong: str, taken: str) -> None:
     assert pads_before(body) == (right, wrong, taken)
+
+
+FILLS = [
+    (17, "a = Pad (x, p, nil) y = Conv (a, w)", "a>Conv", "a"),
+    (17, "a = Pad (x, p, one) y = Conv (a, w)", "", ""),
+    (17, "a = Pad (x, p, none) y = Conv (a, w)", "", ""),
+    (17, "k = Neg (nil) a = Pad (x, p, k) y = Conv (a, w)", "", ""),
+    (17, "k = Sin (nil) a = Pad (x, p, k) y = Conv (a, w)", "a>Conv", ""),
+    (17, "k = Neg (s) a = Pad (x, p, k) y = Conv (a, w)", "", ""),
+    (17, "k = Identity (nil) a = Pad (x, p, k) y = Conv (a, w)", "a>Conv", ""),
+    (17, 'a = Pad <mode = "reflect"> (x, p) y = Conv (a, w)', "", ""),
+    (17, "a = Pad (x, crop) y = Conv (a, w)", "", ""),
+    (17, "a = Pad (x, deep) y = Conv (a, w)", "", ""),
+    (17, "a = Pad (x, empty) y = Conv (a, w)", "a>Conv", "a"),
+    (17, "a = Pad (x, given) y = Conv (a, w)", "", ""),
+    (17, "k = Neg (crop) a = Pad (x, k) y = Conv (a, w)", "a>Conv", ""),
+    (17, "k = Neg (given) a = Pad (x, k) y = Conv (a, w)", "", ""),
+    (18, "a = Pad (x, p) y = Conv (a, w)", "a>Conv", "a"),
+    (18, "a = Pad (x, p, nil) y = Conv (a, w)", "a>Conv", "a"),
+    (18, "a = Pad (x, two, nil, at) y = Conv (a, w)", "", ""),
+    (18, "a = Pad (x, two, , at) y = Conv (a, w)", "", ""),
+    (10, "a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x) y = Conv (a, w)", "a>Conv", "a"),
+    (10, "a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = 1.0> (x) y = Conv (a, w)", "", ""),
+    (10, "a = Pad <pads = [0, 0, -1, 1, 0, 0, 1, 1]> (x) y = Conv (a, w)", "", ""),
+    (17, "a = Pad (x, p) b = Identity (a) c = Neg (b) y = Conv (b, w)", "a>Conv", ""),
+    (17, "a = Pad (x, p) c = Neg (a) y = Conv (a, w)", "a>Conv", ""),
+    (17, "a = Pad (x, p) b = Pad (a, empty) y = Conv (b, w)", "b>Conv a>Conv a>Conv", "b"),
+    (17, "k = Conv (x, w) y = Conv (k, w)", "", ""),
+]
+"""An opset, a graph of convolutions, the Pads that may be folded into one, and those that are."""
+
+
+@pytest.mark.parametrize(("opset", "body", "right", "taken"), FILLS)
+def test_what_a_pad_must_write_to_be_folded(opset: int, body: str, right: str, taken: str) -> None:
+    assert pads_before(body, opset) == (right, "", taken)
 
 
 ONES = "{" + ", ".join("1" * 36) + "}"
