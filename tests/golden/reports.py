@@ -40,6 +40,7 @@ from onnxpad.validation.result import (
     Run,
     Validation,
 )
+from tests.golden.shown import SHOWN, show_forms
 
 _CPU: Final = "CPUExecutionProvider"
 _CUDA: Final = "CUDAExecutionProvider"
@@ -278,6 +279,7 @@ NAMES: Final = (
     *(f"match {name}" for name in _MATCHES),
     *(f"validate {name}" for name in _VALIDATIONS),
     *(f"fix {name}" for name in _FIXES),
+    *(f"show {name}" for name in SHOWN),
 )
 """The reports: of which command, and their names."""
 
@@ -286,7 +288,9 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
     """A report as texts, JSON or a page, each with the suffix of such a file."""
     command, _, name = name.partition(" ")
     screen = Screen(100)
-    if command == "fix":
+    if command == "show":
+        yield from show_forms(name)
+    elif command == "fix":
         report = _FIXES[name]
         yield ".txt", fix_text(report, screen)
         yield ".txt", fix_verbose(report, screen)
