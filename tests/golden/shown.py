@@ -94,6 +94,12 @@ SHOWN: Final = {
         (*(replace(_CONV, amounts=f"H {each}+1") for each in range(15)), _SAME), 16,
         (), (), (), (), (), True, "m.onnx",
     ),
+    "names": ShowResult(
+        tuple(
+            replace(_CONV, node=f"{'n' * (long - bool(each))}{each}", amounts=f"H {long}+{count}")
+            for count in (1, 2, 3) for long in (20, 31, 60) for each in range(count)
+        ), 18, (), (), (), (), (), True, "m.onnx",
+    ),
     "nothing": ShowResult((), 0, (), (), (), (), (), True, ""),
 }  # fmt: skip
 

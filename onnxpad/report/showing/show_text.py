@@ -135,8 +135,7 @@ def _which(group: Sequence[PaddingSite], said: str, indent: int, width: int) -> 
         more = f" and {left - 1:,} more" if left > 1 else ""
         name = pattern_of(shown(site.node), width - len(lead) - len(more))
         comma = ", " if place else ""
-        rest = f" and {left - 1:,} more" if left > 1 else ""
-        if place and len(line) + len(comma) + len(name) + len(rest) > width:
+        if place and len(line) + len(comma) + len(name) + len(more) > width:
             break
         line, left = f"{line}{comma}{name}", left - 1
     return f"{line} and {left:,} more" if left else line
