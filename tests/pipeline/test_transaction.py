@@ -262,3 +262,20 @@ def test_an_added_node_is_told_and_an_identity_is_absorbed() -> None:
     )
     assert_graph(editor.context.graph.to_proto(), after)
     assert made.change.removed == ("crop",)
+    assert made.tensors == {"a", "y", "up_output"}
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "tensors"),
+    [
+        ("a = Pad (x, n) y = Relu (a)", DropEmptyPad(), {"a", "x"}),  # x takes its place
+        ("a = Pad (x, p) b = Identity (a) y = Conv (b, w)", FoldPad(), {"a", "b", "y"}),
+        ("a = Pad (x, n) b = Pad (a, p) y = Conv (b, w)", FoldPad(), {"a", "b", "y"}),
+    ],
+)
+def test_the_tensors_that_belong_to_a_change(body: str, rule: Pass, tensors: set[str]) -> None:
+    none = "int64[8] n = {0, 0, 0, 0, 0, 0, 0, 0}"
+    editor = editor_of(one(body, initializers=f"{W}, {PADS}, {none}"))
+    tried(editor, rule)
+    (made,) = editor.made
+    assert made.tensors == tensors

@@ -88,6 +88,8 @@ def test_a_gap_of_values(wanted: Any, found: Any, close: bool, greatest: float) 
         ((1, 2, 8, 8), (1, 2, 4, 2), math.log(2) + math.log(4)),
         ((1, 8, 8, 2), (1, 2, 4, 8), math.log(2)),  # its channels are last
         ((1, 2, 8, 8), (1, 4, 8, 2), math.log(2)),  # the model's are
+        ((2, 8, 8, 3), (2, 3, 4, 8), math.log(2)),
+        ((2, 3, 8, 8), (2, 8, 4, 3), math.log(2)),
         ((2, 8), (2, 8, 5), 10),
         ((3, 0), (3, 2), 10),
         ((3, 1, 8), (3, 4), math.log(2)),  # an axis of size 1 more

@@ -216,3 +216,20 @@ def test_an_absolute_tolerance_given_is_that_of_the_slices_too() -> None:
     assert strayed(pair, Tolerance(rtol=0.001)) is not None
     assert strayed([(np.arange(900).reshape(1, 9, 100),) * 2]) is None
     assert strayed([([pair[0][0]], [pair[0][1]])]) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(np.array(1, np.float32), np.array(9, np.float32), id="a scalar"),
+        pytest.param(np.ones((80, 2), np.int64), np.zeros((80, 2), np.int64), id="integers"),
+        pytest.param([np.ones(80, np.float32)], [np.zeros(80, np.float32)], id="a sequence"),
+    ],
+)
+def test_no_slice_strays_of_what_has_none(before: Any, after: Any) -> None:
+    assert strayed([(before, after)]) is None
+    assert strayed([(np.ones((80, 2), np.float32), np.zeros((80, 2), np.float32))]) is not None
+    ranks = [
+        (np.ones(shape, np.float32), np.zeros(shape, np.float32)) for shape in ((80, 2), (80,))
+    ]
+    assert strayed(ranks) is None

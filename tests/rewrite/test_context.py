@@ -1,0 +1,102 @@
+"""One graph with the wishes of its user: the options that are left, and what it reads."""
+
+from typing import Any
+
+import pytest
+
+from onnxpad.arithmetic.size import Sizes
+from onnxpad.graph import Graph
+from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.sizes.domain import SizeDomain
+from tests.support import BORDER, W, one
+
+OPEN = "float[1, 2, h, w] x, float[n] z"
+ALL = ("--shape", "--dim", "--dynamic pad", "--trust spec")
+SHAPED = SizeDomain({"x": (1, 2, 9, None)}, shaped=frozenset({"x"}))
+NAMED = SizeDomain(given={"h": Sizes(1, 9)}, named=frozenset({"h"}))
+RISKY = SizeDomain(by_name=True)
+OF_H, OF_N = ({"name": name, "input": tensor} for name, tensor in (("h", "x"), ("n", "z")))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "facts", "left"),
+    [
+        ({}, {}, ALL),
+        ({"dynamic": "pad"}, {}, ("--shape", "--dim", "--trust spec")),
+        ({"style": "pad"}, {}, ("--shape", "--dim", "--trust spec")),
+        ({"trust": "spec"}, {}, ("--shape", "--dim", "--dynamic pad")),
+        ({"strict": True}, {}, ("--shape", "--dim", "--dynamic pad")),
+        ({"strict": True, "domain": RISKY}, {}, ("--shape", "--dim")),
+        ({"domain": RISKY}, {}, ALL),
+        ({"domain": SHAPED}, {}, ("--dim", "--dynamic pad", "--trust spec")),
+        ({"domain": SHAPED}, {"sizes": [OF_H]}, ("--dim", "--dynamic pad", "--trust spec")),
+        ({"domain": SHAPED}, {"sizes": [OF_N]}, ALL),
+        ({"domain": NAMED}, {}, ("--dynamic pad", "--trust spec")),
+        ({"domain": NAMED}, {"sizes": [OF_H]}, ("--dynamic pad", "--trust spec")),
+        ({"domain": NAMED}, {"sizes": [OF_N]}, ALL),
+        ({"domain": NAMED}, {"sizes": [OF_N, OF_H]}, ("--dynamic pad", "--trust spec")),
+        ({"domain": NAMED}, {"sizes": []}, ("--dynamic pad", "--trust spec")),
+    ],
+)
+def test_the_options_that_may_still_be_passed(
+    wanted: dict[str, Any], facts: dict[str, Any], left: tuple[str, ...]
+) -> None:
+    context = Context(Graph.from_proto(one("y = Relu (x)", inputs=OPEN)), **wanted)
+    assert context.options(RefusalError(Reason.OWN_RULE, "m", options=ALL, **facts)) == left
+    assert context.options(RefusalError(Reason.OWN_RULE, "m", **facts)) == ()
+
+
+@pytest.mark.parametrize(
+    ("style", "dynamic", "chosen", "asks"),
+    [
+        ("fold", "keep", "keep", ""),
+        ("fold", "pad", "pad", "--dynamic pad"),
+        ("pad", "keep", "pad", "--style pad"),
+        ("pad", "pad", "pad", "--style pad"),
+        ("symmetric", "keep", "keep", ""),
+    ],
+)
+def test_the_choice_for_open_sizes(style: str, dynamic: str, chosen: str, asks: str) -> None:
+    context = Context(Graph.from_proto(one("y = Relu (x)")), style, dynamic)
+    assert (context.dynamic, context.asks_to_compute) == (chosen, asks)
+    assert context.symmetric_transpose == (style == "symmetric")
+    assert context.outer is None
+    assert context.is_final
+    other = Context(context.graph, style, symmetric_transpose=True, no_ceil=True)
+    assert other.symmetric_transpose
+    assert (other.no_ceil, context.no_ceil) == (True, False)
+
+
+def test_what_is_read_in_file_order() -> None:
+    body = (
+        "a = Pad (x, p) b = Conv (a, w) c = ConvTranspose (b, v) d = Relu (c) "
+        "e = Relu (d, d) "
+        "y = MaxPool <kernel_shape = [2, 2]> (e)"
+    )
+    v = "float[3, 2, 1, 1] v = {1, 2, 3, 4, 5, 6}"
+    context = Context(Graph.from_proto(one(body, initializers=f"{W}, {BORDER}, {v}")))
+    named = [(node.outputs[0].name, type(read)) for node, read in context._reads()]
+    assert named == [
+        ("a", PadOp), ("b", WindowOp), ("c", TransposedOp), ("e", UnreadableError),
+        ("y", WindowOp),
+    ]  # fmt: skip
+    assert [op.node.outputs[0].name for op in context.windows()] == ["b", "y"]
+    assert [op.node.outputs[0].name for op in context.pads()] == ["a"]
+    assert [op.node.outputs[0].name for op in context.transposed()] == ["c"]
+    assert [node.outputs[0].name for node, _ in context.unreadable()] == ["e"]
+    assert context._reads() is context._reads()
+    graph = context.graph
+    (pad,) = (each.node for each in context.pads())
+    mark = context.mark()
+    (conv, _) = (each.node for each in context.windows())
+    graph.set_input(conv, 0, graph.tensor("x"))
+    graph.sweep()
+    assert context.read(pad) is None
+    assert [*context.pads()] == []
+    context.rollback(mark)
+    assert [op.node for op in context.pads()] == [pad]
+    first = context.original
+    assert first is context.original
+    assert first.graph is not graph

@@ -1,0 +1,109 @@
+"""What a pass says of what it finds: the message, its reason, and the facts of a report."""
+
+from typing import Any, ClassVar
+
+import pytest
+
+from onnxpad.finding import Severity
+from onnxpad.graph import Graph
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match, Pass
+from tests.support import one
+
+
+class Rule(Pass):
+    """A pass that is given what it finds."""
+
+    code: ClassVar[str] = "PAD999"
+
+
+class Sure(Rule):
+    """The same with a usual reason."""
+
+    why: ClassVar[str] = "it is so"
+    severity: ClassVar[Severity] = Severity.INFO
+
+
+def context(**wanted: Any) -> Context:
+    return Context(Graph.from_proto(one("y = MaxPool <kernel_shape = [3, 3]> (x)")), **wanted)
+
+
+def _about(match: Match) -> tuple[str, ...]:
+    return match.finding.code, match.finding.node, match.finding.op_type
+
+
+def said(match: Match) -> tuple[object, ...]:
+    found = match.finding
+    return found.severity, found.message, found.reason, dict(found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words", "expected"),
+    [
+        (Rule(), {}, "as found"),
+        (Sure(), {}, "as found"),
+        (Rule(), {"why": "given"}, "as found"),
+        (Rule(), {"becomes": "new"}, "as found -> new"),
+        (Rule(), {"becomes": "new", "why": "given"}, "as found -> new: given"),
+        (Sure(), {"becomes": "new"}, "as found -> new: it is so"),
+        (Sure(), {"becomes": "new", "why": "given"}, "as found -> new: given"),
+    ],
+)
+def test_what_is_found(rule: Pass, words: dict[str, str], expected: str) -> None:
+    graph = context()
+    (node,) = graph.graph.nodes
+    found = rule.found(graph, node, "as found", "plan", axis=2, **words)  # type: ignore[arg-type]
+    usual = Severity.INFO if isinstance(rule, Sure) else Severity.WARNING
+    assert said(found) == (usual, expected, "", {"axis": 2})
+    assert _about(found) == ("PAD999", "<y>", "MaxPool")
+    assert (found.node, found.about, found.plan) == (node, node, "plan")
+    assert not found.decides
+    assert not found.barred
+
+
+def test_what_is_found_may_keep_another_node() -> None:
+    model = one("a = Relu (x) y = MaxPool <kernel_shape = [3, 3]> (a)")
+    graph = Context(Graph.from_proto(model))
+    relu, pool = graph.graph.nodes
+    found = Rule().found(graph, relu, "m", None, keeps=pool, severity=Severity.ERROR, decides=True)
+    assert (found.node, found.about, found.decides) == (pool, relu, True)
+    assert found.finding.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted", "reason", "facts"),
+    [
+        ("", {}, "it is open. Pass --dynamic pad", {"options": ("--dynamic pad",)}),
+        ("", {"dynamic": "pad"}, "it is open", {}),
+        ("--style same", {}, "this is what --style same asks for; it is open",
+         {"asked": "--style same"}),
+    ],
+)  # fmt: skip
+def test_what_is_refused(
+    asked: str, wanted: dict[str, Any], reason: str, facts: dict[str, object]
+) -> None:
+    graph = context(**wanted)
+    (node,) = graph.graph.nodes
+    why = RefusalError(
+        Reason.OWN_RULE, "it is open", options=("--dynamic pad",), axis=1, summary="open"
+    )
+    found = Rule().refused(graph, node, "as found", why, asked=asked, place=3)
+    told = found.finding.evidence["summary"]
+    assert told == ("open. Pass --dynamic pad" if "options" in facts else "open")
+    assert said(found) == (
+        Severity.INFO, "as found", reason, {"axis": 1, "place": 3, "summary": told, **facts},
+    )  # fmt: skip
+    assert (found.finding.reason_code, found.plan) == (Reason.OWN_RULE, None)
+    assert (found.node, found.about) == (node, node)
+
+
+def test_what_is_only_reported() -> None:
+    graph = context()
+    (node,) = graph.graph.nodes
+    found = Sure().reported(graph, node, "as found", "it stays", axis=2)
+    assert said(found) == (Severity.INFO, "as found", "it stays", {"axis": 2})
+    assert (found.finding.reason_code, found.plan, found.about) == (Reason.OWN_RULE, None, node)
+    strict = Rule().reported(graph, node, "m", "it stays", severity=Severity.ERROR)
+    assert strict.finding.severity is Severity.ERROR
+    assert Rule().reported(graph, node, "m", "r").finding.severity is Severity.WARNING

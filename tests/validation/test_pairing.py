@@ -1,0 +1,254 @@
+"""Names of two models matched: inputs and outputs by order, and the scores behind a choice."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from onnxpad.errors import UsageError
+from onnxpad.validation.inputs import Draw, Input, Outline, Output
+from onnxpad.validation.pairing import (
+    Makers,
+    Pairing,
+    _captured,
+    _fit,
+    _followed,
+    is_discrete,
+    paired,
+    read_by,
+    scores,
+)
+from tests.support import one, parsed
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def inputs(words: str) -> tuple[Input, ...]:
+    """Inputs such as `a:1x2 b:Nx3`; `i` before the sizes is an integer's."""
+    found = []
+    for each in words.split():
+        name, _, sizes = each.partition(":")
+        kind = INT64 if sizes.startswith("i") else FLOAT
+        parts = [size for size in sizes.lstrip("i").split("x") if size]
+        shape = tuple(int(size) if size.isdigit() else size for size in parts)
+        found.append(Input(name, kind, shape))
+    return tuple(found)
+
+
+def outline(given: str, outputs: str = "") -> Outline:
+    told = tuple(Output(each.name, each.elem_type, each.shape) for each in inputs(outputs))
+    return Outline(inputs(given), 1, False, told)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ("a:2", "a:2", {}),
+        ("a:2 b:3", "a:2 c:3", {"b": "c"}),
+        ("a:2", "b:2", {"a": "b"}),
+        ("a:2 b:2", "c:2 d:2", {"a": "c", "b": "d"}),  # by order
+        ("a:2 b:3", "c:3 d:2", {"a": "d", "b": "c"}),  # the only way that fits
+        ("a:2 b:i2", "c:i2 d:2", {"a": "d", "b": "c"}),
+        ("a:N b:3", "c:5 d:M", {"a": "c", "b": "d"}),
+        ("a:2", "a:2 b:3", {}),  # an input more
+        ("a:2 b:3", "a:2", {}),
+        ("a:2 b:2 c:3", "d:3 e:2 f:2", None),  # two ways fit
+        ("a:2 b:N c:3", "d:3 e:2 f:2", None),
+        ("a:2 b:3", "c:2", None),
+        ("a:2", "c:3", None),
+        ("a:2", "c:2x1", None),
+        ("a:N b:2", "c:3 d:3", None),
+        ("a:2 b:3 e:4", "c:3 d:3 f:4", None),
+    ],
+)
+def test_inputs_of_other_names(ours: str, theirs: str, expected: dict[str, str] | None) -> None:
+    if expected is None:
+        with pytest.raises(UsageError, match="which do not match by order, type and shape"):
+            paired(outline(ours), outline(theirs))
+        # An output that has no pair is none of the other model's.
+        assert paired(outline("x:1", ours), outline("x:1", theirs)) == Pairing()
+        return
+    assert paired(outline(ours), outline(theirs)).inputs == expected
+    found = paired(outline("x:1", ours), outline("x:1", theirs))
+    assert (found.inputs, found.outputs) == ({}, expected)
+
+
+def test_pairs_are_told() -> None:
+    found = paired(outline("a:2 n:1", "y:2"), outline("b:2 n:1", "z:2"))
+    assert found.notes == (
+        "input 'a' of the original is 'b' in the rewritten model, by order, type and shape",
+        "output 'y' of the original is 'z' in the rewritten model, by order, type and shape",
+    )
+    some = Input("s", TensorProto.STRING, (2, "N")), Output("u", 0, None), *inputs("i:i")
+    with pytest.raises(UsageError) as caught:
+        paired(Outline((*some,), 1, False), outline("f:2x3"))  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "the models have different inputs: 's' string 2xN, 'u' untyped of any rank, 'i' int64 "
+        "scalar in the original, 'f' float32 2x3 in the rewritten model, which do not match by "
+        "order, type and shape; give them the same names"
+    )
+
+
+def test_an_unknown_rank_fits_any() -> None:
+    known, unknown = Output("a", FLOAT, (2,)), Output("b", FLOAT, None)
+    assert _fit(known, unknown)
+    assert _fit(unknown, known)
+    assert not _fit(unknown, Output("c", INT64, None))
+
+
+def test_data_and_outputs_go_by_the_other_names() -> None:
+    draw = Draw({"x": np.ones(1), "n": np.zeros(1)}, "x")
+    pairing = Pairing({"x": "a"}, {"y": "z", "w": "z", "v": "u"})
+    assert [*pairing.fed(draw).feeds] == ["a", "n"]
+    assert pairing.fed(draw).feeds["a"] is draw.feeds["x"]
+    assert Pairing().fed(draw) is draw
+    told: Any = {"z": 1, "u": 2, "t": 3}
+    assert pairing.told(told) == {"y": 1, "w": 1, "v": 2, "t": 3}
+    assert Pairing().told(told) is told
+
+
+def makers(body: str, given: str = "float[4, 5] x, float[4, 5] w") -> Makers:
+    model = one(body, inputs=given, initializers="int64[1] k = {2}, float[4] c = {1, 2, 3, 4}")
+    return Makers(model.graph, ["x"])
+
+
+@pytest.mark.parametrize(
+    ("body", "choices", "varying"),
+    [
+        ("a = Relu (x) y = Add (a, c)", "", "a x y"),
+        ("a = Relu (w) y = Add (a, c)", "", "x"),  # of no data
+        ("y = ArgMax (x)", "y", "x y"),
+        ("a = ArgMin (x) b = Cast <to = 1> (a) y = Mul (b, c)", "a b y", "a b x y"),
+        ("a = ArgMax (x) b = Cast <to = 1> (a) y = Mul (b, x)", "a b", "a b x y"),
+        ("v, y = TopK (x, k)", "y", "v x y"),
+        ("y = Hardmax (x)", "y", "x y"),
+        ("y = Less (x, c)", "y", "x y"),
+        ("a = Greater (x, c) y = Where (a, c, c)", "a y", "a x y"),
+        ("a = Greater (x, c) y = Where (a, x, c)", "a", "a x y"),
+        ("y = Cast <to = 7> (x)", "y", "x y"),
+        ("y = Cast <to = 9> (x)", "y", "x y"),
+        ("y = Cast <to = 10> (x)", "", "x y"),
+        ("a = Shape (x) y = Cast <to = 1> (a)", "", "x"),
+        ("a = Size (x) y = Neg (a)", "", "x"),
+        ("a = ArgMax (x) y = Sin (a)", "a", "a x y"),
+    ],
+)
+def test_what_are_choices(body: str, choices: str, varying: str) -> None:
+    found = makers(body)
+    assert found.choices == {*choices.split()}
+    assert found.varying == {*varying.split()}
+    assert found.outputs == {"y"}
+    assert "y" in found.nodes
+
+
+@pytest.mark.parametrize(
+    ("dtype", "discrete"),
+    [
+        ("bool", True), ("U1", True), ("S1", True), (object, True), ("int16", True),
+        ("uint16", True), ("int64", True), ("int8", False), ("uint8", False), ("float32", False),
+        ("complex64", False),
+    ],
+)  # fmt: skip
+def test_what_is_discrete(dtype: Any, discrete: bool) -> None:
+    assert is_discrete(np.zeros(2, dtype)) == discrete
+
+
+def test_what_tells_more_than_a_choice() -> None:
+    found = makers("a = ArgMax (x) b = ConvInteger (x, w) y = Abs (x)")
+    assert found.tells("y", np.zeros(2, np.float32))
+    assert not found.tells("y", np.zeros(2, np.int32))
+    assert found.tells("b", np.zeros(2, np.int32))
+    assert not found.tells("a", np.zeros(2, np.float32))
+    assert not found.tells("y", [np.zeros(2, np.float32)])
+
+
+BODY = "then_branch = t () => (float u) {{ a = Add ({0}, c) u = Mul (a, {1}) }}"
+ELSE = "else_branch = f () => (float v) { v = Neg (c) }"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ("y = ArgMax (p)", "y = ArgMax (q)", "p q chosen"),
+        ("y = Greater (p, r)", "y = Greater (q, s)", "p q, r s"),
+        ("y = Greater (p, r)", "y = Greater (q, r)", "p q, r r"),
+        ("y = Equal (p, r)", "y = Equal (r, p)", "p p, r r"),  # it commutes
+        ("y = Greater (p, r)", "y = Greater (r, p)", "p r, r p"),
+        ("y = ArgMax <axis = 1> (p)", "y = ArgMax <axis = 0> (q)", "lost chosen"),
+        ("y = ArgMax (p)", "y = ArgMin (q)", "lost chosen"),
+        ("y = Max (p, r)", "y = Max (q)", "lost"),
+        ("a = ArgMax (p) y = Cast <to = 1> (a)", "y = ArgMax (q)", "p q chosen"),
+        ("y = ArgMax (p)", "a = ArgMax (q) y = Cast <to = 1> (a)", "p q chosen"),
+        ("a = Softmax <axis = 1> (p) y = ArgMax <axis = 1> (a)", "y = ArgMax <axis = 1> (q)",
+         "p q chosen"),
+        ("a = Softmax <axis = 0> (p) y = ArgMax <axis = 1> (a)", "y = ArgMax <axis = 1> (q)",
+         "lost chosen"),
+        ("a = Softmax <axis = 0> (p) y = ArgMax <axis = 1> (a)",
+         "a = Softmax <axis = 0> (q) y = ArgMax <axis = 1> (a)", "p q chosen"),
+        ("a = Exp (p) y = ArgMax <axis = 1> (a)", "y = ArgMax <axis = 1> (q)", "p q chosen"),
+        ("a = LogSoftmax <axis = 0> (p) y = ArgMax <axis = 1> (a)",
+         "a = Sigmoid (q) y = ArgMax <axis = 1> (a)", "lost chosen"),
+        ("v, y = TopK (p, k)", "v, y = TopK (q, k)", "p q chosen"),
+        ("v, y = TopK (p, k)", "y, v = TopK (q, k)", "lost chosen"),
+        ("y = Less (x, c)", "y = Less (x, c)", ""),  # of the data itself
+        ("y = Less (x, c)", "y = Less (q, c)", "lost"),
+        ("y = ConvInteger (x, w)", "y = ConvInteger (q, w)", ""),  # its sums tell enough
+        ("y = Neg (w)", "y = Abs (w)", ""),  # the data do not reach it
+        (f"y = If (o) <{BODY.format('p', 'p')}, {ELSE}>",
+         f"y = If (o) <{BODY.format('q', 'q')}, {ELSE}>", "p q"),
+        (f"y = If (o) <{BODY.format('p', 'r')}, {ELSE}>",
+         f"y = If (o) <{BODY.format('q', 'q')}, {ELSE}>", "lost"),
+    ],
+)  # fmt: skip
+def test_the_scores_behind_an_output(ours: str, theirs: str, expected: str) -> None:
+    upstream = "p = Relu (x) r = Tanh (x) q = Elu (x) s = Sin (x) "
+    mine, other = (
+        makers(upstream + body, "float[4, 5] x, float[4, 5] w, bool o") for body in (ours, theirs)
+    )
+    found = scores(mine, other, ("y", "y"), {}, lambda name: name in "pqrs")
+    words = [", ".join(f"{name} {pair}" for name, pair in sorted(found.pairs.items()))]
+    words += ["lost" * found.lost, "chosen" * found.chosen]
+    assert " ".join(filter(None, words)) == expected
+
+
+def test_scores_that_are_no_evidence_are_looked_through() -> None:
+    ours, theirs = makers("a = Relu (x) y = Less (a, c)"), makers("b = Relu (x) y = Less (b, c)")
+    found = scores(ours, theirs, ("y", "y"), {}, lambda name: False)
+    assert found == ({}, False, False)
+    renamed = Makers(
+        one("b = Relu (z) y = Less (b, c)", inputs="float[4] z, float[4] c").graph, ["z"]
+    )
+    assert scores(ours, renamed, ("y", "y"), {"x": "z"}, lambda name: False).lost is False
+    assert scores(ours, renamed, ("y", "y"), {}, lambda name: False).lost is True
+    assert scores(ours, theirs, ("y", "y"), {}, lambda name: True).pairs == {"a": "b"}
+    assert scores(ours, makers("y = Less (x, c)"), ("y", "y"), {}, lambda name: True).lost is True
+
+
+BODIES = (
+    "g (bool o, float[2] x, float[2] p) => (float[2] y) <float[2] k = {1, 2}> { y = If (o) "
+    "<then_branch = t () => (float[2] u) <float[2] i = {1, 2}> { a = Add (x, i) "
+    "b = If (o) <then_branch = t2 () => (float[2] d) { d = Mul (a, p) }, "
+    "else_branch = f2 () => (float[2] e) { e = Neg (k) }> u = Add (b, x) }, "
+    "else_branch = f () => (float[2] v) { v = Identity (p) }> }"
+)
+
+
+def test_what_a_node_reads_in_its_bodies() -> None:
+    (node,) = parsed(BODIES).graph.node
+    assert [*read_by(node)] == [
+        "o", "u", "x", "i", "o", "d", "a", "p", "e", "k", "b", "x", "v", "p",
+    ]  # fmt: skip
+    assert _captured(node) == ["x", "o", "p", "k"]
+
+
+def test_nodes_are_alike_by_domain_attributes_and_place_of_output() -> None:
+    def node(domain: str = "", output: str = "y", **attributes: Any) -> onnx.NodeProto:
+        return onnx.helper.make_node("Softmax", ["x"], ["z", output], domain=domain, **attributes)
+
+    alike = [("x", "x")]
+    assert _followed(node(axis=1), node("ai.onnx", "w", axis=1), "y", "w") == alike
+    assert _followed(node(axis=1), node(axis=2), "y", "y") is None
+    assert _followed(node(), node("mine"), "y", "y") is None
+    assert _followed(node(), node(), "y", "z") is None
