@@ -86,6 +86,10 @@ class Reason(enum.StrEnum):
         "wrong-declaration",
         "a graph output is declared with a shape that it does not have",
     )
+    SIZE_MISINFERRED = (
+        "size-misinferred",
+        "onnx's shape inference is wrong upstream, and the attribute or Slice hides that",
+    )
     OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
     NO_PAD_FOR_TYPE = "no-pad-for-type", "onnxruntime has no Pad for the element type"
     READ_ELSEWHERE = "read-elsewhere", "something else reads the Pad too"

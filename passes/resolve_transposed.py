@@ -32,7 +32,8 @@ class ResolveTransposed(Pass):
       that of the specification: it stays, unless `--trust onnxruntime` decides.
     - `output_shape`: where the size of the data is fixed, and the full result is not shorter (or
       `--trust onnxruntime` decides). The odd element goes to the end for SAME_UPPER and to the
-      begin otherwise; `pads` beside it have no effect.
+      begin otherwise; `pads` beside it have no effect. It stays where onnx's shape inference is
+      wrong about the size of the data, which onnxruntime would then believe downstream.
 
     ## References
     ONNX ConvTranspose-22, "auto_pad", "output_shape", "output_padding".
@@ -58,6 +59,8 @@ class ResolveTransposed(Pass):
                 continue
             message = described(op)
             try:
+                if op.output_shape is not None:
+                    context.check_inferred(op.data, "output_shape")
                 crop, decided = self._crop(context, op)
                 form = form_of(op, crop)
             except RefusalError as refusal:

@@ -64,8 +64,14 @@ class TakeCrop(Pass):
             except RefusalError:
                 continue  # the rule on its own padding reports it
             if taking is not None:
-                yield self._found(context, taking)
-            elif left is not None:
+                try:
+                    context.check_inferred(op.data, f"the {taking.last.op}")
+                except RefusalError as refusal:
+                    left = Left(taking.last, refusal)
+                else:
+                    yield self._found(context, taking)
+                    continue
+            if left is not None:
                 yield self._refused(context, op.node, left)
         if next(context.transposed(), None) is not None:
             for node in crops.idle():

@@ -8,7 +8,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Trust
 from onnxpad.fusion.blocked_pools import BlockedPools
 from onnxpad.fusion.pad_fusion import Exposed
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -23,7 +23,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import Direction, operator_named
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
-from onnxpad.reasons import RefusalError
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 
@@ -156,6 +156,23 @@ class Context:
             around = self._around
             self._first = around.original() if around else Context(self.graph.pristine())
         return self._first
+
+    def check_inferred(self, tensor: Tensor, hidden_by: str) -> None:
+        """Raises if onnx's shape inference is wrong about the sizes of a tensor.
+
+        From its basic level on, onnxruntime folds each Shape downstream to what is inferred, unless
+        something between states the size that is right, such as `output_shape` or a Slice.
+
+        Raises:
+            RefusalError: It is wrong, so that what hides it must stay.
+        """
+        if tensor.name in self.blocked_pools.missized():
+            raise RefusalError(
+                Reason.SIZE_MISINFERRED,
+                f"onnx's shape inference is wrong about the size of {tensor.name!r}, and without "
+                f"{hidden_by} onnxruntime would take it for right downstream",
+                tensor=tensor.name,
+            )
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
