@@ -30,7 +30,7 @@ _NOUNS: Final[Mapping[int, str]] = {
 
 
 class _Places(NamedTuple):
-    """How many inputs or outputs an operator takes; an index at or above `named` repeats."""
+    """How many inputs or outputs an operator takes, and which of them may be left out."""
 
     least: int
     most: int

@@ -10,7 +10,7 @@ import pytest
 
 import onnxpad.doctor.examine
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
-from onnxpad.finding import Page
+from onnxpad.finding import Page, Severity
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.report.layout import Screen
 from onnxpad.report.text import coloured
@@ -70,6 +70,28 @@ class TestRule:
             assert "\x1b[1m" in painted
             bare = re.sub(r"\x1b\[[\d;]*m", "", painted)
             assert bare == render(pages, lambda text, role: text)
+
+    def test_a_page_is_wrapped_but_for_its_examples(self) -> None:
+        text = """A title that is long enough to be wrapped twice over
+## Why
+A paragraph of
+two lines.
+
+- an item that goes
+  on and on and on
+- another
+    Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
+ stands
+The end."""
+        page = Page("PAD1", Severity.WARNING, "A title", text)
+        assert page_text(page, Screen(30, coloured)) == (
+            "\x1b[1mPAD1\x1b[0m  \x1b[33mwarning\x1b[0m  A title that is\n"
+            "    long enough to be wrapped\n    twice over\n"
+            "\x1b[1mWhy\x1b[0m\n  A paragraph of two lines.\n\n"
+            "  - an item that goes on and\n    on and on\n  - another\n"
+            "      Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)\n"
+            "   stands\n  The end.\n"
+        )
 
 
 class TestDoctor:

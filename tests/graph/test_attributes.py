@@ -1,0 +1,182 @@
+"""Attributes as Python values, and nodes that contradict the schema of their operator."""
+
+import math
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import AttributeProto, helper
+
+from onnxpad.graph import Graph, attributes
+from onnxpad.graph.schema import contradiction, exists
+from tests.support import parsed
+
+TENSOR = helper.make_tensor("t", onnx.TensorProto.FLOAT, [1], [1])
+GRAPH = onnx.GraphProto(name="g")
+KINDS = [
+    (5, AttributeProto.INT),
+    (0.5, AttributeProto.FLOAT),
+    ("a", AttributeProto.STRING),
+    (b"\xff", AttributeProto.STRING),
+    ([5, 6], AttributeProto.INTS),
+    ([0.5, 2.0], AttributeProto.FLOATS),
+    (["a", "b"], AttributeProto.STRINGS),
+    ([b"\xff", b"b"], AttributeProto.STRINGS),
+]
+
+
+@pytest.mark.parametrize(("value", "kind"), KINDS)
+def test_a_value_is_written_read_and_of_its_type_alone(value: Any, kind: int) -> None:
+    attribute = helper.make_attribute("a", 7, doc_string="why")
+    attributes.write(attribute, value)
+    assert (attribute.name, attribute.doc_string, attribute.type) == ("a", "why", kind)
+    assert len(attribute.ListFields()) == 4
+    assert attributes.read(attribute) == value
+    attribute.ClearField("type")
+    assert attributes.read(attribute) == value
+    types = [*AttributeProto.AttributeType.values()]
+    assert [each for each in types if attributes.is_of(value, each)] == [kind]
+
+
+def test_strings_of_which_one_is_no_text_are_bytes() -> None:
+    attribute = helper.make_attribute("a", [b"b", b"\xff"])
+    assert attributes.read(attribute) == [b"b", b"\xff"]
+
+
+@pytest.mark.parametrize(
+    ("given", "types"),
+    [
+        (helper.make_attribute("a", TENSOR), ["TENSOR"]),
+        (helper.make_attribute("a", GRAPH), ["GRAPH"]),
+        (helper.make_attribute("a", [TENSOR]), ["TENSORS"]),
+        (AttributeProto(name="a", type=AttributeProto.TENSOR), []),
+        (AttributeProto(name="a", type=AttributeProto.GRAPH), []),
+        (AttributeProto(name="a", type=AttributeProto.SPARSE_TENSOR), []),
+        (AttributeProto(name="a", type=AttributeProto.INT, ref_attr_name="b"), []),
+        ([], ["FLOATS", "INTS", "STRINGS"]),
+        ([1, 0.5], []),
+    ],
+)
+def test_the_types_of_other_values(given: Any, types: list[str]) -> None:
+    if isinstance(given, AttributeProto):
+        assert attributes.read(given) is given
+        copied = helper.make_attribute("b", 7)
+        attributes.write(copied, given)
+        assert copied == given
+    known = AttributeProto.AttributeType.items()
+    assert sorted(name for name, kind in known if attributes.is_of(given, kind)) == types
+
+
+@pytest.mark.parametrize(
+    ("value", "normal"),
+    [
+        (True, 1),
+        (np.int32(3), 3),
+        (0.1, float(np.float32(0.1))),
+        (np.float64(0.1), float(np.float32(0.1))),
+        ("a", "a"),
+        ((1, np.int64(2)), [1, 2]),
+        (np.array([1.5, 2.5]), [1.5, 2.5]),
+        ([True, 2], [1, 2]),
+        (("a", "b"), ["a", "b"]),
+        ([b"a"], [b"a"]),
+        ([], []),
+    ],
+)
+def test_a_value_as_it_is_read_again(value: object, normal: Any) -> None:
+    found: Any = attributes.normal(value)
+    assert found == normal
+    assert type(found) is type(normal)
+    if isinstance(normal, list):
+        assert [*map(type, found)] == [*map(type, normal)]
+
+
+@pytest.mark.parametrize("value", [None, {}, [1, 0.5], ["a", b"b"], [None], object()])
+def test_what_no_attribute_holds(value: object) -> None:
+    with pytest.raises(TypeError, match=r"^no attribute holds "):
+        attributes.normal(value)
+
+
+def test_a_list_is_copied() -> None:
+    given = [1, 2]
+    assert attributes.normal(given) is not given
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        (1, 1, True), (1, 2, False), (1, 1.0, False), (1.0, 1.0, True),
+        (math.nan, math.nan, True), (math.nan, 1.0, False), (1.0, math.nan, False),
+        ([1, 2], [1, 2], True), ([1, 2], [1, 3], False), ([1], [1, 1], False),
+        ([1], 1, False), ([], [], True), ([1], [1.0], False), ([math.nan], [math.nan], True),
+        ("a", "a", True), ("a", b"a", False),
+    ],
+)  # fmt: skip
+def test_values_that_are_encoded_alike(left: Any, right: Any, same: bool) -> None:
+    assert attributes.same(left, right) is same
+
+
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        ("y = Conv (x, x)", ""),
+        ("y = Conv (x, x, x)", ""),
+        ("y = Conv (x, x, )", ""),
+        ("y = Conv (x)", "it has 1 input, where the operator has 2 to 3"),
+        ("y = Conv (x, x, x, x)", "it has 4 inputs, where the operator has 2 to 3"),
+        ("y, z = Conv (x, x)", "it has 2 outputs, where the operator has 1"),
+        ("y = Conv (, x)", "its input 0 is left out, which the operator requires"),
+        ("y = Clip (x, , x)", ""),
+        ("y = Concat <axis = 0> (x, , x)",
+         "its input 1 is left out, which the operator requires"),
+        ("y = Concat (x)", "it has no attribute axis, which opset 17 requires"),
+        ("y = Concat <axis = 0> ()", "it has 0 inputs, where the operator has 1 or more"),
+        ("y = Conv <pads = 1> (x, x)", "its attribute pads is not a list of integers"),
+        ("y = Conv <pads = [1.5]> (x, x)", "its attribute pads is not a list of integers"),
+        ("y = Conv <group = [1]> (x, x)", "its attribute group is not an integer"),
+        ("y = Conv <auto_pad = 1> (x, x)", "its attribute auto_pad is not a string"),
+        ("y = LeakyRelu <alpha = 1> (x)", "its attribute alpha is not a float"),
+        ("y = Constant <value = 1> ()", "its attribute value is not a tensor"),
+        ("y = Constant <value_floats = 1.5> ()",
+         "its attribute value_floats is not a list of floats"),
+        ("y = Constant <value_strings = 1> ()",
+         "its attribute value_strings is not a list of strings"),
+        ("y = Constant <sparse_value = 1> ()", "its attribute sparse_value is not of its type"),
+        ("y = If <then_branch = 1, else_branch = 1> (x)",
+         "its attribute then_branch is not a graph"),
+        ("y = Conv <mine = 1> (x, x)", ""),
+        ("y = Absent <pads = 1> ()", ""),
+    ],
+)  # fmt: skip
+def test_how_a_node_contradicts_its_operator(node: str, why: str) -> None:
+    (read,) = Graph.from_proto(parsed(f"g (float[1] x) => (float[1] y) {{ {node} }}")).nodes
+    assert contradiction(read, 17, in_function=False) == why
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "in_function", "why"),
+    [
+        ("pads", AttributeProto.INTS, True, ""),
+        ("pads", AttributeProto.UNDEFINED, True, ""),
+        ("pads", AttributeProto.INTS, False, "pads refers to 'p', which is no such attribute"),
+        ("pads", AttributeProto.INT, True, "pads refers to 'p', which is no such attribute"),
+        ("group", AttributeProto.INT, True, ""),
+    ],
+)
+def test_an_attribute_of_the_function_around(
+    name: str, kind: Any, in_function: bool, why: str
+) -> None:
+    model = parsed("g (float[1] x) => (float[1] y) { y = Conv (x, x) }")
+    model.graph.node[0].attribute.add(name=name, type=kind, ref_attr_name="p")
+    (node,) = Graph.from_proto(model).nodes
+    told = contradiction(node, 17, in_function=in_function)
+    assert told == (f"its attribute {why}" if why else "")
+
+
+def test_the_operators_of_an_opset() -> None:
+    assert exists("Conv", 1)
+    assert exists("LpPool", 17)
+    assert not exists("CenterCropPad", 17)
+    assert exists("CenterCropPad", 18)
+    assert not exists("Absent", 17)

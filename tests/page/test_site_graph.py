@@ -1,0 +1,208 @@
+"""The nodes that a picture shows of a finding or a change, as boxes in words."""
+
+from itertools import pairwise
+
+import pytest
+
+from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.page.pictures.both_graphs import Outline, outlines
+from onnxpad.page.pictures.site_graph import Boxes, auto_padded, change_graphs, finding_graph
+from tests.support import BORDER, W, parsed
+
+GIVEN = f"""{W}, {BORDER}, float five = {{5}}, int64[2] yx = {{2, 3}},
+    int64[4] four = {{1, 0, 2, 1}}, int64[2] back = {{-1, 1}}, int64[3] odd = {{1, 1, 1}},
+    int64[4] deep = {{1, 0, 1, 0}}"""
+
+
+def outline(body: str, inputs: str = "float[1, 2, 9, 8] x, int64[8] a") -> Outline:
+    graph = parsed(f"g ({inputs}) => (float[] y) <{GIVEN}> {{ {body} }}").graph
+    return outlines(graph, graph, ())[0]
+
+
+def told(boxes: Boxes) -> str:
+    """Boxes in words: title, lines and state, and from which boxes it is fed."""
+    return "; ".join(
+        f"{box.title}{''.join(f' | {line}' for line in box.lines)}"
+        f"{f' ({box.state})' if box.state not in {'box', 'tensor'} else ''}"
+        f"{f' <- {list(box.above)}' if box.above else ''}"
+        for box in boxes
+    )
+
+
+def found(body: str, node: str = "<y>") -> str:
+    finding = Finding("PAD1", Severity.INFO, node, "Pad", "a message")
+    return told(finding_graph(finding, outline(body)))
+
+
+@pytest.mark.parametrize(
+    ("node", "lines"),
+    [
+        ("Pad (x, p)", " | axis 2 1+1, axis 3 1+1"),
+        ("Pad (x, p, five)", " | axis 2 1+1, axis 3 1+1 | with 5"),
+        ('Pad <mode = "reflect"> (x, p, five)', " | reflect | axis 2 1+1, axis 3 1+1"),
+        ("Pad (x, four, , yx)", " | axis 2 1+2, axis 3 0+1"),
+        ("Pad (x, four, , odd)", " | axis 0 1+2, axis 1 0+1"),
+        ("Pad (x, four, , back)", " | axis -1 1+2, axis 1 0+1"),
+        ("Pad (x, deep)", " | axis 0 1+1"),
+        ("Pad (x, a)", " | amounts computed"),
+        ("Pad <pads = [0, 1]> (x)", " | axis 0 0+1"),
+        ("Pad <paddings = [0, 1], value = 2.5> (x)", " | axis 0 0+1 | with 2.5"),
+        ("Pad <pads = [0, 1], value = 0.0> (x, p)", " | axis 0 0+1"),
+        ("Pad <pads = [0, 1], value = 3.0> (x, p, absent)", " | axis 0 0+1"),
+        ("Pad ()", " | amounts computed"),
+        ("Conv (x, w)", " | kernel 3x3 | no pads"),
+        ("Conv <kernel_shape = [2, 4]> (x, w)", " | kernel 2x4 | no pads"),
+        ("Conv (x)", " | no pads"),
+        ("Conv <strides = [1, 1], dilations = [1, 1]> (x, w)", " | kernel 3x3 | no pads"),
+        ("Conv <strides = [2, 1], dilations = [1, 2]> (x, w)",
+         " | kernel 3x3, stride 2x1, dilation 1x2 | no pads"),
+        ("Conv <pads = [1, 0, 2, 0]> (x, w)", " | kernel 3x3 | H 1+2, W 0+0, pads [1, 0, 2, 0]"),
+        ("Conv <pads = [0, 0, 0, 0]> (x, w)", " | kernel 3x3 | no pads"),
+        ("Conv <pads = [1, 1, 1]> (x, w)", " | kernel 3x3 | no pads"),
+        ('Conv <auto_pad = "VALID", pads = [1, 1, 1, 1]> (x, w)', " | kernel 3x3 | auto_pad VALID"),
+        ('Conv <auto_pad = "NOTSET"> (x, w)', " | kernel 3x3 | no pads"),
+        ("QLinearConv (x, s, z, w)", " | kernel 3x3 | no pads"),
+        ("ConvInteger (x, w)", " | kernel 3x3 | no pads"),
+        ("ConvTranspose <output_padding = [0, 1]> (x, w)",
+         " | kernel 3x3 | no pads | output_padding 0x1"),
+        ("ConvTranspose <output_padding = [0, 0]> (x, w)", " | kernel 3x3 | no pads"),
+        ("AveragePool <kernel_shape = [2], ceil_mode = 1, count_include_pad = 0> (x)",
+         " | kernel 2 | no pads | ceil_mode"),
+        ("AveragePool <kernel_shape = [2], ceil_mode = 1, count_include_pad = 1> (x)",
+         " | kernel 2 | no pads | ceil_mode, count_include_pad"),
+        ("MaxPool <strides = [2]> (x)", " | stride 2 | no pads"),
+        ("Mine <dilations = [2]> (x)", " | dilation 2 | no pads"),
+        ("Transpose <perm = [1, 0]> (x)", " | perm [1, 0]"),
+        ("Transpose (x)", ""),
+        ("Concat <axis = 1> (x, x)", " | axis 1"),
+        ("Concat (x, x)", ""),
+        ("Softmax <axis = 1> (x)", ""),
+    ],
+)  # fmt: skip
+def test_the_lines_of_a_node(node: str, lines: str) -> None:
+    op = node.partition(" ")[0]
+    data = "" if node.endswith("()") else "data; "
+    assert found(f"y = {node}") == f"{data}{op}{lines}{' <- [0]' if data else ''}"
+
+
+COMPUTED = "s = Shape (r) n = Neg (s) m = Add (n, one) o = Constant <value_int = 1> ()"
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("t = Pad (x, p) [y] y = Conv (t, w)",
+         "data; Pad | H 1+1, W 1+1 <- [0]; Conv | kernel 3x3 | no pads <- [1]"),
+        ("t = Pad (x, p) y = Neg (t)",
+         "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Neg <- [1]"),
+        ("t = Pad (x, p) y = Conv (x, t)",
+         "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Conv | no pads <- [0, 1]"),
+        ("t = Pad (x, p) b = Neg (t) c = Abs (t) d = Exp (t) y = Sin (t)",
+         "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Neg <- [1]; Abs <- [1]; Exp <- [1]"),
+        ("t = Pad (x, p) y = Add (t, t)",
+         "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Add <- [1]"),
+        ("t = Pad (x, p) y = local.Neg (t)",
+         "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; local.Neg <- [1]"),
+        ("t = Pad (x, p) y = ai.onnx.Neg (t)",
+         "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Neg <- [1]"),
+        (f"r = Neg (x) {COMPUTED} c = Concat <axis = 0> (m, o, n) t = Pad (x, c) y = Neg (t)",
+         "data; Pad | amounts computed by 4 nodes <- [0]; Neg <- [1]"),
+        ("s = Shape (x) t = Pad (x, s) y = Neg (t)",
+         "data; Pad | amounts computed by 1 node <- [0]; Neg <- [1]"),
+    ],
+)  # fmt: skip
+def test_a_pad_and_those_that_read_it(body: str, shown: str) -> None:
+    assert found(body, "<t>") == shown
+
+
+def test_a_node_that_is_not_there_is_not_drawn() -> None:
+    assert found("y = Neg (x)", "<q>") == ""
+
+
+@pytest.mark.parametrize(
+    ("node", "told"),
+    [
+        ('Conv <auto_pad = "SAME_UPPER", strides = [2, 1]> (x, w)',
+         ("SAME_UPPER", [(3, 2, 1), (3, 1, 1)])),
+        ("Conv <dilations = [2, 1]> (x, w)", ("", [(3, 1, 2), (3, 1, 1)])),
+        ("Conv <strides = [2]> (x, w)", ("", [])),
+        ("Conv <dilations = [2]> (x, w)", ("", [])),
+        ("Conv (x)", ("", [])),
+        ("MaxPool <kernel_shape = [2]> (x)", ("", [(2, 1, 1)])),
+    ],
+)  # fmt: skip
+def test_auto_pad_and_windows(node: str, told: tuple[str, list[tuple[int, int, int]]]) -> None:
+    finding = Finding("PAD1", Severity.INFO, "<y>", "Conv", "a message")
+    assert auto_padded(finding, outline(f"y = {node}")) == told
+    assert auto_padded(finding, outline("x2 = Neg (x)")) == ("", [])
+
+
+def changed(before: str, after: str, old: str = "old", new: str = "new", **facts: object) -> str:
+    change = Change(
+        "PAD1", "y", "Conv", old, new, Certificate("a lemma", facts=facts or {"root": "x"}),
+    )  # fmt: skip
+    return " => ".join(map(told, change_graphs(change, outline(before), outline(after))))
+
+
+def steps(count: int) -> str:
+    names = ["x", *(f"t{place}" for place in range(count))]
+    passed = " ".join(f"{name} = Neg ({was})" for was, name in pairwise(names))
+    return f"{passed} [y] y = Conv ({names[-1]}, w)"
+
+
+CONV = "Conv | kernel 3x3 | no pads"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("t = Pad (x, p) [y] y = Conv (t, w)", "[y] y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+         ("data; Pad | H 1+1, W 1+1 (removed) <- [0]; Conv | kernel 3x3 | no pads <- [1]"
+         " => data; Conv | kernel 3x3 | H 1+1, W 1+1, pads [1, 1, 1, 1] (changed) <- [0]")),
+        ("[y] y = Conv (x, w)", "t = Neg (x) [y] y = Conv (t, w)",
+         f"data; {CONV} <- [0] => data; Neg (added) <- [0]; {CONV} <- [1]"),
+        ("t = Neg (x) u = Abs (x) v = Add (t, u) [y] y = Conv (v, w)", "[y] y = Conv (x, w)",
+         ("data; Abs (removed) <- [0]; Neg (removed) <- [0]; Add (removed) <- [2, 1]; "
+         f"{CONV} <- [3] => data; {CONV} <- [0]")),
+        ("t = Neg (x) u = Abs (a) v = Add (t, u) [y] y = Conv (v, w)", "[y] y = Conv (x, w)",
+         ("data; Neg (removed) <- [0]; Add (removed) <- [1]; "
+         f"{CONV} <- [2] => data; {CONV} <- [0]")),
+        (steps(11), steps(0),
+         (f"data{''.join(f'; Neg (removed) <- [{place}]' for place in range(11))}; "
+         f"{CONV} <- [11] => data; {CONV} <- [0]")),
+        (steps(12), steps(0), "data; old (removed) <- [0] => data; new (added) <- [0]"),
+        ("[y] y = Conv (a, w)", steps(0), "data; old (removed) <- [0] => data; new (added) <- [0]"),
+        ("y = Conv (x, w)", steps(0), "data; old (removed) <- [0] => data; new (added) <- [0]"),
+    ],
+)  # fmt: skip
+def test_the_nodes_of_a_change(before: str, after: str, shown: str) -> None:
+    assert changed(before, after) == shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("Pad 1+1 -> Conv no pads", "Conv pads 1+1",
+         ("data; Pad | 1+1 (removed) <- [0]; Conv | no pads <- [1]"
+         " => data; Conv | pads 1+1 (changed) <- [0]")),
+        ("Conv", "Conv", "data; Conv <- [0] => data; Conv <- [0]"),
+        ("Conv", "Pad 1 -> Conv", "data; Conv <- [0] => data; Pad | 1 (added) <- [0]; Conv <- [1]"),
+        ("Pad 1 -> Pad 2", "Pad 2", ("data; Pad | 1 <- [0]; Pad | 2 (removed) <- [1]"
+         " => data; Pad | 2 (changed) <- [0]")),
+        ("Pad 1", "'x'", "data; Pad | 1 (removed) <- [0] => data"),
+        ("Pad 1", '"x"', "data; Pad | 1 (removed) <- [0] => data"),
+        ("Pad 1", "", "data; Pad | 1 (removed) <- [0] => data"),
+    ],
+)  # fmt: skip
+def test_a_change_in_words(old: str, new: str, shown: str) -> None:
+    assert changed("q = Neg (x)", "q = Neg (x)", old, new) == shown
+
+
+def test_several_roots() -> None:
+    body = "t = Concat <axis = 0> (x, a) [y] y = Conv (t, w)"
+    assert changed(body, body, roots=["x", "a", 5]).partition(" => ")[0] == (
+        f"data 1; data 2; Concat | axis 0 <- [0, 1]; {CONV} <- [2]"
+    )
+    assert changed(body, body, roots="x") == (
+        "data; old (removed) <- [0] => data; new (added) <- [0]"
+    )
