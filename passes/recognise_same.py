@@ -93,7 +93,7 @@ class RecogniseSame(Pass):
                 )
             else:
                 maxima = op.operator.padding is Fill.LOWEST  # then finite data is assumed
-                strict = context.wanted.get("strict", False)
+                strict = context.asked.strict
                 option = () if strict and maxima else ("--dynamic auto-pad",)
                 formula = context.sites.wording.amounts(pad, *option)
                 reason = f"it is {plan.auto_pad} at every size; {formula}"

@@ -140,7 +140,7 @@ class _Looked:
         mark = context.mark()
         try:
             sites, style = context.sites, context.style
-            strict = context.wanted.get("strict", False)
+            strict = context.asked.strict
             context.promised.update(
                 check_taken(context.graph, context.analysis, sites, style, step, strict=strict)
             )

@@ -15,6 +15,7 @@ import onnxpad
 from onnxpad.errors import ModelError
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
+from onnxpad.options import Options
 from onnxpad.passes import PASSES
 from onnxpad.pipeline import driver
 from onnxpad.pipeline.driver import Outcome
@@ -60,10 +61,15 @@ def difference(case: Case, after: onnx.ModelProto) -> str:
     return ""
 
 
+def asked(case: Case) -> Options:
+    """The options of a case."""
+    return Options(style=case.style, dynamic=case.dynamic, no_ceil=case.no_ceil, trust=case.trust)
+
+
 def trusted(case: Case) -> onnx.ModelProto:
     """What the passes make of a model when nobody checks them, each at most once of a node."""
     graph = Graph.from_proto(case.model)
-    context = Context(graph, case.style, case.dynamic, no_ceil=case.no_ceil, trust=case.trust)
+    context = Context(graph, asked(case))
     with suppress(ModelError):  # what was made is so wrong that the next pass stops
         for kind in PASSES:
             done: set[int] = set()
@@ -80,8 +86,7 @@ def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, Outcome]:
     """What comes out when every change is certified, and probed if asked for."""
     graph = Graph.from_proto(case.model)
     probe = NeighbourhoodProbe(graph) if probes else None
-    asked: dict[str, Any] = {"dynamic": case.dynamic, "no_ceil": case.no_ceil}
-    outcome = driver.rewrite(graph, case.style, **asked, trust=case.trust, probe=probe)
+    outcome = driver.rewrite(graph, asked(case), probe=probe)
     return graph.to_proto(), outcome
 
 

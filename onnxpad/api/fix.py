@@ -22,10 +22,8 @@ from onnxpad.fitting.model_report import ModelPadding, ModelReport
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
 from onnxpad.graph.model import Model
-from onnxpad.messages import meant
 from onnxpad.operators.counts import counts_of
-from onnxpad.padding.computed_pads import DYNAMIC
-from onnxpad.padding.plan import STYLES
+from onnxpad.options import Options, check_choice
 from onnxpad.passes import MODEL_REPORTS
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.pipeline import driver
@@ -314,7 +312,7 @@ class CheckResult:
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit."""
-        _check_choice("severity", fail_on, tuple(Severity))
+        check_choice("severity", fail_on, tuple(Severity))
         return tuple(
             each
             for each in self.findings
@@ -387,9 +385,19 @@ def fix(
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
-    _check_choice("style", style, STYLES)
-    _check_choice("dynamic", dynamic, DYNAMIC)
-    trusted = _trusted(trust)
+    asked = Options(
+        style=style,
+        dynamic=dynamic,
+        shapes=shapes,
+        dims=dims,
+        trust_dim_names=trust_dim_names,
+        no_ceil=no_ceil,
+        trust=trust,  # type: ignore[arg-type]  # by its name
+        symmetric_transpose=symmetric_transpose,
+        strict=strict,
+        select=select,
+        ignore=ignore,
+    )
     require_timeout(run_timeout)
     if reference is not None and not validate:
         raise UsageError("a reference is for the validation, which is not asked for; leave out one")
@@ -421,13 +429,8 @@ def fix(
             with gc_pause.paused(), limited():
                 outcome = driver.rewrite(
                     graph,
-                    style,
-                    dynamic=dynamic,
+                    asked,
                     domain=domain,
-                    no_ceil=no_ceil,
-                    trust=trusted,
-                    symmetric_transpose=symmetric_transpose,
-                    strict=strict,
                     probe=probe,
                     progress=progress,
                     barred=barred,
@@ -436,14 +439,14 @@ def fix(
                     older=chosen.has(GuardPad.code),
                 )
             if exposing is not None:  # only asking onnxruntime tells which of these are barred
-                asked = {key: why for key, why in outcome.barred.items() if why == LAYS_OPEN}
-                note(graph, {**noted(graph), **asked})
+                opened = {key: why for key, why in outcome.barred.items() if why == LAYS_OPEN}
+                note(graph, {**noted(graph), **opened})
             if any(change.certificate.within for change in (*decided, *outcome.changes)):
                 record_sizes(graph, domain.given, recorded)
             return outcome
 
         compared: Source = given
-        if trusted is Trust.SPEC:
+        if asked.trust is Trust.SPEC:
             first = rewrite(NOTHING, [kind for kind in DECIDING if chosen.has(kind.code)])
             decided = first.changes
             if decided:
@@ -491,27 +494,21 @@ def fix(
 
     def tried(keywords: Mapping[str, Any]) -> None:
         unused = known.pop() if known and keywords.keys() == {"dynamic"} else ()
-        asked: dict[str, Any] = {"shapes": shapes, "dims": dims, "trust": trust}
-        asked |= {"dynamic": dynamic, **merged(keywords)}
+        more = replace(asked, **merged(keywords))
         still_open = {axis.label for axis in open_axes(graph.inputs)}
-        given = dims_given(asked["dims"])
+        given = dims_given(more.dims)
         sizes = given_domain(
             graph,
-            asked["shapes"],
+            more.shapes,
             {name: size for name, size in given.items() if name in still_open},
             trust_dim_names=trust_dim_names,
             recorded=recorded_sizes(graph),
         )
         driver.rewrite_further(
             graph,
-            style,
+            more,
             found=unused,
-            dynamic=asked["dynamic"],
             domain=sizes,
-            no_ceil=no_ceil,
-            trust=_trusted(asked["trust"]),
-            symmetric_transpose=symmetric_transpose,
-            strict=strict,
             passes=passes,
             older=chosen.has(GuardPad.code),
         )
@@ -633,35 +630,35 @@ def check(
         UsageError: As for `fix`, or an unknown code or framework.
         ModelError: The model cannot be read, or the specification forbids it.
     """
-    _check_choice("style", style, STYLES)
-    _check_choice("dynamic", dynamic, DYNAMIC)
+    asked = Options(
+        style=style,
+        dynamic=dynamic,
+        shapes=shapes,
+        dims=dims,
+        trust_dim_names=trust_dim_names,
+        no_ceil=no_ceil,
+        trust=trust,  # type: ignore[arg-type]  # by its name
+        symmetric_transpose=symmetric_transpose,
+        strict=strict,
+        select=select,
+        ignore=ignore,
+    )
     given = kinds.given(model, "check").source
     chosen = choice(select, ignore)
-    trusted = _trusted(trust)
     reports = [kind() for kind in MODEL_REPORTS if chosen.has(kind.code)]
     if convention is None and not chosen.chosen:  # they take longer than all the rest
         reports = []
     if convention is not None:
         from onnxpad.conventions.frameworks import FRAMEWORKS
 
-        _check_choice("convention", convention, tuple(FRAMEWORKS))
+        check_choice("convention", convention, tuple(FRAMEWORKS))
     with naming(given), gc_pause.paused():
         graph = Graph.read(given)
         recorded = recorded_sizes(graph)
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
-        find = partial(
-            driver.find,
-            graph,
-            style,
-            dynamic=dynamic,
-            domain=domain,
-            no_ceil=no_ceil,
-            trust=trusted,
-            symmetric_transpose=symmetric_transpose,
-            strict=strict,
-        )
+        find = partial(driver.find, graph, asked, domain=domain)
         at_last = partial(_conventions, reports, convention or "") if reports else None
         if chosen.is_all:
             found = find(at_last=at_last)
@@ -694,13 +691,6 @@ def _conventions(
     model = ModelPadding(*padded_operators(contexts), convention)
     for report in reports:
         yield from report.find(model)
-
-
-def _trusted(trust: str | None) -> Trust | None:
-    if trust is None:
-        return None
-    _check_choice("trust", trust, tuple(Trust))
-    return Trust(trust)
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
@@ -742,14 +732,6 @@ def _notes(recorded: Recorded, domain: SizeDomain) -> tuple[str, ...]:
 
 def _warnings(recorded: Recorded) -> tuple[str, ...]:
     return (recorded.warning,) if recorded.warning else ()
-
-
-def _check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
-    if choice not in choices:
-        raise UsageError(
-            f"unknown {what} {choice!r}; choose one of {', '.join(choices)}"
-            + meant(choice, choices)
-        )
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from onnxpad.inventory.asked_for import chosen
 from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.inventory.fitted_conventions import Fitted, fitted
 from onnxpad.inventory.show_result import ShowResult as Shown
+from onnxpad.options import Options
 from onnxpad.passes import MODEL_REPORTS
 from onnxpad.pipeline import driver
 from onnxpad.process import gc_pause
@@ -133,6 +134,6 @@ def _checked(graph: Graph, domain: SizeDomain) -> tuple[list[Finding], Mapping[i
         return [finding for report in MODEL_REPORTS for finding in report().find(model)]
 
     try:
-        return driver.find(graph, "fold", domain=domain, at_last=at_last), fits, ""
+        return driver.find(graph, Options(), domain=domain, at_last=at_last), fits, ""
     except ModelError as error:
         return [], {}, str(error)

@@ -18,7 +18,7 @@ from onnxpad.process.entry_points import may_be_any
 
 
 class Style(enum.StrEnum):
-    """Where constant padding goes; the same values as `padding.plan.STYLES`."""
+    """Where constant padding goes; the same values as `options.STYLES`."""
 
     FOLD = "fold"
     PAD = "pad"
@@ -26,7 +26,7 @@ class Style(enum.StrEnum):
 
 
 class Dynamic(enum.StrEnum):
-    """Choices for padding that depends on an open size; as `padding.computed_pads.DYNAMIC`."""
+    """Choices for padding that depends on an open size; as `options.DYNAMIC`."""
 
     KEEP = "keep"
     PAD = "pad"

@@ -39,8 +39,6 @@ from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
 
-DYNAMIC: Final = ("keep", "pad", "auto-pad")
-
 MANY: Final = 100
 """The nodes that compute the amounts of a `Pad` are counted up to this number."""
 

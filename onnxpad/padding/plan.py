@@ -1,7 +1,7 @@
 """Plans for the padding of a site, and their execution."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
@@ -14,8 +14,6 @@ from onnxpad.operators.amounts import Pairs, is_padded, is_plain_zero, onnx_orde
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill, lowest
 from onnxpad.reasons import Reason, RefusalError
-
-STYLES: Final = ("fold", "pad", "symmetric")
 
 
 class SizeDependentError(RefusalError):

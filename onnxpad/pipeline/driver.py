@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias, Unpack
+from typing import TypeAlias
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
@@ -20,10 +20,11 @@ from onnxpad.fusion.barred import (
     told,
 )
 from onnxpad.graph import Graph, Node
+from onnxpad.options import Options
 from onnxpad.pipeline.own_passes import every_pass, findings
 from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
 from onnxpad.proof.certify import UncertifiedError
-from onnxpad.rewrite.context import Context, Wanted
+from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import Exposing, met, shield
 from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.rewrite.scopes import contexts
@@ -64,13 +65,11 @@ class Outcome:
 
 def find(
     graph: Graph,
-    style: str,
+    asked: Options,
     *,
-    dynamic: str = "keep",
     domain: SizeDomain | None = None,
     passes: Passes | None = None,
     at_last: AtLast | None = None,
-    **wanted: Unpack[Wanted],
 ) -> list[Finding]:
     """Everything the passes find in a graph, which stays as it is.
 
@@ -79,8 +78,7 @@ def find(
     `at_last` finds more in the graphs of the model as the rewrites leave them.
     """
     passes = every_pass() if passes is None else passes
-    strict = wanted.get("strict", False)
-    anew = partial(contexts, graph, style, dynamic, domain, **wanted)
+    anew = partial(contexts, graph, asked, domain)
     barred = noted(graph)
     rewriting = [kind for kind in passes if kind.rewrites]
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
@@ -89,7 +87,7 @@ def find(
         found = _found(work.contexts, rewriting, barred)
         return found + _found(work.contexts, reports, barred)
 
-    work = _Work(anew, strict=strict)
+    work = _Work(anew, strict=asked.strict)
     found = looked(work)
     if all(match.plan is None for _, match in found):
         found += _rest(work.contexts, passes, found)
@@ -107,7 +105,7 @@ def find(
         if not fresh:
             break
         barred = {**barred, **fresh}
-        work = _Work(anew, strict=strict)
+        work = _Work(anew, strict=asked.strict)
         found = looked(work)
     last = [match for place, match in (*last_seen, *rest) if place not in work.undone]
     return [*_outlook(work, found, last, {kind.code for kind in rewriting}), *added]
@@ -122,9 +120,8 @@ def _added(found: Sequence[Context], at_last: AtLast | None) -> list[Finding]:
 
 def rewrite(
     graph: Graph,
-    style: str,
+    asked: Options,
     *,
-    dynamic: str = "keep",
     domain: SizeDomain | None = None,
     probe: Probe | None = None,
     progress: Progress | None = None,
@@ -132,7 +129,6 @@ def rewrite(
     barred: Barred = NOTHING,
     exposing: Exposing | None = None,
     older: bool = True,
-    **wanted: Unpack[Wanted],
 ) -> Outcome:
     """Applies every pass, in place, until none finds anything more.
 
@@ -140,8 +136,8 @@ def rewrite(
 
     Args:
         graph: The graph, which is edited.
-        style: Where constant padding goes.
-        dynamic: What becomes of padding that depends on an open size.
+        asked: The options of the user. With `strict`, a change whose certificate names an
+            assumption is undone.
         domain: The sizes that the user allows; all without it.
         probe: Runs each change; without it nothing runs.
         progress: Called with a step, the number of changes tried, and how many there may be.
@@ -149,18 +145,15 @@ def rewrite(
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
         older: Whether those are protected too that it folds as wrongly in the original.
-        wanted: The user's other choices. With `strict`, a change whose certificate names an
-            assumption is undone.
     """
     passes = every_pass() if passes is None else passes
-    strict = wanted.get("strict", False)
-    anew = partial(contexts, graph, style, dynamic, domain, **wanted)
+    anew = partial(contexts, graph, asked, domain)
     barred = known = {**noted(graph), **barred}
     reports = [kind for kind in passes if not kind.rewrites and not kind.rest]
     mark = graph.mark()
     sizes: Mapping[str, Sizes] | None = None
     while True:
-        work = _Work(anew, strict=strict, probe=probe)
+        work = _Work(anew, strict=asked.strict, probe=probe)
         if sizes is None:
             sizes = work.contexts[0].domains[-1].domain.to_draw(graph)
         total = sum(map(_count, work.contexts))
@@ -191,37 +184,32 @@ def rewrite(
 
 def rewrite_further(
     graph: Graph,
-    style: str,
+    asked: Options,
     *,
     found: Sequence[Context] = (),
-    dynamic: str = "keep",
     domain: SizeDomain | None = None,
     passes: Passes | None = None,
     older: bool = True,
-    **wanted: Unpack[Wanted],
 ) -> None:
     """Makes the edits of `rewrite`, but looks for no findings, for a trial that is rolled back.
 
     Args:
         graph: The graph, which is edited.
-        style: Where constant padding goes.
+        asked: The options of the user.
         found: The graphs of the model as `rewrite` left them, if only `dynamic` is another choice
             than there. They spare the analysis, and must not be used afterwards.
-        dynamic: What becomes of padding that depends on an open size.
         domain: The sizes that the user allows; all without it.
         passes: The passes; all of them, users' own too, if None.
         older: As for `rewrite`.
-        wanted: The user's other choices.
     """
     passes = every_pass() if passes is None else passes
-    strict = wanted.get("strict", False)
-    anew = partial(contexts, graph, style, dynamic, domain, **wanted)
+    anew = partial(contexts, graph, asked, domain)
     for each in found:
-        each.choose(dynamic)
+        each.choose(asked.dynamic)
     barred: Barred = noted(graph)
     mark = graph.mark()
     while True:
-        work = _Work(anew, strict=strict, found=found)
+        work = _Work(anew, strict=asked.strict, found=found)
         _settle(work, passes, barred)
         declares = domain is not None and bool(domain.declared)
         left = _shielded(work, older=older) if work.made or declares else []

@@ -1,11 +1,10 @@
 """The context of a pass: one graph of a model, its analysis, and the style the user wants."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Final, NamedTuple, TypeVar
 
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
-from onnxpad.finding import Trust
 from onnxpad.fusion.blocked_pools import BlockedPools
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph, Node, Tensor
@@ -21,6 +20,7 @@ from onnxpad.operators.read import (
     read_window,
 )
 from onnxpad.operators.table import Direction, operator_named
+from onnxpad.options import Options
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import Reason, RefusalError
@@ -31,24 +31,6 @@ _NOTHING: Final = "nothing to read"
 """Notes of a node that has no window and is no `Pad`."""
 
 _Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)
-
-
-class Wanted(TypedDict, total=False):
-    """The choices of a user beside the style and that for open sizes; False or None by default.
-
-    Attributes:
-        no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
-        symmetric_transpose: Whether pads of transposed convolutions must be equal at both ends;
-            style `symmetric` implies it.
-        trust: Whose reading counts where onnxruntime and the specification disagree; without it
-            neither does.
-        strict: Whether a change that rests on an assumption is undone.
-    """
-
-    no_ceil: bool
-    symmetric_transpose: bool
-    trust: Trust | None
-    strict: bool
 
 
 class Mark(NamedTuple):
@@ -87,6 +69,7 @@ class Context:
         is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
         told: The nodes, by identity, about which a rewriting rule has a finding.
         promised: Names of padded tensors of which all that reads them is known to take the padding.
+        asked: The options of the user; `dynamic` may be tried otherwise.
         given: The sizes that the user gave.
         asks_to_compute: The option that asks for computed `Pad`s; empty without one.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
@@ -95,26 +78,24 @@ class Context:
     def __init__(
         self,
         graph: Graph,
-        style: str = "fold",
-        dynamic: str = "keep",
+        asked: Options | None = None,
         domain: SizeDomain | None = None,
         around: Around | None = None,
-        **wanted: Unpack[Wanted],
     ) -> None:
-        """Analyses a graph for a style, a choice for open sizes, and the sizes a user allows.
+        """Analyses a graph for the options of a user, and the sizes that they allow.
 
         See `rewrite.scopes` for bodies and functions, which are analysed with what is `around`.
         """
         self.graph = graph
         outer = None if around is None else around.graph
         fed = None if around is None else around.fed
-        self.style = style
+        self.asked = asked or Options()
+        self.style = self.asked.style
         self.given = domain or SizeDomain()
-        self.choose(dynamic)
-        self.wanted = wanted
-        self.no_ceil = wanted.get("no_ceil", False)
-        self.trust = wanted.get("trust")
-        self.symmetric_transpose = wanted.get("symmetric_transpose", False) or style == "symmetric"
+        self.choose(self.asked.dynamic)
+        self.no_ceil = self.asked.no_ceil
+        self.trust = self.asked.trust
+        self.symmetric_transpose = self.asked.makes_symmetric
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
         # The sizes of a body or function are limited by the main graph alone.
         self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
@@ -135,7 +116,7 @@ class Context:
         self._first: Context | None = None
         self._listed: tuple[int, list[tuple[Node, object]]] | None = None
         self._misfolded: dict[str, str] | None = None
-        self._asked = graph.version
+        self._version = graph.version
 
     def choose(self, dynamic: str) -> None:
         """Takes another choice for open sizes, on which no analysis depends."""
@@ -184,7 +165,7 @@ class Context:
         return tuple(option for option in refusal.options if self._is_free(option, sizes))
 
     def _is_free(self, option: str, sizes: object) -> bool:
-        is_strict = self.wanted.get("strict", False)
+        is_strict = self.asked.strict
         if option.startswith("--trust "):
             return self.trust is None and not is_strict
         if option.startswith("--dynamic "):
@@ -333,7 +314,7 @@ class Context:
         forgotten = [each.analysis.ask_again() for each in self.domains]
         if any(forgotten):
             self._listed = None
-        if self._asked != self.graph.version:
-            self._asked = self.graph.version
+        if self._version != self.graph.version:
+            self._version = self.graph.version
             self.signs.ask_again()
             self.sites.wording.ask_again()

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias, Unpack
+from typing import Final, NamedTuple, TypeAlias
 
 import onnx
 
@@ -25,8 +25,9 @@ from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
 from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import CONV_TRANSPOSE, OPERATORS
+from onnxpad.options import Options
 from onnxpad.reasons import Reason
-from onnxpad.rewrite.context import Around, Context, Wanted
+from onnxpad.rewrite.context import Around, Context
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.feasible import stopping
 
@@ -49,25 +50,21 @@ _OPERATORS: Final = frozenset({"Pad", CONV_TRANSPOSE.op_type}) | {op for _, op i
 
 def contexts(
     graph: Graph,
-    style: str = "fold",
-    dynamic: str = "keep",
+    asked: Options | None = None,
     domain: SizeDomain | None = None,
-    **wanted: Unpack[Wanted],
 ) -> list[Context]:
     """The contexts of the graphs of a model that pad, and of those around them.
 
     Args:
         graph: The main graph.
-        style: Where constant padding goes.
-        dynamic: What becomes of padding that depends on an open size.
+        asked: The options of the user.
         domain: The sizes that the user allows.
-        wanted: The user's other choices.
 
     Returns:
         The main graph first, then the bodies in it, each before those inside it, then the
         functions, each after those that call it.
     """
-    main = Context(graph, style, dynamic, domain, **wanted)
+    main = Context(graph, asked, domain)
     return _Finder(main).found
 
 
@@ -206,7 +203,7 @@ class _Finder:
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
-        context = Context(graph, main.style, main.dynamic, main.given, around, **main.wanted)
+        context = Context(graph, main.asked, main.given, around)
         if not graph.opset:
             context.closed = NO_OPSET
         else:

@@ -974,7 +974,7 @@ def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.Monke
 
 
 def test_the_styles_are_those_of_the_engine() -> None:
-    from onnxpad.padding.plan import STYLES
+    from onnxpad.options import STYLES
 
     assert tuple(Style) == STYLES
 

@@ -13,6 +13,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Tensor
+from onnxpad.options import Options
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline import driver
@@ -68,7 +69,7 @@ def test_what_cannot_be_certified_is_taken_back(
     before: onnx.ModelProto, broken: type[Pass], reason: str
 ) -> None:
     graph = Graph.from_proto(before)
-    outcome = driver.rewrite(graph, "fold", passes=(broken,))
+    outcome = driver.rewrite(graph, Options(), passes=(broken,))
     assert not outcome.changes
     (undone,) = outcome.undone
     assert (undone.code, undone.severity) == (broken.code, Severity.INFO)
@@ -80,7 +81,7 @@ def test_what_cannot_be_certified_is_taken_back(
 
 
 def test_a_rule_that_changes_nothing_comes_to_an_end() -> None:
-    outcome = driver.rewrite(Graph.from_proto(PADDED), "fold", passes=(Idle,))
+    outcome = driver.rewrite(Graph.from_proto(PADDED), Options(), passes=(Idle,))
     assert len(outcome.changes) == 1
     (undone,) = outcome.undone
     assert "without end" in undone.reason
@@ -95,7 +96,7 @@ def test_the_others_go_on_after_one_is_taken_back() -> None:
     )
     graph = Graph.from_proto(before)
     passes = tuple(Forgotten if kind is FoldPad else kind for kind in PASSES)
-    outcome = driver.rewrite(graph, "fold", passes=passes)
+    outcome = driver.rewrite(graph, Options(), passes=passes)
     assert [finding.code for finding in outcome.undone] == ["PAD201"]
     assert [change.code for change in outcome.changes] == ["PAD102"]
     assert_same(before, graph.to_proto())
@@ -176,7 +177,7 @@ class Doubting:
 def test_what_differs_on_a_runtime_is_taken_back() -> None:
     graph = Graph.from_proto(PADDED)
     probe = Doubting()
-    outcome = driver.rewrite(graph, "fold", probe=probe)
+    outcome = driver.rewrite(graph, Options(), probe=probe)
     assert probe.seen == [("y", "x")]
     assert not outcome.changes
     assert [finding.reason for finding in outcome.undone] == [
@@ -192,7 +193,7 @@ def test_changes_are_counted_as_they_are_made() -> None:
         initializers=f"{W}, {PADS}",
     )
     seen: list[tuple[str, int, int]] = []
-    driver.rewrite(Graph.from_proto(before), "fold", progress=lambda *step: seen.append(step))
+    driver.rewrite(Graph.from_proto(before), Options(), progress=lambda *step: seen.append(step))
     assert seen == [("rewriting and proving", 1, 1), ("rewriting and proving", 2, 2)]
 
 

@@ -8,6 +8,7 @@ import pytest
 from onnxpad.analysis.signs import Signs
 from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph, Node
+from onnxpad.options import Options
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline import driver
@@ -120,7 +121,7 @@ def damaging(damage: Damage) -> type[Pass]:
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_what_also_damages_something_else_is_taken_back(damage: Damage) -> None:
     graph = Graph.from_proto(NETWORK)
-    outcome = driver.rewrite(graph, "fold", passes=(damaging(damage),))
+    outcome = driver.rewrite(graph, Options(), passes=(damaging(damage),))
     assert outcome.changes == []
     assert len(outcome.undone) == 1
     assert "about which nothing is proved" in outcome.undone[0].reason
@@ -138,10 +139,10 @@ def test_what_damages_nothing_else_is_kept() -> None:
 
     for harmless in (adds_what_nobody_reads, takes_back_what_it_did):
         graph = Graph.from_proto(NETWORK)
-        outcome = driver.rewrite(graph, "fold", passes=(damaging(harmless),))
+        outcome = driver.rewrite(graph, Options(), passes=(damaging(harmless),))
         assert [change.op_type for change in outcome.changes] == ["Conv"]
         plain = Graph.from_proto(NETWORK)
-        driver.rewrite(plain, "fold", passes=(FoldPad,))
+        driver.rewrite(plain, Options(), passes=(FoldPad,))
         assert_graph(graph.to_proto(), plain.to_proto())
 
 
@@ -163,11 +164,11 @@ def test_one_of_two_readers_of_a_pad_cannot_be_folded_by_editing_the_pad() -> No
         initializers=f"{W}, {PADS}",
     )
     graph = Graph.from_proto(proto)
-    outcome = driver.rewrite(graph, "fold", passes=(Shrinking,))
+    outcome = driver.rewrite(graph, Options(), passes=(Shrinking,))
     assert outcome.changes == []
     assert graph.to_bytes() == proto.SerializeToString()
     alone = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
-    outcome = driver.rewrite(Graph.from_proto(alone), "fold", passes=(Shrinking,))
+    outcome = driver.rewrite(Graph.from_proto(alone), Options(), passes=(Shrinking,))
     assert outcome.changes == []  # what is known of the Pad's output would be outdated
 
 
@@ -213,7 +214,7 @@ def test_what_is_known_of_amounts_is_not_outdated(
             alter(context, match)
 
     graph = Graph.from_proto(COMPUTED)
-    outcome = driver.rewrite(graph, "fold", passes=(Altering,))
+    outcome = driver.rewrite(graph, Options(), passes=(Altering,))
     assert outcome.changes == []
     assert graph.to_bytes() == COMPUTED.SerializeToString()
 
@@ -230,7 +231,7 @@ def test_inputs_that_are_declared_otherwise_are_taken_back() -> None:
         "a = Pad (x, p) y = Conv (a, w)", inputs="float[1, 2, H, V] x", initializers=f"{W}, {PADS}"
     )
     graph = Graph.from_proto(proto)
-    assert driver.rewrite(graph, "fold", passes=(Declaring,)).changes == []
+    assert driver.rewrite(graph, Options(), passes=(Declaring,)).changes == []
     assert graph.to_bytes() == proto.SerializeToString()
 
 
@@ -246,7 +247,7 @@ def test_a_guard_of_amounts_that_are_unknown_bars_nothing() -> None:
         outputs="float[] h, float[] u",
         initializers="int64[6] p = {0, 0, 1, 0, 0, 1}",
     )
-    outcome = driver.rewrite(Graph.from_proto(proto), "fold")
+    outcome = driver.rewrite(Graph.from_proto(proto), Options())
     assert [change.code for change in outcome.changes] == ["PAD102"]
 
 
@@ -264,7 +265,7 @@ def test_what_computes_the_root_is_no_part_of_what_is_dropped() -> None:
 
     proto = one("r = Relu (x) a = Pad (r, p) y = Sigmoid (a)", initializers=NONE)
     graph = Graph.from_proto(proto)
-    outcome = driver.rewrite(graph, "fold", passes=(Swapping,))
+    outcome = driver.rewrite(graph, Options(), passes=(Swapping,))
     assert outcome.changes == []
     assert graph.to_bytes() == proto.SerializeToString()
 
@@ -281,14 +282,14 @@ def test_a_guard_that_changes_what_is_computed_is_taken_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = Graph.from_proto(GUARDED)
-    assert driver.rewrite(whole, "fold").changes
+    assert driver.rewrite(whole, Options()).changes
 
     def wrong(context: Context, exposed: Exposed) -> None:
         context.graph.set_attribute(exposed.pad.node, "mode", "edge")
 
     monkeypatch.setattr(protect_from_fusion, "guard", wrong)
     graph = Graph.from_proto(GUARDED)
-    driver.rewrite(graph, "fold")
+    driver.rewrite(graph, Options())
     modes = {str(node.attrs.get("mode")) for node in graph.nodes if node.op == "Pad"}
     assert "edge" not in modes
 

@@ -7,6 +7,7 @@ import pytest
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.graph import Graph
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp
+from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.sizes.domain import SizeDomain
@@ -43,7 +44,9 @@ OF_H, OF_N = ({"name": name, "input": tensor} for name, tensor in (("h", "x"), (
 def test_the_options_that_may_still_be_passed(
     wanted: dict[str, Any], facts: dict[str, Any], left: tuple[str, ...]
 ) -> None:
-    context = Context(Graph.from_proto(one("y = Relu (x)", inputs=OPEN)), **wanted)
+    domain = wanted.pop("domain", None)
+    graph = Graph.from_proto(one("y = Relu (x)", inputs=OPEN))
+    context = Context(graph, Options(**wanted), domain)
     assert context.options(RefusalError(Reason.OWN_RULE, "m", options=ALL, **facts)) == left
     assert context.options(RefusalError(Reason.OWN_RULE, "m", **facts)) == ()
 
@@ -59,12 +62,12 @@ def test_the_options_that_may_still_be_passed(
     ],
 )
 def test_the_choice_for_open_sizes(style: str, dynamic: str, chosen: str, asks: str) -> None:
-    context = Context(Graph.from_proto(one("y = Relu (x)")), style, dynamic)
+    context = Context(Graph.from_proto(one("y = Relu (x)")), Options(style=style, dynamic=dynamic))
     assert (context.dynamic, context.asks_to_compute) == (chosen, asks)
     assert context.symmetric_transpose == (style == "symmetric")
     assert context.outer is None
     assert context.is_final
-    other = Context(context.graph, style, symmetric_transpose=True, no_ceil=True)
+    other = Context(context.graph, Options(style=style, symmetric_transpose=True, no_ceil=True))
     assert other.symmetric_transpose
     assert (other.no_ceil, context.no_ceil) == (True, False)
 

@@ -6,6 +6,7 @@ import pytest
 
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph
+from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
@@ -26,7 +27,9 @@ class Sure(Rule):
 
 
 def context(**wanted: Any) -> Context:
-    return Context(Graph.from_proto(one("y = MaxPool <kernel_shape = [3, 3]> (x)")), **wanted)
+    return Context(
+        Graph.from_proto(one("y = MaxPool <kernel_shape = [3, 3]> (x)")), Options(**wanted)
+    )
 
 
 def _about(match: Match) -> tuple[str, ...]:

@@ -1,0 +1,88 @@
+"""The choices of a user for a rewrite, as one value."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from onnxpad.arguments import Dims, Shapes
+from onnxpad.errors import UsageError
+from onnxpad.finding import Trust
+from onnxpad.messages import meant
+
+STYLES: Final = ("fold", "pad", "symmetric")
+DYNAMIC: Final = ("keep", "pad", "auto-pad")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The choices of a user, of which `fix` says what each does.
+
+    Attributes:
+        style: Where constant padding goes, one of `STYLES`.
+        dynamic: What becomes of padding that depends on an open size, one of `DYNAMIC`.
+        shapes: Sizes to fix, by input.
+        dims: Sizes to fix or ranges to prove for, by dimension.
+        trust_dim_names: Whether dimensions of one name are assumed to have one size.
+        no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
+        trust: Whose reading counts where onnxruntime and the specification disagree; without it
+            neither does. Its name is as good.
+        symmetric_transpose: Whether pads of transposed convolutions must be equal at both ends.
+        strict: Whether a change that rests on an assumption is undone.
+        select: Codes or prefixes of codes to rewrite and to report; all if empty.
+        ignore: Codes or prefixes of codes to leave alone.
+    """
+
+    style: str = "fold"
+    dynamic: str = "keep"
+    shapes: Shapes | None = None
+    dims: Dims | None = None
+    trust_dim_names: bool = False
+    no_ceil: bool = False
+    trust: Trust | None = None
+    symmetric_transpose: bool = False
+    strict: bool = False
+    select: str | Sequence[str] = ()
+    ignore: str | Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Refuses a choice that there is not."""
+        check_choice("style", self.style, STYLES)
+        check_choice("dynamic", self.dynamic, DYNAMIC)
+        if self.trust is not None:
+            check_choice("trust", self.trust, tuple(Trust))
+            object.__setattr__(self, "trust", Trust(self.trust))
+
+    @property
+    def makes_symmetric(self) -> bool:
+        """Whether pads of transposed convolutions become equal at both ends."""
+        return self.symmetric_transpose or self.style == "symmetric"
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> "Options":
+        """Options by name, as a configuration has them; a dash stands for an underscore.
+
+        Raises:
+            UsageError: There is no such option, or no such choice.
+
+        >>> Options.from_mapping({"no-ceil": True}).no_ceil
+        True
+        """
+        names = [each.name for each in fields(cls)]
+        given = {str(name).replace("-", "_"): value for name, value in mapping.items()}
+        for name in given:
+            if name not in names:
+                raise UsageError(f"unknown option {name!r}{meant(name, names)}")
+        return cls(**given)
+
+
+def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:
+    """Raises unless a choice is one of those that there are.
+
+    Raises:
+        UsageError: It is none; the message names them, and the nearest.
+    """
+    if choice not in choices:
+        raise UsageError(
+            f"unknown {what} {choice!r}; choose one of {', '.join(choices)}"
+            + meant(choice, choices)
+        )

@@ -1,0 +1,70 @@
+"""The choices of a user for a rewrite, as one value."""
+
+from dataclasses import FrozenInstanceError, fields, replace
+from inspect import signature
+from typing import Any
+
+import pytest
+
+import onnxpad
+from onnxpad.errors import UsageError
+from onnxpad.finding import Trust
+from onnxpad.options import Options
+
+
+def test_they_are_those_of_fix_and_check() -> None:
+    """With the same defaults; what only runs or only shows something is no option of a rewrite."""
+    usual = {each.name: each.default for each in fields(Options)}
+    for call, others in (
+        (onnxpad.fix, {"model", "validate", "reference", "run_timeout", "progress"}),
+        (onnxpad.check, {"model", "convention"}),
+    ):
+        found = {name: each.default for name, each in signature(call).parameters.items()}
+        assert {name: found[name] for name in found.keys() - others} == usual
+
+
+def test_a_choice_has_its_value() -> None:
+    asked = Options.from_mapping({"style": "pad", "trust": "spec"})
+    assert asked.trust is Trust.SPEC
+    expected = Options(style="pad", trust=Trust.SPEC, dynamic="pad")
+    assert replace(asked, dynamic="pad") == expected
+    with pytest.raises(FrozenInstanceError):
+        Options().style = "pad"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("style", "symmetric", "made"),
+    [
+        ("fold", False, False),
+        ("fold", True, True),
+        ("pad", False, False),
+        ("symmetric", False, True),
+    ],
+)
+def test_style_symmetric_makes_transposed_pads_equal(
+    style: str, symmetric: bool, made: bool
+) -> None:
+    assert Options(style=style, symmetric_transpose=symmetric).makes_symmetric is made
+
+
+def test_of_a_configuration() -> None:
+    mapping = {"style": "pad", "no-ceil": True, "trust_dim_names": True, "dims": {"n": 3}}
+    expected = Options(style="pad", no_ceil=True, trust_dim_names=True, dims={"n": 3})
+    assert Options.from_mapping(mapping) == expected
+    assert Options.from_mapping({}) == Options()
+
+
+@pytest.mark.parametrize(
+    ("mapping", "told"),
+    [
+        ({"no_ceill": True}, "unknown option 'no_ceill'; did you mean 'no_ceil'?"),
+        ({"x": 1}, "unknown option 'x'"),
+        ({"style": "folds"}, "unknown style 'folds'; choose one of fold, pad, symmetric; did you"),
+        ({"dynamic": "auto_pad"}, "unknown dynamic 'auto_pad'; choose one of keep, pad, auto-pad"),
+        ({"trust": "onnx"}, "unknown trust 'onnx'; choose one of spec, onnxruntime"),
+    ],
+)
+def test_there_is_no_such_option_or_choice(mapping: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Options.from_mapping(mapping)
+    assert str(error.value).startswith(told)
