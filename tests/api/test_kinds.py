@@ -11,7 +11,11 @@ import onnx_graphsurgeon as gs
 import pytest
 
 import onnxpad
+from onnxpad.api.kinds import limited
+from onnxpad.engine import pool
 from onnxpad.errors import UsageError
+from onnxpad.graph import Graph
+from tests.support import one
 
 PADDED = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 17]>
 g (float[1, 1, 9, 9] x) => (float[1, 1, 5, 5] y)
@@ -103,3 +107,36 @@ def test_no_package_is_imported_unless_it_is_needed(tmp_path: Path) -> None:
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]"]
+
+
+NONE = '""'  # an input that is left out
+
+
+@pytest.mark.parametrize(
+    ("given", "loops", "limit"),
+    [
+        (None, (), None),
+        (None, ("n",), None),
+        (None, (NONE,), 60.0),
+        (None, ("n", NONE), 60.0),  # one of several models is enough
+        (5.0, ("n",), 5.0),
+        (5.0, (NONE,), 5.0),
+    ],
+)
+def test_runs_are_limited_where_a_loop_need_not_end(
+    given: float | None, loops: tuple[str, ...], limit: float | None
+) -> None:
+    body = "body = b (int64 i, bool d, float e) => (bool f, float h) { f = Not (d) h = Neg (e) }"
+    graphs = [
+        Graph.from_proto(
+            one(
+                f"y = Loop ({count}, c, x) <{body}>",
+                inputs="float x, bool c",
+                initializers="int64 n = {3}",
+            )
+        )
+        for count in loops
+    ]
+    with limited(given, *graphs):
+        assert pool._limit.get() == limit
+    assert pool._limit.get() is None

@@ -16,7 +16,7 @@ from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.working_copy import working_copy
 from onnxpad.repadding.write import forget_sizes, write
 from onnxpad.rewrite.context import Context
-from tests.support import Array, parsed
+from tests.support import Array, one, parsed
 
 CONV = """
     g (float[1, 2, {h}, {w}] x) => (float[n, c, y, z] y)
@@ -235,3 +235,40 @@ def test_no_choice_crops_less_than_nothing(pads: str) -> None:
     found = [each.choice for each in candidates(site)]
     assert all(min(map(min, choice.pads or ())) >= 0 for choice in found)
     assert any(choice.appended > site.choice.appended for choice in found)
+
+
+@pytest.mark.parametrize(
+    ("imports", "nodes", "domain", "inputs"),
+    [
+        ({"": 10}, "Pad <pads = [0, 0, 1, 0, 0, 0, 0, 1]> (x)", "com.microsoft", 2),
+        ({"": 10}, "Pad <pads = [0, 0, 1, 0, 0, 0, 0, 1], value = 1.5> (x)", "com.microsoft", 3),
+        ({"": 11}, "Pad (x, p)", "", 2),
+        ({"": 17}, "Pad (x, p, v)", "", 3),
+        ({"com.microsoft": 1, "": 17}, "Pad (x, p)", "", 2),
+        ({"com.microsoft": 1, "ai.onnx": 17}, "Pad (x, p)", "", 2),
+    ],
+)
+def test_the_pad_of_a_copy(imports: dict[str, int], nodes: str, domain: str, inputs: int) -> None:
+    """Where an opset's Pad has its amounts as an attribute, onnxruntime's own takes its place."""
+    model = one(
+        f"y = {nodes}",
+        inputs="float[1, 1, 2, 2] x",
+        initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 1}, float v = {1.5}",
+        opset=max(imports.values()),
+    )
+    del model.opset_import[:]
+    model.opset_import.extend(onnx.helper.make_opsetid(*each) for each in imports.items())
+    context = Context(Graph.from_proto(model))
+    sites, _ = with_pads(context, sites_of(context)[0])
+    copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT})
+    (pad,) = (node for node in copy.model.graph.node if "y" in node.output)
+    assert (pad.op_type, pad.domain, len(pad.input)) == ("Pad", domain, inputs)
+    if "ai.onnx" in imports:
+        return  # onnxruntime loads no model of that name of the domain
+    with open_session(copy.model) as session:
+        data = np.ones((1, 1, 2, 2), np.float32)
+        found = session.run({"x": data, **copy.feeds([Choice(((0, 1), (2, 0)))])})["y"]
+    fill = 1.5 if inputs == 3 else 0
+    assert np.asarray(found).tolist() == [
+        [[[fill, fill, 1, 1], [fill, fill, 1, 1], [fill, fill, fill, fill]]]
+    ]

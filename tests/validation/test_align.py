@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnxpad.validation.align import aligned, nearest
+from onnxpad.validation.align import _same_order, aligned, channels_moved, distance, nearest
 from tests.strategies import examples
 
 
@@ -88,3 +88,45 @@ def test_the_nearest_layout_is_that_of_the_sizes_where_they_tell() -> None:
     assert found is not None
     assert found[1] == "1x4x6x3 as 1x3x4x6: channels moved from last to axis 1"
     assert nearest(recorded, numbered(1, 5)) is None
+
+
+def test_views_are_of_one_order_whatever_the_stride_of_an_axis_of_size_1() -> None:
+    line = numbered(4)
+    assert line.reshape(1, 4).strides != line[None].strides
+    assert _same_order(line.reshape(1, 4), line[None])
+    assert _same_order(line[None], line.reshape(1, 4))
+    square = line.reshape(2, 2)
+    assert not _same_order(square, square.T)
+    assert not _same_order(line, line[None])
+    assert not _same_order(square[:, :1], line.reshape(2, 2)[:1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "how", "wanted", "moves"),
+    [
+        ((2, 3, 5, 3), "", ("N", 3, 5, 3), False),  # it would be 2x3x3x5
+        ((2, 3, 3, 3), "", ("N", 3, 3, 3), True),
+        ((2, 3, 3), "", (2, 3, 3), True),
+        ((3, 3), "", (3, 3), False),
+        ((2, 1, 3, 1), "", ("N", 1, "H", "W"), False),
+        ((2, 3, 5, 4), "", ("N", 3, "H", "W"), False),
+        ((2, 3, 5, 3), "", ("N", 3, "H", "W"), True),
+        ((2, 3, 3, 3), "channels moved from last to axis 1", (2, 3, 3, 3), False),
+        ((2, 3, 3, 3), "channels moved from axis 1 to last", (2, 3, 3, 3), True),
+    ],
+)
+def test_where_channels_may_be_last_too(
+    shape: tuple[int, ...], how: str, wanted: tuple[int | str, ...], moves: bool
+) -> None:
+    array = numbered(*shape)
+    found = channels_moved(array, how, wanted)
+    assert (found is not None) == moves
+    if found is not None:
+        assert np.array_equal(found, np.stack([array[..., c] for c in range(shape[-1])], axis=1))
+
+
+def test_the_distance_of_arrays_is_the_mean_of_what_is_finite() -> None:
+    one, other = np.array([1.0, 5, np.nan, 2]), np.array([3.0, 4, 1, 3])
+    assert distance(one, other) == 1.0
+    assert distance(other, one) == 1.0
+    assert distance(np.array([1], np.uint8), np.array([3], np.uint8)) == 2.0

@@ -196,6 +196,10 @@ ELSE = "else_branch = f () => (float v) { v = Neg (c) }"
         ("y = Less (x, c)", "y = Less (q, c)", "lost"),
         ("y = ConvInteger (x, w)", "y = ConvInteger (q, w)", ""),  # its sums tell enough
         ("y = Neg (w)", "y = Abs (w)", ""),  # the data do not reach it
+        ("e = Abs (p) f = ConvInteger (x, w) y = Less (e, f)",
+         "e = Abs (q) f = ConvInteger (x, w) y = Less (e, f)", "p q"),
+        ("y = Less (x, p)", "y = Less (x, q)", "p q"),
+        ("y = Less (p, x)", "y = Less (q, x)", "p q"),
         (f"y = If (o) <{BODY.format('p', 'p')}, {ELSE}>",
          f"y = If (o) <{BODY.format('q', 'q')}, {ELSE}>", "p q"),
         (f"y = If (o) <{BODY.format('p', 'r')}, {ELSE}>",
