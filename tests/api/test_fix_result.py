@@ -10,8 +10,10 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.api.fix import _outcome
 from onnxpad.engine.sessions import Optimisation
 from onnxpad.errors import ValidationError
+from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.validation import answers, whole
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not
@@ -76,6 +78,27 @@ def test_ok_is_the_outcome() -> None:
     assert (NOTHING.outcome, NOTHING.ok) == ("nothing compared", False)
     assert not replace(Validation(True, ()), outcome="nothing compared").ok
     assert why_not(Validation(True, ())) == ""
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "outcome"),
+    [
+        (False, None, "unchanged"),
+        (False, FAILED, "unchanged"),
+        (True, None, "fixed"),
+        (True, NOTHING, "fixed"),
+        (True, Validation(True, ()), "fixed"),
+        (True, FAILED, "invalid"),
+    ],
+)
+def test_the_outcome_is_that_of_the_graph_and_its_verdict(
+    changed: bool, verdict: Validation | None, outcome: str
+) -> None:
+    graph = Graph.from_proto(one("y = Relu (x)"))
+    if changed:
+        (node,) = graph.nodes
+        graph.set_attribute(node, "alpha", 1.0)
+    assert _outcome(graph, verdict) == outcome
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,20 @@ from typing import Any
 import pytest
 
 from onnxpad.arithmetic.size import Sizes
+from onnxpad.errors import UsageError
 from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
-from onnxpad.pipeline.next_option import _by_range, _candidates, _gains, _near, _options
+from onnxpad.pipeline import next_option as module
+from onnxpad.pipeline.next_option import (
+    Keywords,
+    _by_range,
+    _Candidate,
+    _candidates,
+    _gains,
+    _near,
+    _options,
+    next_option,
+)
 from tests.support import parsed
 
 
@@ -99,3 +110,62 @@ def test_the_size_nearest_to_the_usual_one() -> None:
     cases = [(1, 999, 1, 224), (1, 223, 1, 223), (225, 999, 1, 225), (32, 320, 32, 224)]
     for first, last, step, near in cases:
         assert _near(Sizes(first, last, step)) == near
+
+
+BEFORE = (4, 4, 20)
+
+
+@pytest.mark.parametrize(
+    ("tried", "best", "asked"),
+    [
+        ([], None, 0),
+        ([(3, (4, 4, 20))], None, 1),
+        ([(3, None)], None, 1),  # the model does not run with it
+        ([(3, (3, 4, 20))], "0", 1),
+        ([(1, (4, 4, 19)), (1, (4, 3, 20))], "1", 2),
+        ([(3, (3, 4, 20)), (3, (3, 4, 20))], "0", 2),  # the first of two that gain as much
+        ([(3, (3, 4, 20)), (3, (3, 3, 20))], "1", 2),
+        ([(3, (2, 5, 20)), (3, (3, 3, 20))], "0", 2),  # 2 Pads fewer, and an auto_pad more
+        ([(3, (4, 3, 20)), (3, (4, 2, 20)), (3, (1, 4, 20))], "1", 2),  # two are tried
+        ([(2, (2, 4, 20)), (2, (1, 4, 20))], "0", 1),  # none after it can gain more
+        ([(2, (2, 4, 20)), (3, (1, 4, 20))], "1", 1),  # what may gain most comes first
+        ([(3, None), (3, (3, 4, 20))], "1", 2),
+    ],
+)
+def test_the_option_that_gains_most(
+    tried: list[tuple[int, tuple[int, int, int] | None]],
+    best: str | None,
+    asked: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The candidates are given: how many findings each could settle, and what it leads to."""
+    named = [
+        _Candidate(str(place), {"dynamic": str(place)}, "h", most)
+        for place, (most, _) in enumerate(tried)
+    ]
+    graph = Graph.from_proto(parsed("g (float[2] x) => (float[2] y) { y = Relu (x) }"))
+    now, trials = BEFORE, 0
+
+    def trial(keywords: Keywords) -> None:
+        nonlocal now, trials
+        trials += 1
+        found = tried[int(keywords["dynamic"])][1]
+        if found is None:
+            raise UsageError("it does not run")
+        now = found
+
+    def counted(_: Graph) -> Counts:
+        nonlocal now
+        found, now = Counts(*now), BEFORE
+        return found
+
+    monkeypatch.setattr(module, "_candidates", lambda *_, **__: iter(named))
+    monkeypatch.setattr(module, "counts_of", counted)
+    found = next_option(graph, [], {}, trial)
+    assert (found and found.option) == best
+    assert trials == asked
+    if found is not None:
+        after = tried[int(found.option)][1]
+        assert after is not None
+        assert (found.before, found.after, found.hint) == (Counts(*BEFORE), Counts(*after), "h")
+        assert found.keywords == {"dynamic": best}

@@ -91,6 +91,7 @@ def test_the_axis_of_the_batch() -> None:
 
 def test_sizes_at_which_amounts_are_others() -> None:
     amount = modulo(H, 4)
+    assert isinstance(amount, Size)
     assert _spread(amount) == 3
     assert [*_telling(of(H), [amount], [0, 1], range(8))] == [2, 3]  # 3 and 4: 3 and 0
     assert [*_telling(of(H), [amount], [0, 1, 2, 3], range(8))] == []
