@@ -522,13 +522,7 @@ def fix(
 
     report = FixReport(
         model=kinds.name_of(given),
-        style=style,
-        dynamic=dynamic,
-        no_ceil=no_ceil,
-        trust=trust or "",
-        symmetric_transpose=symmetric_transpose,
-        select=chosen.chosen,
-        ignore=chosen.left_out,
+        asked=replace(asked, select=chosen.chosen, ignore=chosen.left_out),
         outcome=_outcome(graph, verdict),
         written="",
         check=False,

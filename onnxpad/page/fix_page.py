@@ -107,9 +107,10 @@ def _verdicts(report: FixReport) -> Html:
         hint = f"; {following.hint}" if following.hint else ""
         said = code(following.option), esc(f" would {following.gain}{hint}.")
         lines.append(join((badge("next", "plain"), esc(" "), *said), ""))
-    options = [f"style {report.style}", f"open sizes: {report.dynamic}"]
-    options += ["no_ceil"] * report.no_ceil + ["symmetric_transpose"] * report.symmetric_transpose
-    options += [f"trust {report.trust}"] if report.trust else []
+    asked = report.asked
+    options = [f"style {asked.style}", f"open sizes: {asked.dynamic}"]
+    options += ["no_ceil"] * asked.no_ceil + ["symmetric_transpose"] * asked.symmetric_transpose
+    options += [f"trust {asked.trust}"] if asked.trust else []
     listed = el("ul", *(el("li", line) for line in lines), class_="verdicts")
     return join((listed, paragraph(f"Asked for: {', '.join(options)}.", "faint")))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
+from onnxpad.options import Options
 
 if TYPE_CHECKING:
     from onnxpad.repadding.changes import Difference, Rewritten, Unchanged
@@ -33,13 +34,7 @@ class FixReport:
 
     Attributes:
         model: Path of the input, as given.
-        style: The style asked for.
-        dynamic: The choice for padding that depends on an open size.
-        no_ceil: Whether no pool was to round up.
-        trust: Whose reading was to count where the engines disagree; else empty.
-        symmetric_transpose: Whether pads of a ConvTranspose were to be equal at both ends.
-        select: The codes that alone were to be rewritten; all if empty.
-        ignore: The codes that were to be left alone.
+        asked: The options; the codes in them as they are written.
         outcome: How it ended; decides the exit code.
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
@@ -68,7 +63,7 @@ class FixReport:
     """
 
     model: str
-    style: str
+    asked: Options
     outcome: Outcome
     written: str
     check: bool
@@ -86,12 +81,6 @@ class FixReport:
     barred: tuple[Finding, ...] = ()
     data: tuple[str, ...] = ()
     inline: bool = False
-    dynamic: str = "keep"
-    no_ceil: bool = False
-    trust: str = ""
-    symmetric_transpose: bool = False
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)
@@ -142,7 +131,7 @@ class CheckReport:
         style: The style asked for.
         fail_on: The least severity that fails the check.
         files: One report for each file, sorted by path within each argument.
-        trust: As for `FixReport`.
+        trust: Whose reading was to count where the engines disagree; else empty.
         convention: The framework whose padding was asked for; else empty.
         html: As for `FixReport`.
     """

@@ -12,6 +12,7 @@ import onnxpad
 from onnxpad.api.validate import _check_drawn, _unproven
 from onnxpad.errors import OnnxpadError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.options import Options
 from onnxpad.repadding.choice import Choice
 from onnxpad.report import FixReport, Outcome
 from onnxpad.validation.result import (
@@ -88,9 +89,8 @@ def test_fields_that_are_left_out() -> None:
     assert not_validated("why") == replace(
         found, warnings=("not validated: why",), outcome="nothing compared", reason="why"
     )
-    report = FixReport("m", "fold", Outcome.FIXED, "", False, True, (), (), (), None, 1, 1, 0.0)
-    flags = (report.in_memory, report.inline, report.no_ceil, report.symmetric_transpose)
-    assert flags == (False,) * 4
+    report = FixReport("m", Options(), Outcome.FIXED, "", False, True, (), (), (), None, 1, 1, 0.0)
+    assert (report.in_memory, report.inline) == (False, False)
     assert report.counts == ((0, 0, 0, 0), (0, 0, 0, 0))
     change = Change("c", "n", "o", "b", "a", Certificate("s"))
     assert change == Change(

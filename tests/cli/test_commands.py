@@ -23,6 +23,7 @@ from onnxpad.cli.check_command import model_files
 from onnxpad.cli.options import Format, Style, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.options import Options
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, progress
 from onnxpad.report.progress import ProgressBar
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
@@ -67,7 +68,7 @@ class Fixed:
         names = {each.name for each in fields(self)} - {"changed"}
         return FixReport(
             model="model",
-            style="fold",
+            asked=Options(),
             outcome=outcome if self.changed else Outcome.UNCHANGED,
             written="",
             check=False,
@@ -780,6 +781,7 @@ STUBBED = """
     name = "\\u7573\\u307f/conv"
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
     change = Change("PAD201", name, "Conv", "Pad", "pads", Certificate("same"))
+    from onnxpad.options import Options
     from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
     file = FileReport("m.onnx", (found,) * 20, failing=20)
     checked = CheckReport("fold", Severity.WARNING, (file,))
@@ -787,7 +789,7 @@ STUBBED = """
         report=lambda fail_on: checked, failing=lambda fail_on: (found,) * 20
     )
     report = FixReport(
-        "model", "fold", Outcome.FIXED, "", False, True, (change,) * 20, (), (), None, 1, 1, 0.0
+        "model", Options(), Outcome.FIXED, "", False, True, (change,) * 20, (), (), None, 1, 1, 0.0
     )
     result = SimpleNamespace(
         report=lambda: report, next=None, save=lambda path, **options: ()

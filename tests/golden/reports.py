@@ -8,7 +8,17 @@ from typing import Final
 import onnx
 
 from onnxpad.engine.timing import Timing
-from onnxpad.finding import Assumption, Certificate, Change, Counts, Finding, NextOption, Severity
+from onnxpad.finding import (
+    Assumption,
+    Certificate,
+    Change,
+    Counts,
+    Finding,
+    NextOption,
+    Severity,
+    Trust,
+)
+from onnxpad.options import Options
 from onnxpad.page.check_page import check_page
 from onnxpad.page.fix_page import fix_page
 from onnxpad.page.validate_page import validate_page
@@ -138,14 +148,14 @@ _STAYS = Finding(
     "the pads depend on h; none fit",
 )
 _FIXED = FixReport(
-    "model.onnx", "fold", Outcome.FIXED, "out.onnx", False, True, _CHANGES, (_STAYS,), (),
+    "model.onnx", Options(), Outcome.FIXED, "out.onnx", False, True, _CHANGES, (_STAYS,), (),
     _VALIDATIONS["passed"], 1031, 30, 1.2, (Counts(9, 2, 1031, 1), Counts(1, 2, 30, 0)),
 )  # fmt: skip
 _FIXES: Final = {
     "fixed": replace(
         _FIXED, declared={"x": (1, None, "h", 8)}, ranges="height 32..64", notes=("a size",),
-        warnings=("no size",), data=("out.data",), trust="spec", no_ceil=True,
-        symmetric_transpose=True,
+        warnings=("no size",), data=("out.data",),
+        asked=Options(trust=Trust.SPEC, no_ceil=True, symmetric_transpose=True),
         next=NextOption("--dynamic pad", {"dynamic": "pad"}, Counts(1, 2, 30), Counts(1, 0, 30)),
     ),
     "invalid": replace(

@@ -11,6 +11,7 @@ import pytest
 
 from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Severity
+from onnxpad.options import Options
 from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, ValidateReport
 from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.layout import Screen, cells
@@ -84,7 +85,7 @@ VALID = Validation(ok=True, runs=(run(EQUAL), run(NOISE, level="full")), probes=
 def fixed(**values: object) -> FixReport:
     base = FixReport(
         model="model.onnx",
-        style="fold",
+        asked=Options(),
         outcome=Outcome.FIXED,
         written="model.fixed.onnx",
         check=False,
@@ -459,13 +460,15 @@ class TestShortText:
         assert "--" not in text
 
     def test_codes_that_are_not_chosen_are_told(self) -> None:
-        text = " ".join(short_text(fixed(select=("PAD1",), ignore=("PAD102",))).split())
+        text = " ".join(
+            short_text(fixed(asked=Options(select=("PAD1",), ignore=("PAD102",)))).split()
+        )
         assert "Asked for only PAD1 and without PAD102: padding of other codes is left" in text
         assert "Stays as it is" not in text
 
     def test_what_the_style_wants_is_not_called_nothing(self) -> None:
         counts = (Counts(pads=8), Counts(pads=4))
-        text = " ".join(short_text(fixed(counts=counts, style="symmetric")).split())
+        text = " ".join(short_text(fixed(counts=counts, asked=Options(style="symmetric"))).split())
         assert "Stays as it is: nothing; 4 Pads are as style symmetric writes them" in text
 
     def test_a_terminal_has_the_same_cells_in_a_table(self) -> None:

@@ -64,7 +64,7 @@ def fix_verbose(report: FixReport, screen: Screen | None = None) -> str:
 
 def headline(report: FixReport) -> str:
     """The result in a few words: `236 changes, style pad`; the usual style is not named."""
-    style = f", style {report.style}" if report.style != "fold" else ""
+    style = f", style {report.asked.style}" if report.asked.style != "fold" else ""
     if report.outcome is Outcome.UNCHANGED:
         see = "; see Next" if report.next else ""
         return ("no change was kept" if report.undone else "nothing to change") + style + see
@@ -121,8 +121,8 @@ def _headline(report: FixReport, screen: Screen) -> Iterator[str]:
     model = screen.paint(shown(report.model), "strong")
     yield from screen.lines(f"{model}: {headline(report)}", "", "  ")
     yield from screen.lines(screen.paint(counts_line(report), "strong"), "  ")
-    chosen = [f"only {', '.join(report.select)}"] if report.select else []
-    chosen += [f"without {', '.join(report.ignore)}"] if report.ignore else []
+    chosen = [f"only {', '.join(report.asked.select)}"] if report.asked.select else []
+    chosen += [f"without {', '.join(report.asked.ignore)}"] if report.asked.ignore else []
     if chosen:
         said = f"Asked for {' and '.join(chosen)}: padding of other codes is left as it was"
         yield from screen.lines(said, "  ")
@@ -385,12 +385,12 @@ def _within(share: float) -> str:
 
 
 def _nothing_stays(report: FixReport) -> Iterator[str]:
-    if not report.changes or report.findings or report.select or report.ignore:
+    if not report.changes or report.findings or report.asked.select or report.asked.ignore:
         return
     _, after = report.counts
     left = [counted(count, name) for name, count in (("Pad", after.pads),) if count]
     left += [f"{after.auto_pads:,} auto_pad"] * bool(after.auto_pads)
-    rest = f"; {' and '.join(left)} are as style {report.style} writes them" if left else ""
+    rest = f"; {' and '.join(left)} are as style {report.asked.style} writes them" if left else ""
     yield f"Stays as it is: nothing{rest}"
 
 
