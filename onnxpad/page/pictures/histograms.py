@@ -36,8 +36,8 @@ def histogram(comparison: Comparison, run: str, span: tuple[int, int] | None = N
     body: list[str] = []
     for place, (decade, count) in enumerate(bars):
         left = _EDGE + place * _BAR
-        high = max(_HIGH * math.log10(1 + count) / scale, _LOW) if count else 0
         if count:
+            high = max(_HIGH * math.log10(1 + count) / scale, _LOW)
             body.append(
                 f'<rect class="column" x="{left + 6}" y="{20 + _HIGH - high:.1f}" '
                 f'width="{_BAR - 12}" height="{high:.1f}"/>'

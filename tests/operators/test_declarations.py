@@ -1,0 +1,198 @@
+"""What a declaration refuses, and what it says of numbers and axes."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from onnxpad import declared
+from onnxpad.declared import Row, Step
+from onnxpad.errors import UsageError
+
+NAME: Any = {"domain": "com.acme", "op_type": "Own"}
+TEXT = '<domain: "com.acme", opset_import: ["" : 11, "q" : 2]> Own (x) => (y) {{ {} }}'
+POOL = "a padding that never wins has no zero point"
+INPUTS = "data, weight and zero point are different inputs"
+
+
+def row(like: Any = "Conv", **given: Any) -> Row:
+    return Row(**NAME, like=like, **given)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty registry."""
+    monkeypatch.setattr(declared, "_declared", {})
+    return
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"like": "Pool"}, "is like one of Conv, MaxPool, AveragePool, not 'Pool'"),
+        ({"like": "Conv", "fill": "lowest"}, "which is like Conv, is zero"),
+        ({"like": "MaxPool", "weight": 1}, "is a pool, which has no weight"),
+        ({"like": "Conv", "weight": 0}, INPUTS),
+        ({"like": "Conv", "weight": -1}, INPUTS),
+        ({"like": "Conv", "weight": 2, "zero_point": 2}, INPUTS),
+        ({"like": "Conv", "zero_point": 1}, INPUTS),
+        ({"like": "Conv", "zero_point": 0}, INPUTS),
+        ({"like": "MaxPool", "zero_point": 1}, POOL),
+        ({"like": "Conv", "versions": "12"}, "the versions of com.acme.Own are numbers"),
+        ({"like": "Conv", "versions": ["1"]}, "the versions of com.acme.Own are numbers"),
+        ({"like": "Conv", "domain": ""}, "a declaration needs the domain of the operator"),
+        ({"like": "Conv", "op_type": 5}, "a declaration needs the op_type of the operator"),
+        ({"like": "Conv", "domain": "ai.onnx"}, "ai.onnx.Own is ONNX's own"),
+    ],
+)
+def test_a_row_that_contradicts_itself(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        Row(**{**NAME, **given})
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "kernel", "filled"),
+    [
+        ({}, 1, "zero"),
+        ({"weight": 2}, 2, "zero"),
+        ({"zero_point": 2}, 1, "zero"),
+        ({"weight": 2, "zero_point": 1}, 2, "zero"),
+        ({"like": "MaxPool"}, None, "lowest"),
+        ({"like": "MaxPool", "fill": "zero", "zero_point": 1}, None, "zero"),
+        ({"versions": {1, 2}}, 1, "zero"),
+    ],
+)
+def test_the_weight_and_the_fill_of_a_row(
+    given: dict[str, Any], kernel: int | None, filled: str
+) -> None:
+    assert (row(**given).kernel, row(**given).filled) == (kernel, filled)
+
+
+def test_the_limit_of_a_row() -> None:
+    asked: list[Any] = []
+
+    def limit(pads: Any, attributes: Any) -> str:
+        asked.append((pads, attributes))
+        return "too wide" if pads[0][0] > 1 else ""
+
+    given = {"group": 2, "pads": [1, 1], "names": ["a"], "body": object(), "auto_pad": "SAME_UPPER"}
+    assert row(limit=limit).refuses([(1, 0)], given) == ""
+    assert row(limit=limit).refuses([(2, 0)], given) == "too wide"
+    assert asked == [(((n, 0),), {"group": 2, "names": ("a",)}) for n in (1, 2)]
+    assert row().refuses([(2, 0)], given) == ""
+    said = row(limit=lambda pads, attributes: f"{1 // 0}").refuses([(0, 0)], {})
+    assert said == (
+        "the limit declared for com.acme.Own raises ZeroDivisionError: "
+        "integer division or modulo by zero"
+    )
+
+
+@pytest.mark.parametrize("given", [{}, {"pointwise": {0: 0}, "permutes": "perm"}])
+def test_a_step_is_pointwise_or_permutes(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"com\.acme\.Own is either pointwise or permutes axes"):
+        Step(**NAME, **given)
+
+
+def raising(*given: Any) -> Any:
+    raise ValueError(given)
+
+
+@pytest.mark.parametrize(
+    ("pointwise", "fill", "made"),
+    [
+        ({0: 1}, 0, 1),
+        ({0: 1}, 0.0, 1),
+        ({0: 1}, -0.0, None),
+        ({-0.0: 1.5}, -0.0, 1.5),
+        ({0: 1}, 2, None),
+        ({0: math.nan}, 0, None),
+        ({0: math.inf}, 0, math.inf),
+        ({0: "1"}, 0, None),
+        (lambda number, attributes: number + attributes["more"], 3, 5),
+        (lambda number, attributes: None, 3, None),
+        (raising, 3, None),
+    ],
+)
+def test_what_a_step_makes_of_a_number(pointwise: Any, fill: float, made: float | None) -> None:
+    found = Step(**NAME, pointwise=pointwise).made_of(fill, {"more": 2})
+    assert found == made
+    assert type(found) is type(made)
+    assert Step(**NAME, permutes="perm").made_of(fill, {}) == fill
+    assert Step(**NAME, pointwise=pointwise).order(3, {}) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("permutes", "order"),
+    [
+        ("perm", (2, 0, 1)),
+        ("absent", None),
+        ("short", None),
+        ("twice", None),
+        (lambda rank, attributes: range(rank)[::-1], (2, 1, 0)),
+        (lambda rank, attributes: attributes["perm"], (2, 0, 1)),
+        (raising, None),
+    ],
+)
+def test_the_order_of_axes(permutes: Any, order: tuple[int, ...] | None) -> None:
+    given = {"perm": [2, 0, 1], "short": [1, 0], "twice": [0, 1, 1]}
+    assert Step(**NAME, permutes=permutes).order(3, given) == order
+
+
+def test_plain_attributes() -> None:
+    given = {"a": 1, "b": [1.5], "c": "t", "d": b"t", "e": [b"t"], "f": (), "g": None}
+    assert declared.plain(given) == {"a": 1, "b": (1.5,), "c": "t", "f": ()}
+
+
+def test_the_registry() -> None:
+    one, other, step = row(), row(), Step(domain="q", op_type="S", pointwise={0: 0})
+    declared.declare(one)
+    declared.declare(one)
+    declared.declare(step)
+    assert declared.op_types() == {"Own"}
+    with pytest.raises(UsageError, match=r"^com\.acme\.Own is declared already"):
+        declared.declare(other)
+    assert declared.declaration_of("com.acme", "Own") is one
+    assert declared.declaration_of("com.acme", "Other") is None
+    assert declared.declaration_of(None, "Own") is None
+    assert not declared.withdraw(other)
+    declared.declare(other, replace=True)
+    assert not declared.withdraw(one)
+    assert not declared.has_bodies()
+    assert declared.withdraw(other)
+    assert declared.declaration_of("com.acme", "Own") is None
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (TEXT.format("y = "), "the body of com.acme.Own is no ONNX text: "),
+        (TEXT.replace("acme", "other").format("y = Neg (x)"), "must be a function of that domain"),
+        (TEXT.replace("Own", "Other").format("y = Neg (x)"), "must be a function of that domain"),
+        (5, "must be a function of that domain and name"),
+    ],
+)
+def test_a_body_that_is_none(body: Any, why: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        declared.function_of(row(body=body))
+    assert why in str(refused.value)
+
+
+def test_the_bodies_that_operators_call() -> None:
+    inner = Step(
+        domain="q", op_type="S", pointwise={0: 0},
+        body='<domain: "q", opset_import: ["" : 11]> S (x) => (y) { y = Neg (x) }',
+    )  # fmt: skip
+    one = row(body=TEXT.format("t = q.S (x) u = q.S (t) v = q.T (u) y = Neg (v)"))
+    assert declared.functions_of([("com.acme", "Own")], 17) == []
+    declared.declare(one)
+    declared.declare(inner)
+    assert declared.has_bodies()
+    assert declared.function_of(row()) is None
+    found = declared.functions_of([("com.acme", "Own"), ("q", "T")], 17)
+    assert [each.name for each in found] == ["Own", "S"]
+    assert [[(each.domain, each.version) for each in one.opset_import] for one in found] == [
+        [("", 17), ("q", 2)], [("", 17)],
+    ]  # fmt: skip
+    assert declared.function_of(inner) is not None
