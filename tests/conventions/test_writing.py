@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.explanation import explained
 from onnxpad.conventions.named import CONVENTIONS
-from onnxpad.conventions.question import OPS, Op, Question
+from onnxpad.conventions.question import OPS, Answer, AxisAnswer, Op, Question
 from onnxpad.conventions.writing import Written, written
 from tests.conventions.naive import computed, kernel, line
 from tests.strategies import windows
@@ -280,3 +280,35 @@ def test_lines_in_a_framework_s_own_words(op: Op, name: str, pytorch: str, keras
     found = written(question, CONVENTIONS[name].answer(question), (name,))
     assert found.pytorch.endswith(pytorch)
     assert found.keras.endswith(keras)
+
+
+@pytest.mark.parametrize(
+    ("op", "axis", "counts", "text"),
+    [
+        ("conv", AxisAnswer(6, K3_BY_2, 0, 0, 2), False,
+         "Conv <kernel_shape=[3], strides=[2]>"),
+        ("conv", AxisAnswer(6, K3_BY_2, 0, 0, 3), False,
+         "Conv <kernel_shape=[3], strides=[2], pads=[0, 1]>"),
+        ("conv", AxisAnswer(6, K3, 3, 4, 11), False, "Conv <kernel_shape=[3], pads=[3, 4]>"),
+        ("conv", AxisAnswer(6, K3, 1, 1, 20), False, "Conv <kernel_shape=[3], pads=[1, 15]>"),
+        ("maxpool", AxisAnswer(6, K3_BY_2, 0, 0, 3), False,
+         "MaxPool <kernel_shape=[3], strides=[2], ceil_mode=1>"),
+        ("maxpool", AxisAnswer(6, K3, 2, 2, 8), False, "MaxPool <kernel_shape=[3], pads=[2, 2]>"),
+        ("maxpool", AxisAnswer(6, K3, 3, 0, 7), False, ""),
+        ("maxpool", AxisAnswer(6, K3, 0, 3, 7), False, ""),
+        ("maxpool", AxisAnswer(6, WIDE, 1, 1, 4), False,
+         "MaxPool <kernel_shape=[3], dilations=[2], pads=[1, 1]>"),
+        ("avgpool", AxisAnswer(6, K3, 1, 1, 6), False,
+         "AveragePool <kernel_shape=[3], pads=[1, 1]>"),
+        ("avgpool", AxisAnswer(6, K3, 1, 1, 6), True,
+         "AveragePool <kernel_shape=[3], pads=[1, 1], count_include_pad=1>"),
+        ("avgpool", AxisAnswer(6, K3, 0, 0, 4), True, "AveragePool <kernel_shape=[3]>"),
+        ("convtranspose", AxisAnswer(4, K3_BY_2, 1, 0, 9, 1), False,
+         "ConvTranspose <kernel_shape=[3], strides=[2], pads=[1, 0], output_padding=[1]>"),
+    ],
+)  # fmt: skip
+def test_operators_of_answers_made_by_hand(
+    op: Op, axis: AxisAnswer, counts: bool, text: str
+) -> None:
+    question = Question(op, (axis.size,), (axis.window,))
+    assert written(question, Answer((axis,), counts)).onnx == text

@@ -1,5 +1,8 @@
 """What a model's protos become once they are edited."""
 
+from pathlib import Path
+
+import numpy as np
 import onnx
 import pytest
 
@@ -76,3 +79,48 @@ def test_each_body_of_a_list_has_a_section_of_its_own() -> None:
         section = skeleton.body(record, name, body, index)
         (container,) = section.containers
         assert onnx.GraphProto.FromString(data[container.body : container.end]) == body
+
+
+@pytest.mark.parametrize("kind", ["floats", "strings", "sparse"])
+def test_a_working_copy_has_long_attributes_that_are_no_tensors(kind: str) -> None:
+    model = parsed("g (float[1] x) => (float[1] y) { y = vendor.Op (x) }")
+    long = onnx.helper.make_tensor("v", onnx.TensorProto.FLOAT, [9000], [1.0] * 9000)
+    at = onnx.helper.make_tensor("i", onnx.TensorProto.INT64, [9000], [*range(9000)])
+    values = {
+        "floats": [0.5] * 9000,
+        "strings": ["text"] * 9000,
+        "sparse": onnx.helper.make_sparse_tensor(long, at, [9000]),
+    }
+    model.graph.node[0].attribute.append(onnx.helper.make_attribute("a", values[kind]))
+    graph = Graph.from_bytes(model.SerializeToString())
+    assert graph.working_copy(lambda _: False).graph.node[0] == model.graph.node[0]
+
+
+def test_only_what_may_run_what_was_edited_counts_as_edited() -> None:
+    model = parsed(
+        """<ir_version: 9, opset_import: ["" : 17, "local" : 1]>
+        g (float[1] x) => (float[1] y) { a = Neg (x) b = local.F (a) y = Abs (b) }
+        <domain: "local", opset_import: ["" : 17]> F (d) => (e) { e = Softmax <axis = 0> (d) }"""
+    )
+    graph = Graph.from_bytes(model.SerializeToString())
+    nodes = [*graph.nodes]
+    assert [graph.runs_edited(node) for node in nodes] == [False] * 3
+    function = graph.called(nodes[1])
+    assert function is not None
+    (inner,) = function.nodes
+    function.set_attributes(inner, {"axis": -1})
+    assert [graph.runs_edited(node) for node in nodes] == [False, True, False]
+    assert [graph.is_edited(node) for node in nodes] == [False] * 3
+    graph.set_input(nodes[2], 0, nodes[0].outputs[0])
+    assert [graph.runs_edited(node) for node in nodes] == [False, True, True]
+
+
+def test_what_is_run_finds_its_external_data(tmp_path: Path) -> None:
+    model = parsed("g (float[1] x) => (float[1] y) { y = Add (x, w) }")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(600, np.float32), "w"))
+    plain, outside = tmp_path / "plain.onnx", tmp_path / "outside.onnx"
+    onnx.save(model, plain)
+    onnx.save(model, outside, save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert Graph.load(plain).model.to_run() == (plain.read_bytes(), None)
+    assert Graph.load(outside).model.to_run() == (outside.read_bytes(), tmp_path)
+    assert Graph.from_bytes(outside.read_bytes()).model.to_run() == (outside.read_bytes(), None)

@@ -251,3 +251,15 @@ def test_a_crop_that_goes_away_has_its_line() -> None:
     lines = unified_diff(*result.outlines(), NAMES, fold=True).splitlines()
     assert "-(3 Constants that nothing reads)" in lines
     assert any(line.startswith("-c = Slice (t, b = [1], e = [11], a = [2])") for line in lines)
+
+
+def test_a_node_of_which_only_a_body_changed_has_no_line() -> None:
+    branch = "b () => (float[] u) {{ u = {} (x) }}"
+    text = "y = If (c) <then_branch = {}, else_branch = {}> z = Neg (y)"
+    before, after, other = (
+        one(text.format(branch.format(op), branch.format("Exp")), inputs="float[2] x, bool c").graph
+        for op in ("Abs", "Sin", "Abs")
+    )
+    lines = unified_diff(before, after, NAMES).splitlines()[2:]
+    assert [line for line in lines if line[0] in "+-"] == ["-u = Abs (x)", "+u = Sin (x)"]
+    assert unified_diff(before, other, NAMES) == ""

@@ -17,8 +17,8 @@ from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.layout import Screen, cells
 from onnxpad.report.text import Paint, coloured, plain
 from onnxpad.report.text.check_text import LINES_A_GROUP, check_summary, file_text
+from onnxpad.report.text.fix_text import _short_groups, fix_verbose
 from onnxpad.report.text.fix_text import fix_text as short_text
-from onnxpad.report.text.fix_text import fix_verbose
 from onnxpad.report.text.validation_text import OUTPUTS_A_RUN, validate_text
 from onnxpad.validation.result import (
     Comparison,
@@ -786,3 +786,21 @@ def test_nothing_compared_stands_at_the_top() -> None:
     assert "agree" not in head
     assert json.loads(validate_json(report))["outcome"] == "nothing compared"
     assert "not validated: no kernel" in short_text(fixed(validation=found))
+
+
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        (["'x' is read twice"], ["'x' is read twice"]),
+        (["it reads 'x'", "it reads 'x'"], ["it reads 'x' x2"]),
+        (["it reads 'x' twice", "it reads 'y' twice"], ["it reads twice x2"]),
+        (["it reads 'x'", "it reads y"], ["it reads 'x'", "it reads y"]),
+        (["pads depend: on axis 2 h"], ["pads depend"]),
+    ],
+)
+def test_reasons_are_told_without_the_names_in_which_they_differ(
+    reasons: list[str], told: list[str]
+) -> None:
+    found = [Finding("PAD1", Severity.INFO, "n", "Conv", "m", reason) for reason in reasons]
+    groups = _short_groups(found)
+    assert [f"{text} x{len(g)}".removesuffix(" x1") for text, g in groups] == told
