@@ -1,7 +1,6 @@
 """What a declaration refuses, and what it says of numbers and axes."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,10 +20,9 @@ def row(like: Any = "Conv", **given: Any) -> Row:
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty registry."""
     monkeypatch.setattr(declared, "_declared", {})
-    return
 
 
 @pytest.mark.parametrize(
