@@ -43,7 +43,11 @@ class ResidueTable:
 
 
 def residue_table(
-    extents: Sequence[Extent], size: Extent | None = None, least: int = 8
+    extents: Sequence[Extent],
+    size: Extent | None = None,
+    least: int = 8,
+    *,
+    constant: bool = False,
 ) -> ResidueTable | None:
     """Tabulates sizes by the size of an axis if that determines them, else by their one symbol.
 
@@ -51,21 +55,26 @@ def residue_table(
         extents: The sizes.
         size: The size of the axis that they are about; None where it is unknown.
         least: The least value of the symbol that is worth a row, if the symbol goes so far.
+        constant: Whether each must be the same for all values of one remainder; else it may grow.
 
     Returns:
         The table; None where nothing varies, something is unknown, it varies with several symbols,
         or there would be many rows.
+
+    >>> from onnxpad.arithmetic.size import symbol
+    >>> residue_table([symbol("n")]).rows, residue_table([symbol("n")], constant=True)
+    (((8, (8,)),), None)
     """
     if isinstance(size, Size):
         own = [in_terms_of(extent, size, _OWN) for extent in extents]
-        if found := _table(own, least):
+        if found := _table(own, least, constant):
             return ResidueTable("", *found[1:])
-    found = _table(extents, least)
+    found = _table(extents, least, constant)
     return found and ResidueTable(*found)
 
 
 def _table(
-    extents: Sequence[Extent], least: int
+    extents: Sequence[Extent], least: int, constant: bool
 ) -> tuple[str, int, int, tuple[tuple[int, tuple[int, ...]], ...]] | None:
     open_sizes = [extent for extent in extents if isinstance(extent, Size)]
     symbols = {each for extent in open_sizes for each in extent.symbols}
@@ -81,9 +90,13 @@ def _table(
     count = sizes.from_on(sizes.value(first) + modulus) - first
     if count > _MOST_ROWS or first + count > sizes.count:
         return None
-    values = [sizes.value(first + index) for index in range(count)]
-    rows = tuple(
-        (value, tuple(evaluate(extent, {base.name: value}) for extent in extents))
-        for value in values
-    )
+
+    def row(index: int) -> tuple[int, tuple[int, ...]]:
+        value = sizes.value(index)
+        return value, tuple(evaluate(extent, {base.name: value}) for extent in extents)
+
+    rows = tuple(map(row, range(first, first + count)))
+    again = map(row, range(first + count, min(first + 2 * count, sizes.count)))
+    if constant and any(now != then for (_, now), (_, then) in zip(rows, again, strict=False)):
+        return None
     return base.name, modulus, since, rows

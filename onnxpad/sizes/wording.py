@@ -238,7 +238,7 @@ class Wording:
         def tables() -> dict[int, object]:
             found: dict[int, object] = {}
             for axis, pair in pairs.items():
-                table = residue_table(pair, known[axis])
+                table = residue_table(pair, known[axis], constant=True)
                 if table is not None:
                     label = inputs[table.of].label if table.of in inputs else table.of
                     found[axis] = replace(table, of=label).as_data("begin", "end")

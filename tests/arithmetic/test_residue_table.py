@@ -3,7 +3,16 @@
 import pytest
 
 from onnxpad.arithmetic.residue_table import residue_table
-from onnxpad.arithmetic.size import Sizes, Unknown, ceil_div, floor_div, maximum, minimum, symbol
+from onnxpad.arithmetic.size import (
+    Size,
+    Sizes,
+    Unknown,
+    ceil_div,
+    floor_div,
+    maximum,
+    minimum,
+    symbol,
+)
 from onnxpad.arithmetic.window import Window, same_pads
 
 HEIGHT = symbol("height")
@@ -70,3 +79,21 @@ def test_a_table_may_be_all_that_there_is() -> None:
 )
 def test_no_table(extents: tuple[object, ...]) -> None:
     assert residue_table(extents) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("extent", "is_constant"),
+    [
+        pytest.param(HEIGHT % 4, True, id="repeats"),
+        pytest.param(HEIGHT, False, id="grows"),
+        pytest.param(symbol("height", Sizes(1, 9)) % 2, True, id="no period left to compare"),
+        pytest.param(
+            -symbol("height", Sizes(1, 11)) % 6, False, id="too few sizes to show the period"
+        ),
+    ],
+)
+def test_a_table_of_constants(extent: Size, is_constant: bool) -> None:
+    """Each value is that of every size with its remainder, or there is no table."""
+    assert residue_table((extent,)) is not None
+    table = residue_table((extent,), constant=True)
+    assert (table is not None) is is_constant
