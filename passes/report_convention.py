@@ -50,7 +50,7 @@ class ReportConvention(ModelReport):
     """
 
     code = "PAD601"
-    told_code = Reason.CONVENTION_TOLD
+    info_reason = Reason.CONVENTION_TOLD
     examples = (
         Example(
             given="float[1, 1, 8, 8] x\nfloat[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",

@@ -436,7 +436,7 @@ def fix(
                     barred=barred,
                     exposing=exposing,
                     passes=passes,
-                    older=chosen.has(GuardPad.code),
+                    guard_existing=chosen.has(GuardPad.code),
                 )
             if exposing is not None:  # only asking onnxruntime tells which of these are barred
                 opened = {key: why for key, why in outcome.barred.items() if why == LAYS_OPEN}
@@ -510,7 +510,7 @@ def fix(
             found=unused,
             domain=sizes,
             passes=passes,
-            older=chosen.has(GuardPad.code),
+            guard_existing=chosen.has(GuardPad.code),
         )
 
     left = tuple(each for each in outcome.findings if chosen.has(each.code))

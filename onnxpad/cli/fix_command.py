@@ -187,7 +187,7 @@ def fix(
         from onnxpad.report.json import fix_json
 
         write(fix_json(report))
-    elif quiet and report.is_calm:
+    elif quiet and report.is_quiet_success:
         pass
     elif difference is not None:
         from onnxpad.report.diff import painted
@@ -201,7 +201,7 @@ def fix(
         from onnxpad.report.text.fix_text import fix_text
 
         write(fix_text(report, screen()))
-    if form is Format.TEXT and not (quiet and report.is_calm):
+    if form is Format.TEXT and not (quiet and report.is_quiet_success):
         tell_page(report.html)
     if outcome is Outcome.INVALID:
         from onnxpad.validation.result import by_reference_alone

@@ -107,7 +107,7 @@ def match(
         from onnxpad.report.json import match_json
 
         write(match_json(report))
-    elif not (quiet and report.is_calm):
+    elif not (quiet and report.is_quiet_success):
         from onnxpad.report.text.match_text import match_text
 
         write(match_text(report, screen()))

@@ -145,7 +145,7 @@ def repad(
         from onnxpad.report.json import repad_json
 
         write(repad_json(report))
-    elif not (quiet and report.is_calm):
+    elif not (quiet and report.is_quiet_success):
         from onnxpad.report.text.repad_text import repad_text
 
         write(repad_text(report, screen()))

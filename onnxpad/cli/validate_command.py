@@ -135,7 +135,7 @@ def validate(
         from onnxpad.report.json import validate_json
 
         write(validate_json(report))
-    elif not (quiet and report.is_calm):
+    elif not (quiet and report.is_quiet_success):
         from onnxpad.report.text.validation_text import validate_text
 
         write(validate_text(report, screen(), verbose=verbose))

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 from onnxpad.engine.channel import Channel, ClosedError
 from onnxpad.engine.runtime import CrashError, LimitError
-from onnxpad.engine.worker import READY, Desk, detach, heed_nobody, serve
+from onnxpad.engine.worker import READY, RequestHandler, detach, ignore_signals, serve
 
 _IDLE: Final = 4
 """Idle workers to keep: as many as threads are likely to need at once."""
@@ -57,7 +57,7 @@ class Worker(Protocol):
     """Something that answers requests for onnxruntime."""
 
     def ask(self, request: str, *arguments: object) -> Any:
-        """The answer to a request, which is the name of a method of `worker.Desk`.
+        """The answer to a request, which is the name of a method of `worker.RequestHandler`.
 
         Raises:
             CrashError: The worker's process ended instead of answering.
@@ -88,13 +88,13 @@ class _Process(Protocol):
     def kill(self) -> None: ...
 
 
-class _Here:
+class _InProcessWorker:
     """onnxruntime in this process, if no other can be started."""
 
     usable = True
 
     def __init__(self) -> None:
-        self._desk = Desk(moves=False)
+        self._desk = RequestHandler(moves=False)
 
     def ask(self, request: str, *arguments: object) -> Any:
         return getattr(self._desk, request)(*arguments)
@@ -136,7 +136,7 @@ class _Watch:
                     self._process.kill()
 
 
-class _Elsewhere:
+class _SubprocessWorker:
     """onnxruntime in a process of its own; one that nobody refers to any more is ended."""
 
     def __init__(self, process: _Process, channel: Channel, *, ready: bool) -> None:
@@ -275,8 +275,8 @@ class _Forked:
             os.kill(self._pid, signal.SIGKILL)
 
 
-_everyone: weakref.WeakSet[_Elsewhere] = weakref.WeakSet()
-_idle: list[_Elsewhere] = []
+_everyone: weakref.WeakSet[_SubprocessWorker] = weakref.WeakSet()
+_idle: list[_SubprocessWorker] = []
 _lock = threading.Lock()
 _unable: list[bool] = []
 
@@ -306,12 +306,12 @@ def borrow() -> Worker:
         return worker
     if worker is not None:
         _unable.append(True)
-    return _Here()
+    return _InProcessWorker()
 
 
 def give_back(worker: Worker) -> None:
     """Keep a worker for the next borrower, or end it if there are enough."""
-    if not isinstance(worker, _Elsewhere):
+    if not isinstance(worker, _SubprocessWorker):
         return
     with _lock:
         kept = worker in _everyone and len(_idle) < _IDLE
@@ -368,7 +368,7 @@ def fork_first() -> None:
         _serve_forked((asking[0], answered[1]), (asking[1], answered[0]), mask)
     os.close(asking[0])
     os.close(answered[1])
-    worker = _Elsewhere(_Forked(child), Channel(answered[0], asking[1]), ready=True)
+    worker = _SubprocessWorker(_Forked(child), Channel(answered[0], asking[1]), ready=True)
     _idle.append(worker)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
@@ -378,7 +378,7 @@ def _serve_forked(
 ) -> None:
     """Serve in a forked worker; does not return."""
     try:
-        heed_nobody()
+        ignore_signals()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for end in others:
             os.close(end)
@@ -388,7 +388,7 @@ def _serve_forked(
         os._exit(1)
 
 
-def _idle_or_started() -> _Elsewhere | None:
+def _idle_or_started() -> _SubprocessWorker | None:
     """A worker, which may still be starting; None if onnxruntime runs in this process."""
     while not _in_process():
         with _lock:
@@ -401,7 +401,7 @@ def _idle_or_started() -> _Elsewhere | None:
     return None
 
 
-def _started() -> _Elsewhere | None:
+def _started() -> _SubprocessWorker | None:
     """A new worker that is starting; None if none can be started, now or later."""
     flags = ["-P", "-W", "ignore"]
     flags += [
@@ -436,7 +436,7 @@ def _started() -> _Elsewhere | None:
     ends = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
     process.stdin.close()
     process.stdout.close()
-    return _Elsewhere(process, Channel(*ends), ready=False)
+    return _SubprocessWorker(process, Channel(*ends), ready=False)
 
 
 def _in_process() -> bool:

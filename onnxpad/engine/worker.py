@@ -1,6 +1,6 @@
 """The worker process: it answers requests until the process that started it is gone.
 
-Every public method of `Desk` is a request.
+Every public method of `RequestHandler` is a request.
 """
 
 import os
@@ -29,7 +29,7 @@ READY = b"\0onnxpad's worker is ready\n"
 """The first message of a worker, after anything that the interpreter prints at its start."""
 
 
-class Desk:
+class RequestHandler:
     """The requests that a worker answers with onnxruntime; at most one session is open."""
 
     def __init__(self, *, moves: bool) -> None:
@@ -185,7 +185,7 @@ def serve(channel: Channel) -> None:
     # threads that import numpy at once can fail.
     import numpy  # noqa: F401
 
-    desk = Desk(moves=True)
+    desk = RequestHandler(moves=True)
     _leave()
     with suppress(OSError):  # if memory runs out nonetheless, Linux ends this process and no other
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
@@ -223,7 +223,7 @@ def serve(channel: Channel) -> None:
 
 def serve_standard_streams() -> None:
     """Serve over stdin and stdout; anything that native code prints is discarded."""
-    heed_nobody()
+    ignore_signals()
     ends = os.dup(0), os.dup(1)
     if sys.platform == "win32":
         import msvcrt
@@ -236,7 +236,7 @@ def serve_standard_streams() -> None:
     serve(channel)
 
 
-def heed_nobody() -> None:
+def ignore_signals() -> None:
     """Ignore interrupts, which a terminal sends to both processes; the caller ends the worker."""
     if sys.platform == "win32":  # a caller waiting for an answer wakes up only if the worker ends
         signal.signal(signal.SIGINT, signal.SIG_DFL)

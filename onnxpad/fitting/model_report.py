@@ -38,13 +38,13 @@ class ModelReport:
         code: The code of its findings.
         examples: Nodes that it reports, for its page.
         severity: The severity of its findings, unless a convention was asked for.
-        told_code: The code of the reason of what is only told.
+        info_reason: The code of the reason of what is only told.
     """
 
     code: ClassVar[str]
     examples: ClassVar[tuple[Example, ...]] = ()
     severity: ClassVar[Severity] = Severity.INFO
-    told_code: ClassVar[Reason] = Reason.FRAMEWORK_CONVENTION
+    info_reason: ClassVar[Reason] = Reason.FRAMEWORK_CONVENTION
 
     def find(self, model: ModelPadding) -> Iterator[Finding]:
         """Yields every finding about a model."""
@@ -68,7 +68,7 @@ class ModelReport:
             "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
             "a framework"
         )
-        code = self.told_code
+        code = self.info_reason
         return self._finding(label, op_type, Severity.INFO, message, reason, code, evidence)
 
     def warned(self, about: "Padded", convention: str, message: str, **evidence: object) -> Finding:

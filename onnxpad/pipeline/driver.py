@@ -96,7 +96,7 @@ def find(
     while True:
         seen = _settle(work, passes, barred)
         version, after, last_seen = graph.version, work.contexts, seen
-        fresh = _opening(work, _shielded(work), barred) if work.made else {}
+        fresh = _changes_exposing_pads(work, _shielded(work), barred) if work.made else {}
         if graph.version != version:
             after, last_seen = _seen_anew(work.anew(), passes, barred)
         rest = _rest(after, passes, last_seen)
@@ -128,7 +128,7 @@ def rewrite(
     passes: Passes | None = None,
     barred: Barred = NOTHING,
     exposing: Exposing | None = None,
-    older: bool = True,
+    guard_existing: bool = True,
 ) -> Outcome:
     """Applies every pass, in place, until none finds anything more.
 
@@ -144,7 +144,7 @@ def rewrite(
         passes: The passes; all of them, users' own too, if None.
         barred: Rewrites not to make, besides those that the model's metadata bars.
         exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
-        older: Whether those are protected too that it folds as wrongly in the original.
+        guard_existing: Whether those are protected too that it folds as wrongly in the original.
     """
     passes = every_pass() if passes is None else passes
     anew = partial(contexts, graph, asked, domain)
@@ -161,7 +161,9 @@ def rewrite(
         fresh = {}
         version, after = graph.version, work.contexts
         if work.made or (domain is not None and domain.declared):
-            fresh = _opening(work, _shielded(work, exposing, older=older), barred)
+            fresh = _changes_exposing_pads(
+                work, _shielded(work, exposing, guard_existing=guard_existing), barred
+            )
         if not fresh:
             break
         graph.rollback(mark)
@@ -189,7 +191,7 @@ def rewrite_further(
     found: Sequence[Context] = (),
     domain: SizeDomain | None = None,
     passes: Passes | None = None,
-    older: bool = True,
+    guard_existing: bool = True,
 ) -> None:
     """Makes the edits of `rewrite`, but looks for no findings, for a trial that is rolled back.
 
@@ -200,7 +202,7 @@ def rewrite_further(
             than there. They spare the analysis, and must not be used afterwards.
         domain: The sizes that the user allows; all without it.
         passes: The passes; all of them, users' own too, if None.
-        older: As for `rewrite`.
+        guard_existing: As for `rewrite`.
     """
     passes = every_pass() if passes is None else passes
     anew = partial(contexts, graph, asked, domain)
@@ -212,8 +214,8 @@ def rewrite_further(
         work = _Work(anew, strict=asked.strict, found=found)
         _settle(work, passes, barred)
         declares = domain is not None and bool(domain.declared)
-        left = _shielded(work, older=older) if work.made or declares else []
-        fresh = _opening(work, left, barred)
+        left = _shielded(work, guard_existing=guard_existing) if work.made or declares else []
+        fresh = _changes_exposing_pads(work, left, barred)
         if not fresh:
             return
         graph.rollback(mark)
@@ -295,7 +297,7 @@ def _report(progress: Progress | None, work: _Work, total: int) -> None:
 
 
 def _shielded(
-    work: _Work, exposing: Exposing | None = None, *, older: bool = True
+    work: _Work, exposing: Exposing | None = None, *, guard_existing: bool = True
 ) -> list[Unprotected]:
     """Protects the edited graphs from onnxruntime's optimiser; returns what it would still harm.
 
@@ -311,7 +313,7 @@ def _shielded(
         if not graph.is_there() or editor.context.closed:
             continue
         context, mark = fresh.get(graph.offset, editor.context), graph.mark()
-        left = shield(context, exposing if graph.is_main else None, older=older)
+        left = shield(context, exposing if graph.is_main else None, guard_existing=guard_existing)
         try:
             editor.check_guards(mark)
         except UncertifiedError:
@@ -324,7 +326,9 @@ def _shielded(
     return unprotected
 
 
-def _opening(work: _Work, left: Sequence[Unprotected], barred: Barred) -> dict[Key, str]:
+def _changes_exposing_pads(
+    work: _Work, left: Sequence[Unprotected], barred: Barred
+) -> dict[Key, str]:
     """The changes to bar, since they expose nodes to the optimiser that cannot be protected.
 
     Of those that touch such a node the latest; all changes, where none touches any.
@@ -367,7 +371,7 @@ def _settle_all(
         if len(work.made) - len(work.editors[0].made) == inside:
             return seen
         for editor in work.editors:
-            editor.outdate()
+            editor.mark_stale()
 
 
 def _exhaust_or_close(
@@ -410,7 +414,7 @@ def _exhaust(
                 report()
         return len(editor.made) != changes
 
-    while any(changed(stage) for stage in stages) or editor.reconsider():
+    while any(changed(stage) for stage in stages) or editor.retry():
         seen.clear()
     return seen
 

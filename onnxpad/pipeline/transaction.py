@@ -206,11 +206,11 @@ class Editor:
             inner = inner.parent
         return frozenset(names)
 
-    def outdate(self) -> None:
-        """Lets `reconsider` know of changes elsewhere, which may have removed a reason."""
+    def mark_stale(self) -> None:
+        """Lets `retry` know of changes elsewhere, which may have removed a reason."""
         self._outdated = bool(self.undone)
 
-    def reconsider(self) -> bool:
+    def retry(self) -> bool:
         """Lets changes that were taken back before the latest one be tried again.
 
         Returns:

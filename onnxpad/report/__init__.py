@@ -96,7 +96,7 @@ class FixReport:
         return self.outcome.exit_code
 
     @property
-    def is_calm(self) -> bool:
+    def is_quiet_success(self) -> bool:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
         warnings = self.warnings or (self.validation is not None and self.validation.warnings)
         return not (self.exit_code or warnings or self.barred or self.older)
@@ -187,7 +187,7 @@ class MatchReport:
         return 0 if self.matching.outcome in {"matched", "matches already"} else 3
 
     @property
-    def is_calm(self) -> bool:
+    def is_quiet_success(self) -> bool:
         """As for `FixReport`."""
         return not self.exit_code
 
@@ -247,7 +247,7 @@ class RepadReport:
         return 3 if self.failure else 0
 
     @property
-    def is_calm(self) -> bool:
+    def is_quiet_success(self) -> bool:
         """As for `FixReport`."""
         warnings = self.warnings or (self.validation is not None and self.validation.warnings)
         return not (self.exit_code or warnings or self.older)
@@ -299,6 +299,6 @@ class ValidateReport:
         return 0 if self.ok else 3
 
     @property
-    def is_calm(self) -> bool:
+    def is_quiet_success(self) -> bool:
         """As for `FixReport`."""
         return not (self.exit_code or self.validation.warnings)

@@ -94,7 +94,7 @@ def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]
     return list(groups.values())
 
 
-def told_apart(findings: Sequence[Finding], undone: Sequence[Finding]) -> list[Finding]:
+def unrequested(findings: Sequence[Finding], undone: Sequence[Finding]) -> list[Finding]:
     """The findings about what nobody asked to keep, and not about changes that were taken back."""
     told = {(finding.code, finding.node, finding.reason) for finding in undone}
     return [

@@ -43,7 +43,7 @@ _MOST_NODES: Final = 100_000
 
 
 def shield(
-    context: Context, exposing: Exposing | None = None, *, older: bool = True
+    context: Context, exposing: Exposing | None = None, *, guard_existing: bool = True
 ) -> list[Exposed]:
     """Protects the `Pad`s that edits may have exposed to PadFusion.
 
@@ -51,7 +51,7 @@ def shield(
         context: The graph, which is edited.
         exposing: Asks onnxruntime which `Pad`s it folds wrongly. Without it, every fold that
             PadFusion may make counts, except those that it may equally make in the original graph.
-        older: Whether `Pad`s are protected too that the original has in the same way.
+        guard_existing: Whether `Pad`s are protected too that the original has in the same way.
 
     Returns:
         The `Pad`s that cannot be protected.
@@ -66,7 +66,7 @@ def shield(
             return _unlike(context, _guard(context, _laid_open(context)))
         if left := _unlike(context, [e for e in found if not can_guard(context, e)]):
             return left
-        found = found if older else _unlike(context, found)
+        found = found if guard_existing else _unlike(context, found)
         ready = [each for each in found if can_guard(context, each)]
         if not ready:
             break

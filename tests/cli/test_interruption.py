@@ -96,8 +96,8 @@ AT_WORK = """
     {work}
 """
 NAP = """
-from onnxpad.engine.worker import Desk
-Desk.nap = lambda self: time.sleep(60)
+from onnxpad.engine.worker import RequestHandler
+RequestHandler.nap = lambda self: time.sleep(60)
 """
 
 

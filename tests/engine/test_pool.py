@@ -30,7 +30,7 @@ def none_idle() -> Iterator[None]:
 
 
 def process(worker: pool.Worker) -> subprocess.Popen[bytes]:
-    assert isinstance(worker, pool._Elsewhere)
+    assert isinstance(worker, pool._SubprocessWorker)
     assert isinstance(worker._process, subprocess.Popen)
     return worker._process
 
@@ -239,7 +239,7 @@ def test_without_an_interpreter_onnxruntime_runs_here(
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
     worker = pool.borrow()
-    assert isinstance(worker, pool._Here)
+    assert isinstance(worker, pool._InProcessWorker)
     pool.warm()
     assert "CPUExecutionProvider" in worker.ask("available_providers")
     pool.give_back(worker)
@@ -257,7 +257,7 @@ def test_what_is_no_interpreter_is_not_asked_again(
         what = str(program)
     monkeypatch.setattr(sys, "executable", what)
     monkeypatch.setattr(pool, "_unable", [])
-    assert isinstance(pool.borrow(), pool._Here)
+    assert isinstance(pool.borrow(), pool._InProcessWorker)
     assert pool._unable
 
 
@@ -314,7 +314,7 @@ import sys; del sys.path[0]
 from onnxpad.engine import pool
 import os
 sys.path.insert(0, "")
-print(isinstance(pool.borrow(), pool._Elsewhere), pool.ask("available_providers")[-1])
+print(isinstance(pool.borrow(), pool._SubprocessWorker), pool.ask("available_providers")[-1])
 """
     path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
     ended = subprocess.run(

@@ -60,7 +60,7 @@ def test_a_closed_session_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     gc.disable()
     try:
         with open_session(parsed(NOISY)) as session:
-            assert isinstance(session._worker, pool._Here)
+            assert isinstance(session._worker, pool._InProcessWorker)
             opened = session._worker._desk._session
             assert opened is not None
             freed = weakref.ref(opened._session)

@@ -110,19 +110,19 @@ def test_only_a_later_change_lets_it_be_tried_again() -> None:
         initializers=f"{W}, {PADS}, int64[8] n = {{0, 0, 0, 0, 0, 0, 0, 0}}",
     )
     editor = editor_of(model)
-    assert not editor.reconsider()
+    assert not editor.retry()
     tried(editor, Swapped())
-    assert not editor.reconsider(), "nothing has changed since"
+    assert not editor.retry(), "nothing has changed since"
     tried(editor, DropEmptyPad())
     assert editor.undone
-    assert editor.reconsider()
+    assert editor.retry()
     assert not editor.undone
-    assert not editor.reconsider()
+    assert not editor.retry()
     tried(editor, Swapped())
-    editor.outdate()
-    assert editor.reconsider(), "something has changed elsewhere"
-    editor.outdate()
-    assert not editor.reconsider(), "nothing was taken back"
+    editor.mark_stale()
+    assert editor.retry(), "something has changed elsewhere"
+    editor.mark_stale()
+    assert not editor.retry(), "nothing was taken back"
 
 
 def test_what_rests_on_an_assumption_is_refused_if_strict() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from onnxpad.finding import Change, Finding
 from onnxpad.report import FixReport, Outcome
-from onnxpad.report.groups import grouped, kept_as_asked, reason_groups, told_apart
+from onnxpad.report.groups import grouped, kept_as_asked, reason_groups, unrequested
 from onnxpad.report.layout import Paint, Screen
 from onnxpad.report.text import (
     NODES_A_REASON,
@@ -119,7 +119,7 @@ def _undone(undone: Sequence[Finding], screen: Screen) -> list[str]:
 
 
 def _kept(findings: Sequence[Finding], undone: Sequence[Finding], screen: Screen) -> list[str]:
-    kept = told_apart(findings, undone)
+    kept = unrequested(findings, undone)
     if not kept:
         return []
     by_code = grouped(kept, lambda finding: finding.code)

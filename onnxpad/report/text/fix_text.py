@@ -15,7 +15,7 @@ from onnxpad.report.groups import (
     change_groups,
     grouped,
     reason_without_names,
-    told_apart,
+    unrequested,
 )
 from onnxpad.report.layout import UNBREAKABLE, Screen, cells, pattern_of
 from onnxpad.report.text import blocks_joined, counted, remarks, shown
@@ -49,7 +49,7 @@ def fix_text(report: FixReport, screen: Screen | None = None) -> str:
             [*_trust(report, screen), *_assumptions(report.changes, screen)],
             _changes(report.changes, screen),
             _stays("UNDONE, as it was before", report.undone, screen, "error"),
-            _stays("Stays as it is", told_apart(report.findings, report.undone), screen, "strong"),
+            _stays("Stays as it is", unrequested(report.findings, report.undone), screen, "strong"),
             [*as_asked(report.findings, screen, _NAMES), *_nothing_stays(report)],
             [*next_lines(report, screen), *_ending(report, screen)],
         ]
@@ -401,7 +401,7 @@ def _ending(report: FixReport, screen: Screen) -> Iterator[str]:
     if report.in_memory:
         where = "result.changes has" if report.changes else "result.findings has"
     explains = ""
-    if kept := told_apart(report.findings, report.undone):
+    if kept := unrequested(report.findings, report.undone):
         explains = f"; onnxpad rule {kept[0].code} explains a code"
     if report.changes or report.findings or report.undone:
         said = f"{where} {details}{explains}"
