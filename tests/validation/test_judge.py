@@ -95,6 +95,13 @@ def test_what_does_not_run_optimised(ours: Result, found: Result, ok: bool) -> N
     assert run.note
 
 
+def test_an_output_that_is_gone_is_never_excused() -> None:
+    both = result(y=ONES, z=ONES)
+    run = judged(both, both, result(y=ONES))
+    assert (run.ok, run.excused) == (False, False)
+    assert run.note == "the rewritten model has no output z"
+
+
 def test_an_original_alone_is_excused_where_it_does_not_run_optimised() -> None:
     exact = result(y=ONES)
     oracle = Oracle("original", exact)
