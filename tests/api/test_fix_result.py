@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.api.fix import _outcome
+from onnxpad.api.fix import _outcome, _repairs, _specified
 from onnxpad.engine.sessions import Optimisation
 from onnxpad.errors import ValidationError
+from onnxpad.finding import Assumption, Certificate, Change
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.validation import answers, whole
@@ -283,3 +285,50 @@ def test_a_reference_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
         ended = onnxpad_runs("fix", path, "--reference", given, *options)
         assert (ended.exit_code, ended.stderr.count("\n")) == (2, 1)
     assert not (tmp_path / "m.fixed.onnx").exists()
+
+
+def change(node: str, *assumptions: str) -> Change:
+    return Change("PAD201", node, "Conv", "", "", Certificate("", assumptions=assumptions))
+
+
+SPEC = Assumption.TRUSTS_SPEC
+
+
+@pytest.mark.parametrize(
+    ("decided", "others", "nodes"),
+    [
+        ([], [], ""),
+        ([], [change("a")], ""),
+        (["d"], [change("a")], ""),  # the decided one is in both models that are compared
+        (["d"], [], "d"),  # nothing is left to compare
+        ([], [change("a", SPEC)], "a"),
+        (["d"], [change("a"), change("b", SPEC)], "d, b"),
+        (["d"], [change("a", Assumption.NOT_PROBED)], ""),
+    ],
+)
+def test_what_onnxruntime_cannot_show(decided: list[str], others: list[Change], nodes: str) -> None:
+    said = _specified([change(node, SPEC) for node in decided], others)
+    start = "onnxruntime computes something else than the specification for"
+    assert said == (f"{start} {nodes} in the original" if nodes else "")
+
+
+@pytest.mark.parametrize(
+    ("decided", "changes", "made", "repairs"),
+    [
+        ([], [change("a")], ["y"], True),
+        ([], [change("a")], ["z"], False),
+        ([], [change("a")], ["z", "y"], True),
+        ([], [], [], False),
+        ([], [change("a", SPEC)], ["y"], False),
+        ([change("d", SPEC)], [change("a")], ["y"], False),
+        ([change("d")], [change("a")], ["y"], True),
+    ],
+)
+def test_a_repair_is_of_what_onnxruntime_refuses(
+    decided: list[Change], changes: list[Change], made: list[str], repairs: bool
+) -> None:
+    """Given are the changes, and the tensors whose nodes they changed."""
+    outcome: Any = SimpleNamespace(
+        changes=changes, made=[SimpleNamespace(key=("PAD201", name)) for name in made]
+    )
+    assert _repairs(decided, outcome, {"y", "x"}) == repairs

@@ -358,3 +358,21 @@ def test_names_decide_nothing(style: str, name: Callable[[int], str]) -> None:
     assert nameless(result.model) == nameless(plain.model)
     assert [change.code for change in result.changes] == [change.code for change in plain.changes]
     assert [f.code for f in result.findings] == [f.code for f in plain.findings]
+
+
+def test_a_graph_that_is_closed_stays_so_in_new_contexts() -> None:
+    graph = Graph.from_proto(PADDED)
+    work = driver._Work(lambda: [Context(graph)], strict=False)
+    (context,) = work.contexts
+    assert [each.closed for each in work.anew()] == [""]
+    work.close(context, "it runs otherwise")
+    assert context.closed == "it runs otherwise"
+    assert [each.closed for each in work.anew()] == ["it runs otherwise"]
+    again = driver._Work(lambda: [Context(graph)], strict=False, found=[context])
+    assert again.contexts == [context]
+    (fresh,) = again.anew()
+    assert fresh.closed == "it runs otherwise"
+    again.take([fresh])
+    assert again.contexts == [fresh]
+    again.take([])
+    assert again.contexts == []

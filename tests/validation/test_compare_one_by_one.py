@@ -197,6 +197,8 @@ def test_scores_that_choose_elsewhere() -> None:
     assert lost([[[1, 2]]], [[[2, 1]]]) == ""
     assert lost([1, 1 + 15 * eps], [1, 1 - 20 * eps]) == ""
     assert lost([1, 1 + 18 * eps], [1, 1 - 15 * eps]) == ""  # close in one of them is enough
+    assert lost([1, 1 + 16 * eps], [1, 1 - 18 * eps]) == ""
+    assert lost([1, 1 + 17 * eps], [1, 1 - 18 * eps])
     assert lost([1, 1 + 18 * eps], [1, 1 - 18 * eps])
     assert lost([1, 1 + 18 * eps], [1, 1 - 18 * eps], factor=2) == ""
     assert lost([1, 2], [2, 1], noise=0.5) == ""
