@@ -13,7 +13,7 @@ import pytest
 
 from onnxpad.errors import OutputError
 from onnxpad.file import atomic_write
-from onnxpad.file.atomic_write import is_settled, sweep, write_whole
+from onnxpad.file.atomic_write import _link, is_settled, sweep, write_whole
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no forks")
 
@@ -320,3 +320,15 @@ class TestWhatIsTakenBack:
         last = (model, model.stat() if whole else data.stat())
         atomic_write._take_back([temporary], [(data, data.stat())], [], last)
         assert names(tmp_path) == ({"w.bin", "out.onnx"} if whole else {"out.onnx"})
+
+
+def test_a_link_that_is_there_already_stays_and_another_file_is_in_the_way(tmp_path: Path) -> None:
+    source, target, other = (tmp_path / name for name in ("source", "target", "other"))
+    source.write_bytes(b"data")
+    other.write_bytes(b"data")
+    made = _link(target, source)
+    assert made is not None
+    assert made.st_ino == source.stat().st_ino
+    assert _link(target, source) is None
+    with pytest.raises(OutputError, match=r"source cannot be linked into .*: File exists; copy it"):
+        _link(other, source)

@@ -10,6 +10,7 @@ import onnxpad
 from onnxpad.file.operands import operands_that_differ
 from onnxpad.report.layout import UNBROKEN
 from onnxpad.report.text.validation_text import validate_text
+from tests.support import one
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -86,3 +87,52 @@ def test_the_numbers_of_every_kind_of_constant_are_told(attribute: str, told: st
     else:
         (line,) = found
         assert line.startswith(f"a: constant {told} in the original, computed by")
+
+
+INPUTS = "float[1] x, int64[2] u"
+HELD = (
+    "float[1] s = {1}, float[1] t = {2}, int64[1] i = {1}, float[2] d = {1, 1}, "
+    f"float[16] m = {{{', '.join('1' * 16)}}}, float[17] l = {{{', '.join('1' * 17)}}}"
+)
+MADE = """
+    k = Constant <value_int = 5> () f = Constant <value_floats = [0.5, 1.0]> () [neg] n = Neg (x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "before", "after"),
+    [
+        ("s", "t", "constant [1.0]", "constant [2.0]"),
+        ("s", "i", "constant [1.0]", "constant [1]"),
+        ("s", "d", "constant [1.0]", "constant [1.0, 1.0]"),
+        ("s", "x", "constant [1.0]", "an input of the model"),
+        ("s", "", "constant [1.0]", "absent"),
+        ("", "s", "absent", "constant [1.0]"),
+        ("k", "n", "constant 5", "computed by neg (Neg)"),
+        ("f", "y", "constant [0.5, 1.0]", "computed by <y> (Abs)"),
+        ("m", "l", f"constant {[1.0] * 16}", "a constant float [17]"),
+    ],
+)
+def test_the_inputs_of_a_node_in_two_models(
+    ours: str, theirs: str, before: str, after: str
+) -> None:
+    model = one(f"{MADE} y = Abs (n)", inputs=INPUTS, initializers=HELD)
+    (told,) = operands_that_differ((model, model), ([ours], [theirs]))
+    name, _, which = told.partition(": ")
+    assert name == f"{ours or 'none'}, rewritten {theirs or 'none'}"
+    assert which == f"{before} in the original, {after} rewritten"
+    for same in (["s"], ["x"], [""], []):
+        assert operands_that_differ((model, model), (same, same)) == ()
+    assert operands_that_differ((model, model), (["x"], ["u"])) == ()
+
+
+def test_other_numbers_of_a_long_constant() -> None:
+    models = [
+        one("y = Abs (x)", inputs=INPUTS, initializers=HELD.replace("{1, 1, 1, 1,", start))
+        for start in ("{1, 1, 1, 1,", "{2, 1, 1, 1,")
+    ]
+    assert operands_that_differ((models[0], models[1]), (["m", "l"], ["m", "l"])) == (
+        f"m: constant {[1.0] * 16} in the original, constant {[2.0, *[1.0] * 15]} rewritten",
+        "l: a constant float [17] in the original, a constant float [17] rewritten (other numbers)",
+    )
+    assert operands_that_differ((models[0], models[0]), (["l"], ["l"])) == ()

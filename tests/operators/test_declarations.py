@@ -91,6 +91,8 @@ def test_the_limit_of_a_row() -> None:
 def test_a_step_is_pointwise_or_permutes(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"com\.acme\.Own is either pointwise or permutes axes"):
         Step(**NAME, **given)
+    with pytest.raises(UsageError, match=r"^a declaration needs the op_type of the operator$"):
+        Step(domain="com.acme", op_type="", pointwise={0: 0})
 
 
 def raising(*given: Any) -> Any:

@@ -4,6 +4,7 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.passes.merge_pads import MergePads
 from tests.support import assert_graph, decided, feeds_of, fixed, one, run
 
 FIRST = "int64[8] p = {0, 1, 1, 2, 0, 0, 2, 1}"
@@ -263,6 +264,7 @@ def test_copied_data_is_no_constant(modes: tuple[str, str]) -> None:
     result = onnxpad.fix(before)
     assert not result.changed
     assert not decided(result.findings)
+    assert not onnxpad.check(before, select=MergePads.code).findings
 
 
 def test_a_crop_past_the_data_stays() -> None:

@@ -242,6 +242,20 @@ def test_averages_that_count_otherwise_are_named() -> None:
     assert (found.node, found.evidence) == ("b", {"counting": ["b"], "leaving_out": ["a"]})
 
 
+def test_the_first_of_the_fewer_averages_is_named() -> None:
+    pools = [
+        f"[{name}] {name} = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], "
+        f"count_include_pad = {counts}> ({data})"
+        for name, data, counts in zip("abcdy", "xabcd", (0, 1, 0, 1, 0), strict=True)
+    ]
+    model = one(" ".join(pools), inputs="float[1, 2, 8, n] x")
+    (found,) = onnxpad.check(model, select="PAD604").findings
+    assert found.node == "b"
+    assert found.message == (
+        "2 averages count padding (first: 'b') beside 3 that do not (first: 'a')"
+    )
+
+
 def test_an_average_over_a_pad_is_the_same_in_any_framework() -> None:
     """`fix` makes it count what was the Pad's; its author decided nothing."""
     model = one(
