@@ -140,3 +140,41 @@ def test_numbers_that_are_refused(value: Any) -> None:
         require_timeout(value)
     with pytest.raises(UsageError, match="not True"):
         require_timeout(True)
+
+
+LETTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 101)))
+LONGER = LETTERS[:99] + "x" * 101
+WORDS = "ab " * 1000
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "said"),
+    [
+        ("Heigth", ["width", "Height"], "; did you mean 'Height'?"),
+        ("depth", ["N"], ""),
+        ("", [""], ""),
+        ("a", ["A"], "; did you mean 'A'?"),
+        (5, ["5"], ""),
+        (LETTERS[:100], [LETTERS], f"; did you mean {LETTERS!r}?"),
+        (LETTERS, [LETTERS], ""),
+        (LETTERS[:100], [LONGER], f"; did you mean {LONGER!r}?"),
+        (LETTERS[:100], [LONGER + "x"], ""),
+    ],
+)  # fmt: skip
+def test_the_name_that_was_meant(word: object, known: list[str], said: str) -> None:
+    assert meant(word, known) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("n" * 400, "n" * 400),
+        ("n" * 401, f"{'n' * 80}...[301 characters]{'n' * 20}"),
+        (f"{'n' * 400} {'m' * 400}/{'k' * 401}",
+         f"{'n' * 400} {'m' * 400}/{'k' * 80}...[301 characters]{'k' * 20}"),
+        (WORDS, WORDS),
+        (f"{WORDS}c", f"{WORDS[:2500]}...[201 characters]{WORDS[-299:]}c"),
+    ],
+)  # fmt: skip
+def test_words_and_texts_without_their_middle(text: str, short: str) -> None:
+    assert shortened(text) == short

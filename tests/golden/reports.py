@@ -36,6 +36,7 @@ from onnxpad.report import (
 )
 from onnxpad.report.json import match_json, repad_json
 from onnxpad.report.layout import Screen
+from onnxpad.report.result_html import check_html, fix_html, validate_html
 from onnxpad.report.text import coloured
 from onnxpad.report.text.check_text import check_text
 from onnxpad.report.text.fix_text import fix_text, fix_verbose
@@ -280,6 +281,11 @@ _CHECKED: Final = {
         "spec", "keras", "page.html",
     ),
     "one": CheckReport("pad", Severity.ERROR, (FileReport("a.onnx", (_STAYS, _LOW)),)),
+    "many": CheckReport(
+        "pad", Severity.ERROR,
+        (FileReport("a.onnx", (_LOW, *(replace(_STAYS, node=f"n{each}", reason=f"why {each // 2}")
+                                       for each in range(40)), replace(_LOW, node="p2"))),),
+    ),
     "none": CheckReport("pad", Severity.INFO, (FileReport("a.onnx"),)),
 }  # fmt: skip
 
@@ -305,11 +311,14 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
         yield ".txt", fix_text(report, screen)
         yield ".txt", fix_verbose(report, screen)
         yield ".html", fix_page(report, (onnx.GraphProto(), onnx.GraphProto()))
+        yield ".html", fix_html(report)
     elif command == "check":
         found = _CHECKED[name]
         yield ".txt", check_text(found)
         yield ".txt", check_text(found, Screen(60, coloured, is_terminal=True))
         yield ".html", check_page(found)
+        if len(found.files) == 1:
+            yield ".html", check_html(found)
     elif command == "repad":
         yield ".txt", repad_text(_REPADS[name], screen)
         if name == "different":
@@ -330,3 +339,4 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
         yield ".txt", validate_text(of, screen)
         yield ".txt", validate_text(of, screen, verbose=True)
         yield ".html", validate_page(of)
+        yield ".html", validate_html(of)
