@@ -9,6 +9,7 @@ Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators
 "onnxruntime" is measured on its CPU provider with graph optimisation off (1.31).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, overload
@@ -31,7 +32,20 @@ from onnxpad.arithmetic.size import (
 from onnxpad.errors import ModelError
 
 Side: TypeAlias = Literal["begin", "end"]
-"""Where the odd element of an odd total goes: `end` for SAME_UPPER, `begin` for SAME_LOWER."""
+"""Where the odd element of an odd total goes."""
+
+ODD: Final[Mapping[str, Side]] = {"SAME_UPPER": "end", "SAME_LOWER": "begin"}
+"""The same by the value of `auto_pad`."""
+
+
+def odd_side(auto_pad: str) -> Side:
+    """Where `auto_pad` puts the odd element; at the end without it."""
+    return ODD.get(auto_pad, "end")
+
+
+def same_of(odd: Side) -> str:
+    """The `auto_pad` that puts the odd element there."""
+    return "SAME_UPPER" if odd == "end" else "SAME_LOWER"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
-from onnxpad.arithmetic.window import Side, Window, same_output_size, same_pads
+from onnxpad.arithmetic.window import Side, Window, same_of, same_output_size, same_pads
 from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.conventions.named import AbsentError
 from onnxpad.errors import ModelError
@@ -125,7 +125,7 @@ class Padded:
     @property
     def auto_pad(self) -> str:
         """The SAME that computes its pads from the size."""
-        return "SAME_UPPER" if self.choice.odd == "end" else "SAME_LOWER"
+        return same_of(self.choice.odd)
 
 
 class Left(NamedTuple):

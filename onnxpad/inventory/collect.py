@@ -11,7 +11,7 @@ from typing import Final
 
 from onnxpad.arithmetic.notation import axis_names
 from onnxpad.arithmetic.size import Extent, Unknown, symbol
-from onnxpad.arithmetic.window import Side, same_pads
+from onnxpad.arithmetic.window import ODD, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph, Node, Tensor
@@ -58,7 +58,6 @@ _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
 """The code of a `Pad` that moves past steps, which its finding names."""
 _MOST_READERS: Final = 8
-_ODD: Final[Mapping[str, Side]] = {"SAME_UPPER": "end", "SAME_LOWER": "begin"}
 _ANY: Final = symbol("any size")
 """Stands for a size of which nothing is known."""
 
@@ -231,7 +230,7 @@ class _Collector:
 
     def _at_any_size(self, op: WindowOp) -> tuple[ExtentPair, ...] | None:
         """An operator's SAME as formulas of sizes of which nothing is known."""
-        if op.auto_pad not in _ODD or not all(isinstance(w.kernel, int) for w in op.windows):
+        if op.auto_pad not in ODD or not all(isinstance(w.kernel, int) for w in op.windows):
             return None
         shape = self._analysis.shape(op.data)
         known = shape is not None and len(shape) == op.rank
@@ -240,9 +239,7 @@ class _Collector:
         for place, window in enumerate(op.windows):
             size = sizes[place] if sizes else _ANY
             found.append(
-                same_pads(
-                    _ANY if isinstance(size, Unknown) else size, window, odd=_ODD[op.auto_pad]
-                )
+                same_pads(_ANY if isinstance(size, Unknown) else size, window, odd=ODD[op.auto_pad])
             )
         return tuple(found)
 

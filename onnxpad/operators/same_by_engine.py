@@ -24,8 +24,8 @@ from onnxpad.arithmetic.size import (
 from onnxpad.arithmetic.window import (
     AnyWindow,
     OpenWindow,
-    Side,
     Window,
+    odd_side,
     same_output_size,
     same_pads,
     same_raw_total,
@@ -62,7 +62,7 @@ def specified(op: "WindowOp", window: AnyWindow, size: Extent) -> Placed:
 
     Source: ONNX Conv and MaxPool, "auto_pad".
     """
-    odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+    odd = odd_side(op.auto_pad)
     begin, end = same_pads(size, window, odd=odd)
     return Placed(begin, end, same_output_size(size, window))
 

@@ -11,9 +11,11 @@ from typing import Final
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import (
+    ODD,
     Side,
     Window,
     meets_data,
+    odd_side,
     same_output_size,
     same_pads,
 )
@@ -41,8 +43,6 @@ from onnxpad.reasons import Reason, RefusalError
 
 MANY: Final = 100
 """The nodes that compute the amounts of a `Pad` are counted up to this number."""
-
-_SIDES: Final[tuple[tuple[str, Side], ...]] = (("SAME_UPPER", "end"), ("SAME_LOWER", "begin"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class DynamicSites:
         sizes = self._sites.spatial(op, pad.data)
         if len(windows) != len(sizes):
             return None
-        for auto_pad, odd in _SIDES:
+        for auto_pad, odd in ODD.items():
             if all(
                 self._is_same((op.operator.pools, op.ceil_mode), window, size, pair, odd)
                 for window, size, pair in zip(windows, sizes, amounts, strict=True)
@@ -168,7 +168,7 @@ class DynamicSites:
         Raises:
             RefusalError: The operator's padding cannot be in a `Pad` in front of it.
         """
-        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        odd = odd_side(op.auto_pad)
         if self._graph.opset < 11:
             raise RefusalError(
                 Reason.OPSET_TOO_OLD,
@@ -260,7 +260,7 @@ class DynamicSites:
         sizes = op.operator.layout.spatial(shape or ())
         if amounts is None or {len(windows), len(sizes)} != {len(amounts)}:
             return None
-        for _, odd in _SIDES:
+        for odd in ODD.values():
             if all(
                 isinstance(size, int | Size) and self._same(size, window, odd) == pair
                 for window, size, pair in zip(windows, sizes, amounts, strict=True)
@@ -349,13 +349,13 @@ class DynamicSites:
 
     def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
         """SAME's pads on these axes in words, as formulas of the size of each axis."""
-        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        odd = odd_side(op.auto_pad)
         windows = {axis: op.windows[op.axes.index(axis)] for axis in open_axes}
         return self._sites.wording.same(windows, odd)
 
     def multiples(self, op: WindowOp, sizes: Mapping[int, Extent]) -> dict[str, int]:
         """The multiples at which SAME's pads on some axes are constant, as those of `Wording`."""
-        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        odd = odd_side(op.auto_pad)
         windows = {axis: op.windows[op.axes.index(axis)] for axis in sizes}
         pairs = (same_pads(size, windows[axis], odd=odd) for axis, size in sizes.items())
         return self._sites.wording.multiples(extent for pair in pairs for extent in pair)

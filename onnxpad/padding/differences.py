@@ -6,7 +6,12 @@ from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
-from onnxpad.arithmetic.window import Side, constant_in_effect, pool_output_size, same_pads
+from onnxpad.arithmetic.window import (
+    constant_in_effect,
+    odd_side,
+    pool_output_size,
+    same_pads,
+)
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import (
@@ -270,7 +275,7 @@ def _own(op: WindowOp, sizes: Sequence[Extent]) -> tuple[Pairs | None, Pairs | N
         return ((0, 0),) * rank, ((0, 0),) * rank
     if len(sizes) != rank or any(isinstance(size, Unknown) for size in sizes):
         return None, None
-    odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+    odd = odd_side(op.auto_pad)
     axes = list(zip(sizes, op.windows, strict=True))
     if not all(isinstance(window.kernel, int) for _, window in axes):
         return None, None

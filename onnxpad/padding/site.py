@@ -17,6 +17,7 @@ from onnxpad.arithmetic.window import (
     Side,
     constant_in_effect,
     end_read,
+    odd_side,
     output_size,
     pool_output_size,
     same_output_size,
@@ -176,7 +177,7 @@ class Sites:
         sizes = self.spatial(op, op.data, least)
         if op.auto_pad == "VALID":
             return ((0, 0),) * len(op.windows)
-        odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+        odd = odd_side(op.auto_pad)
         resolved: list[Pair] = []
         open_sizes: dict[int, Extent] = {}
         for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
@@ -516,7 +517,7 @@ class Sites:
         sizes = self.spatial(op, op.data, 1) if sizes is None else sizes
         each = zip(sizes, op.windows, op.pads, strict=True)
         if op.auto_pad.startswith("SAME"):
-            odd: Side = "begin" if op.auto_pad == "SAME_LOWER" else "end"
+            odd = odd_side(op.auto_pad)
             return [(size, same_pads(size, window, odd=odd)) for size, window, _ in each]
         return [(size, pads if op.auto_pad == "NOTSET" else (0, 0)) for size, _, pads in each]
 

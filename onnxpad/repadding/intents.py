@@ -11,6 +11,7 @@ from onnxpad.arithmetic.window import (
     Window,
     output_size,
     pool_output_size,
+    same_of,
     same_pads,
     transposed_output_size,
 )
@@ -253,7 +254,7 @@ def _require_runnable(
         if wanted and (not attribute or opset < row.since.get(attribute, 1)):
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")
     if choice.is_same and None in sizes:
-        auto_pad = "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
+        auto_pad = same_of(choice.odd)
         least = row.onnxruntime.runs_same_from[auto_pad]
         for window in site.windows:
             if window.dilation != 1 or window.extent - window.stride < least:

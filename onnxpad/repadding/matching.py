@@ -19,6 +19,7 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto
 
+from onnxpad.arithmetic.window import same_of
 from onnxpad.engine.sessions import (
     CPU,
     Array,
@@ -675,7 +676,7 @@ class _Task:
         site = self._copy.sites[place]
         start = self._sizes.get((0,) * len(self._copy.sites))
         if start is None and choice.is_same:
-            return "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
+            return same_of(choice.odd)
         sizes = () if start is None else start[place]
         return written_as(site, choice, choice.amounts(sizes, site.windows))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnxpad.arithmetic.window import Side, Window
+from onnxpad.arithmetic.window import Window, odd_side
 from onnxpad.graph import Node
 from onnxpad.operators.read import PadOp, TransposedOp, WindowOp, is_transposed
 from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_of
@@ -189,8 +189,7 @@ def _gathering(op: WindowOp) -> Choice:
     if op.auto_pad == "VALID":
         return Choice(((0, 0),) * len(op.windows), counted=op.count_include_pad)
     if op.auto_pad != "NOTSET":
-        odd: Side = "end" if op.auto_pad == "SAME_UPPER" else "begin"
-        return Choice(None, odd=odd, counted=op.count_include_pad)
+        return Choice(None, odd=odd_side(op.auto_pad), counted=op.count_include_pad)
     return Choice(op.pads, ceil=op.ceil_mode, counted=op.count_include_pad)
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.repadding.choice import Choice
@@ -64,7 +65,7 @@ def attributes(site: Site, choice: Choice, pads: Pairs) -> dict[str, object]:
     """The attributes of padding of an operator that pads as chosen; absent ones are defaults."""
     found: dict[str, object] = {}
     if site.operator is not None and not site.is_transposed and stays_open(site, choice):
-        found["auto_pad"] = "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
+        found["auto_pad"] = same_of(choice.odd)
     elif is_padded(pads):
         found["pads"] = onnx_order(pads)
     if any(choice.appended):
@@ -96,7 +97,7 @@ def described(choice: Choice, pads: Pairs) -> str:
     """A choice for people, with its amounts: `SAME_UPPER, here H 0+1, W 0+1`."""
     parts = []
     if choice.is_same:
-        name = "SAME_UPPER" if choice.odd == "end" else "SAME_LOWER"
+        name = same_of(choice.odd)
         parts.append(f"{name}{' without dilation' if choice.undilated else ''}, here {told(pads)}")
     else:
         parts.append(f"pads {told(pads)}")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate, symbol
 from onnxpad.arithmetic.window import (
+    ODD,
     AnyWindow,
     OpenWindow,
     Side,
@@ -19,8 +20,10 @@ from onnxpad.arithmetic.window import (
     end_without_ceil,
     last_read,
     meets_data,
+    odd_side,
     output_size,
     pool_output_size,
+    same_of,
     same_output_size,
     same_pads,
     same_raw_total,
@@ -518,3 +521,12 @@ def test_windows_that_meet_data_read_an_element_of_it() -> None:
         else:
             assert not found or (reads and dilation <= size)
             assert found or dilation > size or first + (kernel - 1) * dilation < 0 or last >= size
+
+
+def test_the_odd_element_by_auto_pad() -> None:
+    assert [odd_side(each) for each in ("SAME_UPPER", "SAME_LOWER", "NOTSET")] == [
+        "end",
+        "begin",
+        "end",
+    ]
+    assert {same_of(odd): odd for odd in ODD.values()} == ODD

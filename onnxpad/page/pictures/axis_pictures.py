@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import symbol
-from onnxpad.arithmetic.window import Side, Window, same_pads
+from onnxpad.arithmetic.window import ODD, Window, same_pads
 from onnxpad.conventions.question import AxisAnswer
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph, table
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg
@@ -16,7 +16,6 @@ _CELLS: Final = (32, 64, 128)
 _WIDTH: Final = 640
 _EDGE: Final = 4
 _PICTURES: Final = 4
-_ODD: Final[Mapping[str, Side]] = {"SAME_UPPER": "end", "SAME_LOWER": "begin"}
 
 
 class DrawnAxis(NamedTuple):
@@ -83,7 +82,7 @@ def same_residues(auto_pad: str, windows: Sequence[tuple[int, int, int]]) -> lis
     """
     tables = []
     for kernel, stride, dilation in dict.fromkeys(windows):
-        side = _ODD.get(auto_pad)
+        side = ODD.get(auto_pad)
         if side is None:
             continue
         pads = same_pads(symbol("size"), Window(kernel, stride, dilation), odd=side)
