@@ -176,7 +176,10 @@ _FIXES: Final = {
         _FIXED, outcome=Outcome.FIXABLE, changes=_CHANGES[:1], check=True, written="",
         validation=None, findings=(),
     ),
-    "unproved": replace(_FIXED, validate=False, validation=None, in_memory=True, written=""),
+    "unproved": replace(
+        _FIXED, validate=False, validation=None, in_memory=True, written="",
+        changes=(*_CHANGES, *_CHANGES),
+    ),
 }  # fmt: skip
 
 _MOVED = Rewritten("c1", "Conv", "same", "[1, 1]", "[0, 2]", {"pads": [1, 1]}, {"pads": [0, 2]})

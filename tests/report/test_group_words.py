@@ -27,6 +27,8 @@ def group(was: str, now: str, op_type: str = CONV, *amounts: tuple[str, int], **
         ("Relu -> Conv", CONV, "Relu before Conv"),
         ("ConvTranspose -> Slice", UP, "Slice behind ConvTranspose"),
         ("ConvTranspose pads -> Relu -> Slice", UP, "Slice behind Relu behind ConvTranspose pads"),
+        ("ConvTranspose -> Slice", "Slice", "Slice behind ConvTranspose"),
+        ("ConvTranspose -> Relu -> Slice", "Slice", "Slice behind Relu behind ConvTranspose"),
         ("Pad -> Relu", "Pad", "Relu behind Pad"),
         ("Pad -> ConvTranspose", UP, "Pad before ConvTranspose"),
     ],
