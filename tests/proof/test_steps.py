@@ -694,6 +694,9 @@ REFUSED = [
         ),
         id="DequantizeLinear along a padded axis",
     ),
+    pytest.param(
+        Case("y = DequantizeLinear (x, s)", "float s = {1}", dtype="float"), id="no integers"
+    ),
 ]
 
 
