@@ -5,13 +5,14 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
-from onnxpad.engine import pool
+from onnxpad.engine import pool, runtime
 from onnxpad.engine.sessions import (
     CrashError,
     EngineError,
@@ -243,3 +244,18 @@ def test_a_closed_session_gives_its_process_back(monkeypatch: pytest.MonkeyPatch
     for use in (lambda: session.run({}), lambda: session.times({}, 0, 0)):
         with pytest.raises(EngineError, match="the session is closed"):
             use()
+
+
+def test_cuda_is_loaded_beforehand_where_onnxruntime_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[str] = []
+
+    def preload() -> None:
+        print("found nothing")  # what it prints is no part of a report
+        loaded.append("cuda")
+
+    for module in (SimpleNamespace(), SimpleNamespace(preload_dlls=preload)):
+        monkeypatch.setattr(runtime, "_onnxruntime", lambda module=module: module)
+        runtime._preload.__wrapped__()
+    assert loaded == ["cuda"]
