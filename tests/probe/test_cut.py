@@ -11,7 +11,7 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.pipeline import driver
 from onnxpad.probe import cut as cutting
-from onnxpad.probe.cut import Cut, NeighbourhoodProbe
+from onnxpad.probe.cut import Cut, NeighbourhoodProbe, Scene, UnprobeableError
 from onnxpad.probe.run import ProbeResult, compare_runs
 from onnxpad.proof import certify
 from onnxpad.rewrite.rule import Pass
@@ -416,3 +416,54 @@ def test_a_wrong_change_shows_without_the_proof(
     assert not outcome.changes
     assert [f.reason.startswith("undone: its probe differs: ") for f in outcome.undone] == [True]
     assert graph.to_bytes() == proto.SerializeToString()
+
+
+def ran(runs: int, detail: str = "", *, ok: bool = True, repairs: bool = False) -> ProbeResult:
+    return ProbeResult(ok, runs, detail, repairs)
+
+
+@pytest.mark.parametrize(
+    ("results", "same", "seen", "repaired", "count"),
+    [
+        ([ran(3)], True, "equal on 3 inputs", False, 1),
+        ([ran(3), ran(4)], True, "equal on 7 inputs", False, 1),
+        ([ran(3), ran(0, "why")], True, "equal on 3 inputs", False, 1),
+        ([ran(3, repairs=True)], True, "equal on 3 inputs", True, 1),
+        ([ran(3, repairs=True), ran(3)], True, "equal on 6 inputs", False, 1),
+        ([ran(0, "why", repairs=True)], None, "why", True, 0),
+        ([ran(0), ran(0, "why"), ran(0, "late")], None, "why", False, 0),
+        ([ran(0)], None, "not probed", False, 0),
+        ([ran(3), ran(2, "far", ok=False)], False, "far (data 1x3, 2)", False, 0),
+        ([], None, "not probed: no scene", False, 0),
+        ([UnprobeableError("open")], None, "not probed: open", False, 0),
+        ([ran(3), UnprobeableError("open")], None, "not probed: open", False, 0),
+    ],
+)
+@pytest.mark.parametrize("specified", [False, True])
+def test_what_a_probe_says_of_its_runs(
+    results: list[Any], same: bool | None, seen: str, repaired: bool, count: int, specified: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    graph = Graph.from_proto(one("y = Relu (x)"))
+    probe = NeighbourhoodProbe(graph)
+    asked: list[bool] = []
+
+    def compared(before: object, after: object, specified: bool) -> ProbeResult:
+        asked.append(specified)
+        result = results[len(asked) - 1]
+        if isinstance(result, UnprobeableError):
+            raise result
+        assert isinstance(result, ProbeResult)
+        return result
+
+    monkeypatch.setattr(probe, "_compare", compared)
+    monkeypatch.setattr(probe, "_cut", lambda *_: onnx.ModelProto())
+    scenes = tuple(
+        (Scene(((1, place + 2), (2,)), {}), onnx.ModelProto()) for place in range(len(results))
+    )
+    ask = probe.after_specified if specified else probe.after
+    found = ask(graph.tensor("y"), ["x"], Cut(scenes, "no scene"))
+    by = ", by onnx's reference evaluator" if specified and same else ""
+    assert found == (same, seen + by)
+    assert probe.repaired == ({"y"} if repaired else set())
+    assert (probe.count, asked) == (count, [specified] * len(results))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onnxpad.engine.sessions import EngineError
 from onnxpad.graph import Graph
 from onnxpad.repadding.candidates import WHOLE
 from onnxpad.repadding.choice import Choice
@@ -238,3 +239,41 @@ def test_a_choice_is_written_as_the_opset_can_tell_it(
     search = task(f"y = {body}", (8,), opset=opset)
     (site,) = search._copy.sites
     assert search._writable(site, choice, sizes) == written
+
+
+@pytest.mark.parametrize(
+    ("error", "gap"),
+    [
+        ("no node of a name", 1e9),
+        ("in node 'one': bad size", 1e9),
+        ("in node 'two': bad size", 1e9 - 1),
+        ("'one' and 'two' do not fit", 1e9 - 1),  # it got as far as the last of them
+        ("of 'another' that 'two' reads", 1e9 - 1),
+    ],
+)
+def test_a_run_that_fails_further_downstream_is_nearer(error: str, gap: float) -> None:
+    search = task(LINE, (10, 8))
+    search._places = {"one": 0, "two": 1}
+
+    class Failing:
+        def run(self, feeds: object, names: Sequence[str]) -> dict[str, Any]:
+            raise EngineError(error)
+
+    session: Any = Failing()
+    search.session = session
+    found = search._trial(search._point, ["y"], [0])
+    assert (found.solved, found.gap, found.missing) == (False, gap, None)
+    assert search.runs == 1
+    assert search._sizes == {}
+
+
+def test_a_trial_knows_sizes_and_how_far_it_is() -> None:
+    search = task(LINE, (10, 8), (1, 1, 4, 4), (1, 1, 4, 4))
+    found = search._trial(search._point, ["y", "z"], [0])
+    assert (found.solved, found.gap, found.error) == (True, 0, 0)
+    assert search._sizes == {(0, 0): [(10, 10), (8, 8)]}
+    assert search._greatest == {((0, 0), ("y", "z")): 0}
+    other = task(LINE, (10, 8), (1, 1, 2, 4), (1, 1, 4, 4))
+    assert other._trial(other._point, ["y"], [0]).gap == pytest.approx(np.log(2))
+    other._fails = True  # then whatever runs is nearer than what does not, by its shapes
+    assert other._trial(other._point, ["y"], [0]).gap == 1e9 + np.log(2)
