@@ -3,12 +3,13 @@
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from onnxpad.engine import worker
+from onnxpad.engine import runtime, worker
 from onnxpad.engine.runtime import CPU, CUDA, EngineError, Opening
 
 
@@ -156,3 +157,25 @@ def test_memory_is_bounded_beyond_what_is_in_use(
     monkeypatch.setattr(worker, "spare", lambda: None)
     worker.bound_memory(bounded)
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_the_evaluator_goes_on_after_an_error(
+    moves: bool, noted: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluator(data: bytes, outputs: Any) -> Any:
+        assert (data, outputs) == (b"model", ["y"])
+
+        def run(feeds: Any) -> list[Any]:
+            if feeds["x"] == 0:
+                raise EngineError("it does not run")
+            return [feeds["x"]]
+
+        return run
+
+    monkeypatch.setattr(runtime, "evaluator", evaluator)
+    model: Any = SimpleNamespace(data=b"model")
+    fed: list[Any] = [{"x": 1}, {"x": 0}, {"x": 3}]
+    found = worker.RequestHandler(moves=moves).evaluate(model, ["y"], fed)
+    assert [str(each) for each in found] == ["[1]", "it does not run", "[3]"]
+    assert noted == [True] * moves
