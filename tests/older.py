@@ -18,6 +18,7 @@ onnxruntime before 1.24 runs a model that has one function twice
   tests/rewrite/test_protect_from_fusion.py::test_a_function_that_is_there_twice_ends_no_command
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize
   tests/analysis/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
+  tests/proof/test_certify.py::test_one_thing_wrong_is_refused[integers that are at least 3*
   tests/random_models/test_measure.py::test_little_is_missed[60]
   tests/test_mutations.py::test_what_is_wrong_is_noticed[any integer that never wins is the least]
 onnxruntime before 1.26 reflects beyond the data, and does not run this function and this model
@@ -50,6 +51,11 @@ onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutio
   tests/random_models/test_measure.py::test_a_wrong_result_is_noticed
 onnx before 1.18 reads no empty names in text, and knows no device configurations
   tests/api/test_ir_model.py::test_nothing_is_lost
+  tests/api/test_kinds.py::test_runs_are_limited_where_a_loop_need_not_end[*
+  tests/engine/test_seeds.py::test_what_is_drawn[y = Dropout (x, h, "")-]
+  tests/graph/test_attributes.py::test_how_a_node_contradicts_its_operator[y = Conv (, x)-*
+  tests/pipeline/test_padding_text.py::test_a_padding_in_words[y = Pad (x, p, "")-*
+  tests/proof/test_step_node.py::test_a_node_without_data_has_no_meaning[y = * ("", *
   tests/api/test_ir_model.py::test_the_model_given_is_not_changed
   tests/api/test_ir_model.py::test_what_no_file_holds_is_kept
   tests/graph/test_byte_identity.py::test_*[devices]
