@@ -42,8 +42,8 @@ def test_tables_by_remainder_are_made_for_whoever_reads_them(
 ) -> None:
     tables: list[ResidueTable | None] = []
 
-    def counted(extents: Sequence[Extent], size: Extent | None = None) -> ResidueTable | None:
-        tables.append(residue_table(extents, size))
+    def counted(extents: Sequence[Extent], size: Extent, **asked: bool) -> ResidueTable | None:
+        tables.append(residue_table(extents, size, **asked))
         return tables[-1]
 
     monkeypatch.setattr(wording, "residue_table", counted)
