@@ -48,7 +48,6 @@ onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutio
   tests/passes/test_trust.py::test_repairs_are_named
   tests/probe/test_run.py::test_pools_are_never_judged_by_the_reference_evaluator
   tests/proof/test_meaning.py::test_a_same_below_zero_stops_where_onnxruntime_stops[*
-  tests/test_mutations.py::test_is_right_when_nothing_is_broken[SAME_UPPER, kernel far below *
   tests/random_models/test_measure.py::test_a_wrong_result_is_noticed
 onnx before 1.18 reads no empty names in text, and knows no device configurations
   tests/api/test_ir_model.py::test_nothing_is_lost
@@ -65,6 +64,7 @@ onnx before 1.18 reads no empty names in text, and knows no device configuration
   tests/padding/test_pad_limits.py::test_an_empty_name_is_no_zero_point
   tests/sizes/test_feasible.py::test_a_place_left_empty_is_no_tensor
 onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxruntime refuses
+  tests/test_mutations.py::test_is_right_when_nothing_is_broken[SAME_UPPER, kernel far below *
   tests/exported/test_validated.py::test_probes_*[aspp_tensorflow-*
   tests/exported/test_validated.py::test_probes_*[wavenet_torchscript-*
   tests/validation/test_whole.py::test_a_repair_is_held_against_the_reference_evaluator_where_*
