@@ -22,7 +22,7 @@ from typing import Final, NoReturn
 
 import pytest
 
-from tests.record.costs import slow_tests
+from tests.record.costs import cost_if_slow
 
 BEGUN, REPORT, PASSED = range(3)
 """What a message says: a test is begun; a report; that its call passed, after so many seconds."""
@@ -59,6 +59,7 @@ class Forked:
         self._config = config
         self._count = count
         self._units: list[list[int]] = []
+        self._begun = 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -117,6 +118,8 @@ class Forked:
                     raise session.Failed(session.shouldfail)
                 if session.shouldstop:
                     raise session.Interrupted(session.shouldstop)
+        if left := len(session.items) - self._begun:
+            raise session.Interrupted(f"{left} tests were not run: a process ended before them")
 
     def _behind(self, test: int) -> Sequence[int]:
         """The tests of its unit that come after this one."""
@@ -148,6 +151,7 @@ class Forked:
         item = session.items[number] if number < len(session.items) else None
         if what == BEGUN:
             process.at = None if item is None else number
+            self._begun += item is not None
         elif item is not None:
             report = pytest.TestReport(
                 item.nodeid, item.location, {}, "passed", None, "call", duration=seconds
@@ -228,21 +232,16 @@ def _work(
             return units[_UNIT.unpack(read)[0]] if read else ()
 
         unit = first or following()
-        while unit:
-            after: Sequence[int] = ()
-            for place, number in enumerate(unit, 1):
-                if place == len(unit):
-                    after = following()
-                next_ = unit[place : place + 1] or after[:1]
-                other = session.items[next_[0]] if next_ else None
-                sender.at = number
-                sender.send(BEGUN, _TEST.pack(number, 0.0))
-                item = session.items[number]
-                config.hook.pytest_runtest_protocol(item=item, nextitem=other)
-                if session.shouldfail or session.shouldstop:
-                    after = ()
-                    break
-            unit = after
+        while unit and not (session.shouldfail or session.shouldstop):
+            number, *others = unit
+            sender.at = number
+            sender.send(BEGUN, _TEST.pack(number, 0.0))
+            # No unit is taken before this one has ended: whatever ends the process loses none.
+            config.hook.pytest_runtest_protocol(
+                item=session.items[number],
+                nextitem=session.items[others[0]] if others else None,
+            )
+            unit = others or following()
         sender.send(BEGUN, _TEST.pack(len(session.items), 0.0))
         status = 0
     except KeyboardInterrupt:
@@ -256,9 +255,7 @@ def _work(
 
 def cost_of(test: str) -> float:
     """About what a test costs, in CPU milliseconds."""
-    path, _, name = test.partition("::")
-    named = slow_tests().get(path, {})
-    return 4.0 + (named.get(name) or named.get(name.partition("[")[0]) or 0.0)
+    return 4.0 + (cost_if_slow(test) or 0.0)
 
 
 def unit_of(test: str) -> str:

@@ -103,6 +103,24 @@ def test_the_first_failure_ends_all(suite: Path) -> None:
     assert "stopping after 1 failures" in output
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="pytest-xdist runs them")
+def test_tests_that_no_process_comes_to_are_missed(suite: Path) -> None:
+    (suite / "conftest.py").write_text(f"{CONFTEST}\nimport tests.forked\ntests.forked._Sender = 0")
+    code, output = told(suite)
+    assert code == 2
+    assert "8 tests were not run: a process ended before them" in output
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pytest-xdist runs them")
+def test_no_file_is_lost_with_a_process(suite: Path) -> None:
+    """The last test of each file ends its process, and one process has all files."""
+    for name in "abc":
+        (suite / f"test_{name}.py").write_text("import os\ndef test_it():\n    os._exit(3)\n")
+    code, output = told(suite, "-n", "1")
+    assert code == 1
+    assert "6 failed, 3 passed" in output
+
+
 def test_tests_of_one_exported_model_stay_together() -> None:
     test = "tests/exported/test_models.py::test_it[resnet-auto_pad]"
     assert unit_of(test) == "exported resnet"

@@ -41,9 +41,14 @@ def slow_tests() -> Slow:
 
 def is_slow(test: str) -> bool:
     """Whether the table has this test, by its node id, or all cases of it."""
+    return cost_if_slow(test) is not None
+
+
+def cost_if_slow(test: str) -> float | None:
+    """The CPU milliseconds of a test that the table has; of all cases of it, what one costs."""
     path, _, name = test.partition("::")
     named = slow_tests().get(path, {})
-    return name in named or name.partition("[")[0] in named
+    return named.get(name, named.get(name.partition("[")[0]))
 
 
 def choose_fast(costs: Mapping[str, float], blocks: Mapping[str, Collection[int]]) -> set[str]:
