@@ -59,8 +59,6 @@ class ResolveTransposed(Pass):
                 continue
             message = described(op)
             try:
-                if op.output_shape is not None:
-                    context.check_inferred(op.data, "output_shape")
                 crop, decided = self._crop(context, op)
                 form = form_of(op, crop)
             except RefusalError as refusal:
@@ -80,8 +78,13 @@ class ResolveTransposed(Pass):
         """The crop of an operator, and the disagreement that the trusted engine decides.
 
         Raises:
-            RefusalError: It depends on a size, or nobody decides a disagreement.
+            RefusalError: It depends on a size, or nobody decides a disagreement, or `output_shape`
+                hides a size that is inferred wrongly.
         """
+        if op.output_shape is not None:
+            wrong = context.misinferred(op.data, "output_shape")
+            if wrong is not None:
+                raise wrong
         try:
             return crop_of(context.analysis, op), None
         except RefusalError as refusal:

@@ -64,13 +64,11 @@ class TakeCrop(Pass):
             except RefusalError:
                 continue  # the rule on its own padding reports it
             if taking is not None:
-                try:
-                    context.check_inferred(op.data, f"the {taking.last.op}")
-                except RefusalError as refusal:
-                    left = Left(taking.last, refusal)
-                else:
+                wrong = context.misinferred(op.data, f"the {taking.last.op}")
+                if wrong is None:
                     yield self._found(context, taking)
                     continue
+                left = Left(taking.last, wrong)
             if left is not None:
                 yield self._refused(context, op.node, left)
         if next(context.transposed(), None) is not None:

@@ -26,7 +26,6 @@ from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.amounts_subgraph import Amounts, Formula, formula_of, formula_of_same
 from onnxpad.padding.limits import (
-    article,
     check_declared,
     check_pads,
     check_rounding,
@@ -34,6 +33,7 @@ from onnxpad.padding.limits import (
     is_never_empty,
     says_empty,
     says_power,
+    says_uncounted,
     says_zero_point,
 )
 from onnxpad.padding.plan import insert_pad
@@ -181,11 +181,7 @@ class DynamicSites:
         if op.leaves_zeros_out:
             raise says_power(op)
         if op.padding is Fill.EXCLUDED:
-            raise RefusalError(
-                Reason.OWN_PADDING_UNCOUNTED,
-                f"{article(op)} with count_include_pad=0 leaves its padding out of the divisor, "
-                "which no Pad can do",
-            )
+            raise says_uncounted(op)
         if op.zero is None:
             raise says_zero_point(op)
         if op.gives_indices:

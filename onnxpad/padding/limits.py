@@ -128,11 +128,16 @@ def own_padding_counted(form: Form) -> RefusalError | None:
     averages = form.op.operator.counts is not None and form.op.padding is Fill.EXCLUDED
     if not averages or all(max(pair) <= 0 for pair in form.own):
         return None
+    return says_uncounted(form.op, pads=onnx_order(form.own))
+
+
+def says_uncounted(op: WindowOp, **facts: object) -> RefusalError:
+    """The refusal of an average that leaves its padding out of the divisor."""
     return RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,
-        f"{article(form.op)} with count_include_pad=0 leaves its padding out of the divisor, "
+        f"{article(op)} with count_include_pad=0 leaves its padding out of the divisor, "
         "which no Pad can do",
-        pads=onnx_order(form.own),
+        **facts,
     )
 
 
@@ -232,12 +237,17 @@ def pads_below_kernel(on: AxisForm) -> RefusalError | None:
         return None
     if isinstance(kernel, int) and max(on.inside) < kernel:
         return None
+    return says_not_below(kernel, on.axis, on.inside)
+
+
+def says_not_below(kernel: Extent, axis: int, pads: Pair) -> RefusalError:
+    """The refusal of pads of a pool that are not below its kernel."""
     return RefusalError(
         Reason.PADS_NOT_BELOW_KERNEL,
-        f"the pads on axis {on.axis} would be {told_pair(on.inside)}, and a pool's must be smaller "
+        f"the pads on axis {axis} would be {told_pair(pads)}, and a pool's must be smaller "
         f"than its kernel {kernel}",
-        axis=on.axis,
-        pads=on.inside,
+        axis=axis,
+        pads=pads,
         kernel=kernel if isinstance(kernel, int) else None,
     )
 

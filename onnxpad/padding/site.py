@@ -10,7 +10,7 @@ from typing import TypeAlias
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.analysis.unknown_sizes import spatial_sizes
-from onnxpad.arithmetic.notation import told, told_pair
+from onnxpad.arithmetic.notation import told
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, bounds, less_equal
 from onnxpad.arithmetic.window import (
     AnyWindow,
@@ -46,6 +46,7 @@ from onnxpad.padding.limits import (
     check_pads,
     check_rounding,
     says_infinite,
+    says_not_below,
 )
 from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.plan import Outer, Plan, SizeDependentError, split
@@ -267,14 +268,7 @@ class Sites:
         """Raises unless a pool can have the pads of a SAME with dilation."""
         for axis, window, pair in zip(op.axes, op.windows, pads, strict=True):
             if op.operator.pools and isinstance(window.kernel, int) and max(pair) >= window.kernel:
-                raise RefusalError(
-                    Reason.PADS_NOT_BELOW_KERNEL,
-                    f"the pads on axis {axis} would be {told_pair(pair)}, and a pool's must be "
-                    f"smaller than its kernel {window.kernel}",
-                    axis=axis,
-                    pads=pair,
-                    kernel=window.kernel,
-                )
+                raise says_not_below(window.kernel, axis, pair)
 
     def check_finite(self, source: Tensor) -> None:
         """Refuses data with infinities: the forms of a maximum differ on windows of only these."""

@@ -138,22 +138,20 @@ class Context:
             self._first = around.original() if around else Context(self.graph.pristine())
         return self._first
 
-    def check_inferred(self, tensor: Tensor, hidden_by: str) -> None:
-        """Raises if onnx's shape inference is wrong about the sizes of a tensor.
+    def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
+        """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
 
         From its basic level on, onnxruntime folds each Shape downstream to what is inferred, unless
         something between states the size that is right, such as `output_shape` or a Slice.
-
-        Raises:
-            RefusalError: It is wrong, so that what hides it must stay.
         """
-        if tensor.name in self.blocked_pools.missized():
-            raise RefusalError(
-                Reason.SIZE_MISINFERRED,
-                f"onnx's shape inference is wrong about the size of {tensor.name!r}, and without "
-                f"{hidden_by} onnxruntime would take it for right downstream",
-                tensor=tensor.name,
-            )
+        if tensor.name not in self.blocked_pools.missized():
+            return None
+        return RefusalError(
+            Reason.SIZE_MISINFERRED,
+            f"onnx's shape inference is wrong about the size of {tensor.name!r}, and without "
+            f"{hidden_by} onnxruntime would take it for right downstream",
+            tensor=tensor.name,
+        )
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
