@@ -3,13 +3,13 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from onnxpad.errors import UsageError
 from onnxpad.messages import meant
+from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
     import onnx

@@ -11,11 +11,11 @@ models and know no declarations.
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from onnxpad.errors import UsageError, let_through
+from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
     import onnx

@@ -2,9 +2,11 @@
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from onnxpad.records import dataclass
 
 
 class Severity(enum.StrEnum):

@@ -1,13 +1,14 @@
 """The choices of a user for a rewrite, as one value."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final
 
 from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
 from onnxpad.messages import meant
+from onnxpad.records import dataclass
 
 STYLES: Final = ("fold", "pad", "symmetric")
 DYNAMIC: Final = ("keep", "pad", "auto-pad")

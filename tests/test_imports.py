@@ -20,8 +20,8 @@ from tests.support import ROOT
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.
-    "_version", "messages", "errors", "facts", "finding", "reasons", "arguments", "options",
-    "declared",
+    "_version", "records", "messages", "errors", "facts", "finding", "reasons", "arguments",
+    "options", "declared",
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "conventions", "file",
     # One graph, what is known of it, and what its nodes say.

@@ -24,7 +24,7 @@ zero, or where the sign is not traced, the number is `ZERO`.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from onnxpad.analysis.rounding import FLOATS, Either, constant, each
@@ -39,6 +39,7 @@ from onnxpad.arithmetic.size import (
     modulo,
     trunc_div,
 )
+from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

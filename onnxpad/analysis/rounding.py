@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from itertools import product
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Unknown
+from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

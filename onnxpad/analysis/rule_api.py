@@ -8,13 +8,13 @@ deep Python stack. Where a rule cannot tell, it raises `UndeterminedError`.
 import enum
 import math
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import onnx
 
 from onnxpad.analysis.value import INTEGERS, Elements, Shape, Value, filled
 from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.records import dataclass
 
 LIMIT = 64
 """Most elements of a tensor that is computed."""

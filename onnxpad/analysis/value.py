@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ from onnx import TensorProto
 
 from onnxpad.analysis.rounding import FLOATS
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
+from onnxpad.records import dataclass
 
 Shape: TypeAlias = tuple[Extent, ...]
 Elements: TypeAlias = npt.NDArray[np.object_]

@@ -6,13 +6,13 @@ has such an object has loaded its package.
 
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from onnxpad import arguments
 from onnxpad.arguments import ModelSource, Source
 from onnxpad.errors import UsageError
 from onnxpad.process import gc_pause
+from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from onnxpad.analysis import open_axes
 from onnxpad.arguments import Dims, Shapes, Source
@@ -24,6 +23,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
 from onnxpad.padding.differences import padding_in_front
 from onnxpad.padding.sinking import Sinking
+from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sizes.recorded import recorded_sizes

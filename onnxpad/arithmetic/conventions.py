@@ -11,7 +11,7 @@ Source: Apple, `MPSNNPaddingMethod`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from onnxpad.arithmetic.size import (
     Extent,
@@ -35,6 +35,7 @@ from onnxpad.arithmetic.window import (
     transposed_same_pads,
 )
 from onnxpad.errors import UsageError
+from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ need a threshold or period above `LIMIT` raises `InexpressibleError`.
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import gcd, lcm
+
+from onnxpad.records import dataclass
 
 LIMIT = 4096
 

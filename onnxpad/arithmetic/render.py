@@ -5,12 +5,12 @@ the guess only where both have one normal form. `cases` lists values class by cl
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import gcd, lcm
 
 from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
 from onnxpad.arithmetic.symbol import Symbol
+from onnxpad.records import dataclass
 
 _LONGEST = 16
 """Longest period tried for a quotient that is limited from some index on."""

@@ -1,7 +1,6 @@
 """Sizes that vary with one symbol, tabulated: one row for each remainder by the common period."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import lcm
 from typing import Final
 
@@ -14,6 +13,7 @@ from onnxpad.arithmetic.size import (
     period,
     threshold,
 )
+from onnxpad.records import dataclass
 
 _MOST_ROWS: Final = 16
 _OWN: Final = "size"

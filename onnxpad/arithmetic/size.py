@@ -12,7 +12,7 @@ Every claim is about the admitted values: from a symbol's first to its last, bot
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import lcm
 from typing import NoReturn, TypeAlias
@@ -26,6 +26,7 @@ from onnxpad.arithmetic.symbol import ANY, Terms, counted
 from onnxpad.arithmetic.symbol import NMAX as NMAX
 from onnxpad.arithmetic.symbol import Sizes as Sizes
 from onnxpad.arithmetic.symbol import Symbol as Symbol
+from onnxpad.records import dataclass
 
 
 class _Arithmetic:

@@ -6,12 +6,12 @@ The values have a greatest one: nothing is claimed beyond it.
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
 from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import QuasiAffine
+from onnxpad.records import dataclass
 
 NMAX = 2**31 - 1
 

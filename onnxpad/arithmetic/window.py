@@ -10,7 +10,6 @@ Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, overload
 
@@ -30,6 +29,7 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.errors import ModelError
+from onnxpad.records import dataclass
 
 Side: TypeAlias = Literal["begin", "end"]
 """Where the odd element of an odd total goes."""

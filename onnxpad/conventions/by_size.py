@@ -5,13 +5,14 @@ one long axis for each remainder.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Final
 
 from onnxpad.conventions.effect import effect
 from onnxpad.conventions.named import AbsentError, Convention
 from onnxpad.conventions.question import Axis, AxisAnswer, Op, Question
+from onnxpad.records import dataclass
 
 _SEARCHED: Final = 400
 """Sizes up to which the first one is looked for from which on everything repeats."""

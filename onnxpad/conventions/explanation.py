@@ -1,7 +1,6 @@
 """Conventions compared for one operator at one size."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
@@ -10,6 +9,7 @@ from onnxpad.conventions.by_size import Survey, survey
 from onnxpad.conventions.effect import effect
 from onnxpad.conventions.named import CONVENTIONS, AbsentError, conventions_for
 from onnxpad.conventions.question import Answer, Op, Question
+from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

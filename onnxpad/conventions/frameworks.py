@@ -5,13 +5,13 @@ has the one that is usual with it, as `named` says. Nothing here has a formula o
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from onnxpad.arithmetic import conventions as formulas
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.named import CONVENTIONS, PYTORCH_PADDING, AbsentError, Convention, Form
 from onnxpad.conventions.question import OPS, Answer, Op, Question
+from onnxpad.records import dataclass
 
 Intent: TypeAlias = Literal["same", "valid", "causal"]
 """The purpose of padding: `same` keeps the size (divided by the stride; times the stride, if

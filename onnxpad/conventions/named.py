@@ -7,7 +7,6 @@ that round up. Transposed convolutions reach size * stride, unless the user give
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -21,6 +20,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.conventions.question import Answer, Axis, AxisAnswer, Op, Question
 from onnxpad.errors import UsageError
+from onnxpad.records import dataclass
 
 Formula: TypeAlias = Callable[[Axis], AxisPadding]
 

@@ -1,9 +1,9 @@
 """The operator, sizes and windows for which conventions are asked, and what one of them answers."""
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from onnxpad.arithmetic.window import Window
+from onnxpad.records import dataclass
 
 Op: TypeAlias = Literal["conv", "maxpool", "avgpool", "convtranspose"]
 OPS: Final[tuple[Op, ...]] = get_args(Op)

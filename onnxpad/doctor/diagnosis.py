@@ -1,6 +1,6 @@
 """The report of `doctor` as frozen values."""
 
-from dataclasses import dataclass
+from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

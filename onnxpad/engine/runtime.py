@@ -12,7 +12,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 from onnxpad.engine.channel import Blob
 from onnxpad.errors import ModelError, ProviderError
 from onnxpad.messages import shortened
+from onnxpad.records import dataclass
 
 Optimisation: TypeAlias = Literal["off", "basic", "full"]
 

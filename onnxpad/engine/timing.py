@@ -10,9 +10,10 @@ ratios, which assumes nothing about their distribution.
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
     from onnxpad.engine.sessions import Array, Source

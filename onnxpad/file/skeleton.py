@@ -4,7 +4,6 @@ import mmap
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -20,6 +19,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]
 from onnxpad.errors import ModelError, let_through
 from onnxpad.file.external_data import external_tensors
 from onnxpad.file.wire import Chunk, Kind, Record, WireError, header, scan, strip
+from onnxpad.records import dataclass
 
 GRAPH_FIELD: Final = 7
 FUNCTION_FIELD: Final = 25

@@ -6,7 +6,7 @@ since all conventions depend on that remainder alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ from onnxpad.conventions.frameworks import FRAMEWORKS, INTENTS, Framework, Inten
 from onnxpad.conventions.named import CONVENTIONS, PYTORCH_PADDING, AbsentError, Convention
 from onnxpad.conventions.question import Answer, AxisAnswer, Op, Question
 from onnxpad.operators.amounts import Pairs, is_padded
+from onnxpad.records import dataclass
 from onnxpad.repadding.choice import Choice
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]

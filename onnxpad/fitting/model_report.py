@@ -1,12 +1,12 @@
 """The base class of the reports on conventions, which `check` alone makes, on whole models."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
+from onnxpad.records import dataclass
 from onnxpad.rewrite.rule import Example
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The window operators of a model with their total padding, that of `Pad`s in front included."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
@@ -18,6 +18,7 @@ from onnxpad.padding.differences import padding_in_front
 from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import windows_over
 from onnxpad.reasons import RefusalError
+from onnxpad.records import dataclass
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.intents import chosen, intent_of, op_of
 from onnxpad.repadding.sites import Site, sites_of

@@ -5,7 +5,7 @@ So this package never compares or removes anything by graphsurgeon's own methods
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 import onnx
@@ -16,6 +16,7 @@ from onnxpad.file.proto_walk import captured
 from onnxpad.file.skeleton import Section
 from onnxpad.file.wire import Record
 from onnxpad.graph import attributes
+from onnxpad.records import dataclass
 
 
 class Node(gs.Node):  # type: ignore[misc]

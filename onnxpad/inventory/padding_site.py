@@ -2,11 +2,11 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from onnxpad.finding import Finding
 from onnxpad.reasons import BY_SIZE, Reason
+from onnxpad.records import dataclass
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 """`window` slides over its data; `transposed` is a ConvTranspose, whose pads crop; `pad` is a `Pad`

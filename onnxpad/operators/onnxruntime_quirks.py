@@ -6,8 +6,10 @@ Each row of the operator table refers to its entry here.
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from onnxpad.records import dataclass
 
 
 class Stops(enum.Enum):

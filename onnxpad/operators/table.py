@@ -10,7 +10,7 @@ computes correctly (`validation.evaluator`).
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -26,6 +26,7 @@ from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.operators import onnxruntime_quirks as quirks
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.operators.onnxruntime_quirks import Departures
+from onnxpad.records import dataclass
 
 T = TypeVar("T")
 Key: TypeAlias = tuple[str, str]

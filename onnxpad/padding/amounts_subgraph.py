@@ -6,7 +6,6 @@ all of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -28,6 +27,7 @@ from onnxpad.arithmetic.window import Side, Window
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pairs
 from onnxpad.operators.table import Layout
+from onnxpad.records import dataclass
 
 Split: TypeAlias = Literal["begin", "end", "odd at begin", "odd at end"]
 """Which side has the total of both; for halves, which one has the odd element."""

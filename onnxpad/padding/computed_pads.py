@@ -5,7 +5,6 @@ become that attribute. A SAME without constant pads can become a `Pad` that comp
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from onnxpad.analysis import Analysis
@@ -40,6 +39,7 @@ from onnxpad.padding.plan import insert_pad
 from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.records import dataclass
 
 MANY: Final = 100
 """The nodes that compute the amounts of a `Pad` are counted up to this number."""

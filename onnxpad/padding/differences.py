@@ -1,7 +1,6 @@
 """Finds window operators whose padding differs between two models."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
@@ -31,6 +30,7 @@ from onnxpad.operators.table import (
     uncovered,
 )
 from onnxpad.padding.sinking import Sinking
+from onnxpad.records import dataclass
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference

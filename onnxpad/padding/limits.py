@@ -6,7 +6,6 @@ traits whether it applies.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
@@ -20,6 +19,7 @@ from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.reasons import Reason, RefusalError, ask
+from onnxpad.records import dataclass
 
 Span: TypeAlias = tuple[Extent, ExtentPair]
 """The size of an axis that an operator reads, and the operator's own pads there."""

@@ -4,7 +4,6 @@ Each is a function that returns why the operator cannot, or None. The conditions
 would have then are in `limits`.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest
 from onnxpad.padding.limits import says_power, says_zero_point
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.records import dataclass
 from onnxpad.sizes.wording import Wording
 
 

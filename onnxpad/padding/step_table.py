@@ -7,7 +7,7 @@ which shares nothing with this table.
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -38,6 +38,7 @@ from onnxpad.padding.step_fills import (
     says_uncertain,
 )
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.records import dataclass
 
 _QUANTISED: Final = frozenset(
     {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}

@@ -1,7 +1,7 @@
 """Runs the passes on all graphs of a model: `rewrite` keeps the result, `find` undoes it."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -24,6 +24,7 @@ from onnxpad.options import Options
 from onnxpad.pipeline.own_passes import every_pass, findings
 from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
 from onnxpad.proof.certify import UncertifiedError
+from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import Exposing, met, shield
 from onnxpad.rewrite.rule import Match, Pass

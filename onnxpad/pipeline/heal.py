@@ -9,7 +9,7 @@ same way.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeAlias
 
 from onnxpad.finding import Finding, Severity
@@ -17,6 +17,7 @@ from onnxpad.fusion.barred import Barred, Key, code_of, note, noted, told
 from onnxpad.graph import Graph
 from onnxpad.pipeline.driver import Outcome
 from onnxpad.pipeline.transaction import Made
+from onnxpad.records import dataclass
 from onnxpad.validation.result import Divergence, Validation, not_validated
 
 Attempt: TypeAlias = Callable[[Barred], Validation]

@@ -7,7 +7,6 @@ shows. Channels are cut to one, and weights become small integers.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, lcm, prod
 from typing import Any, Final
@@ -42,6 +41,7 @@ from onnxpad.operators.read import (
 )
 from onnxpad.operators.table import CONV_TRANSPOSE, FLOATS, Fill, Operator, lowest, operator_of
 from onnxpad.probe.run import REACH, ProbeResult, compare_runs
+from onnxpad.records import dataclass
 
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22

@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ from onnxpad.engine.sessions import (
     Value,
     answers,
 )
+from onnxpad.records import dataclass
 from onnxpad.validation import evaluator
 from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe

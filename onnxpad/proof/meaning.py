@@ -10,7 +10,6 @@ kernel's shape or the amounts of a `Pad`. Only running both graphs protects agai
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -26,6 +25,7 @@ from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.proof.layers import EXCLUDED, LEAST, Amounts, fill_of_tensor
+from onnxpad.records import dataclass
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}

@@ -5,7 +5,6 @@ windows there are, and which fills they read outside of the data.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
@@ -40,6 +39,7 @@ from onnxpad.proof.layers import (
 from onnxpad.proof.meaning import Axis, Slide
 from onnxpad.proof.windows_by_engine import ENGINE_OF, ENGINES, Placed
 from onnxpad.reasons import Reason
+from onnxpad.records import dataclass
 
 _BothPlaced: TypeAlias = tuple[list[Placed], list[Placed]]
 """The windows of a pair, along each axis."""

@@ -11,7 +11,6 @@ Sources: the operators' pages of the ONNX specification, and IEEE 754 for what b
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from onnxpad.analysis import Analysis
@@ -60,6 +59,7 @@ from onnxpad.proof.step_rules.moving_steps import (
     unsqueeze,
 )
 from onnxpad.proof.step_rules.step_node import Passed, Rule, StepNode
+from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """The result of bringing a model to a framework's padding: frozen values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from onnxpad.conventions.frameworks import Intent
+from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """A choice of padding for one window operator, which may depend on the size of its data."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from onnxpad.arithmetic.window import Side, Window, pool_output_size, same_pads, window_of
 from onnxpad.operators.amounts import Pairs
+from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

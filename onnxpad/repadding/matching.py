@@ -9,7 +9,7 @@ first, then what `search` finds. What is found is written into the model, and th
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, groupby, islice, product
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -33,6 +33,7 @@ from onnxpad.engine.sessions import (
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
+from onnxpad.records import dataclass
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates, resized
 from onnxpad.repadding.choice import ANY_SIZE, Choice
 from onnxpad.repadding.references import (

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from onnxpad.engine.sessions import Array, Value
+from onnxpad.records import dataclass
 from onnxpad.repadding.search import Trial
 from onnxpad.validation.align import nearest
 

@@ -17,12 +17,14 @@ there are few of them.
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations, islice, product
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from onnxpad.records import dataclass
 
 Point: TypeAlias = tuple[int, ...]
 """The index of the option of every operator."""

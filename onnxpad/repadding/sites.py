@@ -1,12 +1,12 @@
 """The window operators and `Pad`s of a model's main graph, with what each pads."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from onnxpad.arithmetic.window import Window, odd_side
 from onnxpad.graph import Node
 from onnxpad.operators.read import PadOp, TransposedOp, WindowOp, is_transposed
 from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_of
+from onnxpad.records import dataclass
 from onnxpad.repadding.choice import Choice
 from onnxpad.rewrite.context import Context
 

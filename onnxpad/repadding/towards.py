@@ -5,7 +5,6 @@ operators are written and the sizes analysed anew, until nothing changes any mor
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
@@ -19,6 +18,7 @@ from onnxpad.messages import meant
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.differences import padding_in_front
 from onnxpad.padding.sinking import Sinking
+from onnxpad.records import dataclass
 from onnxpad.repadding.changes import Rewriting, Rewritten, Unchanged
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.intents import chosen, intent_of, op_of

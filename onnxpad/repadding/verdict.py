@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from onnxpad.records import dataclass
 
 Outcome: TypeAlias = Literal["matched", "matches already", "partly matched", "not matched"]
 

@@ -9,7 +9,6 @@ it is exact.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxpad.engine.sessions import Array
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.table import FLOATS, Fill
+from onnxpad.records import dataclass
 from onnxpad.repadding.choice import ANY_SIZE, Choice
 from onnxpad.repadding.sites import Site
 

@@ -2,11 +2,12 @@
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options
+from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
     from onnxpad.repadding.changes import Difference, Rewritten, Unchanged

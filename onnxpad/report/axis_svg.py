@@ -1,10 +1,10 @@
 """One padded axis and the windows over it, as SVG: a row of cells, and lines below it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 from xml.sax.saxutils import escape
 
+from onnxpad.records import dataclass
 from onnxpad.report.window_drawing import DrawnRow, DrawnWindow, Kind
 
 LANE: Final = 13

@@ -8,7 +8,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -16,6 +15,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxpad.records import dataclass
 from onnxpad.report.text import Paint, counted, shown
 
 MOST_ELEMENTS: Final = 16

@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from onnxpad.finding import Change, Finding
+from onnxpad.records import dataclass
 
 _T = TypeVar("_T")
 _NAME: Final = re.compile(r""" ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)

@@ -8,8 +8,9 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from onnxpad.records import dataclass
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 

@@ -5,12 +5,12 @@ A long axis loses its middle: conventions differ at the ends only.
 
 import string
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from onnxpad.conventions.effect import effect
 from onnxpad.conventions.explanation import Explanation
 from onnxpad.conventions.question import AxisAnswer
+from onnxpad.records import dataclass
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 

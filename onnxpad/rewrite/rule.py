@@ -1,7 +1,6 @@
 """The base class of passes: each finds padding, with reasons, and rewrites it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from inspect import cleandoc
 from textwrap import indent
 from typing import Any, ClassVar, NamedTuple
@@ -11,6 +10,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.operators.read import WindowOp
 from onnxpad.reasons import Reason, RefusalError, advised
+from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 
 

@@ -1,7 +1,7 @@
 """Analyses a graph for ever fewer sizes, so that a proof can use the weakest assumptions."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis, open_axes
@@ -10,6 +10,7 @@ from onnxpad.errors import MismatchError
 from onnxpad.graph import Graph
 from onnxpad.operators.read import is_transposed
 from onnxpad.operators.table import operator_of
+from onnxpad.records import dataclass
 from onnxpad.sizes.domain import SizeDomain, in_words
 from onnxpad.sizes.feasible import EVERYWHERE, Feasible, feasible_sizes
 

@@ -1,13 +1,14 @@
 """The sizes that the open axes of a model's inputs may have."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from onnxpad.analysis import LARGEST_SIZE, OpenAxis, open_axes
 from onnxpad.arithmetic.size import Extent, Sizes, symbol
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
+from onnxpad.records import dataclass
 
 _ANY: Final = Sizes(last=LARGEST_SIZE)
 

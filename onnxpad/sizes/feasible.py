@@ -8,7 +8,7 @@ every output of the graph needs the operator.
 
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations, islice
 from math import prod
 from typing import Final, TypeAlias
@@ -34,6 +34,7 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, auto_pad_of
 from onnxpad.operators.table import CHANNELS_FIRST, operator_of
+from onnxpad.records import dataclass
 
 Conditions: TypeAlias = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""

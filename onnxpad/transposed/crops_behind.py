@@ -6,7 +6,6 @@ was cropped before, and what is appended has the value of the result where no wi
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -20,6 +19,7 @@ from onnxpad.padding.readers import Reader, readers_of
 from onnxpad.padding.step_fills import EitherZero
 from onnxpad.padding.step_table import Layer, behind, data_inputs
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.records import dataclass
 from onnxpad.transposed.cropped_form import (
     Form,
     attributes_of,

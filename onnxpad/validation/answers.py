@@ -5,7 +5,7 @@ A session is open only while its model runs.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from onnxpad.engine.sessions import (
     Value,
     open_session,
 )
+from onnxpad.records import dataclass
 from onnxpad.validation.align import distance, nearest
 from onnxpad.validation.compare import compare
 from onnxpad.validation.given import Given, settled

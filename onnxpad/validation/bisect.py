@@ -4,7 +4,7 @@ Tensors are matched by name; a rewrite may remove some and add others.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from onnxpad.engine.sessions import (
 )
 from onnxpad.file.operands import operands_that_differ
 from onnxpad.graph.attributes import read
+from onnxpad.records import dataclass
 from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text, strayed
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw, inlined, nudged

@@ -6,11 +6,12 @@ Values are those that `sessions.Session.run` returns.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from onnxpad.engine.sessions import Array, Value
+from onnxpad.records import dataclass
 from onnxpad.validation.result import Comparison
 
 _BLOCK = 1 << 20  # elements compared at a time, so that float64 copies stay small

@@ -8,7 +8,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import UsageError, let_through
+from onnxpad.records import dataclass
 from onnxpad.validation.align import (
     aligned,
     channels_moved,

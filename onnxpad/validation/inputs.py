@@ -8,7 +8,7 @@ import math
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from onnxpad.engine.seeds import drawn
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import unfolds
+from onnxpad.records import dataclass
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (

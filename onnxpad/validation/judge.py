@@ -1,10 +1,11 @@
 """Compares one result with the expected one, and decides when a difference is excused."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from onnxpad.records import dataclass
 from onnxpad.validation.align import nearest
 from onnxpad.validation.answers import Result
 from onnxpad.validation.compare import Tolerance, alike, argmax_lost, compare

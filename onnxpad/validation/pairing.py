@@ -5,7 +5,7 @@ that chose, and have the same reader in both models, whatever their names are.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from onnx import AttributeProto, TensorProto
 
 from onnxpad.engine.sessions import Array, Value
 from onnxpad.errors import UsageError
+from onnxpad.records import dataclass
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Outline, Output
 

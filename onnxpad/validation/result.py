@@ -1,11 +1,12 @@
 """The results of a validation as frozen values."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias, cast
 
 from onnxpad.arithmetic.notation import told
 from onnxpad.engine.timing import Timing
+from onnxpad.records import dataclass
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 

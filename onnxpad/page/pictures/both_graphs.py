@@ -1,7 +1,6 @@
 """The graphs of a model as they were and as they are, by the labels that reports give nodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -9,6 +8,7 @@ import onnx
 from onnx import AttributeProto, numpy_helper
 
 from onnxpad.graph.attributes import is_of, read
+from onnxpad.records import dataclass
 
 Held: TypeAlias = onnx.GraphProto | onnx.FunctionProto
 Functions: TypeAlias = Sequence[tuple[onnx.FunctionProto, onnx.FunctionProto]]

@@ -2,11 +2,11 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from onnxpad.page.markup import Html, el, esc
 from onnxpad.page.pictures.site_graph import Box, Boxes
+from onnxpad.records import dataclass
 from onnxpad.report.axis_svg import text_svg
 from onnxpad.report.text import shown
 

@@ -4,7 +4,7 @@ Nothing in it names a node or a tensor, so that equal changes have equal graphs.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
 import onnx
@@ -12,6 +12,7 @@ import onnx
 from onnxpad.arithmetic.notation import told, told_attribute, told_axes
 from onnxpad.finding import Change, Finding
 from onnxpad.page.pictures.both_graphs import Outline, Scope, attributes
+from onnxpad.records import dataclass
 from onnxpad.report.text import counted
 
 State: TypeAlias = Literal["tensor", "box", "removed", "added", "changed"]

@@ -1,0 +1,172 @@
+"""Records: `dataclasses.dataclass`, made at a tenth of its cost.
+
+The standard decorator compiles up to eight functions for each class, in 0.7 ms, and a command that
+ends within 0.2 s imports seventy records. Here `__init__` alone is compiled; the other methods are
+closures over the values of the fields. Type checkers see the standard decorator, and `fields`,
+`replace`, `asdict` and `is_dataclass` of `dataclasses` take these records for its own.
+"""
+
+import dataclasses
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+else:
+
+    def dataclass(**options):
+        """Returns a decorator that makes a record of a class, as `dataclasses.dataclass` does.
+
+        A field may have a default, or be `dataclasses.field` with a `default_factory` or with
+        `init=False`. Everything else that a field can be, and records that extend a record, are
+        left to the standard decorator.
+        """
+        return lambda cls: _record(cls, **options)
+
+
+__all__ = ["dataclass"]
+
+Values = Callable[[Any], tuple[Any, ...]]
+
+_MISSING: Final = object()
+"""The default of a field whose value is made for each record."""
+
+
+def _record(
+    cls: type,
+    slots: bool = False,
+    frozen: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+    order: bool = False,
+    kw_only: bool = False,
+) -> type[Any]:
+    """Returns a class like another, with those methods of a record that it does not define."""
+    names = tuple(cls.__annotations__)
+    own = {
+        name: value
+        for name, value in vars(cls).items()
+        if name not in {"__dict__", "__weakref__"}
+        and not (name in names and (slots or isinstance(value, dataclasses.Field)))
+    }
+    values = _values(names)
+    made: dict[str, Any] = {
+        "__qualname__": cls.__qualname__,
+        "__match_args__": () if kw_only else names,
+        "__dataclass_fields__": _Fields(cls, kw_only),
+        "__getstate__": lambda self: values(self),
+        "__setstate__": _state_setter(names),
+    }
+    if slots:
+        made["__slots__"] = names
+    if eq:
+        made["__eq__"] = _comparison(operator.eq, values)
+        made["__hash__"] = (lambda self: hash(values(self))) if frozen else None
+        if own.get("__hash__", _MISSING) is None:  # set by Python beside an `__eq__`
+            del own["__hash__"]
+    if order:
+        for name in ("__lt__", "__le__", "__gt__", "__ge__"):
+            made[name] = _comparison(getattr(operator, name), values)
+    if repr:
+        made["__repr__"] = lambda self: _shown(self, names)
+    if frozen:
+        made |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+    record = type(cls)(cls.__name__, cls.__bases__, made | own)
+    record.__init__ = _initialiser(record, vars(cls), names, kw_only)  # type: ignore[misc]
+    return record
+
+
+def _values(names: tuple[str, ...]) -> Values:
+    """Returns a function that gives the values of a record's fields."""
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda self: tuple(getattr(self, name) for name in names)
+
+
+def _comparison(compare: Callable[[Any, Any], Any], values: Values) -> Callable[[Any, Any], Any]:
+    """Returns a method that compares records of one class by their values."""
+
+    def method(self: object, other: object) -> Any:
+        if type(self) is not type(other):
+            return NotImplemented
+        return compare(values(self), values(other))
+
+    return method
+
+
+def _initialiser(
+    record: type, attributes: Mapping[str, Any], names: tuple[str, ...], kw_only: bool
+) -> Callable[..., None]:
+    """Returns `__init__`: it sets the fields, past `__setattr__`, and calls `__post_init__`."""
+    defaults: dict[str, Any] = {}
+    known: dict[str, Any] = {"missing": _MISSING}
+    lines = []
+    taken = []
+    for name in names:
+        default = attributes.get(name, _MISSING)
+        value = name
+        if isinstance(default, dataclasses.Field):
+            if not default.init:
+                continue
+            known[f"make_{name}"] = default.default_factory
+            value = f"make_{name}() if {name} is missing else {name}"
+            default = defaults[name] = _MISSING
+        elif default is not _MISSING:
+            defaults[name] = default
+        taken.append(name)
+        if "__slots__" in vars(record):
+            known[f"set_{name}"] = vars(record)[name].__set__
+            lines.append(f"set_{name}(self, {value})")
+        else:
+            lines.append(f"self.__dict__[{name!r}] = {value}")
+    if hasattr(record, "__post_init__"):
+        lines.append("self.__post_init__()")
+    head = ", ".join(["self", *(["*"] if kw_only else []), *taken])
+    exec(f"def __init__({head}):\n " + "\n ".join(lines or ["pass"]), known)
+    init: Callable[..., None] = known["__init__"]
+    init.__qualname__ = f"{record.__qualname__}.__init__"
+    if kw_only:
+        init.__kwdefaults__ = defaults
+    else:
+        init.__defaults__ = tuple(defaults.values())
+    return init
+
+
+def _shown(record: Any, names: tuple[str, ...]) -> str:
+    """A record as the expression that makes it."""
+    values = ", ".join(f"{name}={getattr(record, name)!r}" for name in names)
+    return f"{type(record).__qualname__}({values})"
+
+
+def _state_setter(names: tuple[str, ...]) -> Callable[[Any, tuple[Any, ...]], None]:
+    """Returns `__setstate__`, by which `copy` and `pickle` fill a record."""
+
+    def setter(self: Any, state: tuple[Any, ...]) -> None:
+        for name, value in zip(names, state, strict=True):
+            object.__setattr__(self, name, value)
+
+    return setter
+
+
+def _refuse_to_set(self: Any, name: str, value: object) -> NoReturn:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: Any, name: str) -> NoReturn:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+class _Fields:
+    """The fields as `dataclasses` describes them, which it does when they are first asked for."""
+
+    def __init__(self, cls: type, kw_only: bool) -> None:
+        self._cls = cls
+        self._kw_only = kw_only
+
+    def __get__(self, instance: object, owner: type) -> dict[str, "dataclasses.Field[Any]"]:
+        describe = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self._kw_only)
+        found: dict[str, dataclasses.Field[Any]]
+        found = vars(describe(self._cls))["__dataclass_fields__"]
+        owner.__dataclass_fields__ = found  # type: ignore[attr-defined]
+        return found
