@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from onnx.helper import get_all_tensor_dtypes
 
-from onnxpad.analysis.bodies_and_calls import NOTHING, Passed, computed_by
+from onnxpad.analysis.bodies_and_calls import NOTHING, PassedFacts, computed_by
 from onnxpad.analysis.open_axes import open_axes
 from onnxpad.analysis.rule_api import (
     CONSTANT_LIMIT,
@@ -81,7 +81,7 @@ class Analysis:
         graph: Graph,
         dims: Mapping[str, Extent] | None = None,
         outer: "Analysis | None" = None,
-        given: Mapping[str, Passed] = MappingProxyType({}),
+        given: Mapping[str, PassedFacts] = MappingProxyType({}),
     ) -> None:
         """Analyse a graph.
 
@@ -98,7 +98,7 @@ class Analysis:
         self.outer = outer
         self.declared: set[Declaration] = set() if outer is None else outer.declared
         self._given = given
-        self._inside: dict[int, list[Passed]] = {}
+        self._inside: dict[int, list[PassedFacts]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
         self._open: list[tuple[dict[Any, Any], Any]] = []
         self._places: dict[Any, dict[Any, int]] = {}
@@ -171,11 +171,11 @@ class Analysis:
             self._inside.clear()
         return forgotten
 
-    def of_body(self, body: Graph, given: Mapping[str, Passed]) -> "Analysis":
+    def of_body(self, body: Graph, given: Mapping[str, PassedFacts]) -> "Analysis":
         """Return a new analysis of a body in the graph."""
         return Analysis(body, outer=self, given=given)
 
-    def of_function(self, function: Graph, given: Mapping[str, Passed]) -> "Analysis":
+    def of_function(self, function: Graph, given: Mapping[str, PassedFacts]) -> "Analysis":
         """Return a new analysis of a function of the model."""
         return Analysis(function, given=given)
 
@@ -330,7 +330,7 @@ class Analysis:
         operands = None if call is None else (yield from self._constants(call))
         return folded(call, operands) if call and operands else None
 
-    def _computed(self, call: Call) -> Ask[Passed]:
+    def _computed(self, call: Call) -> Ask[PassedFacts]:
         """Return what is known of an output of a node with bodies, or of a call of a function."""
         node: Node = call.node
         if not self._graph.runs_graphs(node):

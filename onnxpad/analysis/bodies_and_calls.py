@@ -35,7 +35,7 @@ _SCAN_WITHOUT_BATCH: Final = 9
 """Before this opset a Scan runs for each element of a batch, and its body has one axis less."""
 
 
-class Passed(NamedTuple):
+class PassedFacts(NamedTuple):
     """Facts about an input or a result of a body or function.
 
     Attributes:
@@ -49,7 +49,7 @@ class Passed(NamedTuple):
     value: Value | None = None
 
 
-NOTHING: Final = Passed()
+NOTHING: Final = PassedFacts()
 
 
 class Answers(Protocol):
@@ -69,10 +69,10 @@ class Answers(Protocol):
     def answered(self, rule: Ask[Any]) -> Any:
         """The answer that a rule works out."""
 
-    def of_body(self, body: Graph, given: Mapping[str, Passed]) -> "Answers":
+    def of_body(self, body: Graph, given: Mapping[str, PassedFacts]) -> "Answers":
         """An analysis of a body."""
 
-    def of_function(self, function: Graph, given: Mapping[str, Passed]) -> "Answers":
+    def of_function(self, function: Graph, given: Mapping[str, PassedFacts]) -> "Answers":
         """An analysis of a function."""
 
 
@@ -87,7 +87,7 @@ class Inside:
     def __init__(self) -> None:
         """Starts with nothing known."""
         self.left: dict[str, Node] = {}
-        self._found: dict[object, tuple[list[Passed], frozenset[Declaration]]] = {}
+        self._found: dict[object, tuple[list[PassedFacts], frozenset[Declaration]]] = {}
         self._open: list[object] = []
         self._at = (0, 0)
         self._opened: dict[int, int] = {}
@@ -102,7 +102,7 @@ class Inside:
         found: Inside = notes[Inside]
         return found
 
-    def known(self, key: object) -> "tuple[list[Passed], frozenset[Declaration]] | None":
+    def known(self, key: object) -> "tuple[list[PassedFacts], frozenset[Declaration]] | None":
         """Results that were found before, and the declarations they rest on."""
         return self._found.get(key)
 
@@ -131,7 +131,9 @@ class Inside:
         self._found[key] = [], frozenset()
         return True
 
-    def ends(self, key: object, found: list[Passed], declared: "frozenset[Declaration]") -> None:
+    def ends(
+        self, key: object, found: list[PassedFacts], declared: "frozenset[Declaration]"
+    ) -> None:
         """Keeps the results of an analysis."""
         self._found[key] = found, declared
         if any(each.shape is None or Unknown in map(type, each.shape) for each in found):
@@ -147,12 +149,12 @@ class _Iterated(NamedTuple):
         stacked: What is known of the results that are stacked.
     """
 
-    given: dict[str, Passed]
+    given: dict[str, PassedFacts]
     states: Sequence[str]
-    stacked: Sequence[Passed]
+    stacked: Sequence[PassedFacts]
 
 
-def passed_to_body(body: Graph, outer: Answers) -> dict[str, Passed]:
+def passed_to_body(body: Graph, outer: Answers) -> dict[str, PassedFacts]:
     """Facts about the inputs of a body, by name, from the node that has it.
 
     Args:
@@ -185,7 +187,7 @@ def _iterated(body: Graph, outer: Answers) -> Ask[_Iterated | None]:
     slices = {}
     for place, (name, tensor) in enumerate(zip(names[states:], node.inputs[states:], strict=True)):
         axis = axes[place] if isinstance(axes, list) and place < len(axes) else None
-        slices[name] = Passed(outer.dtype(tensor), _without(outer.shape(tensor), axis))
+        slices[name] = PassedFacts(outer.dtype(tensor), _without(outer.shape(tensor), axis))
     given = names[:states], node.inputs[:states]
     return (yield from _carried(body, outer, *given, 0, slices))
 
@@ -204,7 +206,7 @@ def _carried(
     names: Sequence[str],
     initial: Sequence[Tensor],
     first: int,
-    others: Mapping[str, Passed],
+    others: Mapping[str, PassedFacts],
 ) -> Ask[_Iterated | None]:
     """Facts that hold in every iteration about values that one iteration hands to the next.
 
@@ -224,7 +226,7 @@ def _carried(
     if len(body.results) < last:
         return None
     assumed = [
-        Passed(outer.dtype(tensor), outer.shape(tensor)) if tensor.name else NOTHING
+        PassedFacts(outer.dtype(tensor), outer.shape(tensor)) if tensor.name else NOTHING
         for tensor in initial
     ]
     for _ in range(_ROUNDS):
@@ -237,7 +239,9 @@ def _carried(
     return None
 
 
-def _results(graph: Graph, outer: Answers, given: Mapping[str, Passed]) -> Ask[list[Passed]]:
+def _results(
+    graph: Graph, outer: Answers, given: Mapping[str, PassedFacts]
+) -> Ask[list[PassedFacts]]:
     """Facts about the results of a body or function; nothing is known of one that is left alone.
 
     Args:
@@ -250,7 +254,7 @@ def _results(graph: Graph, outer: Answers, given: Mapping[str, Passed]) -> Ask[l
         dtype: int | None = yield (outer, Kind.DTYPE), tensor.outer
         shape: Shape | None = yield (outer, Kind.SHAPE), tensor.outer
         value: Value | None = yield (outer, Kind.VALUE), tensor.outer
-        read.append(Passed(dtype, shape, value))
+        read.append(PassedFacts(dtype, shape, value))
     key = (graph.offset, *_distinct(read))
     inside = Inside.of(graph)
     inside.refresh(graph)
@@ -263,7 +267,7 @@ def _results(graph: Graph, outer: Answers, given: Mapping[str, Passed]) -> Ask[l
         for tensor in map(graph.tensor, graph.results):
             dtype = yield (analysis, Kind.DTYPE), tensor
             shape = yield (analysis, Kind.SHAPE), tensor
-            found.append(Passed(dtype, shape))
+            found.append(PassedFacts(dtype, shape))
         known = found, frozenset(analysis.declared)
         inside.ends(key, *known)
     found, declared = known
@@ -272,7 +276,7 @@ def _results(graph: Graph, outer: Answers, given: Mapping[str, Passed]) -> Ask[l
     return [_anew(each) for each in found] or [NOTHING] * len(graph.results)
 
 
-def _distinct(facts: Iterable[Passed]) -> Iterable[object]:
+def _distinct(facts: Iterable[PassedFacts]) -> Iterable[object]:
     """Facts as a key: no analysis can tell two sets with equal keys apart."""
     unknown: dict[int, int] = {}
 
@@ -295,7 +299,7 @@ def _distinct(facts: Iterable[Passed]) -> Iterable[object]:
         yield each.dtype, shape, (value.dtype, value.data.shape, content)
 
 
-def _anew(passed: Passed) -> Passed:
+def _anew(passed: PassedFacts) -> PassedFacts:
     """The same facts of another tensor, whose unknown sizes are others."""
     if passed.shape is None or Unknown not in map(type, passed.shape):
         return passed
@@ -303,14 +307,16 @@ def _anew(passed: Passed) -> Passed:
     return passed._replace(shape=tuple(sizes))
 
 
-def passed_to_function(function: Graph, calls: Sequence[tuple[Node, Answers]]) -> dict[str, Passed]:
+def passed_to_function(
+    function: Graph, calls: Sequence[tuple[Node, Answers]]
+) -> dict[str, PassedFacts]:
     """Facts about the inputs of a function, by name, that hold for all calls; none without a call.
 
     Args:
         function: The function.
         calls: Every node of the model that calls it, with the analysis of its graph.
     """
-    found: dict[str, Passed] = {}
+    found: dict[str, PassedFacts] = {}
     for place, name in enumerate(function.inputs):
         each = [_passed(node, place, analysis) for node, analysis in calls]
         agreed = each[0] if each else NOTHING
@@ -320,15 +326,15 @@ def passed_to_function(function: Graph, calls: Sequence[tuple[Node, Answers]]) -
     return found
 
 
-def _passed(node: Node, place: int, analysis: Answers) -> Passed:
+def _passed(node: Node, place: int, analysis: Answers) -> PassedFacts:
     """Facts about an input that a call passes."""
     if place >= len(node.inputs) or not node.inputs[place].name:
         return NOTHING
     tensor = node.inputs[place]
-    return Passed(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
+    return PassedFacts(analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor))
 
 
-def computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[Passed]]:
+def computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[PassedFacts]]:
     """Facts about the outputs of a node with bodies, or of one that calls a function.
 
     Fewer than there are outputs, where nothing is known of the rest. What the node reads must have
@@ -340,7 +346,7 @@ def computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[Passed]
         return []  # a body or the function is malformed
 
 
-def _computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[Passed]]:
+def _computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[PassedFacts]]:
     if graph.is_function(node):
         function = graph.called(node)
         if function is None:
@@ -359,7 +365,7 @@ def _computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[Passed
     return []
 
 
-def _stacked(node: Node, body: Graph, analysis: Answers) -> Ask[list[Passed]]:
+def _stacked(node: Node, body: Graph, analysis: Answers) -> Ask[list[PassedFacts]]:
     """The final values of a Loop or Scan, then the results of all iterations, stacked."""
     known = yield from _iterated(body, analysis)
     if known is None:
@@ -371,17 +377,17 @@ def _stacked(node: Node, body: Graph, analysis: Answers) -> Ask[list[Passed]]:
     for each in known.stacked:
         count = Unknown("it is the number of iterations")
         shape = None if each.shape is None else (count, *each.shape)
-        found.append(Passed(each.dtype, shape))
+        found.append(PassedFacts(each.dtype, shape))
     return found
 
 
-def common(one: Passed, other: Passed) -> Passed:
+def common(one: PassedFacts, other: PassedFacts) -> PassedFacts:
     """The facts that hold for both."""
     shape = None
     if one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape):
         shape = tuple(map(_common_size, one.shape, other.shape))
     value = one.value if _is_same(one.value, other.value) else None
-    return Passed(one.dtype if one.dtype == other.dtype else None, shape, value)
+    return PassedFacts(one.dtype if one.dtype == other.dtype else None, shape, value)
 
 
 def _is_same(one: Value | None, other: Value | None) -> bool:
@@ -401,7 +407,7 @@ def _common_size(one: Extent, other: Extent) -> Extent:
     return one if isinstance(one, int | Size) and one == other else Unknown("it varies")
 
 
-def _says_as_much(less: Passed, more: Passed) -> bool:
+def _says_as_much(less: PassedFacts, more: PassedFacts) -> bool:
     """Whether what was kept of a fact is all of it."""
     if less.dtype != more.dtype or (less.shape is None) != (more.shape is None):
         return False

@@ -14,7 +14,7 @@ from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FloatFormat:
     """A binary floating-point type.
 
     Attributes:
@@ -42,10 +42,10 @@ class Format:
 
 FLOAT = int(TensorProto.FLOAT)
 FLOAT16 = int(TensorProto.FLOAT16)
-FLOATS: dict[int, Format] = {
-    FLOAT: Format(24, -149, 128, np.float32),
-    int(TensorProto.DOUBLE): Format(53, -1074, 1024, np.float64),
-    FLOAT16: Format(11, -24, 16, np.float16),
+FLOATS: dict[int, FloatFormat] = {
+    FLOAT: FloatFormat(24, -149, 128, np.float32),
+    int(TensorProto.DOUBLE): FloatFormat(53, -1074, 1024, np.float64),
+    FLOAT16: FloatFormat(11, -24, 16, np.float16),
 }
 
 

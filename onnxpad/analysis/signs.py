@@ -17,7 +17,7 @@ from onnxpad.analysis.rules.lower_bounds import (
     NONE,
     Ask,
     Bound,
-    Case,
+    ComputedTensor,
     Rule,
     least_element,
 )
@@ -118,7 +118,7 @@ class Signs:
         if node is not None and not self._graph.refers(node):
             rule = self._rule(node)
             if rule is not None and (tensor is node.outputs[0] or node.op == "Split"):
-                bound = yield from rule(Case(node, tensor, self._graph, self._analysis))
+                bound = yield from rule(ComputedTensor(node, tensor, self._graph, self._analysis))
         return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))
 
     def _rule(self, node: Node) -> Rule | None:

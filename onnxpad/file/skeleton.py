@@ -18,7 +18,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]
 
 from onnxpad.errors import ModelError, let_through
 from onnxpad.file.external_data import external_tensors
-from onnxpad.file.wire import Chunk, Kind, Record, WireError, header, scan, strip
+from onnxpad.file.wire import Chunk, MessageKind, Record, WireError, header, scan, strip
 from onnxpad.records import dataclass
 
 GRAPH_FIELD: Final = 7
@@ -285,10 +285,10 @@ def read_bytes(data: memoryview, name: str) -> Skeleton:
         for record in model:
             if _is_graph(record):
                 graphs.append(tuple(scan(data, record.body, record.end)))
-                body = strip(data, graphs[-1], Kind.GRAPH)
+                body = strip(data, graphs[-1], MessageKind.GRAPH)
                 pieces += [header(GRAPH_FIELD, len(body)), body]
             else:
-                pieces.append(strip(data, [record], Kind.MODEL))
+                pieces.append(strip(data, [record], MessageKind.MODEL))
         body = b"".join(pieces)
         light = onnx.ModelProto.FromString(body)
     except WireError as error:

@@ -38,7 +38,7 @@ class Record(NamedTuple):
     """Whether a length precedes the body, as for messages, strings, bytes and packed numbers."""
 
 
-class Kind(enum.Enum):
+class MessageKind(enum.Enum):
     """The kinds of messages that contain elements of tensors, directly or further inside."""
 
     MODEL = enum.auto()
@@ -54,21 +54,21 @@ class Kind(enum.Enum):
 
 # Field numbers of onnx.proto.
 _PAYLOADS: Final = {
-    Kind.MODEL: {7: Kind.GRAPH, 20: Kind.TRAINING, 25: Kind.FUNCTION},
-    Kind.TRAINING: {1: Kind.GRAPH, 2: Kind.GRAPH},
-    Kind.FUNCTION: {7: Kind.NODE, 11: Kind.ATTRIBUTE},
-    Kind.GRAPH: {1: Kind.NODE, 5: Kind.TENSOR, 15: Kind.SPARSE},
-    Kind.NODE: {5: Kind.ATTRIBUTE},
-    Kind.ATTRIBUTE: {
-        5: Kind.TENSOR,
-        6: Kind.GRAPH,
-        10: Kind.TENSOR,
-        11: Kind.GRAPH,
-        22: Kind.SPARSE,
-        23: Kind.SPARSE,
+    MessageKind.MODEL: {7: MessageKind.GRAPH, 20: MessageKind.TRAINING, 25: MessageKind.FUNCTION},
+    MessageKind.TRAINING: {1: MessageKind.GRAPH, 2: MessageKind.GRAPH},
+    MessageKind.FUNCTION: {7: MessageKind.NODE, 11: MessageKind.ATTRIBUTE},
+    MessageKind.GRAPH: {1: MessageKind.NODE, 5: MessageKind.TENSOR, 15: MessageKind.SPARSE},
+    MessageKind.NODE: {5: MessageKind.ATTRIBUTE},
+    MessageKind.ATTRIBUTE: {
+        5: MessageKind.TENSOR,
+        6: MessageKind.GRAPH,
+        10: MessageKind.TENSOR,
+        11: MessageKind.GRAPH,
+        22: MessageKind.SPARSE,
+        23: MessageKind.SPARSE,
     },
-    Kind.SPARSE: {1: Kind.TENSOR, 2: Kind.TENSOR},
-    Kind.TENSOR: dict.fromkeys((4, 5, 6, 7, 9, 10, 11), Kind.PAYLOAD),
+    MessageKind.SPARSE: {1: MessageKind.TENSOR, 2: MessageKind.TENSOR},
+    MessageKind.TENSOR: dict.fromkeys((4, 5, 6, 7, 9, 10, 11), MessageKind.PAYLOAD),
 }
 
 
@@ -94,7 +94,7 @@ def scan(data: memoryview, begin: int, end: int) -> Iterator[Record]:
         yield Record(tag >> 3, start, body, position, wire == _LENGTH)
 
 
-def strip(data: memoryview, records: Iterable[Record], kind: Kind, depth: int = 0) -> bytes:
+def strip(data: memoryview, records: Iterable[Record], kind: MessageKind, depth: int = 0) -> bytes:
     """Encodes `records`, those of a message of `kind`, without the elements of large tensors.
 
     Raises:
@@ -104,7 +104,7 @@ def strip(data: memoryview, records: Iterable[Record], kind: Kind, depth: int = 
     pieces: list[Chunk] = []
     for record in records:
         inner = fields.get(record.field)
-        if inner is Kind.PAYLOAD:
+        if inner is MessageKind.PAYLOAD:
             continue
         if inner and record.delimited and record.end - record.body > PAYLOAD_LIMIT:
             if depth == _DEPTH_LIMIT:

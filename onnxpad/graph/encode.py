@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import onnx
 
 from onnxpad.file.skeleton import Skeleton
-from onnxpad.file.wire import PAYLOAD_LIMIT, Chunk, Kind, Record, encode, scan, strip
+from onnxpad.file.wire import PAYLOAD_LIMIT, Chunk, MessageKind, Record, encode, scan, strip
 from onnxpad.graph import attributes
 from onnxpad.graph.nodes import Declared, Entry, Node, View, declaration
 
@@ -110,7 +110,7 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
         elif not entry.touched:
             graph.node.append(was)
         elif chunks := _edited_bodies(skeleton, entry):
-            graph.MergeFromString(_stripped(chunks, Kind.GRAPH))
+            graph.MergeFromString(_stripped(chunks, MessageKind.GRAPH))
             _amend(graph.node[-1], entry.node)
         else:
             graph.node.append(was)
@@ -122,7 +122,7 @@ def outline(skeleton: Skeleton, view: View) -> onnx.GraphProto:
     return graph
 
 
-def _stripped(chunks: Sequence[Chunk], kind: Kind) -> bytes:
+def _stripped(chunks: Sequence[Chunk], kind: MessageKind) -> bytes:
     """Strips the elements of large tensors from a record inside a message of a kind."""
     data = memoryview(b"".join(chunks))
     return strip(data, scan(data, 0, len(data)), kind)
@@ -139,7 +139,7 @@ def light_functions(skeleton: Skeleton, views: Mapping[int, View]) -> Iterator[o
         edited = edited_section(skeleton, views[place]) if place in views else {}
         if edited:
             (chunks,) = edited.values()
-            function = onnx.ModelProto.FromString(_stripped(chunks, Kind.MODEL)).functions[0]
+            function = onnx.ModelProto.FromString(_stripped(chunks, MessageKind.MODEL)).functions[0]
         yield function
 
 

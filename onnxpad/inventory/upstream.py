@@ -7,7 +7,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair
 from onnxpad.operators.read import read_pad
-from onnxpad.padding.step_table import Layer, behind, data_inputs
+from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})
@@ -177,7 +177,7 @@ def _behind(
     if any(len(one) < len(other) for one, other in zip(known, inside, strict=True)):
         return None
     try:
-        found = behind(graph, analysis, node, places, [Layer(pairs, 0) for pairs in known])
+        found = behind(graph, analysis, node, places, [PadLayer(pairs, 0) for pairs in known])
     except RefusalError:
         return None
     return found.layer.amounts if len(found.layer.amounts) == rank else None

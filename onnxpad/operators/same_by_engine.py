@@ -43,7 +43,7 @@ Type: TypeAlias = Callable[[], int | None]
 _MOST_TRIED: Final = 256  # sizes that are tried for one at which the engines differ
 
 
-class Placed(NamedTuple):
+class ResolvedAxis(NamedTuple):
     """One axis of an operator with SAME, as an engine resolves it.
 
     Attributes:
@@ -57,17 +57,17 @@ class Placed(NamedTuple):
     windows: Extent
 
 
-def specified(op: "WindowOp", window: AnyWindow, size: Extent) -> Placed:
+def specified(op: "WindowOp", window: AnyWindow, size: Extent) -> ResolvedAxis:
     """SAME according to the specification.
 
     Source: ONNX Conv and MaxPool, "auto_pad".
     """
     odd = odd_side(op.auto_pad)
     begin, end = same_pads(size, window, odd=odd)
-    return Placed(begin, end, same_output_size(size, window))
+    return ResolvedAxis(begin, end, same_output_size(size, window))
 
 
-def computed(op: "WindowOp", window: AnyWindow, size: Extent) -> Placed:
+def computed(op: "WindowOp", window: AnyWindow, size: Extent) -> ResolvedAxis:
     """SAME according to onnxruntime, where it runs the operator.
 
     A total below 0 is not clamped: the first window starts inside the data. A pool pads for the
@@ -78,14 +78,14 @@ def computed(op: "WindowOp", window: AnyWindow, size: Extent) -> Placed:
         total = same_raw_total(size, window)
         inside = trunc_div(total + 1 + lower, 2)
         begin = where(less_equal(0, total), floor_div(total + lower, 2), inside)
-        return Placed(begin, total - begin, same_output_size(size, window))
+        return ResolvedAxis(begin, total - begin, same_output_size(size, window))
     total = same_raw_total(size, _undilated(window))
     begin = trunc_div(total + lower, 2)
     if op.ceil_mode and _is_spread(window):
         windows: Extent = Unknown("onnxruntime's SAME with dilation and ceil_mode was not measured")
     else:
         windows = trunc_div(size + total - window.extent, window.stride) + 1
-    return Placed(begin, total - begin, windows)
+    return ResolvedAxis(begin, total - begin, windows)
 
 
 def pads_of_onnxruntime(op: "WindowOp", window: AnyWindow, size: Extent) -> Pair | None:
@@ -197,7 +197,7 @@ def _refusal(op: "WindowOp", axis: int, window: AnyWindow, size: Extent, how: st
     )
 
 
-def _reads(engine: str, placed: Placed) -> str:
+def _reads(engine: str, placed: ResolvedAxis) -> str:
     count = placed.windows
     many = f"{count} element{'s' * (count != 1)}" if isinstance(count, int) else "an unknown number"
     if isinstance(count, int) and count < 0:
@@ -207,7 +207,7 @@ def _reads(engine: str, placed: Placed) -> str:
 
 def _examples(
     op: "WindowOp", window: AnyWindow, size: Extent
-) -> Iterator[tuple[int, Placed, Placed]]:
+) -> Iterator[tuple[int, ResolvedAxis, ResolvedAxis]]:
     """The sizes at which the two engines differ, with what each makes of them."""
     if isinstance(window, OpenWindow):
         return

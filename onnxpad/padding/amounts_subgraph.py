@@ -36,7 +36,7 @@ _SPLITS: tuple[Split, ...] = ("end", "begin", "odd at end", "odd at begin")
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class AmountsFormula:
     """Amounts that depend on the sizes of successive axes.
 
     The total on such an axis is max((offset - size) mod modulus + surplus, 0).
@@ -60,7 +60,7 @@ class Formula:
     clamped: bool = False
 
 
-def formula_of_same(layout: Layout, windows: Sequence[Window], odd: Side) -> Formula:
+def formula_of_same(layout: Layout, windows: Sequence[Window], odd: Side) -> AmountsFormula:
     """Return SAME's amounts: the total is max(extent - stride + (-size mod stride), 0).
 
     Source: ONNX Conv "auto_pad", rewritten without the quotient.
@@ -73,7 +73,7 @@ def formula_of_same(layout: Layout, windows: Sequence[Window], odd: Side) -> For
     rank = layout.rank(len(windows))
     axes = layout.axes(rank)
     assert axes == tuple(range(axes[0], axes[0] + len(windows)))
-    return Formula(
+    return AmountsFormula(
         range(axes[0], axes[-1] + 1),
         (0,) * len(windows),
         tuple(window.stride for window in windows),
@@ -89,7 +89,7 @@ def is_clamped(windows: Sequence[Window]) -> bool:
     return any(window.extent < window.stride for window in windows)
 
 
-def formula_of(amounts: Sequence[ExtentPair], shape: Shape) -> Formula | None:
+def formula_of(amounts: Sequence[ExtentPair], shape: Shape) -> AmountsFormula | None:
     """Return the formula that gives these amounts at every size; None where none does.
 
     Args:
@@ -110,7 +110,7 @@ def formula_of(amounts: Sequence[ExtentPair], shape: Shape) -> Formula | None:
                 for begin, end in amounts
             ]
             constant[axes.start : axes.stop] = others
-            return Formula(axes, offsets, moduli, surplus, split, tuple(constant))
+            return AmountsFormula(axes, offsets, moduli, surplus, split, tuple(constant))
     return None
 
 
@@ -150,13 +150,13 @@ class Amounts:
         self._analysis = analysis
         self._known: dict[tuple[object, ...], tuple[Tensor, int]] = {}
 
-    def count(self, formula: Formula) -> int:
+    def count(self, formula: AmountsFormula) -> int:
         """The number of nodes that compute the amounts, without sharing."""
         halves = formula.split in {"odd at begin", "odd at end"}
         optional = (self._graph.opset < 15, any(formula.surplus), halves, halves)
         return 4 + sum(optional) + 2 * formula.clamped
 
-    def compute(self, formula: Formula, source: Tensor, before: Node, name: str) -> Tensor:
+    def compute(self, formula: AmountsFormula, source: Tensor, before: Node, name: str) -> Tensor:
         """Adds nodes that compute amounts, for all axes at once.
 
         Args:

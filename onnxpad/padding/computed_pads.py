@@ -23,7 +23,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
-from onnxpad.padding.amounts_subgraph import Amounts, Formula, formula_of, formula_of_same
+from onnxpad.padding.amounts_subgraph import Amounts, AmountsFormula, formula_of, formula_of_same
 from onnxpad.padding.limits import (
     check_declared,
     check_pads,
@@ -78,7 +78,7 @@ class SimplerPlan:
     """
 
     pad: PadOp
-    formula: Formula
+    formula: AmountsFormula
     name: str
     nodes: int
     least: int
@@ -330,7 +330,7 @@ class DynamicSites:
         formula = self._formula(plan.op, plan.source, plan.odd)
         return self._amounts.compute(formula, plan.source, before, _prefix(plan.op))
 
-    def _formula(self, op: WindowOp, source: Tensor, odd: Side) -> Formula:
+    def _formula(self, op: WindowOp, source: Tensor, odd: Side) -> AmountsFormula:
         """The shortest formula for SAME's amounts at all sizes: often one side alone varies."""
         windows = [window for window in op.windows if isinstance(window, Window)]
         layout, shape = op.operator.layout, self._plain.shape(source)

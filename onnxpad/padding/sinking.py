@@ -21,7 +21,7 @@ from onnxpad.padding.plan import write_pad
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_fills import EitherZero, says_uncertain
-from onnxpad.padding.step_table import Behind, Layer, behind, data_inputs, joins_otherwise
+from onnxpad.padding.step_table import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.reasons import Reason, RefusalError
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
@@ -39,7 +39,7 @@ class Lifted(NamedTuple):
         behind: What becomes of the padding at the last step; None where the tensor is a `Pad`'s.
     """
 
-    layer: Layer
+    layer: PadLayer
     steps: tuple[Node, ...]
     behind: Behind | None
 
@@ -61,7 +61,7 @@ class Sinking:
         self._known: dict[str, Lifted | RefusalError | None] = {}
         self._cut_short = False
 
-    def pad(self, pad: PadOp) -> Layer | None:
+    def pad(self, pad: PadOp) -> PadLayer | None:
         """The layer of a `Pad`; None unless it is constant padding by known numbers.
 
         Nor is there one where it may crop more than there is.
@@ -71,7 +71,7 @@ class Sinking:
         full = sound_amounts(self._analysis, pad)
         if full is None or not is_padded(full):
             return None
-        return Layer(full, pad.value)
+        return PadLayer(full, pad.value)
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Lifted | None:
         """A tensor as padded data; None where no `Pad` reaches it through steps.
@@ -160,7 +160,7 @@ class Sinking:
         if inner is None:
             return None
         try:
-            layers = [Layer(inner, 0)] * len(data)
+            layers = [PadLayer(inner, 0)] * len(data)
             return behind(self._graph, self._analysis, node, data, layers).layer.amounts
         except RefusalError:
             return None

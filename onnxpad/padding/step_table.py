@@ -45,7 +45,7 @@ _QUANTISED: Final = frozenset(
 )
 
 
-class Layer(NamedTuple):
+class PadLayer(NamedTuple):
     """Constant padding: (begin, end) for each axis, and the value filled in."""
 
     amounts: Pairs
@@ -53,7 +53,7 @@ class Layer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PaddedNode:
     """A node whose data inputs are all padded by the same amounts.
 
     Attributes:
@@ -68,10 +68,10 @@ class Case:
     analysis: Analysis
     node: Node
     data: tuple[int, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[PadLayer, ...]
 
     @property
-    def layer(self) -> Layer:
+    def layer(self) -> PadLayer:
         """The layer around the first padded input."""
         return self.layers[0]
 
@@ -162,7 +162,7 @@ class Case:
             axes=list(axes),
         )
 
-    def filled(self, make: Callable[[], Number]) -> Layer:
+    def filled(self, make: Callable[[], Number]) -> PadLayer:
         """The layer with another value; 0 for a layer that only crops, whatever its type becomes.
 
         Raises:
@@ -187,20 +187,20 @@ class Behind:
         vanishes: Whether the node does nothing to data without the layer.
     """
 
-    layer: Layer
+    layer: PadLayer
     constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     vanishes: bool = False
 
 
-Rule: TypeAlias = Callable[[Case], Behind]
+Rule: TypeAlias = Callable[[PaddedNode], Behind]
 
 
-def _same(case: Case) -> Behind:
+def _same(case: PaddedNode) -> Behind:
     return Behind(case.layer)
 
 
-def _unary(case: Case) -> Behind:
+def _unary(case: PaddedNode) -> Behind:
     rule, dtype = UNARY[case.node.op], case.dtype
     factors = [case.node.attrs.get(name, 1.0) for name in ("alpha", "gamma")]
     if not all(isinstance(factor, float) and factor > 0 for factor in factors):
@@ -208,7 +208,7 @@ def _unary(case: Case) -> Behind:
     return Behind(case.filled(lambda: rule(case.layer.value, dtype)))
 
 
-def _others(case: Case) -> list[np.ndarray[Any, Any]]:
+def _others(case: PaddedNode) -> list[np.ndarray[Any, Any]]:
     """The constant operands, each of size 1 on the padded axes.
 
     Raises:
@@ -230,7 +230,7 @@ def _others(case: Case) -> list[np.ndarray[Any, Any]]:
     return found
 
 
-def _values(case: Case) -> list[Number]:
+def _values(case: PaddedNode) -> list[Number]:
     """The values around each of the operands that are padded.
 
     Raises:
@@ -250,7 +250,7 @@ def _values(case: Case) -> list[Number]:
     return [layer.value for layer in case.layers]
 
 
-def _broadcast(layer: Layer, others: Sequence[np.ndarray[Any, Any]]) -> Layer:
+def _broadcast(layer: PadLayer, others: Sequence[np.ndarray[Any, Any]]) -> PadLayer:
     """The layer with an axis in front for each axis that a constant has more than the data."""
     added = max([each.ndim - len(layer.amounts) for each in others], default=0)
     return layer._replace(amounts=((0, 0),) * added + layer.amounts)
@@ -261,7 +261,7 @@ def _elements(array: np.ndarray[Any, Any]) -> list[Number]:
     return [kind(each) for each in array.reshape(-1)]
 
 
-def _binary(case: Case) -> Behind:
+def _binary(case: PaddedNode) -> Behind:
     others, dtype, value = _others(case), case.dtype, case.layer.value
     operation, first = BINARY[case.node.op], case.data == (0,)
     if case.node.op == "Div" and dtype not in FLOATS:
@@ -278,7 +278,7 @@ def _binary(case: Case) -> Behind:
     return Behind(_broadcast(case.filled(made), others))
 
 
-def _chosen(case: Case) -> Behind:
+def _chosen(case: PaddedNode) -> Behind:
     if case.graph.opset < 8:
         raise case.stands("does not broadcast before opset 8")
     choose = lesser if case.node.op == "Min" else greater
@@ -295,7 +295,7 @@ def _chosen(case: Case) -> Behind:
     return Behind(_broadcast(case.filled(made), others))
 
 
-def _clip(case: Case) -> Behind:
+def _clip(case: PaddedNode) -> Behind:
     bounds: list[Number | None]
     if case.graph.opset < 11:
         bounds = [case.node.attrs.get(name) for name in ("min", "max")]
@@ -318,19 +318,19 @@ def _clip(case: Case) -> Behind:
     return Behind(case.filled(made))
 
 
-def _leaky(case: Case) -> Behind:
+def _leaky(case: PaddedNode) -> Behind:
     slope, dtype = float(np.float32(case.node.attrs.get("alpha", 0.01))), case.dtype
     return Behind(case.filled(lambda: leaky(case.layer.value, slope, dtype)))
 
 
-def _prelu(case: Case) -> Behind:
+def _prelu(case: PaddedNode) -> Behind:
     (slope,), dtype, value = _others(case), case.dtype, case.layer.value
     if slope.ndim > case.rank:
         raise case.stands("its slope has more axes than the data")
     return Behind(case.filled(lambda: one_of(prelu(value, s, dtype) for s in _elements(slope))))
 
 
-def _cast(case: Case) -> Behind:
+def _cast(case: PaddedNode) -> Behind:
     to, value = int(case.node.attrs["to"]), case.layer.value
     known = {case.dtype, to} <= _CASTS
 
@@ -347,7 +347,7 @@ _CASTS: Final = FLOATS | _QUANTISED | {
 }  # fmt: skip
 
 
-def _dropout(case: Case) -> Behind:
+def _dropout(case: PaddedNode) -> Behind:
     opset, attributes = case.graph.opset, case.node.attrs
     if opset >= 12:
         mode = case.constant(2)
@@ -360,7 +360,7 @@ def _dropout(case: Case) -> Behind:
     return Behind(case.layer)
 
 
-def _check_first_alone(case: Case) -> None:
+def _check_first_alone(case: PaddedNode) -> None:
     """Raises RefusalError if anything reads another output than the first."""
     graph = case.graph
     for tensor in case.node.outputs[1:]:
@@ -368,7 +368,7 @@ def _check_first_alone(case: Case) -> None:
             raise case.stands(f"{tensor.name!r} is read too")
 
 
-def _batch_normalisation(case: Case) -> Behind:
+def _batch_normalisation(case: PaddedNode) -> Behind:
     attributes = case.node.attrs
     if case.graph.opset < 7 or not attributes.get("spatial", 1) or attributes.get("training_mode"):
         raise case.stands("does not normalise by constants for each channel")
@@ -394,20 +394,20 @@ def _batch_normalisation(case: Case) -> Behind:
     return Behind(case.filled(made))
 
 
-def _transpose(case: Case) -> Behind:
+def _transpose(case: PaddedNode) -> Behind:
     order = case.node.attrs.get("perm") or list(range(case.rank))[::-1]
     if sorted(order) != list(range(case.rank)):
         raise case.stands("its perm does not fit the data")
     return Behind(case.layer._replace(amounts=tuple(case.layer.amounts[axis] for axis in order)))
 
 
-def _normal(axes: Sequence[int], rank: int, case: Case) -> tuple[int, ...]:
+def _normal(axes: Sequence[int], rank: int, case: PaddedNode) -> tuple[int, ...]:
     if any(not -rank <= axis < rank for axis in axes):
         raise case.stands("its axes do not fit the data")
     return tuple(axis % rank for axis in axes)
 
 
-def _unsqueeze(case: Case) -> Behind:
+def _unsqueeze(case: PaddedNode) -> Behind:
     axes = case.given("axes", 1, 13)
     if axes is None:
         raise case.stands("lacks its axes")
@@ -420,7 +420,7 @@ def _unsqueeze(case: Case) -> Behind:
     return Behind(case.layer._replace(amounts=amounts))
 
 
-def _squeeze(case: Case) -> Behind:
+def _squeeze(case: PaddedNode) -> Behind:
     axes = case.given("axes", 1, 13)
     if axes is None:
         return _squeeze_all(case)
@@ -431,7 +431,7 @@ def _squeeze(case: Case) -> Behind:
     return Behind(case.layer._replace(amounts=tuple(kept)))
 
 
-def _squeeze_all(case: Case) -> Behind:
+def _squeeze_all(case: PaddedNode) -> Behind:
     """A Squeeze of every axis of size 1, provided that no padded axis has this size by itself."""
     shape = case.analysis.shape(case.tensor)
     for axis in case.padded:
@@ -442,7 +442,7 @@ def _squeeze_all(case: Case) -> Behind:
     return Behind(_reshaped(case)[0])
 
 
-def _reshape(case: Case) -> Behind:
+def _reshape(case: PaddedNode) -> Behind:
     if case.graph.opset < 5 or case.node.attrs.get("allowzero"):
         raise case.stands("its shape has no constant that could be corrected")
     shape = case.input(1)
@@ -459,7 +459,7 @@ def _reshape(case: Case) -> Behind:
     return Behind(layer, {1: np.asarray(sizes, np.int64)})
 
 
-def _reshaped(case: Case) -> tuple[Layer, Collection[int]]:
+def _reshaped(case: PaddedNode) -> tuple[PadLayer, Collection[int]]:
     """The layer behind a node that only adds or drops axes of size 1, and the axes it moves."""
     before = case.analysis.shape(case.tensor)
     after = case.analysis.shape(case.node.outputs[0])
@@ -480,7 +480,7 @@ def _reshaped(case: Case) -> tuple[Layer, Collection[int]]:
     return case.layer._replace(amounts=tuple(amounts)), moved
 
 
-def _expand(case: Case) -> Behind:
+def _expand(case: PaddedNode) -> Behind:
     """An Expand that repeats only what is not padded; its shape is corrected."""
     given, sizes = case.input(1), case.analysis.shape(case.tensor)
     if given is not None and case.graph.constant(given) is None:
@@ -505,11 +505,11 @@ def _expand(case: Case) -> Behind:
     return Behind(layer, {} if is_same else {1: np.asarray(written, np.int64)})
 
 
-def _flatten(case: Case) -> Behind:
+def _flatten(case: PaddedNode) -> Behind:
     return Behind(_reshaped(case)[0])
 
 
-def _parts(case: Case) -> tuple[np.ndarray[Any, Any], ...]:
+def _parts(case: PaddedNode) -> tuple[np.ndarray[Any, Any], ...]:
     """Scale and zero point of QuantizeLinear or DequantizeLinear, and their axis, if there is one.
 
     Raises:
@@ -533,7 +533,7 @@ def _parts(case: Case) -> tuple[np.ndarray[Any, Any], ...]:
     return scale, zero
 
 
-def _quantise(case: Case) -> Behind:
+def _quantise(case: PaddedNode) -> Behind:
     scale, zero = _parts(case)
     to = case.analysis.dtype(case.node.outputs[0])
     known = to in _QUANTISED and case.dtype == TensorProto.FLOAT
@@ -548,7 +548,7 @@ def _quantise(case: Case) -> Behind:
     return Behind(case.filled(made))
 
 
-def _dequantise(case: Case) -> Behind:
+def _dequantise(case: PaddedNode) -> Behind:
     scale, zero = _parts(case)
     known = case.dtype in {*_QUANTISED, TensorProto.INT32}
     to = case.analysis.dtype(case.node.outputs[0])
@@ -562,7 +562,7 @@ def _dequantise(case: Case) -> Behind:
     return Behind(case.filled(made))
 
 
-def _concat(case: Case) -> Behind:
+def _concat(case: PaddedNode) -> Behind:
     (axis,) = _normal([case.node.attrs.get("axis", 1)], case.rank, case)
     if axis in case.padded:
         raise case.along([axis])
@@ -581,7 +581,7 @@ def joins_otherwise(graph: Graph, node: Node) -> RefusalError:
     )
 
 
-def _split(case: Case) -> Behind:
+def _split(case: PaddedNode) -> Behind:
     (axis,) = _normal([case.node.attrs.get("axis", 0)], case.rank, case)
     if axis in case.padded:
         raise case.along([axis])
@@ -590,7 +590,7 @@ def _split(case: Case) -> Behind:
     return Behind(case.layer)
 
 
-def _slice(case: Case) -> Behind:
+def _slice(case: PaddedNode) -> Behind:
     """A Slice along other axes, or one that crops padded axes.
 
     On each side it may crop part of the padding, or, where there is none, the data itself.
@@ -651,7 +651,7 @@ def _crop(start: int, end: int, size: Extent | None) -> tuple[int, int] | None:
 
 
 def _bounds(
-    case: Case,
+    case: PaddedNode,
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Starts, ends, axes and steps of a Slice.
 
@@ -718,7 +718,7 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
 
 
 def behind(
-    graph: Graph, analysis: Analysis, node: Node, data: tuple[int, ...], layers: Sequence[Layer]
+    graph: Graph, analysis: Analysis, node: Node, data: tuple[int, ...], layers: Sequence[PadLayer]
 ) -> Behind:
     """The layer behind a node of which each data input is padded by one layer.
 
@@ -729,19 +729,19 @@ def behind(
         raise joins_otherwise(graph, node)
     known = [analysis.shape(node.inputs[place]) for place in data]
     if any(shape is not None and len(shape) != len(layers[0].amounts) for shape in known):
-        raise Case(graph, analysis, node, data, tuple(layers)).stands(
+        raise PaddedNode(graph, analysis, node, data, tuple(layers)).stands(
             "its data has another number of axes than it is padded along"
         )
     is_own = graph.is_standard(node)
     rule = STEPS[node.op] if is_own else _declared
     either = [isinstance(layer.value, EitherZero) for layer in layers]
     if not any(either) or (is_own and node.op in _JOINS):
-        return rule(Case(graph, analysis, node, data, tuple(layers)))
+        return rule(PaddedNode(graph, analysis, node, data, tuple(layers)))
     if sum(either) > _MOST_EITHER:
         raise joins_otherwise(graph, node)
     zeros = product(*((0.0, -0.0) if each else (None,) for each in either))
     found = [
-        rule(Case(graph, analysis, node, data, tuple(map(_with_zero, layers, signs))))
+        rule(PaddedNode(graph, analysis, node, data, tuple(map(_with_zero, layers, signs))))
         for signs in zeros
     ]
     first = found[0].layer
@@ -752,11 +752,11 @@ def behind(
     return replace(found[0], layer=first._replace(value=value))
 
 
-def _with_zero(layer: Layer, zero: float | None) -> Layer:
+def _with_zero(layer: PadLayer, zero: float | None) -> PadLayer:
     return layer if zero is None else layer._replace(value=zero)
 
 
-def _declared(case: Case) -> Behind:
+def _declared(case: PaddedNode) -> Behind:
     """The rule of a step that a user declared."""
     step = step_declared(case.graph, case.node)
     assert step is not None

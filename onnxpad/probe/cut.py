@@ -91,7 +91,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Neighbourhood:
     """The neighbourhood before a change, one model for each scene; or why there is none."""
 
     scenes: tuple[tuple[Scene, ModelProto], ...]
@@ -121,17 +121,21 @@ class NeighbourhoodProbe:
         self._analysis = analysis
         self._signs = signs
 
-    def before(self, tensor: Tensor, roots: Sequence[str]) -> Cut:
+    def before(self, tensor: Tensor, roots: Sequence[str]) -> Neighbourhood:
         """Cuts out the nodes that compute a tensor from `roots`, in a few scenes."""
         if not self._seen:
             warm()  # start the worker early: a change is about to be run
         try:
             scenes = self._scenes(tensor, roots)
-            return Cut(tuple((scene, self._cut(tensor, roots, scene)) for scene in scenes))
+            return Neighbourhood(
+                tuple((scene, self._cut(tensor, roots, scene)) for scene in scenes)
+            )
         except UnprobeableError as error:
-            return Cut((), str(error))
+            return Neighbourhood((), str(error))
 
-    def after(self, tensor: Tensor, roots: Sequence[str], before: Cut) -> tuple[bool | None, str]:
+    def after(
+        self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood
+    ) -> tuple[bool | None, str]:
         """Compares the changed neighbourhood with the one before.
 
         Returns:
@@ -141,13 +145,13 @@ class NeighbourhoodProbe:
         return self._after(tensor, roots, before, specified=False)
 
     def after_specified(
-        self, tensor: Tensor, roots: Sequence[str], before: Cut
+        self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood
     ) -> tuple[bool | None, str]:
         """As `after`, with the reference evaluator for the side before."""
         return self._after(tensor, roots, before, specified=True)
 
     def _after(
-        self, tensor: Tensor, roots: Sequence[str], before: Cut, *, specified: bool
+        self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood, *, specified: bool
     ) -> tuple[bool | None, str]:
         if not before.scenes:
             return None, f"not probed: {before.why}"

@@ -38,7 +38,7 @@ from onnxpad.proof.meaning import (
     FLOATS,
     MeaninglessError,
     Padding,
-    Slide,
+    SlideSpec,
     WindowNode,
     is_empty,
     is_pad,
@@ -51,7 +51,7 @@ from onnxpad.proof.meaning import (
 from onnxpad.proof.scattering import scattered, scatters
 from onnxpad.proof.sliding import (
     EngineReading,
-    Padded,
+    PaddedWindow,
     WindowPair,
     compared,
     says_twice,
@@ -102,7 +102,7 @@ class Reading(NamedTuple):
     root: str
     layers: Layers
     opaque: tuple[str, Amounts] | None
-    slide: Slide | None
+    slide: SlideSpec | None
     besides: tuple[str, ...]
     direct: str
     nodes: frozenset[int]
@@ -513,7 +513,12 @@ class Certifier:
             return False
 
     def _certify_window(
-        self, before: Reading, old: Slide, after: Reading, new: Slide, trust: Trust | None
+        self,
+        before: Reading,
+        old: SlideSpec,
+        after: Reading,
+        new: SlideSpec,
+        trust: Trust | None,
     ) -> Certificate:
         if (old.kind, old.axes, old.others) != (new.kind, new.axes, new.others):
             raise UncertifiedError("the window itself differs")
@@ -529,7 +534,7 @@ class Certifier:
         root = self._graph.tensor(before.root)
         dtype = self._analysis.dtype(root) if old.compares else None
         # Networks repeat the same few windows, each of which is one object.
-        pair = Padded(old, before.layers), Padded(new, after.layers)
+        pair = PaddedWindow(old, before.layers), PaddedWindow(new, after.layers)
         key = (id(old), before.layers, id(new), after.layers, sizes, dtype, trust)
         found = self._compared.get(key)
         if found is None:
@@ -551,7 +556,7 @@ class Certifier:
         facts = Facts({"kind": "windows", "root": before.root, **found.facts})
         return Certificate(statement, found.holds, tuple(sorted(assumptions)), facts)
 
-    def _check_crop(self, old: Slide, new: Slide, root: Tensor) -> set[Assumption]:
+    def _check_crop(self, old: SlideSpec, new: SlideSpec, root: Tensor) -> set[Assumption]:
         """The assumptions under which a MaxPool with SAME and one with explicit pads are equal.
 
         Where SAME would have to crop (its total is negative), onnxruntime runs another kernel. For
@@ -658,7 +663,7 @@ class Certifier:
         )
         return sizes_told(sizes)
 
-    def _sizes(self, root: str, slide: Slide) -> tuple[Extent, ...]:
+    def _sizes(self, root: str, slide: SlideSpec) -> tuple[Extent, ...]:
         """The spatial sizes of a tensor; fresh symbols where they are unknown until run time."""
         tensor = self._graph.tensor(root)
         shape = self._analysis.shape(tensor)
@@ -872,7 +877,7 @@ def _names(roots: tuple[str, ...]) -> str:
     return ", ".join(map(repr, roots))
 
 
-def _pads_axes_of(slide: Slide, full: Amounts | None) -> bool:
+def _pads_axes_of(slide: SlideSpec, full: Amounts | None) -> bool:
     """Whether a `Pad` pads only axes that a window slides over."""
     return full is not None and not slide.pads_others(full)
 
@@ -894,7 +899,7 @@ def _finite(dtype: int) -> float:
     return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
 
 
-def _crops(old: Slide, new: Slide) -> bool:
+def _crops(old: SlideSpec, new: SlideSpec) -> bool:
     """Whether a MaxPool gains or loses a SAME whose total may be negative."""
     return (
         old.compares

@@ -199,7 +199,7 @@ _AXES: Final = frozenset({None, TensorProto.INT32, TensorProto.INT64})
 _PAD_MODES: Final = ("constant", "reflect", "edge", "wrap")
 
 
-class Axis(NamedTuple):
+class WindowAxis(NamedTuple):
     """One axis of a window: its taps are `dilation` apart, its positions `stride`."""
 
     kernel: int | Size
@@ -212,7 +212,7 @@ class Axis(NamedTuple):
         return (self.kernel - 1) * self.dilation + 1
 
 
-class Slide(NamedTuple):
+class SlideSpec(NamedTuple):
     """How a window operator slides, according to the specification.
 
     Attributes:
@@ -236,7 +236,7 @@ class Slide(NamedTuple):
     kind: str
     row: Sliding
     version: int
-    axes: tuple[Axis, ...]
+    axes: tuple[WindowAxis, ...]
     before: int
     after: int
     auto_pad: AutoPad
@@ -287,7 +287,7 @@ class WindowNode(NamedTuple):
         besides: Names of its other inputs.
     """
 
-    slide: Slide
+    slide: SlideSpec
     data: Tensor
     besides: tuple[str, ...]
 
@@ -468,7 +468,7 @@ def _slides_alike(
     weight: tuple[int | Size, ...] | None,
     zero: int | str,
     has_indices: bool,
-) -> Slide:
+) -> SlideSpec:
     """How a node with these attributes slides; cached, as networks repeat the same few windows.
 
     Args:
@@ -500,11 +500,11 @@ def _slides_alike(
             raise MeaninglessError(refusal)
     counts = is_set(attributes, "count_include_pad")
     last = _has_channels_last(attributes) if row.last is None else row.last
-    return Slide(
+    return SlideSpec(
         kind=".".join(filter(None, key)),
         row=row,
         version=version,
-        axes=tuple(map(Axis, kernel, strides, dilations)),
+        axes=tuple(map(WindowAxis, kernel, strides, dilations)),
         before=1 if last else 2,
         after=1 if last else 0,
         auto_pad=auto_pad,

@@ -21,8 +21,8 @@ from onnxpad.graph import Graph, Node
 from onnxpad.proof.layers import Amounts, Layer, fill_of_tensor, never_pads
 from onnxpad.proof.meaning import (
     LONGEST,
-    Axis,
     MeaninglessError,
+    WindowAxis,
     check_arity,
     frozen,
     input_of,
@@ -95,7 +95,7 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
     rank = len(kernel)
     strides = whole(attributes, "strides", rank, 1) or (1,) * rank
     dilations = whole(attributes, "dilations", rank, 1) or (1,) * rank
-    axes = tuple(map(Axis, kernel, strides, dilations))
+    axes = tuple(map(WindowAxis, kernel, strides, dilations))
     pads = whole(attributes, "pads", 2 * rank, -LONGEST)
     appended = whole(attributes, "output_padding", rank, 0) or (0,) * rank
     found = tuple(_ends(analysis, node, attributes, axes, pads, appended))
@@ -125,7 +125,7 @@ def _ends(
     analysis: Analysis,
     node: Node,
     attributes: dict[str, object],
-    axes: tuple[Axis, ...],
+    axes: tuple[WindowAxis, ...],
     pads: tuple[int, ...] | None,
     appended: tuple[int, ...],
 ) -> Iterator[tuple[Extent, Extent, bool]]:
@@ -169,7 +169,7 @@ def _ends(
 def _perhaps_empty(
     analysis: Analysis,
     node: Node,
-    axes: tuple[Axis, ...],
+    axes: tuple[WindowAxis, ...],
     ends: tuple[tuple[Extent, Extent], ...],
 ) -> tuple[tuple[int, tuple[Extent, Extent]], ...]:
     """The axes on which the output may have no elements at some size, each with its ends."""

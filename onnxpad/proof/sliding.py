@@ -36,12 +36,12 @@ from onnxpad.proof.layers import (
     total_of,
     without_sign,
 )
-from onnxpad.proof.meaning import Axis, Slide
-from onnxpad.proof.windows_by_engine import ENGINE_OF, ENGINES, Placed
+from onnxpad.proof.meaning import SlideSpec, WindowAxis
+from onnxpad.proof.windows_by_engine import ENGINE_OF, ENGINES, AxisWindows
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 
-_BothPlaced: TypeAlias = tuple[list[Placed], list[Placed]]
+_BothPlaced: TypeAlias = tuple[list[AxisWindows], list[AxisWindows]]
 """The windows of a pair, along each axis."""
 
 _FILLS: Final = {
@@ -66,10 +66,10 @@ class UncertifiedError(Exception):
         self.facts = facts
 
 
-class Padded(NamedTuple):
+class PaddedWindow(NamedTuple):
     """A window operator, and the layers of padding around the data that it slides over."""
 
-    slide: Slide
+    slide: SlideSpec
     layers: Layers
 
 
@@ -87,8 +87,8 @@ class WindowPair:
 
     def __init__(
         self,
-        old: Padded,
-        new: Padded,
+        old: PaddedWindow,
+        new: PaddedWindow,
         sizes: tuple[Extent, ...],
         dtype: int | None,
         trust: Trust | None = None,
@@ -144,8 +144,8 @@ class WindowPair:
 
 
 def compared(
-    old: Padded,
-    new: Padded,
+    old: PaddedWindow,
+    new: PaddedWindow,
     sizes: tuple[Extent, ...],
     dtype: int | None,
     trust: Trust | None,
@@ -174,12 +174,14 @@ def compared(
     return WindowPair(old, new, sizes, dtype, trust)
 
 
-def says_twice(slide: Slide) -> bool:
+def says_twice(slide: SlideSpec) -> bool:
     """Whether a node has both `auto_pad` and `pads`, which the specification forbids."""
     return slide.auto_pad != "NOTSET" and slide.pads_written
 
 
-def _agree(old: Padded, new: Padded, sizes: tuple[Extent, ...], dtype: int | None) -> bool:
+def _agree(
+    old: PaddedWindow, new: PaddedWindow, sizes: tuple[Extent, ...], dtype: int | None
+) -> bool:
     """Whether the `pads` of the old window say the same as the new one."""
     explicit = old._replace(slide=old.slide._replace(auto_pad="NOTSET"))
     try:
@@ -189,7 +191,7 @@ def _agree(old: Padded, new: Padded, sizes: tuple[Extent, ...], dtype: int | Non
     return True
 
 
-def _is_disputed(window: Padded, sizes: tuple[Extent, ...], dtype: int | None) -> bool:
+def _is_disputed(window: PaddedWindow, sizes: tuple[Extent, ...], dtype: int | None) -> bool:
     """Whether both engines run a window, and place or fill it differently."""
     specified, ours = (_placed(engine, window, sizes, dtype) for engine in ENGINES)
     if specified is None or ours is None:
@@ -222,7 +224,7 @@ class EngineReading:
     def __init__(
         self,
         engines: tuple[str, str],
-        pair: list[Padded],
+        pair: list[PaddedWindow],
         placed: _BothPlaced,
         sizes: tuple[Extent, ...],
     ) -> None:
@@ -325,8 +327,8 @@ class _Canonical:
     def __init__(
         self,
         engine: str,
-        padded: Padded,
-        placed: list[Placed],
+        padded: PaddedWindow,
+        placed: list[AxisWindows],
         sizes: tuple[Extent, ...],
         defined: tuple[Extent, ...],
     ) -> None:
@@ -373,10 +375,10 @@ class _Canonical:
 
 
 def _placed(
-    engine: str, padded: Padded, sizes: tuple[Extent, ...], dtype: int | None
-) -> list[Placed] | None:
+    engine: str, padded: PaddedWindow, sizes: tuple[Extent, ...], dtype: int | None
+) -> list[AxisWindows] | None:
     """The windows on each axis; None where the engine runs the operator at no size."""
-    found: list[Placed] = []
+    found: list[AxisWindows] = []
     for axis, size in enumerate(sizes):
         inner = size + around(padded.layers, padded.slide.spatial[axis])
         placed = ENGINES[engine](padded.slide, axis, inner, dtype)
@@ -386,7 +388,7 @@ def _placed(
     return found
 
 
-def _check_whole(pair: list[Padded], placed: _BothPlaced, sizes: tuple[Extent, ...]) -> None:
+def _check_whole(pair: list[PaddedWindow], placed: _BothPlaced, sizes: tuple[Extent, ...]) -> None:
     """Checks that two windows cover all data without padding at the same sizes.
 
     Raises:
@@ -407,7 +409,9 @@ def _check_whole(pair: list[Padded], placed: _BothPlaced, sizes: tuple[Extent, .
         )
 
 
-def _whole(padded: Padded, placed: list[Placed], sizes: tuple[Extent, ...]) -> Iterator[Extent]:
+def _whole(
+    padded: PaddedWindow, placed: list[AxisWindows], sizes: tuple[Extent, ...]
+) -> Iterator[Extent]:
     """By axis, 1 where the kernel is as long as the data and nothing is padded, else 0."""
     slide, layers = padded
     for axis, window, each, size in zip(slide.spatial, slide.axes, placed, sizes, strict=True):
@@ -421,7 +425,7 @@ def _only(some: Extent, extent: Extent) -> Extent:
     return extent if always(some) is True else where(some, extent, 0)
 
 
-def _where(defined: tuple[Extent, ...], layer: Layer, slide: Slide) -> Layer:
+def _where(defined: tuple[Extent, ...], layer: Layer, slide: SlideSpec) -> Layer:
     """A layer with amounts of 0 at the sizes for which the operator does not run."""
     amounts = list(layer.amounts)
     for some, axis in zip(defined, slide.spatial, strict=True):
@@ -448,7 +452,9 @@ def _cut(
         yield Layer(tuple(amounts), layer.fill)
 
 
-def _meets_data(window: Axis, size: Extent, first: Extent, last: Extent, some: Extent) -> bool:
+def _meets_data(
+    window: WindowAxis, size: Extent, first: Extent, last: Extent, some: Extent
+) -> bool:
     """Whether every window from the one at `first` to the one at `last` reads a real element.
 
     Only sizes at which `some` is 1 count. A dilated window might step over short data.
@@ -471,7 +477,7 @@ def _told(layers: Layers) -> str:
     return ", then ".join(fills) or "nothing"
 
 
-def _axis_facts(axis: int, read: _Reach, size: Extent, window: Axis) -> dict[str, object]:
+def _axis_facts(axis: int, read: _Reach, size: Extent, window: WindowAxis) -> dict[str, object]:
     """One axis of a window over data of a size, as data; by remainder, where it varies."""
     facts: dict[str, object] = {
         "axis": axis,

@@ -63,7 +63,7 @@ from onnxpad.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepRule:
     """One operator that padding commutes with.
 
     Attributes:
@@ -154,7 +154,7 @@ def _tried(
     if not data or len(inner) != len(data):
         return None
     own = None if graph.is_standard(node) else step_declared(graph, node)
-    step = STEPS[node.op] if own is None else Step(frozenset(), declared(own))
+    step = STEPS[node.op] if own is None else StepRule(frozenset(), declared(own))
     every = [layer for layers in inner for layer in layers]
     fills = {layer.fill for layer in every if isinstance(layer.fill, str)}
     if not fills <= {NEGATIVE_ZERO, EITHER_ZERO}:
@@ -223,37 +223,37 @@ _ZERO: Final[Mapping[str, frozenset[int]]] = {
 }
 """Operators that give 0 for 0, at which no engine rounds, with their versions."""
 
-STEPS: Final[dict[str, Step]] = {
-    "Transpose": Step(frozenset({1, 13}) | _TYPES_ONLY, transpose),
-    "Unsqueeze": Step(frozenset({1, 11, 13}) | _TYPES_ONLY, unsqueeze),
-    "Squeeze": Step(frozenset({1, 11, 13}) | _TYPES_ONLY, squeeze),
-    "Reshape": Step(frozenset({1, 5, 13, 14, 19}) | _TYPES_ONLY, reshape),
-    "Flatten": Step(frozenset({1, 9, 11, 13}) | _TYPES_ONLY, reshape),
-    "Expand": Step(frozenset({8, 13}), expand),
-    "Dropout": Step(frozenset({1, 6, 7, 10, 12, 13, 22}), dropout),
-    "Concat": Step(frozenset({1, 4, 11, 13}), concat, data="all"),
-    "Split": Step(frozenset({2, 11, 13, 18}), split, parts=True),
-    "Slice": Step(frozenset({1, 10, 11, 13}), sliced),
-    "Cast": Step(frozenset({6, 9, 13, 19, 21, 23, 24, 25, 28}), cast),
-    "Relu": Step(frozenset({6, 13, 14}), unary(rectified)),
-    "LeakyRelu": Step(frozenset({6, 16}), leaky_relu),
-    "Neg": Step(frozenset({6, 13}), unary(lambda number: -number)),
-    "Abs": Step(frozenset({6, 13}), unary(abs)),
-    "Sign": Step(frozenset({9, 13}), unary(sign_of)),
-    "Floor": Step(frozenset({6, 13}), to_whole_numbers(math.floor)),
-    "Ceil": Step(frozenset({6, 13}), to_whole_numbers(math.ceil)),
-    "Round": Step(frozenset({11, 22}), to_whole_numbers(round)),
-    "Clip": Step(frozenset({6, 11, 12, 13}), clip),
-    "Add": Step(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
-    "Sub": Step(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
-    "Mul": Step(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
-    "Div": Step(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
-    "Min": Step(frozenset({8, 12, 13}), with_constants(least), data="operands"),
-    "Max": Step(frozenset({8, 12, 13}), with_constants(greatest), data="operands"),
-    "PRelu": Step(frozenset({7, 9, 16}), prelu),
-    "BatchNormalization": Step(frozenset({7, 9, 14, 15}), batch_normalization),
-    "QuantizeLinear": Step(frozenset({10, 13, 19, 21, 23, 24, 25, 28}), quantize),
-    "DequantizeLinear": Step(frozenset({10, 13, 19, 21, 23, 24, 25, 28}), dequantize),
-    **{op: Step(versions, keeps_zero) for op, versions in _ZERO.items()},
+STEPS: Final[dict[str, StepRule]] = {
+    "Transpose": StepRule(frozenset({1, 13}) | _TYPES_ONLY, transpose),
+    "Unsqueeze": StepRule(frozenset({1, 11, 13}) | _TYPES_ONLY, unsqueeze),
+    "Squeeze": StepRule(frozenset({1, 11, 13}) | _TYPES_ONLY, squeeze),
+    "Reshape": StepRule(frozenset({1, 5, 13, 14, 19}) | _TYPES_ONLY, reshape),
+    "Flatten": StepRule(frozenset({1, 9, 11, 13}) | _TYPES_ONLY, reshape),
+    "Expand": StepRule(frozenset({8, 13}), expand),
+    "Dropout": StepRule(frozenset({1, 6, 7, 10, 12, 13, 22}), dropout),
+    "Concat": StepRule(frozenset({1, 4, 11, 13}), concat, data="all"),
+    "Split": StepRule(frozenset({2, 11, 13, 18}), split, parts=True),
+    "Slice": StepRule(frozenset({1, 10, 11, 13}), sliced),
+    "Cast": StepRule(frozenset({6, 9, 13, 19, 21, 23, 24, 25, 28}), cast),
+    "Relu": StepRule(frozenset({6, 13, 14}), unary(rectified)),
+    "LeakyRelu": StepRule(frozenset({6, 16}), leaky_relu),
+    "Neg": StepRule(frozenset({6, 13}), unary(lambda number: -number)),
+    "Abs": StepRule(frozenset({6, 13}), unary(abs)),
+    "Sign": StepRule(frozenset({9, 13}), unary(sign_of)),
+    "Floor": StepRule(frozenset({6, 13}), to_whole_numbers(math.floor)),
+    "Ceil": StepRule(frozenset({6, 13}), to_whole_numbers(math.ceil)),
+    "Round": StepRule(frozenset({11, 22}), to_whole_numbers(round)),
+    "Clip": StepRule(frozenset({6, 11, 12, 13}), clip),
+    "Add": StepRule(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
+    "Sub": StepRule(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
+    "Mul": StepRule(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
+    "Div": StepRule(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
+    "Min": StepRule(frozenset({8, 12, 13}), with_constants(least), data="operands"),
+    "Max": StepRule(frozenset({8, 12, 13}), with_constants(greatest), data="operands"),
+    "PRelu": StepRule(frozenset({7, 9, 16}), prelu),
+    "BatchNormalization": StepRule(frozenset({7, 9, 14, 15}), batch_normalization),
+    "QuantizeLinear": StepRule(frozenset({10, 13, 19, 21, 23, 24, 25, 28}), quantize),
+    "DequantizeLinear": StepRule(frozenset({10, 13, 19, 21, 23, 24, 25, 28}), dequantize),
+    **{op: StepRule(versions, keeps_zero) for op, versions in _ZERO.items()},
 }
 """Operators that padding commutes with. Without a row here, nothing is proved through one."""

@@ -29,10 +29,10 @@ from onnxpad.arithmetic.size import (
     where,
 )
 from onnxpad.finding import Trust
-from onnxpad.proof.meaning import Axis, Slide
+from onnxpad.proof.meaning import SlideSpec, WindowAxis
 
 
-class Placed(NamedTuple):
+class AxisWindows(NamedTuple):
     """The windows along one axis.
 
     Attributes:
@@ -48,14 +48,14 @@ class Placed(NamedTuple):
     runs: Extent = 1
 
 
-Engine: TypeAlias = Callable[[Slide, int, Extent, int | None], Placed | None]
+Engine: TypeAlias = Callable[[SlideSpec, int, Extent, int | None], AxisWindows | None]
 """Places the windows of an operator along one axis, for data of a size and an element type.
 
 Returns None where the engine runs it at no size.
 """
 
 
-def specification(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed:
+def specification(slide: SlideSpec, axis: int, size: Extent, dtype: int | None) -> AxisWindows:
     """The windows according to the specification.
 
     Source: the pages of Conv, MaxPool, AveragePool and LpPool in the ONNX specification, "auto_pad"
@@ -66,19 +66,19 @@ def specification(slide: Slide, axis: int, size: Extent, dtype: int | None) -> P
     if slide.is_same:
         total = maximum(_missing(window, extent, size), 0)
         begin = floor_div(total + (slide.auto_pad == "SAME_LOWER"), 2)
-        return Placed(begin, total - begin, ceil_div(size, window.stride), less_equal(1, size))
+        return AxisWindows(begin, total - begin, ceil_div(size, window.stride), less_equal(1, size))
     begin, end = _own(slide, axis)
     span = size + begin + end - extent
     if slide.row.rounding == "floor":
-        return Placed(begin, end, floor_div(span, window.stride) + 1)
+        return AxisWindows(begin, end, floor_div(span, window.stride) + 1)
     if slide.ceil_mode:
         count = _without_last(ceil_div(span, window.stride) + 1, window, size + begin)
     else:
         count = floor_div(span, window.stride) + 1
-    return Placed(begin, end, maximum(count, 0), less_equal(1, size))
+    return AxisWindows(begin, end, maximum(count, 0), less_equal(1, size))
 
 
-def onnxruntime(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | None:
+def onnxruntime(slide: SlideSpec, axis: int, size: Extent, dtype: int | None) -> AxisWindows | None:
     """The windows according to onnxruntime, on the CPU with optimisation off (1.21 to 1.31).
 
     Source: measured, and onnxruntime's conv_attributes.h and pool_attributes.h, which its own
@@ -96,7 +96,7 @@ ENGINE_OF: Final = {Trust.SPEC: "the specification", Trust.ONNXRUNTIME: "onnxrun
 """The engine that is trusted, by what the user chose."""
 
 
-def _convolution(slide: Slide, axis: int, size: Extent) -> Placed | None:
+def _convolution(slide: SlideSpec, axis: int, size: Extent) -> AxisWindows | None:
     window, extent = slide.axes[axis], slide.axes[axis].extent
     if slide.auto_pad != "NOTSET" and slide.pads_written:
         return None
@@ -109,12 +109,12 @@ def _convolution(slide: Slide, axis: int, size: Extent) -> Placed | None:
         begin = floor_div(total + odd, 2)
         if always(less_equal(0, total)) is not True:
             begin = where(less_equal(0, total), begin, trunc_div(total + 1 + odd, 2))
-        return Placed(begin, total - begin, ceil_div(size, window.stride), less_equal(1, size))
+        return AxisWindows(begin, total - begin, ceil_div(size, window.stride), less_equal(1, size))
     begin, end = _own(slide, axis)
-    return Placed(begin, end, floor_div(size + begin + end - extent, window.stride) + 1)
+    return AxisWindows(begin, end, floor_div(size + begin + end - extent, window.stride) + 1)
 
 
-def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | None:
+def _pool(slide: SlideSpec, axis: int, size: Extent, dtype: int | None) -> AxisWindows | None:
     window, extent = slide.axes[axis], slide.axes[axis].extent
     for each, pads in zip(slide.axes, slide.pads, strict=True):
         if always(less_equal(each.kernel, max(pads))) is not False:
@@ -127,7 +127,7 @@ def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | 
             count = _without_last(ceil_div(span, window.stride) + 1, window, size + begin)
         else:
             count = trunc_div(span, window.stride) + 1
-        return Placed(begin, end, count, runs)
+        return AxisWindows(begin, end, count, runs)
     # onnxruntime pads for the undilated kernel, but counts windows of the dilated one.
     total = _missing(window, window.kernel, size)
     head = trunc_div(total + (slide.auto_pad == "SAME_LOWER"), 2)
@@ -137,10 +137,10 @@ def _pool(slide: Slide, axis: int, size: Extent, dtype: int | None) -> Placed | 
         count = Unknown("onnxruntime's SAME with dilation that rounds up was not measured")
     if _stops_below_zero(slide, dtype):
         runs = minimum(runs, less_equal(0, total))
-    return Placed(head, total - head, count, runs)
+    return AxisWindows(head, total - head, count, runs)
 
 
-def _stops_below_zero(slide: Slide, dtype: int | None) -> bool:
+def _stops_below_zero(slide: SlideSpec, dtype: int | None) -> bool:
     """Whether onnxruntime refuses a SAME with a negative total; where it does not, it crops."""
     if slide.kind == "AveragePool":
         return slide.version < 19 and not (slide.ceil_mode and slide.counts)
@@ -148,17 +148,17 @@ def _stops_below_zero(slide: Slide, dtype: int | None) -> bool:
     return slide.kind == "MaxPool" and plain and dtype in {TensorProto.FLOAT, TensorProto.FLOAT16}
 
 
-def _missing(window: Axis, extent: Extent, size: Extent) -> Extent:
+def _missing(window: WindowAxis, extent: Extent, size: Extent) -> Extent:
     """SAME's total padding on both sides, before it is clamped at 0."""
     if window.stride == 1:  # the size cancels out, even where it is unknown
         return extent - 1
     return (ceil_div(size, window.stride) - 1) * window.stride + extent - size
 
 
-def _own(slide: Slide, axis: int) -> tuple[int, int]:
+def _own(slide: SlideSpec, axis: int) -> tuple[int, int]:
     return slide.pads[axis] if slide.auto_pad == "NOTSET" else (0, 0)
 
 
-def _without_last(count: Extent, window: Axis, until: Extent) -> Extent:
+def _without_last(count: Extent, window: WindowAxis, until: Extent) -> Extent:
     """A count that was rounded up, without a last window that would start in the end padding."""
     return minimum(count, ceil_div(until, window.stride))

@@ -52,7 +52,7 @@ from onnxpad.repadding.working_copy import WorkingCopy, add_outputs, working_cop
 from onnxpad.repadding.write import attributes, forget_sizes, write, written_as
 from onnxpad.rewrite.context import Context
 from onnxpad.validation.answers import ask, laid_out
-from onnxpad.validation.given import Arrays, Given, given
+from onnxpad.validation.given import Arrays, MatchedInputs, given
 from onnxpad.validation.inputs import Draw, outline
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -167,7 +167,7 @@ def _kept_names(graph: Graph) -> set[str]:
     return {output.name for node in graph.nodes for output in node.outputs if output.name}
 
 
-def _without_folded(graph: Graph, found: Given) -> Given:
+def _without_folded(graph: Graph, found: MatchedInputs) -> MatchedInputs:
     """The arrays without inner tensors that are folded into operators, such as that of a `Pad`.
 
     Raises:
@@ -196,7 +196,7 @@ def type_of_data(context: Context, site: Site) -> int:
     return context.analysis.dtype(data) or TensorProto.UNDEFINED
 
 
-def _confirmed(graph: Graph, found: Given, task: "_Task") -> str:
+def _confirmed(graph: Graph, found: MatchedInputs, task: "_Task") -> str:
     """Why the model as written does not reproduce the reference; empty if it does."""
     run, folder = graph.model.to_run()
     names = list(dict.fromkeys(name for sample in found.inner for name in sample))

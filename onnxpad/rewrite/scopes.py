@@ -14,7 +14,12 @@ from typing import Final, NamedTuple, TypeAlias
 import onnx
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.bodies_and_calls import COVERED, Passed, passed_to_body, passed_to_function
+from onnxpad.analysis.bodies_and_calls import (
+    COVERED,
+    PassedFacts,
+    passed_to_body,
+    passed_to_function,
+)
 from onnxpad.analysis.rules.pools_and_convs import DISPUTED
 from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
@@ -167,7 +172,7 @@ class _Finder:
         domains = []
         for place, each in enumerate(self._main.domains):
             asked = [(node, context.domains[place].analysis) for context, node in calls]
-            given: Mapping[str, Passed] = passed_to_function(function, asked)
+            given: Mapping[str, PassedFacts] = passed_to_function(function, asked)
             analysis = Analysis(function, given=given)
             analysis.declared = each.analysis.declared
             domains.append(replace(each, analysis=analysis))
@@ -261,7 +266,7 @@ def pads(nodes: Iterable[onnx.NodeProto], functions: Iterable[Key] = ()) -> bool
     return False
 
 
-def _passed(body: Graph, outer: Analysis) -> Mapping[str, Passed]:
+def _passed(body: Graph, outer: Analysis) -> Mapping[str, PassedFacts]:
     """Facts about the inputs of a body; none where a constant in it is malformed."""
     try:
         return passed_to_body(body, outer)

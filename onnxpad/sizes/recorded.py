@@ -31,7 +31,7 @@ _TOLD: Final = 3
 """A warning names at most this many unusable entries."""
 
 
-class Entry(NamedTuple):
+class RecordedDim(NamedTuple):
     """The entry of one dimension: its sizes and its axes."""
 
     sizes: Sizes
@@ -49,7 +49,7 @@ class Recorded(NamedTuple):
     """
 
     sizes: Mapping[str, Sizes] = MappingProxyType({})
-    entries: Mapping[str, Entry] = MappingProxyType({})
+    entries: Mapping[str, RecordedDim] = MappingProxyType({})
     warning: str = ""
 
     def told(self, given: Mapping[str, Sizes]) -> str:
@@ -88,7 +88,7 @@ def recorded_sizes(graph: Graph) -> Recorded:
         for axis, size in enumerate(shape or ())
     }
     sizes: dict[str, Sizes] = {}
-    entries: dict[str, Entry] = {}
+    entries: dict[str, RecordedDim] = {}
     wrong: list[str] = []
     for name, item in items.items():
         entry = _entry(item)
@@ -213,12 +213,12 @@ def record_sizes(graph: Graph, given: Mapping[str, Sizes], recorded: Recorded) -
     entries = dict(recorded.entries)
     for name, sizes in given.items():
         axes = [axis for axis in open_axes(graph.inputs) if axis.label == name]
-        entries[name] = Entry(sizes, tuple((axis.tensor, axis.axis) for axis in axes))
+        entries[name] = RecordedDim(sizes, tuple((axis.tensor, axis.axis) for axis in axes))
     data = {name: {**entry.sizes.as_data(), "axes": entry.axes} for name, entry in entries.items()}
     graph.model.set_metadata(METADATA, json.dumps(data))
 
 
-def _entry(item: object) -> Entry | None:
+def _entry(item: object) -> RecordedDim | None:
     """Parses one entry; None where it is malformed."""
     match item:
         case {"first": int(first), "last": int(last), "step": int(step), "axes": list(axes)}:
@@ -228,7 +228,7 @@ def _entry(item: object) -> Entry | None:
     numbers = {type(first), type(last), type(step)} == {int}  # a bool is an int to the pattern
     if not numbers or len(places) < len(axes) or not 1 <= first <= last <= LARGEST_SIZE or step < 1:
         return None
-    return Entry(Sizes(first, last, step), tuple(places))
+    return RecordedDim(Sizes(first, last, step), tuple(places))
 
 
 def _place(item: object) -> Place | None:

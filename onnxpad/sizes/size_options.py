@@ -16,7 +16,7 @@ from onnxpad.errors import MismatchError, UsageError
 from onnxpad.graph import Graph
 from onnxpad.messages import meant
 from onnxpad.sizes.domain import SizeDomain
-from onnxpad.sizes.recorded import METADATA, Entry, Recorded
+from onnxpad.sizes.recorded import METADATA, Recorded, RecordedDim
 
 __all__ = ["Dims", "Shapes", "given_domain", "require_within"]
 
@@ -248,7 +248,7 @@ def _named(
     axes: Sequence[OpenAxis],
     name: str,
     sizes: Sizes,
-    recorded: Mapping[str, Entry],
+    recorded: Mapping[str, RecordedDim],
 ) -> list[OpenAxis]:
     """The open axes that a dimension's name means; none where they are fixed within `sizes`.
 

@@ -17,7 +17,7 @@ from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_givin
 from onnxpad.padding.parting import sound_amounts
 from onnxpad.padding.readers import Reader, readers_of
 from onnxpad.padding.step_fills import EitherZero
-from onnxpad.padding.step_table import Layer, behind, data_inputs
+from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
 from onnxpad.transposed.cropped_form import (
@@ -368,10 +368,12 @@ class CropsBehind:
 
     def _behind(
         self, node: Node, index: int, rank: int, axis: int, pair: Pair, value: float | int
-    ) -> Layer | None:
+    ) -> PadLayer | None:
         amounts = tuple(pair if each == axis else (0, 0) for each in range(rank))
         try:
-            return behind(self.graph, self.analysis, node, (index,), [Layer(amounts, value)]).layer
+            return behind(
+                self.graph, self.analysis, node, (index,), [PadLayer(amounts, value)]
+            ).layer
         except RefusalError:
             return None
 
@@ -455,7 +457,7 @@ def _rank(analysis: Analysis, stage: Stage) -> int:
     return len(shape)
 
 
-def _later(stages: Sequence[Stage], places: tuple[int | None, ...], rank: int) -> Layer:
+def _later(stages: Sequence[Stage], places: tuple[int | None, ...], rank: int) -> PadLayer:
     """The difference between the input of a step today and afterwards, as a layer of padding."""
     amounts = [[0, 0] for _ in range(rank)]
     for stage in stages:
@@ -463,7 +465,7 @@ def _later(stages: Sequence[Stage], places: tuple[int | None, ...], rank: int) -
             if place is not None:
                 amounts[place][0] -= pair[0]
                 amounts[place][1] -= pair[1]
-    return Layer(tuple((begin, end) for begin, end in amounts), 0)
+    return PadLayer(tuple((begin, end) for begin, end in amounts), 0)
 
 
 def _in_front(

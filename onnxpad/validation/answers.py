@@ -27,7 +27,7 @@ from onnxpad.engine.sessions import (
 from onnxpad.records import dataclass
 from onnxpad.validation.align import distance, nearest
 from onnxpad.validation.compare import compare
-from onnxpad.validation.given import Given, settled
+from onnxpad.validation.given import MatchedInputs, settled
 from onnxpad.validation.inputs import (
     Draw,
     Input,
@@ -70,7 +70,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class Execution:
     """The results of a model, and the providers on which its nodes ran.
 
     Attributes:
@@ -92,7 +92,7 @@ def ask(
     pairing: Pairing = _SAME_NAMES,
     anew: bool = False,
     ran: Callable[[], None] = lambda: None,
-) -> Answers:
+) -> Execution:
     """Run a model on each set of inputs, up to the first on which it does not end in time.
 
     That one's result is also the result of those after it.
@@ -117,7 +117,7 @@ def ask(
     elsewhere = provider != CPU
     if anew:
         once = partial(ask, source, folder=folder, pairing=pairing, ran=ran)
-        each: list[Answers] = []
+        each: list[Execution] = []
         for inputs in draws:
             is_late = bool(each) and each[-1].results[0].late
             each.append(each[-1] if is_late else once([inputs], provider, optimisation))
@@ -128,7 +128,7 @@ def ask(
                 replace(one, noise=_noise(one, other))
                 for one, other in zip(results, others, strict=True)
             ]
-        return Answers(tuple(results), each[0].places)
+        return Execution(tuple(results), each[0].places)
     places: Mapping[str, str] = {}
     results = []
     try:
@@ -142,7 +142,7 @@ def ask(
             if elsewhere:
                 for inputs in draws:
                     if (result := _run(session, inputs, pairing)).late:
-                        return Answers((result,) * len(draws))
+                        return Execution((result,) * len(draws))
                     ran()
                 places = session.ran_on()
             for inputs in draws:
@@ -156,8 +156,8 @@ def ask(
                     result = Result(result.outputs, result.seconds, "", _noise(result, again))
                 results.append(result)
     except EngineError as error:
-        return Answers((_failed(error),) * len(draws))
-    return Answers(tuple(results), places)
+        return Execution((_failed(error),) * len(draws))
+    return Execution(tuple(results), places)
 
 
 def runs_of(provider: str, optimisation: Optimisation, draws: int) -> int:
@@ -244,7 +244,7 @@ def accepted(
     return tuple(draws), tuple(results), why
 
 
-def laid_out(found: Given, source: Source, folder: Path | None = None) -> Given:
+def laid_out(found: MatchedInputs, source: Source, folder: Path | None = None) -> MatchedInputs:
     """The arrays given with their inputs in the layout that the reference tells.
 
     Where sizes do not tell it, the model runs on the first sample in both layouts. That is taken

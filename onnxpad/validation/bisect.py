@@ -181,7 +181,7 @@ def inner_evidence(
     }
     asked = {name: other for name, other in asked.items() if name not in lost}
     both = replace(names, outputs={**names.outputs, **asked})
-    theirs = _Side(sources[1], provider, folder, both)
+    theirs = _ModelSide(sources[1], provider, folder, both)
     before = ours.values([*asked], draws) if asked else []
     after = theirs.values([*asked], draws) if asked else []
     wrong: dict[str, Draw] = {}
@@ -250,8 +250,8 @@ def inner_evidence(
 
 
 def _by_name(
-    ours: "_Side",
-    theirs: "_Side",
+    ours: "_ModelSide",
+    theirs: "_ModelSide",
     draws: Sequence[Draw],
     bare: Collection[str],
     loose: Collection[str],
@@ -285,7 +285,7 @@ def _by_name(
 
 
 def _scores(
-    side: "_Side",
+    side: "_ModelSide",
     sources: tuple[onnx.ModelProto, onnx.ModelProto],
     draws: Sequence[Draw],
     outputs: Collection[str],
@@ -328,7 +328,7 @@ def _scores(
     return {name: each._replace(lost=each.lost or unread) for name, each in found.items()}
 
 
-def _read(side: "_Side", name: str, draws: Sequence[Draw]) -> list[Value]:
+def _read(side: "_ModelSide", name: str, draws: Sequence[Draw]) -> list[Value]:
     return [values[name] for values in side.values([name], draws) or ()]
 
 
@@ -367,12 +367,12 @@ def restless(
         tolerance: What counts as alike.
         budget: Bytes of tensors to hold together; one tensor may be larger.
     """
-    side = _Side(model, provider, folder, Pairing(), optimisation)
+    side = _ModelSide(model, provider, folder, Pairing(), optimisation)
     return _restless(side, list(names), inputs, tolerance, budget)
 
 
 def _restless(
-    side: "_Side", names: Sequence[str], inputs: Draw, tolerance: Tolerance | None, budget: int
+    side: "_ModelSide", names: Sequence[str], inputs: Draw, tolerance: Tolerance | None, budget: int
 ) -> dict[str, Comparison]:
     found: dict[str, Comparison] = {}
     drawn = _varying(side.producers, side.drawn)
@@ -399,10 +399,10 @@ def _sides(
     provider: str,
     folder: Path | None,
     pairing: Pairing | None,
-) -> tuple["_Side", "_Side"]:
+) -> tuple["_ModelSide", "_ModelSide"]:
     return (
-        _Side(original, provider, folder, Pairing()),
-        _Side(rewritten, provider, folder, pairing or Pairing()),
+        _ModelSide(original, provider, folder, Pairing()),
+        _ModelSide(rewritten, provider, folder, pairing or Pairing()),
     )
 
 
@@ -458,8 +458,8 @@ class _Told:
 
 
 def _compared(
-    ours: "_Side",
-    theirs: "_Side",
+    ours: "_ModelSide",
+    theirs: "_ModelSide",
     draws: Sequence[Draw],
     budget: int,
     tolerance: Tolerance | None,
@@ -582,7 +582,7 @@ class _Chunks:
             self._size = max(1, len(chunk) // 2)
 
 
-class _Side:
+class _ModelSide:
     """One of the two models: its nodes, and the values of its tensors.
 
     Tensors have the names of the original, even if outputs have other names in this model.

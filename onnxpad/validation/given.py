@@ -26,7 +26,7 @@ from onnxpad.validation.align import (
     is_channels_first,
 )
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.inputs import Draw, Input, Outline, Output, feeds_text, numpy_type
+from onnxpad.validation.inputs import Draw, Input, Interface, Output, feeds_text, numpy_type
 
 Arrays: TypeAlias = str | os.PathLike[str] | Mapping[str, Array] | Sequence[Mapping[str, Array]]
 """A file or folder, or arrays by name, or several of those."""
@@ -56,7 +56,7 @@ _UNREADABLE = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Given:
+class MatchedInputs:
     """The arrays given, matched to a model's names, types and input shapes.
 
     Attributes:
@@ -83,11 +83,11 @@ class _Entry:
 
 
 def given(
-    model: Outline,
+    model: Interface,
     inputs: Arrays | None,
     reference: Arrays | None,
     inner: Collection[str] | None = None,
-) -> Given:
+) -> MatchedInputs:
     """Read the inputs and the reference given for a model.
 
     Arrays are matched by name. Those left over are matched by order if their number agrees. Without
@@ -156,10 +156,10 @@ def given(
                     expected.append(_outputs(title, model, part, notes))
     if all(one is other for one, other in zip(draws, others, strict=True)):
         others = []
-    return Given(tuple(draws), tuple(expected), tuple(notes), tuple(within), tuple(others))
+    return MatchedInputs(tuple(draws), tuple(expected), tuple(notes), tuple(within), tuple(others))
 
 
-def settled(found: Given, *, other: bool) -> Given:
+def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
     """The arrays given in the layout that a run told, the `other` one or that of their draws."""
     is_moved = {_UNTOLD: other, _ALIKE: not other}
 
@@ -197,7 +197,7 @@ def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw
 def _matched(
     title: str,
     entries: Sequence[_Entry],
-    model: Outline,
+    model: Interface,
     wanted: Sequence[Input | Output],
     notes: dict[str, None],
 ) -> dict[str, Array]:
@@ -247,7 +247,7 @@ def _by_order(kind: str, each: Input | Output) -> str:
 
 def _draw_all(
     title: str,
-    model: Outline,
+    model: Interface,
     parts: Sequence[Mapping[str, Array]],
     notes: dict[str, None],
     draws: list[Draw],
@@ -280,7 +280,7 @@ def _parted(title: str, found: Mapping[str, Array], count: int) -> list[Mapping[
 
 def _draws(
     title: str,
-    model: Outline,
+    model: Interface,
     found: Mapping[str, Array],
     notes: dict[str, None],
     which: str = "",
@@ -334,7 +334,7 @@ def _draws(
     return first, replace(first, feeds={**feeds, **moved}) if moved else first
 
 
-def _is_channels_last(model: Outline, found: Mapping[str, Array]) -> bool:
+def _is_channels_last(model: Interface, found: Mapping[str, Array]) -> bool:
     """Whether the arrays have their channels last where those of the model are on axis 1."""
     shapes = {each.name: each.shape for each in model.inputs}
     shapes |= {each.name: each.shape for each in model.outputs if each.shape is not None}
@@ -343,7 +343,7 @@ def _is_channels_last(model: Outline, found: Mapping[str, Array]) -> bool:
 
 
 def _samples(
-    title: str, model: Outline, found: Mapping[str, Array], notes: dict[str, None]
+    title: str, model: Interface, found: Mapping[str, Array], notes: dict[str, None]
 ) -> list[Mapping[str, Array]]:
     """The samples of arrays that have several, each by itself if the model takes one at a time."""
     inputs = [each for each in model.inputs if each.name in found]
@@ -365,7 +365,7 @@ def _fits(found: Mapping[str, Array], each: Input) -> bool:
 
 
 def _outputs(
-    title: str, model: Outline, found: Mapping[str, Array], notes: dict[str, None]
+    title: str, model: Interface, found: Mapping[str, Array], notes: dict[str, None]
 ) -> Mapping[str, Array]:
     """The outputs among the arrays; at least one."""
     outputs = {
@@ -399,7 +399,7 @@ def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
     return array.astype(wanted, copy=False)
 
 
-def _sets(source: Arrays, title: str, model: Outline) -> tuple[str, list[list[_Entry]]]:
+def _sets(source: Arrays, title: str, model: Interface) -> tuple[str, list[list[_Entry]]]:
     """The name of a source in messages, and its sets of arrays."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
@@ -420,7 +420,7 @@ def _sets(source: Arrays, title: str, model: Outline) -> tuple[str, list[list[_E
         raise UsageError(f"{title}: an array cannot be read: {error}") from None
 
 
-def _read(path: Path, model: Outline) -> list[list[_Entry]]:
+def _read(path: Path, model: Interface) -> list[list[_Entry]]:
     """The arrays in a .npz or .npy file, or in a folder of ONNX test data."""
     if path.is_dir():
         return _folder(path)
@@ -445,7 +445,7 @@ def _read(path: Path, model: Outline) -> list[list[_Entry]]:
     return [entries]
 
 
-def _check_headers(path: Path, packed: zipfile.ZipFile, model: Outline) -> None:
+def _check_headers(path: Path, packed: zipfile.ZipFile, model: Interface) -> None:
     """Raises before an array is unpacked that does not fit, or is far larger than the file."""
     known: tuple[Input | Output, ...] = (*model.inputs, *model.outputs)
     declared = {each.name: each.shape for each in known if each.shape is not None}

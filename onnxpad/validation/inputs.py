@@ -145,7 +145,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class Interface:
     """Inputs, outputs and a few traits of a model, with all its bodies.
 
     Attributes:
@@ -434,7 +434,7 @@ def feeds_text(feeds: Mapping[str, Array]) -> str:
     return ", ".join(texts)
 
 
-def outline(model: onnx.ModelProto) -> Outline:
+def outline(model: onnx.ModelProto) -> Interface:
     """The outline of a model; validation keeps it and drops the model.
 
     Raises:
@@ -451,7 +451,7 @@ def outline(model: onnx.ModelProto) -> Outline:
     )
     pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
     inner = frozenset(name for node in model.graph.node for name in node.output if name)
-    return Outline(
+    return Interface(
         describe(model), len(operators), quantised, outputs, pads, inner, bool(drawn(model))
     )
 

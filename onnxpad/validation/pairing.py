@@ -16,7 +16,7 @@ from onnxpad.engine.sessions import Array, Value
 from onnxpad.errors import UsageError
 from onnxpad.records import dataclass
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.inputs import Draw, Input, Outline, Output
+from onnxpad.validation.inputs import Draw, Input, Interface, Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Pairing:
         return {each: value for name, value in outputs.items() for each in known.get(name, [name])}
 
 
-def paired(original: Outline, rewritten: Outline) -> Pairing:
+def paired(original: Interface, rewritten: Interface) -> Pairing:
     """Match the inputs and outputs of two models: by name, the rest by order.
 
     Matches by order have the same element type and compatible shapes. If only one model has names

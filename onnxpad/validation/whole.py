@@ -31,7 +31,7 @@ from onnxpad.engine.sessions import (
 )
 from onnxpad.engine.timing import Timing, timed
 from onnxpad.errors import UsageError
-from onnxpad.validation.answers import Answers, Result, accepted, ask, laid_out, runs_of
+from onnxpad.validation.answers import Execution, Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
 from onnxpad.validation.compare import Tolerance, strayed
 from onnxpad.validation.evaluator import evaluated
@@ -39,7 +39,7 @@ from onnxpad.validation.evidence import is_few, is_flat
 from onnxpad.validation.given import Arrays, given, require_within
 from onnxpad.validation.inputs import (
     Draw,
-    Outline,
+    Interface,
     UndrawableError,
     inlined,
     nudged,
@@ -186,7 +186,7 @@ class _Check:
         self,
         original: Source,
         rewritten: Source | None,
-        model: Outline,
+        model: Interface,
         folder: Path | None,
         tolerance: Tolerance,
         progress: Callable[[str, int, int], None] | None,
@@ -591,7 +591,7 @@ class _Check:
                 )
         return self._known[key]
 
-    def _answers(self, name: str, provider: str, optimisation: Optimisation) -> Answers:
+    def _answers(self, name: str, provider: str, optimisation: Optimisation) -> Execution:
         return ask(
             self._sources[name],
             self._draws_for(optimisation),

@@ -204,9 +204,9 @@ def test_an_operator_is_to_blame_only_where_onnxruntime_refuses_it_alone(
 def test_a_result_that_its_optimiser_breaks_is_no_repair(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(
         source: Any, draws: Any, provider: str, level: Optimisation, **others: Any
-    ) -> answers.Answers:
+    ) -> answers.Execution:
         if level == "full":
-            return answers.Answers((answers.Result({}, 0.0, "no kernel"),) * len(draws))
+            return answers.Execution((answers.Result({}, 0.0, "no kernel"),) * len(draws))
         return answers.ask(source, draws, provider, level, **others)
 
     monkeypatch.setattr(whole, "ask", ask)

@@ -67,11 +67,11 @@ def test_a_result_that_takes_longer_has_thrice_the_time(monkeypatch: pytest.Monk
 
     def ask(
         source: Any, draws: Any, provider: str, level: Optimisation, **others: Any
-    ) -> answers.Answers:
+    ) -> answers.Execution:
         limits.append((level, pool._limit.get()))
         if len(limits) == 2:
             late = answers.Result({}, 0.0, "did not end within 9 s", late=True)
-            return answers.Answers((late,) * len(draws))
+            return answers.Execution((late,) * len(draws))
         return answers.ask(source, draws, provider, level, **others)
 
     monkeypatch.setattr(whole, "ask", ask)

@@ -8,7 +8,7 @@ import pytest
 from onnxpad.file.wire import (
     _PAYLOADS,
     PAYLOAD_LIMIT,
-    Kind,
+    MessageKind,
     WireError,
     encode,
     header,
@@ -16,25 +16,25 @@ from onnxpad.file.wire import (
     strip,
 )
 
-MESSAGES: dict[Kind, Any] = {
-    Kind.MODEL: onnx.ModelProto.DESCRIPTOR,
-    Kind.TRAINING: onnx.TrainingInfoProto.DESCRIPTOR,
-    Kind.FUNCTION: onnx.FunctionProto.DESCRIPTOR,
-    Kind.GRAPH: onnx.GraphProto.DESCRIPTOR,
-    Kind.NODE: onnx.NodeProto.DESCRIPTOR,
-    Kind.ATTRIBUTE: onnx.AttributeProto.DESCRIPTOR,
-    Kind.SPARSE: onnx.SparseTensorProto.DESCRIPTOR,
-    Kind.TENSOR: onnx.TensorProto.DESCRIPTOR,
+MESSAGES: dict[MessageKind, Any] = {
+    MessageKind.MODEL: onnx.ModelProto.DESCRIPTOR,
+    MessageKind.TRAINING: onnx.TrainingInfoProto.DESCRIPTOR,
+    MessageKind.FUNCTION: onnx.FunctionProto.DESCRIPTOR,
+    MessageKind.GRAPH: onnx.GraphProto.DESCRIPTOR,
+    MessageKind.NODE: onnx.NodeProto.DESCRIPTOR,
+    MessageKind.ATTRIBUTE: onnx.AttributeProto.DESCRIPTOR,
+    MessageKind.SPARSE: onnx.SparseTensorProto.DESCRIPTOR,
+    MessageKind.TENSOR: onnx.TensorProto.DESCRIPTOR,
 }
 KINDS = {message.full_name: kind for kind, message in MESSAGES.items()}
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
-def test_every_message_that_may_hold_a_tensor_is_entered(kind: Kind) -> None:
+def test_every_message_that_may_hold_a_tensor_is_entered(kind: MessageKind) -> None:
     fields = MESSAGES[kind].fields
-    if kind == Kind.TENSOR:  # its elements, in whichever field of their type
+    if kind == MessageKind.TENSOR:  # its elements, in whichever field of their type
         names = {field.name for field in fields if field.name.endswith("_data")} - {"external_data"}
-        expected = {field.number: Kind.PAYLOAD for field in fields if field.name in names}
+        expected = {field.number: MessageKind.PAYLOAD for field in fields if field.name in names}
     else:
         expected = {
             field.number: KINDS[field.message_type.full_name]
@@ -130,7 +130,7 @@ def test_only_elements_of_long_tensors_are_left_out() -> None:
             body = onnx.AttributeProto(name="b", g=graph)
             graph = onnx.GraphProto(node=[onnx.NodeProto(attribute=[body])])
         data = memoryview(onnx.ModelProto(ir_version=9, graph=graph).SerializeToString())
-        return bytes(data), strip(data, scan(data, 0, len(data)), Kind.MODEL)
+        return bytes(data), strip(data, scan(data, 0, len(data)), MessageKind.MODEL)
 
     beside = len(onnx.TensorProto(name="t", dims=[3], data_type=1).SerializeToString()) + 3
     for depth in (0, 2):
@@ -150,9 +150,9 @@ def test_only_elements_of_long_tensors_are_left_out() -> None:
 def test_messages_are_entered_as_deep_as_protobuf_does(depth: int) -> None:
     """Graphs in attributes in nodes, and the elements of a tensor in the innermost of them."""
     data = b"x" * 2000
-    kinds = [(6, Kind.ATTRIBUTE), (5, Kind.NODE), (1, Kind.GRAPH)]
-    data, kind = encode(9, data), Kind.TENSOR
-    data, kind = encode(5, data), Kind.GRAPH
+    kinds = [(6, MessageKind.ATTRIBUTE), (5, MessageKind.NODE), (1, MessageKind.GRAPH)]
+    data, kind = encode(9, data), MessageKind.TENSOR
+    data, kind = encode(5, data), MessageKind.GRAPH
     for level in range(depth - 1):
         field, kind = kinds[level % 3]
         data = encode(field, data)

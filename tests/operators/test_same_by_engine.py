@@ -17,7 +17,7 @@ from onnxpad.operators.same_by_engine import (
     repair,
     specified,
 )
-from onnxpad.proof.meaning import Axis, Slide, meaning_of
+from onnxpad.proof.meaning import SlideSpec, WindowAxis, meaning_of
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
 from tests.operators.test_read import graph_of
 
@@ -39,7 +39,7 @@ OPERATORS: list[tuple[str, int, int, dict[str, Any]]] = [
 ]
 
 
-def same(op: str, opset: int, auto_pad: str, **given: Any) -> tuple[WindowOp, Slide]:
+def same(op: str, opset: int, auto_pad: str, **given: Any) -> tuple[WindowOp, SlideSpec]:
     """An operator with SAME as the passes read it, and as the proof does."""
     if op != "Conv":
         given["kernel_shape"] = [3, 3]
@@ -55,7 +55,7 @@ def test_both_say_where_windows_are_and_where_engines_differ(
     """A pool that is dilated is refused at any size, for it pads by chance only alike."""
     read, slide = same(op, opset, auto_pad, **given)
     for window, size in product(WINDOWS, range(1, 9)):
-        axes = (Axis(window.kernel, window.stride, window.dilation), Axis(1, 1, 1))
+        axes = (WindowAxis(window.kernel, window.stride, window.dilation), WindowAxis(1, 1, 1))
         slide = slide._replace(axes=axes, pads=((0, 0), (0, 0)))
         spec, ort = specification(slide, 0, size, dtype), onnxruntime(slide, 0, size, dtype)
         ours, theirs = specified(read, window, size), computed(read, window, size)

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxpad.errors import ModelError
 from onnxpad.padding import step_fills, step_table
 from onnxpad.padding.step_fills import EITHER_ZERO, EitherZero, UncertainError
-from onnxpad.padding.step_table import Behind, Layer
+from onnxpad.padding.step_table import Behind, PadLayer
 from onnxpad.proof.steps import data_inputs as proof_inputs
 from onnxpad.proof.steps import through
 from onnxpad.reasons import RefusalError
@@ -43,7 +43,7 @@ def moved(case: Case, model: onnx.ModelProto) -> Behind | None:
     if not inputs:
         return None
     fills = [number(fill) for fill in case.fills]
-    layers = [Layer(case.pads[0], fills[0]) for _ in inputs]
+    layers = [PadLayer(case.pads[0], fills[0]) for _ in inputs]
     try:
         return step_table.behind(graph, analysis, node, inputs, layers)
     except RefusalError:
@@ -192,7 +192,7 @@ def said(case: Case) -> str:
     """The layer behind the node of a case, and what becomes of the node; or why it stays."""
     graph, analysis, node = step_of(case.model(padded=True), case.op)
     inputs = step_table.data_inputs(graph, node)
-    layers = [Layer(case.pads[0], number(case.fills[0])) for _ in inputs]
+    layers = [PadLayer(case.pads[0], number(case.fills[0])) for _ in inputs]
     try:
         found = step_table.behind(graph, analysis, node, inputs, layers)
     except RefusalError as refusal:
@@ -716,7 +716,7 @@ def test_a_zero_of_either_sign_is_tried_as_both(body: str, given: str, value: st
     case = Case(body, given)
     graph, analysis, node = step_of(case.model(padded=True), case.op)
     inputs = step_table.data_inputs(graph, node)
-    layers = [Layer(SPATIAL, EITHER_ZERO)]
+    layers = [PadLayer(SPATIAL, EITHER_ZERO)]
     if value == "refused":
         with pytest.raises(RefusalError):
             step_table.behind(graph, analysis, node, inputs, layers)

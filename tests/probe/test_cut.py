@@ -11,7 +11,7 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.pipeline import driver
 from onnxpad.probe import cut as cutting
-from onnxpad.probe.cut import Cut, NeighbourhoodProbe, Scene, UnprobeableError
+from onnxpad.probe.cut import Neighbourhood, NeighbourhoodProbe, Scene, UnprobeableError
 from onnxpad.probe.run import ProbeResult, compare_runs
 from onnxpad.proof import certify
 from onnxpad.rewrite.rule import Pass
@@ -28,7 +28,7 @@ COMPUTED = (
 NUMBERS = "int64[1] two = {2}, int64[1] three = {3}"
 
 
-def cut(proto: onnx.ModelProto, root: str = "x") -> Cut:
+def cut(proto: onnx.ModelProto, root: str = "x") -> Neighbourhood:
     graph = Graph.from_proto(proto)
     return NeighbourhoodProbe(graph).before(graph.tensor("y"), (root,))
 
@@ -215,7 +215,7 @@ def test_every_remainder_that_the_amounts_know_is_there() -> None:
         assert {scene.shape[axis] % 32 for scene, _ in found} == set(range(32))
 
 
-def operators(found: Cut) -> list[list[str]]:
+def operators(found: Neighbourhood) -> list[list[str]]:
     return [[node.op_type for node in model.graph.node] for _, model in found.scenes]
 
 
@@ -462,7 +462,7 @@ def test_what_a_probe_says_of_its_runs(
         (Scene(((1, place + 2), (2,)), {}), onnx.ModelProto()) for place in range(len(results))
     )
     ask = probe.after_specified if specified else probe.after
-    found = ask(graph.tensor("y"), ["x"], Cut(scenes, "no scene"))
+    found = ask(graph.tensor("y"), ["x"], Neighbourhood(scenes, "no scene"))
     by = ", by onnx's reference evaluator" if specified and same else ""
     assert found == (same, seen + by)
     assert probe.repaired == ({"y"} if repaired else set())

@@ -96,7 +96,10 @@ def test_crops_of_axes_that_are_not_padded() -> None:
     layers = (Layer(first, 5), Layer(second, 6))
     crops, rest = without_crops(layers)
     assert crops == ((-1, -2), (0, 0), (-3, -4))
-    assert rest == (Layer(((0, 0), (1, 0), (0, 0)), 5), Layer(((0, 0), (-1, 0), (0, 0)), 6))
+    assert rest == (
+        Layer(((0, 0), (1, 0), (0, 0)), 5),
+        Layer(((0, 0), (-1, 0), (0, 0)), 6),
+    )
     crops, rest = without_crops(layers, 2)
     assert crops == ((0, 0), (0, 0), (-3, -4))
     assert rest == (layers[0], Layer(((0, -2), (-1, 0), (0, 0)), 6))

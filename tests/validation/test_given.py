@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from onnxpad.errors import UsageError
-from onnxpad.validation.given import Given, given
+from onnxpad.validation.given import MatchedInputs, given
 from onnxpad.validation.inputs import outline
 
 X = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
@@ -22,7 +22,7 @@ MODEL = onnx.parser.parse_model(
 )
 
 
-def fit(inputs: Any = None, reference: Any = None) -> Given:
+def fit(inputs: Any = None, reference: Any = None) -> MatchedInputs:
     return given(outline(MODEL), inputs, reference)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
-from onnxpad.validation.given import _ALIKE, _UNTOLD, Given, given, require_within, settled
+from onnxpad.validation.given import _ALIKE, _UNTOLD, MatchedInputs, given, require_within, settled
 from onnxpad.validation.inputs import Draw, outline
 from tests.support import parsed
 
@@ -259,7 +259,7 @@ def some(value: Any) -> str:
     return f"{'x'.join(map(str, value.shape))} {value.dtype} {ends}"
 
 
-def told(found: Given) -> str:
+def told(found: MatchedInputs) -> str:
     lines = []
     for place, draw in enumerate(found.draws):
         if 2 <= place < len(found.draws) - 1:
@@ -294,7 +294,7 @@ def test_arrays(name: str) -> None:
 
 def test_the_layout_that_a_run_told() -> None:
     draws, others = (Draw({}, "one"),), (Draw({}, "other"),)
-    found = Given(draws, notes=(f"x {_UNTOLD}", f"y {_ALIKE}", "z"), others=others)
+    found = MatchedInputs(draws, notes=(f"x {_UNTOLD}", f"y {_ALIKE}", "z"), others=others)
     one, other = settled(found, other=False), settled(found, other=True)
     assert (one.draws, one.others, other.draws, other.others) == (draws, (), others, ())
     moved, kept = "with its channels moved from last to axis 1", "as it is"

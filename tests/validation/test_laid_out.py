@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnxpad.validation.answers import laid_out
-from onnxpad.validation.given import Given
+from onnxpad.validation.given import MatchedInputs
 from onnxpad.validation.inputs import Draw
 from tests.support import Array, one
 
@@ -31,7 +31,7 @@ def z(data: Array) -> Array:
 def chosen(*expected: Mapping[str, Array], others: Array | None = MOVED, data: Array = DATA) -> str:
     """Which draw is kept: that of the data, the other, or both."""
     draws = tuple(Draw({"x": each}, "x") for each in (data, others) if each is not None)
-    given = Given(draws[:1], expected, others=draws[1:])
+    given = MatchedInputs(draws[:1], expected, others=draws[1:])
     found = laid_out(given, MODEL)
     if found is given:
         return "both"

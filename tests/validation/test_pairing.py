@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto
 
 from onnxpad.errors import UsageError
-from onnxpad.validation.inputs import Draw, Input, Outline, Output
+from onnxpad.validation.inputs import Draw, Input, Interface, Output
 from onnxpad.validation.pairing import (
     Makers,
     Pairing,
@@ -37,9 +37,9 @@ def inputs(words: str) -> tuple[Input, ...]:
     return tuple(found)
 
 
-def outline(given: str, outputs: str = "") -> Outline:
+def outline(given: str, outputs: str = "") -> Interface:
     told = tuple(Output(each.name, each.elem_type, each.shape) for each in inputs(outputs))
-    return Outline(inputs(given), 1, False, told)
+    return Interface(inputs(given), 1, False, told)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_pairs_are_told() -> None:
     )
     some = Input("s", TensorProto.STRING, (2, "N")), Output("u", 0, None), *inputs("i:i")
     with pytest.raises(UsageError) as caught:
-        paired(Outline((*some,), 1, False), outline("f:2x3"))  # type: ignore[arg-type]
+        paired(Interface((*some,), 1, False), outline("f:2x3"))  # type: ignore[arg-type]
     assert str(caught.value) == (
         "the models have different inputs: 's' string 2xN, 'u' untyped of any rank, 'i' int64 "
         "scalar in the original, 'f' float32 2x3 in the rewritten model, which do not match by "

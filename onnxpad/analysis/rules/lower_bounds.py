@@ -36,7 +36,7 @@ Ask: TypeAlias = Generator[Tensor, Bound, Bound]
 """A computation that asks for the bounds of tensors and returns a bound."""
 
 
-class Case(NamedTuple):
+class ComputedTensor(NamedTuple):
     """A tensor, and the node that computes it.
 
     Attributes:
@@ -87,10 +87,10 @@ class Case(NamedTuple):
         return None if tensor is None else self.analysis.shape(tensor)
 
 
-Rule: TypeAlias = Callable[[Case], Ask]
+Rule: TypeAlias = Callable[[ComputedTensor], Ask]
 
 
-def _first(case: Case) -> Ask:
+def _first(case: ComputedTensor) -> Ask:
     """The bound of the first input, whose elements are moved, dropped or repeated."""
     return (yield case.node.inputs[0])
 
@@ -105,44 +105,44 @@ def _least(tensors: list[Tensor]) -> Ask:
     return least if tensors else NONE
 
 
-def _all(case: Case) -> Ask:
+def _all(case: ComputedTensor) -> Ask:
     """The least bound of the inputs, whose elements are put together."""
     return (yield from _least(case.inputs()))
 
 
-def _least_of(case: Case) -> Ask:
+def _least_of(case: ComputedTensor) -> Ask:
     """The least bound of the inputs, of which the least element comes out."""
     return (yield from _least(case.inputs())) if case.is_narrow else NONE
 
 
-def _mean(case: Case) -> Ask:
+def _mean(case: ComputedTensor) -> Ask:
     """0 where no input is negative."""
     return 0 if case.is_float and (yield from _least(case.inputs())) >= 0 else NONE
 
 
-def _either(case: Case) -> Ask:
+def _either(case: ComputedTensor) -> Ask:
     """The least bound of the two inputs that Where chooses from."""
     return (yield from _least(case.node.inputs[1:3]))
 
 
-def _keeps_sign(case: Case) -> Ask:
+def _keeps_sign(case: ComputedTensor) -> Ask:
     """0 where the first input is not negative: means, and functions that map such numbers so."""
     return 0 if case.is_float and (yield case.node.inputs[0]) >= 0 else NONE
 
 
-def _reduced_magnitude(case: Case) -> Ask:
+def _reduced_magnitude(case: ComputedTensor) -> Ask:
     """0, unless the node may reduce no axis, and so may copy its input."""
     copies = case.says.integer("noop_with_empty_axes", 0) != 0
     return NONE if copies else (yield from _never_negative(case))
 
 
-def _never_negative(case: Case) -> Ask:
+def _never_negative(case: ComputedTensor) -> Ask:
     """0, whatever is read; for floating point, as the magnitude of an integer may wrap around."""
     return 0 if case.is_float else NONE
     yield
 
 
-def _sum(case: Case) -> Ask:
+def _sum(case: ComputedTensor) -> Ask:
     """The sum of two bounds; of several inputs that are not negative the greatest bound."""
     greatest, least, total = 0.0, math.inf, 0.0
     for tensor in case.inputs() if case.is_float else ():
@@ -157,7 +157,7 @@ def _sum(case: Case) -> Ask:
     return max(rounded, greatest) if least >= 0 else rounded
 
 
-def _difference(case: Case) -> Ask:
+def _difference(case: ComputedTensor) -> Ask:
     """The bound of the first input less the greatest element of the second one, a constant."""
     subtracted = case.content(1)
     if subtracted is None or subtracted.size == 0 or not case.is_float:
@@ -165,7 +165,7 @@ def _difference(case: Case) -> Ask:
     return _rounded(case, (yield case.node.inputs[0]) - float(subtracted.max()))
 
 
-def _product(case: Case) -> Ask:
+def _product(case: ComputedTensor) -> Ask:
     """0 for a square; the product of two bounds of which one, that of a constant, is not negative.
 
     Data that may be negative is lowest times the greatest element of that constant.
@@ -184,14 +184,14 @@ def _product(case: Case) -> Ask:
     return NONE if factors is None else _rounded(case, min(one, other) * float(factors.max()))
 
 
-def _quotient(case: Case) -> Ask:
+def _quotient(case: ComputedTensor) -> Ask:
     """0, unless the dividend may be negative, or the divisor: 1 divided by -0.0 is -inf."""
     if not case.is_float or (yield case.node.inputs[1]) <= 0:
         return NONE
     return 0 if (yield case.node.inputs[0]) >= 0 else NONE
 
 
-def _rounded(case: Case, bound: float) -> Bound:
+def _rounded(case: ComputedTensor, bound: float) -> Bound:
     """A result of one operation on bounds, as IEEE 754 rounds it, which keeps their order.
 
     `NONE` in types of 16 bits, where engines may round twice, and for subnormal numbers, which some
@@ -207,11 +207,11 @@ def _rounded(case: Case, bound: float) -> Bound:
     return found if found == 0 or abs(found) >= float(least) else NONE
 
 
-def _reciprocal(case: Case) -> Ask:
+def _reciprocal(case: ComputedTensor) -> Ask:
     return 0 if case.is_float and (yield case.node.inputs[0]) > 0 else NONE
 
 
-def _power(case: Case) -> Ask:
+def _power(case: ComputedTensor) -> Ask:
     """0 for even powers, and for powers of at least 0 of what is not negative."""
     exponents = case.content(1)
     if exponents is None or not case.is_float or not np.isfinite(exponents).all():
@@ -222,7 +222,7 @@ def _power(case: Case) -> Ask:
     return 0 if (exponents >= 0).all() and (yield case.node.inputs[0]) >= 0 else NONE
 
 
-def _greatest(case: Case) -> Ask:
+def _greatest(case: ComputedTensor) -> Ask:
     """The greatest bound; inputs after one that is not negative are not asked for."""
     greatest: Bound = NONE
     for tensor in case.inputs() if case.is_narrow else ():
@@ -232,12 +232,12 @@ def _greatest(case: Case) -> Ask:
     return greatest
 
 
-def _relu(case: Case) -> Ask:
+def _relu(case: ComputedTensor) -> Ask:
     return 0
     yield
 
 
-def _clip(case: Case) -> Ask:
+def _clip(case: ComputedTensor) -> Ask:
     """The lower limit or the data's bound, whichever is greater, unless the upper one is lower."""
     if case.graph.opset < 11:
         low: Bound = case.says.real("min", NONE)
@@ -251,17 +251,17 @@ def _clip(case: Case) -> Ask:
     return NONE if math.isnan(high) or not case.is_narrow else min(low, high)
 
 
-def _thresholded(case: Case) -> Ask:
+def _thresholded(case: ComputedTensor) -> Ask:
     """0 for a threshold of at least 0, below which all becomes 0."""
     return 0 if case.says.real("alpha", 1.0) >= 0 else (yield from _keeps_sign(case))
 
 
-def _with_zeros(case: Case) -> Ask:
+def _with_zeros(case: ComputedTensor) -> Ask:
     """The bound of the first input, among whose elements zeros come."""
     return min(0, (yield case.node.inputs[0]))
 
 
-def _pad(case: Case) -> Ask:
+def _pad(case: ComputedTensor) -> Ask:
     """The bound of the data, and of the fill where the mode is constant."""
     data = yield case.node.inputs[0]
     if case.says.string("mode", "constant") != "constant":
@@ -272,21 +272,21 @@ def _pad(case: Case) -> Ask:
     return min(data, 0 if fill is None else (yield fill))
 
 
-def _max_pool(case: Case) -> Ask:
+def _max_pool(case: ComputedTensor) -> Ask:
     """The bound of the data; a dilated window wholly in its padding gives the lowest number."""
     if any(dilation != 1 for dilation in case.says.integers("dilations", ())):
         return NONE
     return (yield case.node.inputs[0])
 
 
-def _norm(case: Case) -> Ask:
+def _norm(case: ComputedTensor) -> Ask:
     """0 for a power above 0."""
     power = case.node.attrs.get("p", 2)
     return 0 if case.is_float and isinstance(power, int | float) and power > 0 else NONE
     yield
 
 
-def _reduced_maximum(case: Case) -> Ask:
+def _reduced_maximum(case: ComputedTensor) -> Ask:
     """The bound of data with elements on every axis; the greatest of none is -inf."""
     shape = case.shape(0)
     if shape is None or not all(always(less_equal(1, size)) is True for size in shape):
@@ -294,7 +294,7 @@ def _reduced_maximum(case: Case) -> Ask:
     return (yield case.node.inputs[0])
 
 
-def _resized(case: Case) -> Ask:
+def _resized(case: ComputedTensor) -> Ask:
     """The bound of data that is copied or averaged; cubic weights may be negative."""
     data = yield case.node.inputs[0]
     outside = case.says.real("extrapolation_value", 0.0)
@@ -306,7 +306,7 @@ def _resized(case: Case) -> Ask:
     return 0 if mode in {"linear", "bilinear"} and case.is_float and data >= 0 else NONE
 
 
-def _cast(case: Case) -> Ask:
+def _cast(case: ComputedTensor) -> Ask:
     """The bound of the data, where no element wraps around."""
     source, target = case.node.inputs[0], case.analysis.dtype(case.tensor)
     given = case.analysis.dtype(source)
@@ -320,13 +320,13 @@ def _cast(case: Case) -> Ask:
     return 0 if given == BOOL and target in INTEGERS else NONE
 
 
-def _zero_points(case: Case) -> Numbers | None:
+def _zero_points(case: ComputedTensor) -> Numbers | None:
     """The zero points of a quantised tensor, 0 where they are left out; None if not constant."""
     points = np.zeros(1) if case.input(2) is None else case.content(2)
     return None if points is None or points.size == 0 else points
 
 
-def _quantised(case: Case) -> Ask:
+def _quantised(case: ComputedTensor) -> Ask:
     """The zero point, which stands for 0, where the data is not negative."""
     scale, points = case.content(1), _zero_points(case)
     if case.analysis.dtype(case.tensor) not in INTEGERS or scale is None or points is None:
@@ -335,7 +335,7 @@ def _quantised(case: Case) -> Ask:
     return NONE if negative else int(points.min())
 
 
-def _dequantised(case: Case) -> Ask:
+def _dequantised(case: ComputedTensor) -> Ask:
     """0, where the data is not below its zero point; else the least that its type has."""
     scale, points = case.content(1), _zero_points(case)
     dtype = case.analysis.dtype(case.node.inputs[0])
@@ -353,7 +353,7 @@ def _dequantised(case: Case) -> Ask:
 _SHORT: Final = {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}
 
 
-def _batch_normalised(case: Case) -> Ask:
+def _batch_normalised(case: ComputedTensor) -> Ask:
     """0, where nothing is subtracted from what is not negative, and nothing negative is added."""
     scale, bias, mean, variance = (case.content(index) for index in (1, 2, 3, 4))
     trains = case.says.integer("training_mode", 0) or len(case.node.outputs) > 1
@@ -370,20 +370,20 @@ def _batch_normalised(case: Case) -> Ask:
 _LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
 
 
-def _locally_normalised(case: Case) -> Ask:
+def _locally_normalised(case: ComputedTensor) -> Ask:
     """0, where data that is not negative is divided by something above 0."""
     says = case.says
     above = says.real("alpha", 1e-4) >= 0 and says.real("bias", 1.0) > 0
     return (yield from _keeps_sign(case)) if above else NONE
 
 
-def _filled(case: Case) -> Ask:
+def _filled(case: ComputedTensor) -> Ask:
     value = case.says.tensor("value")
     return 0 if value is None else least_element(to_array(value))
     yield
 
 
-def _activated(case: Case) -> Ask:
+def _activated(case: ComputedTensor) -> Ask:
     """The least that the activation gives, which a FusedConv applies last."""
     kind, limits = case.says.string("activation", ""), case.says.reals("activation_params")
     if kind == "Clip" and len(limits) == 2:

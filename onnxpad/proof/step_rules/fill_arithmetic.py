@@ -19,11 +19,11 @@ from onnxpad.proof.meaning import MeaninglessError
 Number: TypeAlias = float | int
 
 
-class EitherZero(float):
+class SignlessZero(float):
     """A zero whose sign depends on the engine, or on the element of a constant."""
 
 
-_EITHER: Final = EitherZero(0)
+_EITHER: Final = SignlessZero(0)
 
 
 class _Format(NamedTuple):
@@ -89,7 +89,7 @@ def held(number: Number, dtype: int) -> Number:
     Raises:
         MeaninglessError: The type does not hold it exactly, or it is NaN or subnormal there.
     """
-    if isinstance(number, EitherZero) and dtype in _FORMATS:
+    if isinstance(number, SignlessZero) and dtype in _FORMATS:
         return number
     if not (_is_float(number, dtype) if dtype in _FORMATS else _is_integer(number, dtype)):
         raise MeaninglessError(f"{number} is no normal number of element type {dtype}")
@@ -98,7 +98,7 @@ def held(number: Number, dtype: int) -> Number:
 
 def is_plus_zero(number: Number) -> bool:
     """Whether a number is 0, and not -0.0."""
-    return number == 0 and math.copysign(1, number) > 0 and not isinstance(number, EitherZero)
+    return number == 0 and math.copysign(1, number) > 0 and not isinstance(number, SignlessZero)
 
 
 def one_of(numbers: Iterable[Number]) -> Number:
@@ -111,7 +111,7 @@ def one_of(numbers: Iterable[Number]) -> Number:
     first, *others = found
     if any(number != first for number in others):
         raise MeaninglessError("the fill varies with an operand")
-    signs = {(math.copysign(1, number), type(number) is EitherZero) for number in found}
+    signs = {(math.copysign(1, number), type(number) is SignlessZero) for number in found}
     return first if first != 0 or len(signs) == 1 else _EITHER
 
 

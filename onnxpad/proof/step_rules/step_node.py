@@ -151,7 +151,7 @@ class StepNode(NamedTuple):
                 each = (_numbers(layer.fill, self.dtype) for layer in layers)
                 combined = map(function, itertools.product(*each))
                 number = fills.one_of(fills.held(number, to) for number in combined)
-            either = isinstance(number, fills.EitherZero)
+            either = isinstance(number, fills.SignlessZero)
             found.append(layers[0]._replace(fill=EITHER_ZERO if either else fill_of(number)))
         return tuple(found)
 
