@@ -1,8 +1,8 @@
 """The passes, in running order."""
 
-from typing import Final
+import importlib
+from typing import TYPE_CHECKING, Final
 
-from onnxpad.fitting.model_report import ModelReport
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.drop_valid import DropValid
 from onnxpad.passes.fix_amounts import FixAmounts
@@ -13,11 +13,7 @@ from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.part_pad import PartPad
 from onnxpad.passes.recognise_same import RecogniseSame
 from onnxpad.passes.report_auto_pad import ReportAutoPad
-from onnxpad.passes.report_convention import ReportConvention
-from onnxpad.passes.report_counting import ReportCounting
-from onnxpad.passes.report_mixture import ReportMixture
 from onnxpad.passes.report_pad import ReportPad
-from onnxpad.passes.report_rounding import ReportRounding
 from onnxpad.passes.report_scopes import ReportScopes
 from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
@@ -30,6 +26,13 @@ from onnxpad.passes.split_pads import SplitPads
 from onnxpad.passes.take_crop import TakeCrop
 from onnxpad.passes.take_output_padding import TakeOutputPadding
 from onnxpad.rewrite.rule import Pass
+
+if TYPE_CHECKING:
+    from onnxpad.fitting.reports import MODEL_REPORTS as MODEL_REPORTS
+    from onnxpad.fitting.reports import ReportConvention as ReportConvention
+    from onnxpad.fitting.reports import ReportCounting as ReportCounting
+    from onnxpad.fitting.reports import ReportMixture as ReportMixture
+    from onnxpad.fitting.reports import ReportRounding as ReportRounding
 
 PASSES: Final[tuple[type[Pass], ...]] = (
     DropEmptyPad,
@@ -56,10 +59,17 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ReportPad,
 )
 
-MODEL_REPORTS: Final[tuple[type[ModelReport], ...]] = (
-    ReportConvention,
-    ReportMixture,
-    ReportRounding,
-    ReportCounting,
-)
-"""Reports that `check` alone makes, if asked, on a whole model as `fix` would leave it."""
+REPORTS: Final = {
+    "PAD601": "ReportConvention",
+    "PAD602": "ReportMixture",
+    "PAD603": "ReportRounding",
+    "PAD604": "ReportCounting",
+}
+"""`MODEL_REPORTS` by code: what `check` alone tells of a whole model, if asked."""
+
+
+def __getattr__(name: str) -> object:
+    """The reports on conventions, imported when first asked for: `fix` does without."""
+    if name == "MODEL_REPORTS" or name in REPORTS.values():
+        return getattr(importlib.import_module("onnxpad.fitting.reports"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,13 +18,12 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Assumption, Change, Counts, Finding, NextOption, Severity, Trust
-from onnxpad.fitting.model_report import ModelPadding, ModelReport
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
 from onnxpad.graph.model import Model
 from onnxpad.operators.counts import counts_of
 from onnxpad.options import Options, check_choice
-from onnxpad.passes import MODEL_REPORTS
+from onnxpad.passes import REPORTS
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.pipeline import driver
 from onnxpad.pipeline.chosen import choice
@@ -639,9 +638,8 @@ def check(
     )
     given = kinds.given(model, "check").source
     chosen = choice(select, ignore)
-    reports = [kind() for kind in MODEL_REPORTS if chosen.has(kind.code)]
-    if convention is None and not chosen.chosen:  # they take longer than all the rest
-        reports = []
+    asked_for = convention is not None or chosen.chosen  # they take longer than all the rest
+    reports = {code for code in REPORTS if asked_for and chosen.has(code)}
     if convention is not None:
         from onnxpad.conventions.frameworks import FRAMEWORKS
 
@@ -659,8 +657,7 @@ def check(
         else:
             found = find(passes=chosen.passes())
             if at_last is not None:  # these are about the model as all passes leave it
-                told = {report.code for report in reports}
-                found += [each for each in find(at_last=at_last) if each.code in told]
+                found += [each for each in find(at_last=at_last) if each.code in reports]
     return CheckResult(
         tuple(finding for finding in found if chosen.has(finding.code)),
         _notes(recorded, domain),
@@ -677,14 +674,15 @@ def check(
 
 
 def _conventions(
-    reports: Sequence[ModelReport], convention: str, contexts: Sequence[Context]
+    codes: Collection[str], convention: str, contexts: Sequence[Context]
 ) -> Iterator[Finding]:
-    """The findings of reports on the graphs of a model."""
-    from onnxpad.fitting.padded import padded_operators
+    """The findings of the reports with these codes on the graphs of a model."""
+    from onnxpad.fitting.reports import MODEL_REPORTS, padding_of
 
-    model = ModelPadding(*padded_operators(contexts), convention)
-    for report in reports:
-        yield from report.find(model)
+    model = padding_of(contexts, convention)
+    for kind in MODEL_REPORTS:
+        if kind.code in codes:
+            yield from kind().find(model)
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:

@@ -14,7 +14,7 @@ from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.inventory.fitted_conventions import Fitted, fitted
 from onnxpad.inventory.show_result import ShowResult as Shown
 from onnxpad.options import Options
-from onnxpad.passes import MODEL_REPORTS
+from onnxpad.passes import REPORTS
 from onnxpad.pipeline import driver
 from onnxpad.process import gc_pause
 from onnxpad.rewrite.context import Context
@@ -92,8 +92,7 @@ def show(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
         )
         findings, fits, problem = _checked(graph, domain)
-        about = {each.code for each in MODEL_REPORTS}
-        told = [each for each in findings if each.code not in about]
+        told = [each for each in findings if each.code not in REPORTS]
         warnings = [recorded.warning] if recorded.warning else []
         try:
             sites = sites_in(contexts(graph, domain=domain), told, fits)
@@ -108,7 +107,7 @@ def show(
         sites=chosen(sites, asked) if asked else tuple(sites),
         total=len(sites),
         asked=asked,
-        conventions=tuple(each.message for each in findings if each.code in about),
+        conventions=tuple(each.message for each in findings if each.code in REPORTS),
         others=tuple(each for each in told if id(each) not in placed),
         notes=(f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else (),
         warnings=tuple(warnings),
@@ -126,10 +125,9 @@ def _checked(graph: Graph, domain: SizeDomain) -> tuple[list[Finding], Mapping[i
     fits: dict[int, Fitted] = {}
 
     def at_last(found: Sequence[Context]) -> list[Finding]:
-        from onnxpad.fitting.model_report import ModelPadding
-        from onnxpad.fitting.padded import padded_operators
+        from onnxpad.fitting.reports import MODEL_REPORTS, padding_of
 
-        model = ModelPadding(*padded_operators(found))
+        model = padding_of(found)
         fits.update(fitted(model.operators))
         return [finding for report in MODEL_REPORTS for finding in report().find(model)]
 

@@ -21,7 +21,6 @@ from onnxpad.arguments import (
     require_timeout,
     shapes_given,
 )
-from onnxpad.engine.timing import Timing
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.report import ValidateReport
 from onnxpad.validation.result import (
@@ -37,6 +36,7 @@ from onnxpad.validation.result import (
 
 if TYPE_CHECKING:
     from onnxpad.arithmetic.size import Sizes
+    from onnxpad.engine.timing import Timing
     from onnxpad.graph import Graph
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import Place
@@ -138,7 +138,7 @@ class ValidationResult:
         return self.validation.placements
 
     @property
-    def times(self) -> tuple[Timing, ...] | None:
+    def times(self) -> "tuple[Timing, ...] | None":
         """How fast both models run on each provider; None if that was not asked for."""
         return self.validation.times
 

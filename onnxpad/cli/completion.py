@@ -54,10 +54,10 @@ def frameworks(incomplete: str) -> list[str]:
 
 def codes(incomplete: str) -> list[str]:
     """The codes of findings; where some are given, with commas, those and one more."""
-    from onnxpad.pipeline.catalogue import catalogue
+    from onnxpad.pipeline.own_passes import every_code
 
     given, comma, last = incomplete.rpartition(",")
-    return [f"{given}{comma}{code}" for code in _fitting(tuple(catalogue()), last)]
+    return [f"{given}{comma}{code}" for code in _fitting(every_code(), last)]
 
 
 def _fitting(known: Sequence[str], incomplete: str) -> list[str]:

@@ -190,9 +190,9 @@ def codes(option: str, selectors: Sequence[str]) -> tuple[str, ...]:
     """The codes that an option names, as `expand_codes` does; none if it is not given."""
     if not selectors:
         return ()
-    from onnxpad.pipeline.catalogue import catalogue
+    from onnxpad.pipeline.own_passes import every_code
 
-    return expand_codes(option, selectors, catalogue().keys())
+    return expand_codes(option, selectors, every_code())
 
 
 def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) -> tuple[str, ...]:

@@ -44,11 +44,6 @@ _NUMBERS: Final = {
 """The conventions of frameworks to which a user gives one number for both sides."""
 
 
-def title(framework: str) -> str:
-    """The name of a framework as it writes it."""
-    return FRAMEWORKS[framework].title
-
-
 @dataclass(frozen=True, slots=True)
 class Fit:
     """Whether an operator fits a framework.
@@ -154,6 +149,11 @@ class Case:
         if not self.is_padded:
             return ()
         return tuple(name for name in FRAMEWORKS if self.fit(name).holds == "always")
+
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """The names of those frameworks as they write them."""
+        return tuple(FRAMEWORKS[name].title for name in self.fits)
 
     @cached_property
     def answers(self) -> tuple[Answer | None, ...]:

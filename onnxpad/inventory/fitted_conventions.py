@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.fitting.padded import Padded
 from onnxpad.operators.amounts import onnx_order
 
@@ -48,7 +47,7 @@ def fitted(operators: Iterable[Padded]) -> dict[int, Fitted]:
         if id(case) not in known:
             short = _SHORT[case.likeness] if case.is_padded else ""
             if case.fits and case.likeness in {"other", "sometimes"}:  # of fewer models' frameworks
-                short = ", ".join(FRAMEWORKS[name].title for name in case.fits[:_MOST_TITLES])
+                short = ", ".join(case.titles[:_MOST_TITLES])
             known[id(case)] = Fitted(case.fits, short, None)
         pads = each.pads
         order = None if pads is None else tuple(onnx_order(pads))

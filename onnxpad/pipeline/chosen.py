@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from onnxpad.arguments import codes_given
 from onnxpad.finding import Severity
-from onnxpad.pipeline.catalogue import catalogue
-from onnxpad.pipeline.own_passes import every_pass
+from onnxpad.pipeline.own_passes import every_code, every_pass
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
@@ -54,10 +53,7 @@ def choice(select: str | Sequence[str], ignore: str | Sequence[str]) -> Choice:
     """
     given = (("select", select), ("ignore", ignore))
     return Choice(
-        *(
-            codes_given(option, codes, catalogue().keys()) if codes else ()
-            for option, codes in given
-        )
+        *(codes_given(option, codes, every_code()) if codes else () for option, codes in given)
     )
 
 

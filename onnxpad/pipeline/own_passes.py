@@ -11,7 +11,7 @@ from typing import Final
 
 from onnxpad.errors import OnnxpadError, UsageError, let_through
 from onnxpad.finding import Severity
-from onnxpad.passes import PASSES
+from onnxpad.passes import PASSES, REPORTS
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -59,6 +59,11 @@ def remove(kind: type[Pass]) -> bool:
 def every_pass() -> tuple[type[Pass], ...]:
     """The passes, in running order: onnxpad's, then the users' in the order of registration."""
     return (*PASSES, *_own.values())
+
+
+def every_code() -> tuple[str, ...]:
+    """The codes of all findings, in order; those of users' own passes too."""
+    return tuple(sorted([*(kind.code for kind in every_pass()), *REPORTS]))
 
 
 def is_own(rule: Pass) -> bool:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from onnxpad.arithmetic.notation import told
-from onnxpad.engine.timing import Timing
 from onnxpad.records import dataclass
+
+if TYPE_CHECKING:
+    from onnxpad.engine.timing import Timing
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
@@ -206,7 +208,7 @@ class Validation:
     uncompared: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
-    times: tuple[Timing, ...] | None = None
+    times: "tuple[Timing, ...] | None" = None
 
     def __post_init__(self) -> None:
         """Fill in the outcome; `ok` is true for `passed` and `repaired` only."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from onnxpad.engine.sessions import (
     require_provider,
     settings_text,
 )
-from onnxpad.engine.timing import Timing, timed
 from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Execution, Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
@@ -59,6 +59,9 @@ from onnxpad.validation.result import (
     not_validated,
 )
 from onnxpad.validation.unquantised import unquantised
+
+if TYPE_CHECKING:
+    from onnxpad.engine.timing import Timing
 
 _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
     ("original", "off"),
@@ -465,6 +468,8 @@ class _Check:
 
     def time(self, providers: Sequence[str]) -> None:
         """Measure how fast both models run on the first of the inputs."""
+        from onnxpad.engine.timing import timed
+
         sources = [self._sources[name] for name in ("original", "rewritten")]
         inputs = self._draws[0]
         feeds = [inputs.feeds, self._pairings["rewritten"].fed(inputs).feeds]

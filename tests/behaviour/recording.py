@@ -86,7 +86,7 @@ def invoked(
         mock.patch("onnxpad.api.validate.perf_counter", return_value=0.0),  # imported by name
         mock.patch.object(time, "perf_counter", return_value=0.0),
         mock.patch.object(Session, "timed", _timed_run),
-        mock.patch("onnxpad.validation.whole.timed", _timed),
+        mock.patch("onnxpad.engine.timing.timed", _timed),
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

@@ -113,8 +113,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     api = Api()
     monkeypatch.setitem(sys.modules, "onnxpad.api.fix", api)
     monkeypatch.setattr(onnxpad.api, "fix", api, raising=False)
-    rule = SimpleNamespace(catalogue=lambda: {"PAD101": 0, "PAD201": 0, "PAD202": 0, "PAD501": 0})
-    monkeypatch.setitem(sys.modules, "onnxpad.pipeline.catalogue", rule)
+    passes = SimpleNamespace(every_code=lambda: ("PAD101", "PAD201", "PAD202", "PAD501"))
+    monkeypatch.setitem(sys.modules, "onnxpad.pipeline.own_passes", passes)
     return api
 
 

@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 import onnx
 import pytest
 
-import onnxpad
+import onnxpad.passes
 from onnxpad.finding import Page
-from onnxpad.fitting.model_report import ModelReport
-from onnxpad.passes import MODEL_REPORTS, PASSES
+from onnxpad.fitting.reports import ModelReport
+from onnxpad.passes import MODEL_REPORTS, PASSES, REPORTS
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.rewrite.rule import Example, Pass
 from tests.support import assert_graph, fixed, one
@@ -34,6 +34,13 @@ def test_a_code_is_never_given_twice() -> None:
     codes = [kind.code for kind in KINDS]
     assert len(set(codes)) == len(codes)
     assert all(re.fullmatch(r"PAD\d\d\d", code) for code in codes)
+
+
+def test_reports_on_conventions_are_listed_by_code_without_being_imported() -> None:
+    assert {kind.code: kind.__name__ for kind in MODEL_REPORTS} == REPORTS
+    assert all(getattr(onnxpad.passes, kind.__name__) is kind for kind in MODEL_REPORTS)
+    with pytest.raises(AttributeError, match="no attribute 'ReportNothing'"):
+        _ = onnxpad.passes.ReportNothing
 
 
 def test_every_pass_has_a_page_in_the_order_of_the_codes() -> None:

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from onnxpad.engine.timing import Timing
 from onnxpad.report import ValidateReport
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import Screen
@@ -18,6 +18,9 @@ from onnxpad.validation.result import (
     by_axis,
     culprit,
 )
+
+if TYPE_CHECKING:
+    from onnxpad.engine.timing import Timing
 
 OUTPUTS_A_RUN = 20
 
@@ -180,7 +183,7 @@ def _padding(found: Sequence[PaddingDifference], screen: Screen, *, agree: bool)
     ]
 
 
-def _time(timing: Timing, paint: Paint) -> str:
+def _time(timing: "Timing", paint: Paint) -> str:
     """How fast both models run on a provider, in one line."""
     provider = timing.provider.removesuffix("ExecutionProvider")
     head = f"time on {shown(provider)}"
