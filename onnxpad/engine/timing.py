@@ -8,15 +8,15 @@ ratios, which assumes nothing about their distribution.
 """
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from onnxpad.engine.runtime import EngineError
+from onnxpad.engine.sessions import Array, Source, open_session
 from onnxpad.records import dataclass
-
-if TYPE_CHECKING:
-    from onnxpad.engine.sessions import Array, Source
 
 _ROUNDS: Final = 10
 """Rounds at least; the interval then is that from the second least ratio to the second greatest."""
@@ -61,8 +61,8 @@ class Timing:
 
 
 def timed(
-    sources: "Sequence[Source]",
-    feeds: "Sequence[Mapping[str, Array]]",
+    sources: Sequence[Source],
+    feeds: Sequence[Mapping[str, Array]],
     provider: str,
     *,
     folder: Path | None = None,
@@ -77,9 +77,6 @@ def timed(
         folder: Folder of the external data of serialized bytes or models.
         progress: Called with (step, blocks done, blocks planned).
     """
-    from onnxpad.engine.runtime import EngineError
-    from onnxpad.engine.sessions import open_session
-
     blocks: list[list[list[float]]] = [[], []]
     end = time.monotonic() + _SECONDS
     rounds = 0
@@ -106,8 +103,6 @@ def evaluated(
     provider: str, before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]
 ) -> Timing:
     """The figures of the seconds of two models, round by round."""
-    import statistics  # slow to import for what is rarely needed
-
     one, other = (list(map(statistics.median, blocks)) for blocks in (before, after))
     ratios = sorted(theirs / ours for ours, theirs in zip(one, other, strict=True))
     skipped = _skipped(len(ratios))

@@ -80,7 +80,7 @@ def test_the_models_take_turns_and_are_never_open_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock({b"one": 2.0, b"two": 1.0})
-    monkeypatch.setattr(sessions, "open_session", clock)
+    monkeypatch.setattr(timing, "open_session", clock)
     monkeypatch.setattr(timing, "_SECONDS", 0.0)
     told: list[tuple[str, int, int]] = []
     found = timed(
@@ -98,7 +98,7 @@ def test_the_models_take_turns_and_are_never_open_together(
 
 
 def test_rounds_go_on_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "open_session", Clock({b"one": 1.0, b"two": 1.0}))
+    monkeypatch.setattr(timing, "open_session", Clock({b"one": 1.0, b"two": 1.0}))
     found = timed([b"one", b"two"], FEEDS, CPU)  # type: ignore[arg-type]
     assert found.rounds == 60
     assert not found.differs
@@ -190,7 +190,7 @@ def test_a_model_that_does_not_run_is_said_not_to_be_timed(
     def failing(*_: object, **__: object) -> Iterator[None]:
         raise EngineError("no kernel")
 
-    monkeypatch.setattr(sessions, "open_session", failing)
+    monkeypatch.setattr(timing, "open_session", failing)
     result = onnxpad.validate(paths[0], paths[0], time=True)
     assert result.ok
     assert result.times is not None
