@@ -21,8 +21,7 @@ from onnxpad.operators.read import (
     is_transposed,
 )
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
-from onnxpad.padding.differences import padding_in_front
-from onnxpad.padding.sinking import Sinking
+from onnxpad.padding.window_site import WindowSites
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
@@ -91,7 +90,7 @@ def node_question(
         raise UsageError(f"node {label!r} has a kernel that is known only at run time")
     layout = CONV_TRANSPOSE.layout if isinstance(read, TransposedOp) else read.operator.layout
     found = _extents(context, label, read.data, layout, len(windows))
-    data = found if isinstance(read, TransposedOp) else _unpadded(context, node, found)
+    data = found if isinstance(read, TransposedOp) else _unpadded(context, read, found)
     told = " x ".join(map(_told, data))
     reads = f"node {label!r} reads {read.data.name!r} of {told}"
     if data != found:
@@ -208,15 +207,13 @@ def _told(size: Extent) -> str:
     return str(size) if isinstance(size, int | Size) else "?"
 
 
-def _unpadded(context: Context, node: Node, padded: tuple[Extent, ...]) -> tuple[Extent, ...]:
+def _unpadded(context: Context, op: WindowOp, padded: tuple[Extent, ...]) -> tuple[Extent, ...]:
     """Sizes without what `Pad`s in front of a node add; the same where that is not known."""
-    graph, analysis = context.graph, context.analysis
-    front = padding_in_front(graph, analysis, node, len(padded), Sinking(graph, analysis))
-    amounts = [amount for pair in front or () for amount in pair]
-    if not front or any(isinstance(each, int) and each < 0 for each in amounts):
+    site = WindowSites(context.graph, context.analysis).of(op)
+    amounts = [amount for pair in site.front or () for amount in pair]
+    if not amounts or any(isinstance(each, int) and each < 0 for each in amounts):
         return padded
-    sizes = tuple(size - begin - end for size, (begin, end) in zip(padded, front, strict=True))
-    lost = any(isinstance(each, Unknown) for each in sizes)
-    if lost or (_are_open(sizes) and not _are_open(padded)):
+    lost = any(isinstance(each, Unknown) for each in site.sizes)
+    if lost or (_are_open(site.sizes) and not _are_open(padded)):
         return padded
-    return padded if any(isinstance(each, int) and each <= 0 for each in sizes) else sizes
+    return padded if any(isinstance(size, int) and size <= 0 for size in site.sizes) else site.sizes

@@ -14,15 +14,14 @@ from onnxpad.graph import Node
 from onnxpad.operators.amounts import Pairs, add, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
-from onnxpad.padding.differences import padding_in_front
-from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import windows_over
+from onnxpad.padding.window_site import WindowSites
 from onnxpad.reasons import RefusalError
 from onnxpad.records import dataclass
 from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.intents import chosen, intent_of, op_of
 from onnxpad.repadding.sites import Site, sites_of
-from onnxpad.repadding.towards import counted_at_first
+from onnxpad.repadding.towards import PADDED_IN_FRONT, counted_at_first, is_padded_in_front
 from onnxpad.rewrite.context import Context
 
 _MOST: Final = 64
@@ -68,11 +67,8 @@ class Padded:
         graph, site = self.context.graph, self.site
         if not graph.is_main:
             return "it is in a body or function, which repad does not cover"
-        analysis = self.context.analysis
-        sinking = Sinking(graph, analysis)
-        front = padding_in_front(graph, analysis, site.node, len(site.windows), sinking)
-        if front is None or any(amount != 0 for pair in front for amount in pair):
-            return "a Pad in front of it, which could not be folded, pads its data too"
+        if is_padded_in_front(WindowSites(graph, self.context.analysis), site):
+            return PADDED_IN_FRONT
         reading = intent_of(site)
         if reading.intent is None:
             return reading.why

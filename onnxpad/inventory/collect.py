@@ -14,11 +14,10 @@ from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.window import ODD, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node
 from onnxpad.inventory.fitted_conventions import NOTHING, Fitted
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite
 from onnxpad.inventory.site_words import (
-    added,
     as_written,
     flat_order,
     known_number,
@@ -32,7 +31,6 @@ from onnxpad.inventory.site_words import (
     told_size,
     told_written,
 )
-from onnxpad.inventory.upstream import Upstream, is_pad, padding_around, pads_upstream
 from onnxpad.operators.amounts import ExtentPair, is_padded
 from onnxpad.operators.counts import readable
 from onnxpad.operators.read import (
@@ -46,8 +44,8 @@ from onnxpad.operators.read import (
 )
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_named, uncovered
 from onnxpad.padding.computed_pads import MANY
-from onnxpad.padding.differences import own_padding
 from onnxpad.padding.readers import Readers
+from onnxpad.padding.window_site import Amounts, PadUpstream, WindowSite, WindowSites, added, is_pad
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
@@ -131,6 +129,7 @@ class _Collector:
         self._context = context
         self._graph = context.graph
         self._analysis = context.analysis
+        self._sites = WindowSites(context.graph, context.analysis)
         self._findings = findings
         self._conventions = conventions
         self._taken: set[int] = set()  # `Pad`s that belong to another site
@@ -173,19 +172,17 @@ class _Collector:
 
     def _window(self, op: WindowOp) -> PaddingSite:
         graph, node = self._graph, op.node
-        upstream = pads_upstream(graph, op.data, self._crops) if self._has_pads else []
+        site = self._sites.of(op, self._crops)
+        upstream, source, sizes = site.upstream, site.source, self._sizes_of(site)
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
-        own = self._own(op)
-        front = self._in_front(op, upstream)
-        total = None if own is None or front is None else added(own, front)
-        source = upstream[-1].pad.inputs[0] if upstream else op.data
-        sizes = self._sizes(op, source, upstream, front)
+        own = self._own(site)
+        total = added(own, site.front) if site.is_whole else None
         # A formula holds for a size of which nothing is known, too.
         formulas = self._at_any_size(op) if own is None else own
         axes = self._axes(op.axes, total if upstream else formulas, sizes)
         fit = NOTHING if upstream and own is None else self._fits(node, own, total)
         self._taken |= {id(each.pad) for each in upstream}
-        way = (upstream[-1].pad, *upstream[-1].way, node) if upstream else (node,)
+        way = (upstream[-1].pad, *upstream[-1].path, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
         written = told_written(op, outer)
         origin = [
@@ -221,14 +218,19 @@ class _Collector:
             findings=self._about(nodes, way),
         )
 
-    def _own(self, op: WindowOp) -> tuple[ExtentPair, ...] | None:
-        """An operator's own padding: the same at every size, or as formulas; None if unknown."""
-        try:
-            return self._context.sites.own_pads(op)
-        except RefusalError:
-            return own_padding(self._analysis, op)[0]
+    def _sizes_of(self, site: WindowSite) -> Sequence[Extent]:
+        """The sizes of what is padded; past steps that move axes, those that are all numbers."""
+        path = (step for each in site.upstream for step in each.path)
+        if all(step.op in {"Pad", "Identity"} for step in path):
+            return site.sizes
+        numbers = all(isinstance(size, int) for size in site.sizes)
+        return site.sizes if numbers and site.is_whole else [Unknown("not known")] * len(site.sizes)
 
-    def _at_any_size(self, op: WindowOp) -> tuple[ExtentPair, ...] | None:
+    def _own(self, site: WindowSite) -> Amounts | None:
+        """An operator's own padding: the same at every size, or as formulas; None if unknown."""
+        return site.own if site.constant is None else site.constant
+
+    def _at_any_size(self, op: WindowOp) -> Amounts | None:
         """An operator's SAME as formulas of sizes of which nothing is known."""
         if op.auto_pad not in ODD or not all(isinstance(w.kernel, int) for w in op.windows):
             return None
@@ -242,52 +244,6 @@ class _Collector:
                 same_pads(_ANY if isinstance(size, Unknown) else size, window, odd=ODD[op.auto_pad])
             )
         return tuple(found)
-
-    def _in_front(
-        self, op: WindowOp, upstream: Sequence[Upstream]
-    ) -> tuple[ExtentPair, ...] | None:
-        """The amounts that `Pad`s in front add to each spatial axis; None where not known."""
-        layout = op.operator.layout
-        if not upstream:
-            return ((0, 0),) * len(op.windows)
-        try:
-            around = padding_around(
-                self._graph,
-                self._analysis,
-                op.data,
-                layout.rank(len(op.windows)),
-                {id(each.pad) for each in upstream},
-            )
-        except UnreadableError:
-            return None
-        flat = [each for pair in around or () for each in pair]
-        if around is None or any(isinstance(each, Unknown) for each in flat):
-            return None
-        return layout.spatial(around)
-
-    def _sizes(
-        self,
-        op: WindowOp,
-        source: Tensor,
-        upstream: Sequence[Upstream],
-        front: Sequence[ExtentPair] | None,
-    ) -> tuple[Extent, ...]:
-        """The spatial sizes of the tensor that is padded, where its axes are those of the data."""
-        unknown: tuple[Extent, ...] = (Unknown("not known"),) * len(op.windows)
-        if upstream and front is not None:  # steps in between may have other axes
-            shape = self._analysis.shape(op.data)
-            padded = None if shape is None else op.operator.layout.spatial(shape)
-            if padded is not None and all(isinstance(size, int) for size in padded):
-                if len(padded) != len(front):  # it cannot run
-                    return unknown
-                return tuple(
-                    size - begin - end for size, (begin, end) in zip(padded, front, strict=True)
-                )
-        moved = any(step.op not in {"Pad", "Identity"} for each in upstream for step in each.way)
-        shape = None if moved else self._analysis.shape(source)
-        return (
-            unknown if shape is None or len(shape) != op.rank else op.operator.layout.spatial(shape)
-        )
 
     def _axes(
         self,
@@ -317,7 +273,7 @@ class _Collector:
     def _transposed(self, op: TransposedOp) -> PaddingSite:
         node, layout = op.node, CONV_TRANSPOSE.layout
         try:
-            own: tuple[ExtentPair, ...] | None = crop_of(self._analysis, op)
+            own: Amounts | None = crop_of(self._analysis, op)
         except RefusalError:
             own = None
         behind: list[Node] = []
@@ -380,7 +336,7 @@ class _Collector:
     def _alone(self, pad: PadOp) -> PaddingSite:
         """A `Pad` whose padding reaches no window operator."""
         node, graph = pad.node, self._graph
-        outer = self._outer(Upstream(node, (), ()))
+        outer = self._outer(PadUpstream(node, (), ()))
         shape = self._analysis.shape(pad.data)
         rank = (
             len(shape) if shape is not None else len(pad.amounts or ()) if pad.axes is None else 0
@@ -425,7 +381,7 @@ class _Collector:
             return f"{said} (input {index})"
         return said
 
-    def _outer(self, found: Upstream, layout: Layout | None = None, rank: int = 0) -> OuterPad:
+    def _outer(self, found: PadUpstream, layout: Layout | None = None, rank: int = 0) -> OuterPad:
         """A `Pad` in plain values; one that cannot be read says why.
 
         Args:
@@ -505,10 +461,6 @@ class _Collector:
         if not isinstance(steps, list) or finding.code != _MOVED:
             return True
         return any(step in way for step in steps)
-
-    @cached_property
-    def _has_pads(self) -> bool:
-        return any(is_pad(self._graph, node) for node in self._graph.nodes)
 
     @cached_property
     def _readers(self) -> Readers:

@@ -10,10 +10,10 @@ from onnxpad.arithmetic.notation import told_axes
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, Step
-from onnxpad.inventory.upstream import Upstream
 from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Layout
+from onnxpad.padding.window_site import PadUpstream
 from onnxpad.rewrite.scopes import PADDING
 
 _MOST_LISTED: Final = 12
@@ -81,11 +81,6 @@ def step_of(node: Node) -> Step:
     return Step(describe(node), str(node.op))
 
 
-def added(one: Sequence[ExtentPair], other: Sequence[ExtentPair]) -> tuple[ExtentPair, ...]:
-    """The sum of two paddings, for each side of each axis."""
-    return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
-
-
 def known_number(extent: Extent) -> int | None:
     """A size or an amount that is a number; None for others."""
     return extent if isinstance(extent, int) else None
@@ -138,9 +133,9 @@ def told_written(op: WindowOp, outer: Sequence[OuterPad]) -> str:
     return " + ".join(said) or "none"
 
 
-def told_pad(pad: PadOp, known: Pairs, found: Upstream, layout: Layout | None, rank: int) -> str:
+def told_pad(pad: PadOp, known: Pairs, found: PadUpstream, layout: Layout | None, rank: int) -> str:
     """The amounts of a `Pad`; by name of the axis if these are those of the operator downstream."""
-    moved = any(step.op in _MOVING for step in found.way)
+    moved = any(step.op in _MOVING for step in found.path)
     if layout is not None and not moved:
         whole = pad.over(rank)
         if whole is not None:

@@ -1,47 +1,30 @@
 """Finds window operators whose padding differs between two models."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
-from onnxpad.arithmetic.window import (
-    constant_in_effect,
-    odd_side,
-    pool_output_size,
-    same_pads,
-)
+from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.read import (
-    UnreadableError,
-    WindowOp,
-    integers_of,
-    pad_giving,
-    read_slide,
-    read_window,
-)
+from onnxpad.operators.amounts import Pairs
+from onnxpad.operators.read import UnreadableError, integers_of, read_slide, read_window
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
     Direction,
     Layout,
     operator_named,
-    operator_of,
     uncovered,
 )
-from onnxpad.padding.sinking import Sinking
+from onnxpad.padding.window_site import Amounts, WindowSite, WindowSites, added, own_padding
 from onnxpad.records import dataclass
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
 
-Pairs: TypeAlias = tuple[tuple[Extent, Extent], ...]
-
-_THROUGH = frozenset({"Identity", "Dropout"})  # operators that pass padding on unchanged
-
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class _Operator:
     """A window operator with its total padding.
 
     Attributes:
@@ -49,11 +32,9 @@ class _Site:
         node: Its name.
         label: Its name in reports.
         op_type: Its operator.
-        op: How it slides; None where it has no row or cannot be read.
-        front: (begin, end) per spatial axis of the `Pad`s in front; None where unknown.
-        total: The same with its own; None where unknown.
-        effect: Constant amounts that read the same at every size; None where there are none.
-        sizes: The sizes of its data without any padding; None where unknown.
+        site: Its padding; None where it has no row or cannot be read.
+        total: (begin, end) per spatial axis; None where unknown.
+        constant: Constant amounts that read the same at every size; None where there are none.
         windows: The number of windows per spatial axis; None where unknown.
         crops: Whether it is a transposed convolution, whose pads crop its output.
         unread: Its `pads` as written, where it contradicts its schema; else empty.
@@ -63,14 +44,18 @@ class _Site:
     node: str
     label: str
     op_type: str
-    op: WindowOp | None
-    front: Pairs | None
-    total: Pairs | None
-    effect: Pairs | None
-    sizes: tuple[Extent, ...] | None
+    site: WindowSite | None
+    total: Amounts | None
+    constant: Amounts | None
     windows: tuple[Extent, ...] | None
     crops: bool
     unread: str
+
+    @property
+    def divides(self) -> bool:
+        """Whether where its padding ends decides what an average divides by."""
+        op = None if self.site is None else self.site.op
+        return op is not None and op.ceil_mode and op.count_include_pad
 
 
 def padding_differences(
@@ -95,7 +80,7 @@ def padding_differences(
         domain: The sizes that both are meant for; all where it is None.
     """
     dims = analysed_domains(original, domain)[-1].domain.extents(original)  # at which it runs
-    ours, theirs = (list(_sites(each, Analysis(each, dims))) for each in (original, rewritten))
+    ours, theirs = (list(_operators(each, Analysis(each, dims))) for each in (original, rewritten))
     found = []
     for one, other in _matched(ours, theirs, outputs or {}):
         if one.total is None:
@@ -116,10 +101,10 @@ def padding_differences(
 
 
 def _matched(
-    ours: Sequence[_Site], theirs: Sequence[_Site], outputs: Mapping[str, str]
-) -> Iterator[tuple[_Site, _Site]]:
+    ours: Sequence[_Operator], theirs: Sequence[_Operator], outputs: Mapping[str, str]
+) -> Iterator[tuple[_Operator, _Operator]]:
     """Pairs of matching operators, in the original's order."""
-    found: dict[str, _Site] = {}
+    found: dict[str, _Operator] = {}
     rest = {site.output: site for site in theirs}
     for site in ours:
         name = outputs.get(site.output, site.output)
@@ -138,43 +123,43 @@ def _matched(
             yield site, found[site.output]
 
 
-def _is_same(one: _Site, other: _Site) -> bool:
+def _is_same(one: _Operator, other: _Operator) -> bool:
     """Whether two totals are equal, or not known to differ, at the sizes of the first one."""
     if one.total is None or other.total is None or len(one.total) != len(other.total):
         return True
-    if one.total == other.total or (one.effect is not None and one.effect == other.effect):
+    if one.total == other.total or (one.constant is not None and one.constant == other.constant):
         return True
-    if one.op is not None and other.op is not None and one.sizes and other.sizes is None:
-        # Another operator upstream broke the sizes here, and with them what is known of `Pad`s.
-        own = [(each.auto_pad, each.pads) for each in (one.op, other.op)]
-        if own[0] == own[1]:
+    if one.site is not None and other.site is not None:
+        sites = one.site, other.site
+        known = [not any(isinstance(size, Unknown) for size in site.sizes) for site in sites]
+        own = [(site.op.auto_pad, site.op.pads) for site in sites]
+        if known == [True, False] and own[0] == own[1]:
+            # Another operator upstream broke the sizes here, and with them what is known of `Pad`s.
             return True
-    total, windows = _at(other, one.sizes)
+    total, windows = _at(other, one.site)
     pairs = list(zip(one.total, total, strict=True))
-    divided = all(  # by where the pads end
-        each.op is not None and each.op.ceil_mode and each.op.count_include_pad
-        for each in (one, other)
-    )
     begins_alike = all(before == after for (before, _), (after, _) in pairs)
+    divided = one.divides and other.divides  # by where the pads end
     if begins_alike and not divided and windows is not None and one.windows == windows:
         return True  # all windows start at the same places
     return all(_may_be_same(*ends) for pair in pairs for ends in zip(*pair, strict=True))
 
 
-def _at(site: _Site, sizes: Sequence[Extent] | None) -> tuple[Pairs, tuple[Extent, ...] | None]:
-    """The total padding of an operator and its number of windows, over data of other sizes."""
-    assert site.total is not None
-    if site.op is None or site.front is None or sizes is None:
-        return site.total, site.windows
-    data = tuple(size + begin + end for size, (begin, end) in zip(sizes, site.front, strict=True))
-    own, _ = _own(site.op, data)
-    total = _sum(own, site.front)
-    if own is None or total is None:
-        return site.total, site.windows
-    each = zip(data, site.op.windows, own, strict=True)
+def _at(each: _Operator, other: WindowSite | None) -> tuple[Amounts, tuple[Extent, ...] | None]:
+    """The total padding of an operator and its windows, over data of the sizes of another site."""
+    site = each.site
+    assert each.total is not None
+    if site is None or site.front is None or other is None:
+        return each.total, each.windows
+    pairs = zip(other.sizes, site.front, strict=True)
+    data = tuple(size + begin + end for size, (begin, end) in pairs)
+    own, _ = own_padding(site.op, data)
+    total = added(own, site.front)
+    if own is None or total is None or any(isinstance(size, Unknown) for size in other.sizes):
+        return each.total, each.windows
     return total, tuple(
         pool_output_size(size, window, begin, end, ceil_mode=site.op.ceil_mode)
-        for size, window, (begin, end) in each
+        for size, window, (begin, end) in zip(data, site.op.windows, own, strict=True)
     )
 
 
@@ -188,8 +173,8 @@ def _may_be_same(before: Extent, after: Extent) -> bool:
     return same
 
 
-def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
-    sinking = Sinking(graph, analysis)
+def _operators(graph: Graph, analysis: Analysis) -> Iterator[_Operator]:
+    sites = WindowSites(graph, analysis)
     for node in graph.nodes:
         if not node.outputs or not node.inputs:
             continue
@@ -198,47 +183,34 @@ def _sites(graph: Graph, analysis: Analysis) -> Iterator[_Site]:
         if window is None:
             continue
         layout = CHANNELS_FIRST if row is None else row.layout
-        op, unread = None, ""
+        site, unread = None, ""
+        total: Amounts | None = None
+        constant: Amounts | None = None
         try:
             if graph.contradiction(node):
                 raise UnreadableError("it contradicts its schema")
             if row is not None:
-                op = read_window(graph, analysis, node)
-                own, effect = own_padding(analysis, op)
+                site = sites.of(read_window(graph, analysis, node))
+                total, constant = site.total, added(site.constant, site.front)
             else:
-                own = effect = _written(analysis, node, layout)
-            front = (
-                None if own is None else padding_in_front(graph, analysis, node, len(own), sinking)
-            )
+                own = _written(analysis, node, layout)
+                around = own and sites.front(node.inputs[0], layout.rank(len(own))).amounts
+                total = constant = added(own, around and layout.spatial(around))
         except (ModelError, UnreadableError):
-            own = effect = front = None
+            site = total = constant = None
             unread = str(node.attrs.get("pads", ""))
-        yield _Site(
+        yield _Operator(
             node.outputs[0].name,
             node.name,
             f"{graph.label(node)} ({node.op})",
             node.op,
-            op,
-            front,
-            _sum(own, front),
-            _sum(effect, front),
-            _unpadded(analysis, op, front),
+            site,
+            total,
+            constant,
             None if row is None else _windows(analysis, node, layout),
             window.direction is Direction.SCATTERS,
             unread,
         )
-
-
-def _unpadded(
-    analysis: Analysis, op: WindowOp | None, front: Pairs | None
-) -> tuple[Extent, ...] | None:
-    """The spatial sizes of an operator's data without the padding in front; None where unknown."""
-    shape = None if op is None else analysis.shape(op.data)
-    if op is None or front is None or shape is None or len(shape) != op.rank:
-        return None
-    sizes = zip(op.operator.layout.spatial(shape), front, strict=True)
-    found = tuple(size - begin - end for size, (begin, end) in sizes)
-    return None if any(isinstance(size, Unknown) for size in found) else found
 
 
 def _windows(analysis: Analysis, node: Node, layout: Layout) -> tuple[Extent, ...] | None:
@@ -262,90 +234,7 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
     return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
 
 
-def own_padding(analysis: Analysis, op: WindowOp) -> tuple[Pairs | None, Pairs | None]:
-    """An operator's own padding, and constant amounts that read the same; None where unknown."""
-    return _own(op, op.operator.layout.spatial(analysis.shape(op.data) or ()))
-
-
-def _own(op: WindowOp, sizes: Sequence[Extent]) -> tuple[Pairs | None, Pairs | None]:
-    rank = len(op.windows)
-    if op.auto_pad == "NOTSET":
-        return op.pads, op.pads
-    if op.auto_pad == "VALID":
-        return ((0, 0),) * rank, ((0, 0),) * rank
-    if len(sizes) != rank or any(isinstance(size, Unknown) for size in sizes):
-        return None, None
-    odd = odd_side(op.auto_pad)
-    axes = list(zip(sizes, op.windows, strict=True))
-    if not all(isinstance(window.kernel, int) for _, window in axes):
-        return None, None
-    effect = [constant_in_effect(size, window, odd=odd) for size, window in axes]
-    constant = tuple(pair for pair in effect if pair is not None)
-    total = tuple(same_pads(size, window, odd=odd) for size, window in axes)
-    return total, constant if len(constant) == rank else None
-
-
-def padding_in_front(
-    graph: Graph, analysis: Analysis, node: Node, count: int, sinking: Sinking
-) -> Pairs | None:
-    """The amounts that `Pad`s in front of an operator add to its spatial axes; None where unknown.
-
-    Transposes in between are followed, and the steps that a `Pad` can be moved past.
-
-    Args:
-        graph: The graph.
-        analysis: Its analysis.
-        node: The operator.
-        count: How many spatial axes it has.
-        sinking: Knows which steps a `Pad` can be moved past, for the same graph.
-    """
-    total: list[tuple[Extent, Extent]] = [(0, 0)] * count
-    row = operator_of(graph, node)
-    layout = CHANNELS_FIRST if row is None else row.layout
-    rank = layout.rank(count)
-    places = list(range(rank))  # where each axis of the operator's data is
-
-    def add(amounts: Sequence[tuple[Extent, Extent]]) -> None:
-        for each, axis in enumerate(layout.axes(rank)):
-            begin, end = amounts[places[axis]]
-            total[each] = total[each][0] + begin, total[each][1] + end
-
-    tensor = node.inputs[0]
-    while (producer := graph.producer(tensor)) is not None:
-        op = producer.op if graph.is_standard(producer) else ""
-        if op == "Pad":
-            pad = pad_giving(graph, analysis, tensor)
-            amounts = None if pad is None else pad.extents_over(rank)
-            if amounts is None:
-                return None
-            add(amounts)
-        elif op == "Transpose":
-            perm = producer.attrs.get("perm") or list(range(rank))[::-1]
-            if sorted(perm) != list(range(rank)):
-                return None
-            places = [perm[place] for place in places]
-        elif op not in _THROUGH:
-            around = sinking.around(tensor)
-            if around is not None and len(around) == rank:
-                add(around)
-            break
-        tensor = producer.inputs[0]
-    return tuple(total)
-
-
-def _sum(own: Pairs | None, front: Pairs | None) -> Pairs | None:
-    """The sum of both; None where a part of it is unknown."""
-    if own is None or front is None:
-        return None
-    found = tuple((a + c, b + d) for (a, b), (c, d) in zip(own, front, strict=True))
-    return None if any(isinstance(each, Unknown) for each in _flat(found)) else found
-
-
-def _flat(pairs: Pairs) -> list[Extent]:
-    return [amount for pair in pairs for amount in pair]
-
-
-def _told(pairs: Pairs) -> str:
+def _told(pairs: Amounts) -> str:
     """Amounts in ONNX order."""
     amounts = [begin for begin, _ in pairs] + [end for _, end in pairs]
     return f"[{', '.join(map(str, amounts))}]"

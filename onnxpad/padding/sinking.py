@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order
+from onnxpad.operators.amounts import add, is_padded, is_same_fill, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
 from onnxpad.operators.table import FLOATS, Direction, Fill, operator_of
 from onnxpad.padding.limits import check_pads
@@ -138,32 +138,6 @@ class Sinking:
         except RefusalError:
             return None
         return None if found is not None and len(found.steps) >= _MOST_STEPS else found
-
-    def around(self, tensor: Tensor, depth: int = 0) -> Pairs | None:
-        """The amounts around a tensor of all `Pad`s that reach it through steps; None for none.
-
-        Args:
-            tensor: The tensor.
-            depth: The number of nodes that were passed upstream to get to it.
-        """
-        node = self._graph.producer(self._graph.origin(tensor))
-        if node is None or depth > _MOST_STEPS:
-            return None
-        if node.op == "Pad" and self._graph.is_standard(node):
-            own = self.lifted(node.outputs[0])
-            inner = self.around(node.inputs[0], depth + 1)
-            if own is None or inner is None:
-                return inner if own is None else own.layer.amounts
-            return add(own.layer.amounts, inner)
-        data = data_inputs(self._graph, node)
-        inner = self.around(node.inputs[data[0]], depth + 1) if data else None
-        if inner is None:
-            return None
-        try:
-            layers = [PadLayer(inner, 0)] * len(data)
-            return behind(self._graph, self._analysis, node, data, layers).layer.amounts
-        except RefusalError:
-            return None
 
     def cuts(self, pad: Node) -> Iterator["Cut"]:
         """The steps behind which a `Pad` could be written, and those that it cannot be moved past.

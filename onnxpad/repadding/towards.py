@@ -5,7 +5,7 @@ operators are written and the sizes analysed anew, until nothing changes any mor
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent
@@ -15,9 +15,8 @@ from onnxpad.conventions.question import Op
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import meant
-from onnxpad.operators.amounts import Pairs
-from onnxpad.padding.differences import padding_in_front
-from onnxpad.padding.sinking import Sinking
+from onnxpad.operators.amounts import Pairs, is_padded
+from onnxpad.padding.window_site import WindowSites
 from onnxpad.records import dataclass
 from onnxpad.repadding.changes import Rewriting, Rewritten, Unchanged
 from onnxpad.repadding.choice import Choice
@@ -26,6 +25,9 @@ from onnxpad.repadding.sites import Site, sites_of
 from onnxpad.repadding.write import PADDING, described, write
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
+
+PADDED_IN_FRONT: Final = "a Pad in front of it, which could not be folded, pads its data too"
+"""Why an operator stays whose data is padded upstream, too."""
 
 
 @dataclass(slots=True)
@@ -73,11 +75,11 @@ def repad_graph(graph: Graph, framework: Framework, only: Collection[str] = ()) 
     labels = [*(site.label for site in sites), *(each.node for each in kept)]
     wanted = {*labels} if not only else {*_only(only, labels)}
     kept = [each for each in kept if each.node in wanted]
-    sinking = Sinking(graph, main.analysis)
+    read = WindowSites(graph, main.analysis)
     plans: list[_Plan] = []
     for site in sites:
         if site.label in wanted:
-            planned = _planned(main, site, sinking)
+            planned = _planned(main, site, read)
             if isinstance(planned, _Plan):
                 plans.append(planned)
             else:
@@ -117,21 +119,25 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def _planned(context: Context, site: Site, sinking: Sinking) -> _Plan | Unchanged:
+def _planned(context: Context, site: Site, read: WindowSites) -> _Plan | Unchanged:
     """An operator with the intent of its padding, or why that is not known."""
     op = op_of(site)
     if op is None:
         return _left(site, f"no framework has a convention for {site.node.op}")
-    analysis = context.analysis
-    front = padding_in_front(context.graph, analysis, site.node, len(site.windows), sinking)
-    if front is None or any(amount != 0 for pair in front for amount in pair):
-        return _left(site, "a Pad in front of it, which could not be folded, pads its data too")
+    if is_padded_in_front(read, site):
+        return _left(site, PADDED_IN_FRONT)
     if op == "avgpool" and site.choice.counted and not counted_at_first(context, site):
         return _left(site, "it averages over a Pad of zeros, as it would in any framework")
     reading = intent_of(site)
     if reading.intent is None:
         return _left(site, reading.why)
     return _Plan(site, op, reading.intent, dict(site.node.attrs))
+
+
+def is_padded_in_front(read: WindowSites, site: Site) -> bool:
+    """Whether `Pad`s upstream pad what an operator reads, or may do so."""
+    amounts = read.front(site.node.inputs[site.data], site.rank).amounts
+    return amounts is None or is_padded(site.row.layout.spatial(amounts))
 
 
 def counted_at_first(context: Context, site: Site) -> bool:

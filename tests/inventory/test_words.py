@@ -9,7 +9,6 @@ from onnxpad.arithmetic.size import Unknown, symbol
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, Step
 from onnxpad.inventory.site_words import (
     _brief_value,
-    added,
     flat_order,
     known_number,
     pad_written,
@@ -17,6 +16,7 @@ from onnxpad.inventory.site_words import (
     told_range,
     told_size,
 )
+from onnxpad.padding.window_site import added
 from tests.support import BORDER, W, one
 
 DATA: Final = "float[1, 2, 9, 8] x"
@@ -225,7 +225,7 @@ def test_amounts_and_sizes_in_words() -> None:
     assert [told_size(each) for each in (7, n, Unknown("why"))] == ["7", "n", "open"]
     assert told_size(symbol("a" * 48)) == "a" * 48
     assert told_size(symbol("a" * 49)) == "open"
-    assert added([(1, 2), (n, 0)], [(3, 4), (1, 5)]) == ((4, 6), (n + 1, 5))
+    assert added(((1, 2), (n, 0)), ((3, 4), (1, 5))) == ((4, 6), (n + 1, 5))
     assert flat_order([(1, 2), (3, 4)]) == (1, 3, 2, 4)
     assert flat_order([(1, n)]) is None
     assert flat_order(None) is None

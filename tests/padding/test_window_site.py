@@ -1,0 +1,77 @@
+"""What a window operator pads in total: its own padding, and that of the `Pad`s upstream."""
+
+import pytest
+
+from onnxpad.analysis import Analysis
+from onnxpad.graph import Graph
+from onnxpad.operators.read import read_window
+from onnxpad.padding.window_site import WindowSites
+from tests.support import one
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inputs", "own"),
+    [
+        ("", "x", (((0, 0), (0, 0)), ((0, 0), (0, 0)))),
+        ("pads = [1, 0, 2, 3]", "x", (((1, 2), (0, 3)), ((1, 2), (0, 3)))),
+        ('auto_pad = "VALID"', "x", (((0, 0), (0, 0)), ((0, 0), (0, 0)))),
+        ('auto_pad = "SAME_UPPER"', "x", (((1, 1), (1, 1)), ((1, 1), (1, 1)))),
+        ('auto_pad = "SAME_UPPER", strides = [2, 2]', "x", (((1, 1), (0, 1)), ((1, 1), (0, 1)))),
+        ('auto_pad = "SAME_LOWER", strides = [2, 2]', "x", (((1, 1), (1, 0)), ((1, 1), (1, 0)))),
+        ('auto_pad = "SAME_UPPER", strides = [2, 2]', "u", (None, None)),
+    ],
+)
+def test_the_own_padding_of_an_operator(attributes: str, inputs: str, own: object) -> None:
+    """The total on each axis, and constant amounts that read the same."""
+    given = ", ".join(filter(None, ["kernel_shape = [3, 3]", attributes]))
+    text = f"r = {'Relu' if inputs == 'x' else 'vendor.Odd'} (x) y = Conv <{given}> (r, w)"
+    graph = Graph.from_proto(one(text, initializers=W3))
+    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    assert node is not None
+    site = WindowSites(graph, analysis).of(read_window(graph, analysis, node))
+    assert (site.own, site.constant) == own
+
+
+W3 = "float[3, 2, 3, 3] w = {" + ", ".join(["1"] * 54) + "}"
+FRONT = f"""
+    {W3}, int64[8] p = {{0, 0, 1, 2, 0, 0, 3, 4}}, int64[8] q = {{0, 9, 5, 0, 0, 0, 0, 7}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("front", "amounts", "left_out"),
+    [
+        ("a = Identity (x)", ((0, 0), (0, 0)), False),
+        ("a = Pad (x, p)", ((1, 3), (2, 4)), False),
+        ("b = Pad (x, p) a = Pad (b, q)", ((6, 3), (2, 11)), False),
+        ("b = Pad (x, p) a = Identity (b)", ((1, 3), (2, 4)), False),
+        ("b = Pad (x, p) c = Relu (b) a = Pad (c, q)", ((6, 3), (2, 11)), False),
+        ('b = Pad <mode = "reflect"> (x, p) a = Relu (b)', ((1, 3), (2, 4)), False),
+        ("b = Pad (x, p) a = Softmax (b)", ((0, 0), (0, 0)), False),
+        ("b = Pad (x, p) a = Add (b, b)", ((1, 3), (2, 4)), False),
+        ("b = Pad (x, p) c = Pad (x, q) a = Concat <axis = 1> (b, c)", ((0, 0), (0, 0)), True),
+        ("b = Pad (x, q) a = Transpose <perm = [0, 2, 1, 3]> (b)", ((9, 0), (0, 7)), False),
+        ("b = Pad (x, q) a = Transpose (b)", ((9, 0), (0, 0)), False),
+        (
+            "b = Pad (x, q) c = Transpose <perm = [0, 1, 3, 2]> (b) a = Pad (c, p)",
+            ((1, 10), (7, 4)),
+            False,
+        ),
+        ("b = Pad (x, p) a = Transpose <perm = [0, 1, 2]> (b)", None, True),
+        ("a = Pad (x, r)", None, False),
+        ("b = Pad (x, r) a = Relu (b)", ((0, 0), (0, 0)), True),
+    ],
+)
+def test_the_padding_in_front_of_an_operator(front: str, amounts: object, left_out: bool) -> None:
+    model = one(
+        f"{front} y = Conv (a, w)",
+        inputs="float[1, 2, 9, 8] x, int64[8] r",
+        initializers=FRONT,
+    )
+    graph = Graph.from_proto(model)
+    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    assert node is not None
+    site = WindowSites(graph, analysis).of(read_window(graph, analysis, node))
+    assert site.front == amounts
+    assert site.total == amounts
+    assert (not site.is_whole) == left_out
