@@ -303,7 +303,9 @@ def _anew(passed: PassedFacts) -> PassedFacts:
     """The same facts of another tensor, whose unknown sizes are others."""
     if passed.shape is None or Unknown not in map(type, passed.shape):
         return passed
-    sizes = (Unknown(n.reason) if isinstance(n, Unknown) else n for n in passed.shape)
+    sizes = (
+        Unknown(n.reason, n.is_disputed) if isinstance(n, Unknown) else n for n in passed.shape
+    )
     return passed._replace(shape=tuple(sizes))
 
 

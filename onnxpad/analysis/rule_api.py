@@ -43,7 +43,16 @@ Ask: TypeAlias = Generator[Request, Any, T]
 
 
 class UndeterminedError(Exception):
-    """A rule cannot tell; never leaves `onnxpad.analysis`."""
+    """A rule cannot tell; never leaves `onnxpad.analysis`.
+
+    Attributes:
+        is_disputed: Whether that is because runtimes compute different things.
+    """
+
+    def __init__(self, message: str = "", *, is_disputed: bool = False) -> None:
+        """Keeps what is to be said beside the message."""
+        super().__init__(message)
+        self.is_disputed = is_disputed
 
 
 @dataclass(slots=True)

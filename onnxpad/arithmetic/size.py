@@ -78,9 +78,14 @@ class Unknown(_Arithmetic):
     Equal to nothing, itself included: two unknowns with the same reason may be different numbers.
     Compare extents one by one, not tuples of them: inside a container Python takes any object for
     equal to itself.
+
+    Attributes:
+        reason: Why, in a few words.
+        is_disputed: Whether runtimes compute different numbers.
     """
 
     reason: str
+    is_disputed: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Return False."""
@@ -376,7 +381,7 @@ def _total(operation: Callable[..., _Known], *operands: Extent) -> Extent:
     """Apply an operation on ints and sizes to extents; a result without a form is unknown."""
     for operand in operands:
         if isinstance(operand, Unknown):
-            return Unknown(operand.reason)
+            return Unknown(operand.reason, operand.is_disputed)
         if not isinstance(operand, int | Size):
             raise TypeError(f"{operand!r} is a {type(operand).__name__}, not an int or a size")
     try:

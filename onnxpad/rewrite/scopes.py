@@ -20,7 +20,6 @@ from onnxpad.analysis.bodies_and_calls import (
     passed_to_body,
     passed_to_function,
 )
-from onnxpad.analysis.rules.pools_and_convs import DISPUTED
 from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.declared import op_types
@@ -329,7 +328,7 @@ def _disputed(context: Context) -> Iterator[Node]:
         transposed = [n for n in graph.nodes if graph.is_standard(n) and n.op in _TRANSPOSED]
         for node in (*(op.node for op in context.windows()), *transposed):
             shape = context.analysis.shape(node.outputs[0]) or ()
-            if any(isinstance(n, Unknown) and n.reason.startswith(DISPUTED) for n in shape):
+            if any(isinstance(n, Unknown) and n.is_disputed for n in shape):
                 yield node
     except ModelError:
         return  # a constant is malformed, and whoever reads it says so

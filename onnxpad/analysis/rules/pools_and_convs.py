@@ -6,7 +6,7 @@ exception: their size is truncated, as in onnxruntime and shape inference.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -37,8 +37,6 @@ from onnxpad.operators.table import (
 
 P = ParamSpec("P")
 T = TypeVar("T")
-DISPUTED: Final = "runtimes differ on"
-"""How the reason begins for which a size is unknown that onnxruntime computes in its own way."""
 
 SizeRule = Callable[[Call, Shape, Slide], list[Extent]]
 """Computes the output's spatial sizes from the data's and from how the window slides."""
@@ -53,7 +51,7 @@ def _windowed(
             raise UndeterminedError(f"a kernel of {len(kernel)} axes on {len(data)}")
         result = sizes(call, data, _slide(call, kernel))
     except UndeterminedError as error:
-        return [Unknown(str(error))] * len(data)
+        return [Unknown(str(error), error.is_disputed)] * len(data)
     nothing = Unknown("no window fits")
     return [nothing if isinstance(size, int) and size < least else size for size in result]
 
@@ -180,7 +178,9 @@ def _convolution_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
 def _pool_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
     if slide.auto_pad.startswith("SAME"):
         if any(window.dilation > 1 and window.kernel > 1 for window in _windows(slide)):
-            raise UndeterminedError(f"{DISPUTED} a pool with SAME and dilations")
+            raise UndeterminedError(
+                "runtimes differ on a pool with SAME and dilations", is_disputed=True
+            )
         return list(map(same_output_size, data, slide.windows))
     ceil_mode = slide.ceil_mode
     if ceil_mode:
@@ -206,7 +206,8 @@ def _transposed_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
         if not is_same:
             sizes.append(transposed_output_size(size, window, *pads, padding))
         elif window.extent + padding < window.stride:
-            sizes.append(Unknown(f"{DISPUTED} SAME with a kernel below the stride"))
+            said = "runtimes differ on SAME with a kernel below the stride"
+            sizes.append(Unknown(said, is_disputed=True))
         else:
             sizes.append(size * window.stride)
     return sizes
