@@ -52,7 +52,7 @@ from onnxpad.repadding.working_copy import WorkingCopy, add_outputs, working_cop
 from onnxpad.repadding.write import attributes, forget_sizes, write, written_as
 from onnxpad.rewrite.context import Context
 from onnxpad.validation.answers import ask, laid_out
-from onnxpad.validation.given import Arrays, MatchedInputs, given
+from onnxpad.validation.given import Arrays, MatchedInputs, Note, given
 from onnxpad.validation.inputs import Draw, outline
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -119,7 +119,7 @@ def match_graph(
     found = laid_out(_without_folded(graph, found), run, folder)
     if not any(found.expected):
         note = "the reference has no output: what is behind its inner tensors is not compared"
-        found = replace(found, notes=(*found.notes, note))
+        found = replace(found, remarks=(*found.remarks, Note(note)))
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
@@ -130,9 +130,8 @@ def match_graph(
     closeness = Closeness(rtol, atol)
     task = _Task(graph, copy, chosen, found.draws, wanted, closeness, seconds, progress, folder)
     with _opened(copy, folder) as task.session:
-        result = replace(
-            task.solve(), left=(*left, *others, *copy.left), notes=found.notes, runs=task.runs
-        )
+        rest = (*left, *others, *copy.left)
+        result = replace(task.solve(), left=rest, notes=found.notes, runs=task.runs)
         if result.outcome == "not matched" and result.left and result.distinguishable:
             count = len(result.left)
             what = "1 operator" if count == 1 else f"{count} operators"
@@ -187,7 +186,7 @@ def _without_folded(graph: Graph, found: MatchedInputs) -> MatchedInputs:
             "add an output or the output of an operator"
         )
     note = f"not compared, as its padding is now an operator's: {names}"
-    return replace(found, inner=inner, notes=(*found.notes, note))
+    return replace(found, inner=inner, remarks=(*found.remarks, Note(note)))
 
 
 def type_of_data(context: Context, site: Site) -> int:

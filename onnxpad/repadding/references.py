@@ -87,7 +87,7 @@ def gap(wanted: Array, found: Value, closeness: Closeness) -> Gap:
     fit = nearest(wanted, found)
     if fit is None:
         return Gap(_shapes(wanted.shape, found.shape), math.inf, is_close=False, missing=None)
-    target = fit[0]
+    target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
         equal = bool(np.array_equal(target, found))
         return Gap(0.0, 0.0 if equal else math.inf, is_close=equal, missing=None)

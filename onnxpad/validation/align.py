@@ -1,6 +1,8 @@
 """Aligns an array in another framework's layout with the shape of an ONNX tensor."""
 
+import enum
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,8 +10,40 @@ from onnxpad.engine.sessions import Array
 from onnxpad.validation.compare import shape_text
 
 
-def aligned(array: Array, shape: Sequence[int | str]) -> tuple[Array, str] | None:
-    """The array with its axes arranged to fit a shape, and a description of how.
+class Moved(enum.Enum):
+    """Where channels were moved."""
+
+    FIRST = "channels moved from last to axis 1"
+    LAST = "channels moved from axis 1 to last"
+
+
+class Fit(NamedTuple):
+    """An array with its axes arranged to fit a shape.
+
+    Attributes:
+        array: The array as arranged.
+        shape: Its shape before.
+        moved: Where its channels were moved; None if they stayed.
+        resized: Whether axes of size 1 were added or dropped.
+    """
+
+    array: Array
+    shape: tuple[int, ...]
+    moved: Moved | None = None
+    resized: bool = False
+
+    @property
+    def how(self) -> str:
+        """How it was arranged, in a few words; empty if nothing was changed."""
+        ways = [self.moved.value] if self.moved else []
+        ways += ["axes of size 1 added or dropped"] * self.resized
+        if not ways:
+            return ""
+        return f"{shape_text(self.shape)} as {shape_text(self.array.shape)}: {', '.join(ways)}"
+
+
+def aligned(array: Array, shape: Sequence[int | str]) -> Fit | None:
+    """The array with its axes arranged to fit a shape.
 
     These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
     last axis to axis 1 or back (NHWC and NCHW, of any rank); both.
@@ -19,34 +53,32 @@ def aligned(array: Array, shape: Sequence[int | str]) -> tuple[Array, str] | Non
         shape: The shape wanted; a name stands for any size.
 
     Returns:
-        The array and a few words, which are empty if nothing was changed; None if no arrangement
-        fits, or if several fit that differ.
+        The array as arranged; None if no arrangement fits, or if several fit that differ.
 
-    >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79))[1]
+    >>> aligned(np.zeros((1, 56, 79, 3)), (1, 3, 56, 79)).how
     '1x56x79x3 as 1x3x56x79: channels moved from last to axis 1'
-    >>> aligned(np.zeros((1, 16)), (1, 16, 1, 1))[1]
+    >>> aligned(np.zeros((1, 16)), (1, 16, 1, 1)).how
     '1x16 as 1x16x1x1: axes of size 1 added or dropped'
     >>> aligned(np.zeros((1, 3)), (1, 4)) is None
     True
     """
     if _fits(array, shape):
-        return array, ""
+        return Fit(array, array.shape)
     if (plain := _resized(array, shape)) is not None:
-        return plain, _told(array, plain, _UNITS)
+        return Fit(plain, array.shape, resized=True)
     moved = list(_moved(array, shape))
-    ways = [(each, how) for each, how in moved if _fits(each, shape)]
+    ways = [each for each in moved if _fits(each.array, shape)]
     ways = ways or [
-        (fit, f"{how}, {_UNITS}")
-        for each, how in moved
-        if (fit := _resized(each, shape)) is not None
+        each._replace(array=fit, resized=True)
+        for each in moved
+        if (fit := _resized(each.array, shape)) is not None
     ]
-    if not ways or any(not _same_order(ways[0][0], other) for other, _ in ways):
+    if not ways or any(not _same_order(ways[0].array, other.array) for other in ways):
         return None
-    found, how = ways[0]
-    return found, _told(array, found, how)
+    return ways[0]
 
 
-def nearest(array: Array, other: Array) -> tuple[Array, str] | None:
+def nearest(array: Array, other: Array) -> Fit | None:
     """The array arranged as another one, also where sizes cannot tell channels from the other axes.
 
     An array of as many channels as elements on its last axis may fit in each layout. Then the
@@ -60,32 +92,27 @@ def nearest(array: Array, other: Array) -> tuple[Array, str] | None:
         As `aligned` does.
     """
     fit = aligned(array, other.shape)
-    if fit is None or other.dtype.kind not in "iuf" or channels_moved(*fit, other.shape) is None:
+    if fit is None or other.dtype.kind not in "iuf" or channels_moved(fit, other.shape) is None:
         return fit
-    moved = ((each, _told(array, each, how)) for each, how in _moved(fit[0], other.shape))
-    return min([fit, *moved], key=lambda way: distance(way[0], other))
+    moved = (each._replace(shape=array.shape) for each in _moved(fit.array, other.shape))
+    return min([fit, *moved], key=lambda way: distance(way.array, other))
 
 
-def channels_moved(array: Array, how: str, shape: Sequence[int | str]) -> Array | None:
+def channels_moved(fit: Fit, shape: Sequence[int | str]) -> Array | None:
     """An aligned array with its channels moved from the last axis to axis 1, if that fits too.
 
     Args:
-        array: The array, as `aligned` gives it.
-        how: The description that `aligned` gives.
+        fit: The array, as `aligned` gives it.
         shape: The shape wanted.
 
     Returns:
         The array; None if sizes tell its layout.
     """
-    if array.ndim < 3 or not array.shape[1] == array.shape[-1] > 1 or is_channels_first(how):
+    array = fit.array
+    if array.ndim < 3 or not array.shape[1] == array.shape[-1] > 1 or fit.moved is Moved.FIRST:
         return None
     moved = np.moveaxis(array, -1, 1)
     return moved if _fits(moved, shape) else None
-
-
-def is_channels_first(how: str) -> bool:
-    """Whether a description says that channels were moved from the last axis to axis 1."""
-    return _FIRST in how
 
 
 def distance(one: Array, other: Array) -> float:
@@ -93,14 +120,6 @@ def distance(one: Array, other: Array) -> float:
     with np.errstate(all="ignore"):
         apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
         return float(np.mean(np.nan_to_num(apart)))
-
-
-_UNITS = "axes of size 1 added or dropped"
-_FIRST = "channels moved from last to axis 1"
-
-
-def _told(before: Array, after: Array, how: str) -> str:
-    return f"{shape_text(before.shape)} as {shape_text(after.shape)}: {how}"
 
 
 def _fits(array: Array, shape: Sequence[int | str]) -> bool:
@@ -123,7 +142,7 @@ def _resized(array: Array, shape: Sequence[int | str]) -> Array | None:
     return None
 
 
-def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[tuple[Array, str]]:
+def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[Fit]:
     """The array with its channels moved, also with a batch axis of size 1 in front.
 
     Channels move only to an axis whose size is known, since an open size would fit any array.
@@ -133,9 +152,9 @@ def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[tuple[Array, st
         if base.ndim < 3 or len(shape) < 2:
             continue
         if isinstance(shape[1], int):
-            yield np.moveaxis(base, -1, 1), _FIRST
+            yield Fit(np.moveaxis(base, -1, 1), array.shape, Moved.FIRST)
         if isinstance(shape[-1], int):
-            yield np.moveaxis(base, 1, -1), "channels moved from axis 1 to last"
+            yield Fit(np.moveaxis(base, 1, -1), array.shape, Moved.LAST)
 
 
 def _same_order(one: Array, other: Array) -> bool:

@@ -267,7 +267,9 @@ def _apart(wanted: Mapping[str, Array], outputs: Mapping[str, Value]) -> float:
         fit = nearest(value, output)
         if fit is None:
             return math.inf
-        total += distance(fit[0], output) / (distance(fit[0], np.zeros_like(fit[0])) or 1.0)
+        total += distance(fit.array, output) / (
+            distance(fit.array, np.zeros_like(fit.array)) or 1.0
+        )
     return total
 
 

@@ -8,9 +8,9 @@ import re
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import onnx
@@ -20,11 +20,7 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.engine.sessions import Array
 from onnxpad.errors import UsageError, let_through
 from onnxpad.records import dataclass
-from onnxpad.validation.align import (
-    aligned,
-    channels_moved,
-    is_channels_first,
-)
+from onnxpad.validation.align import Moved, aligned, channels_moved
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Interface, Output, feeds_text, numpy_type
 
@@ -40,7 +36,11 @@ _MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
 """Most bytes of a file unpacked, and how many times its size they may be if they are more."""
 _UNTOLD = "taken as it is: sizes do not tell its layout; give it transposed if channels are last"
 _ALIKE = "taken with its channels moved from last to axis 1, as those of the outputs are"
-_SETTLED = "taken {}: sizes do not tell its layout, and the outputs are nearer so"
+_SETTLED = "sizes do not tell its layout, and the outputs are nearer so"
+_SETTLED_WAYS = (
+    f"taken as it is: {_SETTLED}",
+    f"taken with its channels moved from last to axis 1: {_SETTLED}",
+)
 _UNREADABLE = (
     OSError,
     ValueError,
@@ -55,6 +55,36 @@ _UNREADABLE = (
 """Exceptions of numpy for files that are truncated, encrypted, or malformed."""
 
 
+class Note(NamedTuple):
+    """An array that was matched by order or aligned.
+
+    Attributes:
+        text: What was done, in a line.
+        settled: The same once a run has told that the layout taken is right, and that the other one
+            is; empty where sizes tell the layout.
+    """
+
+    text: str
+    settled: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Notes:
+    """The notes on all arrays.
+
+    Attributes:
+        all: The notes in order, each once.
+        by_order: The array taken for an input by order, in words, by name of the input.
+    """
+
+    all: dict[Note, None] = field(default_factory=dict)
+    by_order: dict[str, str] = field(default_factory=dict)
+
+    def add(self, text: str, *settled: str) -> None:
+        """Adds a note unless it is there already."""
+        self.all[Note(text, settled)] = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchedInputs:
     """The arrays given, matched to a model's names, types and input shapes.
@@ -62,7 +92,7 @@ class MatchedInputs:
     Attributes:
         draws: Inputs, one set for each sample; empty if none were given.
         expected: Outputs by name, one mapping for each sample, in the framework's layout.
-        notes: Arrays that were matched by order or aligned, a line each.
+        remarks: Arrays that were matched by order or aligned.
         inner: Values of inner tensors by name, one mapping for each sample, in the framework's
             layout.
         others: The draws in the other layout, where sizes do not tell that of an input; else empty.
@@ -70,9 +100,14 @@ class MatchedInputs:
 
     draws: tuple[Draw, ...] = ()
     expected: tuple[Mapping[str, Array], ...] = ()
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Note, ...] = ()
     inner: tuple[Mapping[str, Array], ...] = ()
     others: tuple[Draw, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was matched by order or aligned, a line each."""
+        return tuple(note.text for note in self.remarks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +138,7 @@ def given(
     Raises:
         UsageError: A file cannot be read, or does not fit the model.
     """
-    notes: dict[str, None] = {}
+    notes = _Notes()
     draws: list[Draw] = []
     others: list[Draw] = []
     expected: list[Mapping[str, Array]] = []
@@ -137,7 +172,7 @@ def given(
                 inside = {}  # arrays of other names, which are taken by order
             arrays = [each for each in arrays if each.name not in inside]
             if inner is None and inside:
-                notes[f"{title}: inner tensors {_listed(inside)} are not compared"] = None
+                notes.add(f"{title}: inner tensors {_listed(inside)} are not compared")
                 inside = {}
             if inputs is not None:
                 names = {each.name for each in model.inputs}
@@ -156,22 +191,14 @@ def given(
                     expected.append(_outputs(title, model, part, notes))
     if all(one is other for one, other in zip(draws, others, strict=True)):
         others = []
-    return MatchedInputs(tuple(draws), tuple(expected), tuple(notes), tuple(within), tuple(others))
+    return MatchedInputs(tuple(draws), tuple(expected), tuple(notes.all), tuple(within), tuple(others))
 
 
 def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
     """The arrays given in the layout that a run told, the `other` one or that of their draws."""
-    is_moved = {_UNTOLD: other, _ALIKE: not other}
-
-    def told(note: str) -> str:
-        for phrase, moved in is_moved.items():
-            if note.endswith(phrase):
-                way = "with its channels moved from last to axis 1" if moved else "as it is"
-                return note.removesuffix(phrase) + _SETTLED.format(way)
-        return note
-
     draws = found.others if other else found.draws
-    return replace(found, draws=draws, notes=tuple(map(told, found.notes)), others=())
+    told = (Note(note.settled[other]) if note.settled else note for note in found.remarks)
+    return replace(found, draws=draws, remarks=tuple(told), others=())
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
@@ -199,7 +226,7 @@ def _matched(
     entries: Sequence[_Entry],
     model: Interface,
     wanted: Sequence[Input | Output],
-    notes: dict[str, None],
+    notes: _Notes,
 ) -> dict[str, Array]:
     """The arrays wanted by the model's names; those with other names by order, inputs first.
 
@@ -237,19 +264,18 @@ def _matched(
             if each in wanted:
                 found[each.name] = entry.array
                 kind = _INPUT if isinstance(each, Input) else _OUTPUT
-                notes[f"{title}: {entry.name!r}{_by_order(kind, each)}"] = None
+                taken = f"{entry.name!r} taken as {kind} {each.name!r}, by order"
+                notes.add(f"{title}: {taken}")
+                if kind == _INPUT:
+                    notes.by_order.setdefault(each.name, taken)
     return found
-
-
-def _by_order(kind: str, each: Input | Output) -> str:
-    return f" taken as {kind} {each.name!r}, by order"
 
 
 def _draw_all(
     title: str,
     model: Interface,
     parts: Sequence[Mapping[str, Array]],
-    notes: dict[str, None],
+    notes: _Notes,
     draws: list[Draw],
     others: list[Draw],
     *,
@@ -282,7 +308,7 @@ def _draws(
     title: str,
     model: Interface,
     found: Mapping[str, Array],
-    notes: dict[str, None],
+    notes: _Notes,
     which: str = "",
     *,
     told: bool = False,
@@ -310,26 +336,24 @@ def _draws(
         array = _typed(title, _INPUT, each, found[each.name])
         fit = aligned(array, each.shape)
         if fit is None:
-            taken = next((note for note in notes if note.endswith(_by_order(_INPUT, each))), "")
+            taken = notes.by_order.get(each.name)
             raise UsageError(
                 f"{title}: input {each.name!r} has shape {shape_text(array.shape)}, but the model "
                 f"declares {shape_text(each.shape)}"
-                + (
-                    f" ({taken.removeprefix(f'{title}: ')}; give the arrays the model's names)"
-                    if taken
-                    else ""
-                )
+                + (f" ({taken}; give the arrays the model's names)" if taken else "")
             )
-        one, how = fit
-        other = None if told else channels_moved(one, how, each.shape)
+        one, how = fit.array, fit.how
+        ways: tuple[str, ...] = ()
+        other = None if told else channels_moved(fit, each.shape)
         if other is not None:
-            how = _UNTOLD
+            how, ways = _UNTOLD, _SETTLED_WAYS
             if _is_channels_last(model, found):
-                one, other, how = other, one, _ALIKE
+                one, other, how, ways = other, one, _ALIKE, _SETTLED_WAYS[::-1]
             moved[each.name] = np.ascontiguousarray(other)
         feeds[each.name] = np.ascontiguousarray(one)
         if how:
-            notes[f"{title}: input {each.name!r} {how}"] = None
+            name = f"{title}: input {each.name!r}"
+            notes.add(f"{name} {how}", *(f"{name} {way}" for way in ways))
     first = Draw(feeds, f"{feeds_text(feeds)}, from {title}{which}")
     return first, replace(first, feeds={**feeds, **moved}) if moved else first
 
@@ -339,11 +363,11 @@ def _is_channels_last(model: Interface, found: Mapping[str, Array]) -> bool:
     shapes = {each.name: each.shape for each in model.inputs}
     shapes |= {each.name: each.shape for each in model.outputs if each.shape is not None}
     fits = [aligned(found[name], shape) for name, shape in shapes.items() if name in found]
-    return any(fit is not None and is_channels_first(fit[1]) for fit in fits)
+    return any(fit is not None and fit.moved is Moved.FIRST for fit in fits)
 
 
 def _samples(
-    title: str, model: Interface, found: Mapping[str, Array], notes: dict[str, None]
+    title: str, model: Interface, found: Mapping[str, Array], notes: _Notes
 ) -> list[Mapping[str, Array]]:
     """The samples of arrays that have several, each by itself if the model takes one at a time."""
     inputs = [each for each in model.inputs if each.name in found]
@@ -356,7 +380,7 @@ def _samples(
     if count < 2 or not is_single:
         return [found]
     left = f"; the other {count - len(parts)} are not used" if count > len(parts) else ""
-    notes[f"{title}: {len(parts)} samples, one at a time as the model takes them{left}"] = None
+    notes.add(f"{title}: {len(parts)} samples, one at a time as the model takes them{left}")
     return [*parts]
 
 
@@ -365,7 +389,7 @@ def _fits(found: Mapping[str, Array], each: Input) -> bool:
 
 
 def _outputs(
-    title: str, model: Interface, found: Mapping[str, Array], notes: dict[str, None]
+    title: str, model: Interface, found: Mapping[str, Array], notes: _Notes
 ) -> Mapping[str, Array]:
     """The outputs among the arrays; at least one."""
     outputs = {
@@ -377,7 +401,7 @@ def _outputs(
     if not outputs:
         raise UsageError(f"{title} has no array for an output; the model gives {_listed(names)}")
     if missing := [name for name in names if name not in outputs]:
-        notes[f"{title} has no array for output {_listed(missing)}, which is not compared"] = None
+        notes.add(f"{title} has no array for output {_listed(missing)}, which is not compared")
     return outputs
 
 

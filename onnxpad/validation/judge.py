@@ -59,7 +59,8 @@ def held(subject: str, found: Result, oracle: Oracle, tolerance: Tolerance) -> R
         if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
             # Only a framework's output can have another layout.
             fit = nearest(value, other) if oracle.name == "reference" else None
-            value, how = fit or (value, "")
+            if fit is not None:
+                value, how = fit.array, fit.how
         noise = expected.noise.get(name, found.noise.get(name, 0.0))
         comparison = compare(name, value, other, tolerance, noise)
         if comparison.ok and (lost := argmax_lost(value, other, tolerance, noise)):

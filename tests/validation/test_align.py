@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnxpad.validation.align import _same_order, aligned, channels_moved, distance, nearest
+from onnxpad.validation.align import (
+    Fit,
+    Moved,
+    _same_order,
+    aligned,
+    channels_moved,
+    distance,
+    nearest,
+)
 from tests.strategies import examples
 
 
@@ -37,9 +45,10 @@ def test_found(shape: tuple[int, ...], wanted: tuple[int | str, ...], how: str) 
     found = aligned(array, wanted)
     assert found is not None
     expected = np.einsum(how, array) if how else array
-    assert np.array_equal(found[0].ravel(), expected.ravel())
-    assert all(isinstance(w, str) or w == s for s, w in zip(found[0].shape, wanted, strict=True))
-    assert bool(found[1]) == (found[0].shape != shape)
+    assert np.array_equal(found.array.ravel(), expected.ravel())
+    sizes = zip(found.array.shape, wanted, strict=True)
+    assert all(isinstance(w, str) or w == s for s, w in sizes)
+    assert bool(found.how) == (found.array.shape != shape)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +77,8 @@ def test_no_element_is_lost(shape: list[int], wanted: list[int]) -> None:
     array = numbered(*shape)
     found = aligned(array, wanted)
     if found is not None:
-        assert list(found[0].shape) == wanted
-        assert np.array_equal(np.sort(found[0].ravel()), array.ravel())
+        assert list(found.array.shape) == wanted
+        assert np.array_equal(np.sort(found.array.ravel()), array.ravel())
 
 
 @pytest.mark.parametrize("axes", [(0, 1, 2, 3), (0, 3, 1, 2), (0, 2, 3, 1)])
@@ -78,15 +87,15 @@ def test_where_sizes_tell_no_layout_the_nearest_is_taken(axes: tuple[int, ...]) 
     recorded = np.transpose(computed, np.argsort(axes))
     found = nearest(recorded, computed)
     assert found is not None
-    assert np.array_equal(found[0], computed)
-    assert bool(found[1]) == (axes != (0, 1, 2, 3))
+    assert np.array_equal(found.array, computed)
+    assert bool(found.how) == (axes != (0, 1, 2, 3))
 
 
 def test_the_nearest_layout_is_that_of_the_sizes_where_they_tell() -> None:
     recorded, computed = numbered(1, 4, 6, 3), numbered(1, 3, 4, 6)
     found = nearest(recorded, computed)
     assert found is not None
-    assert found[1] == "1x4x6x3 as 1x3x4x6: channels moved from last to axis 1"
+    assert found.how == "1x4x6x3 as 1x3x4x6: channels moved from last to axis 1"
     assert nearest(recorded, numbered(1, 5)) is None
 
 
@@ -102,24 +111,24 @@ def test_views_are_of_one_order_whatever_the_stride_of_an_axis_of_size_1() -> No
 
 
 @pytest.mark.parametrize(
-    ("shape", "how", "wanted", "moves"),
+    ("shape", "moved", "wanted", "moves"),
     [
-        ((2, 3, 5, 3), "", ("N", 3, 5, 3), False),  # it would be 2x3x3x5
-        ((2, 3, 3, 3), "", ("N", 3, 3, 3), True),
-        ((2, 3, 3), "", (2, 3, 3), True),
-        ((3, 3), "", (3, 3), False),
-        ((2, 1, 3, 1), "", ("N", 1, "H", "W"), False),
-        ((2, 3, 5, 4), "", ("N", 3, "H", "W"), False),
-        ((2, 3, 5, 3), "", ("N", 3, "H", "W"), True),
-        ((2, 3, 3, 3), "channels moved from last to axis 1", (2, 3, 3, 3), False),
-        ((2, 3, 3, 3), "channels moved from axis 1 to last", (2, 3, 3, 3), True),
+        ((2, 3, 5, 3), None, ("N", 3, 5, 3), False),  # it would be 2x3x3x5
+        ((2, 3, 3, 3), None, ("N", 3, 3, 3), True),
+        ((2, 3, 3), None, (2, 3, 3), True),
+        ((3, 3), None, (3, 3), False),
+        ((2, 1, 3, 1), None, ("N", 1, "H", "W"), False),
+        ((2, 3, 5, 4), None, ("N", 3, "H", "W"), False),
+        ((2, 3, 5, 3), None, ("N", 3, "H", "W"), True),
+        ((2, 3, 3, 3), Moved.FIRST, (2, 3, 3, 3), False),
+        ((2, 3, 3, 3), Moved.LAST, (2, 3, 3, 3), True),
     ],
 )
 def test_where_channels_may_be_last_too(
-    shape: tuple[int, ...], how: str, wanted: tuple[int | str, ...], moves: bool
+    shape: tuple[int, ...], moved: Moved | None, wanted: tuple[int | str, ...], moves: bool
 ) -> None:
     array = numbered(*shape)
-    found = channels_moved(array, how, wanted)
+    found = channels_moved(Fit(array, shape, moved), wanted)
     assert (found is not None) == moves
     if found is not None:
         assert np.array_equal(found, np.stack([array[..., c] for c in range(shape[-1])], axis=1))

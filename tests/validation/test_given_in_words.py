@@ -8,7 +8,7 @@ import pytest
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
-from onnxpad.validation.given import _ALIKE, _UNTOLD, MatchedInputs, given, require_within, settled
+from onnxpad.validation.given import MatchedInputs, Note, given, require_within, settled
 from onnxpad.validation.inputs import Draw, outline
 from tests.support import parsed
 
@@ -294,13 +294,13 @@ def test_arrays(name: str) -> None:
 
 def test_the_layout_that_a_run_told() -> None:
     draws, others = (Draw({}, "one"),), (Draw({}, "other"),)
-    found = MatchedInputs(draws, notes=(f"x {_UNTOLD}", f"y {_ALIKE}", "z"), others=others)
+    moved, kept = "with its channels moved from last to axis 1", "as it is"
+    notes = (Note("x", (kept, moved)), Note("y", (moved, kept)), Note("z"))
+    found = MatchedInputs(draws, remarks=notes, others=others)
     one, other = settled(found, other=False), settled(found, other=True)
     assert (one.draws, one.others, other.draws, other.others) == (draws, (), others, ())
-    moved, kept = "with its channels moved from last to axis 1", "as it is"
-    for each, ways in ((one, (kept, moved)), (other, (moved, kept))):
-        assert all(way in note for note, way in zip(each.notes, ways, strict=False))
-        assert each.notes[2] == "z"
+    assert list(one.notes) == [kept, moved, "z"]
+    assert list(other.notes) == [moved, kept, "z"]
 
 
 def test_sizes_that_the_metadata_does_not_allow() -> None:
