@@ -7,7 +7,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.amounts import Pairs
+from onnxpad.operators.amounts import Pair, Pairs
 from onnxpad.operators.read import UnreadableError, integers_of, read_slide, read_window
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
@@ -89,14 +89,14 @@ def padding_differences(
         if other.total is None:
             if one.unread or not other.unread:
                 continue
-            pads = _told(one.total), other.unread
+            now: tuple[Pair, ...] | str = other.unread
         # What a Slice behind one cropped, the pads of the other may crop.
         elif _is_same(one, other) or (one.crops and not kept):
             continue
         else:
-            pads = _told(one.total), _told(other.total)
-        labels = one.label, other.label
-        found.append(PaddingDifference(one.output, labels, pads, "" if kept else other.output))
+            now = _numbers(other.total)
+        labels, totals = (one.label, other.label), (_numbers(one.total), now)
+        found.append(PaddingDifference(one.output, labels, totals, "" if kept else other.output))
     return tuple(found)
 
 
@@ -234,7 +234,8 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
     return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
 
 
-def _told(pairs: Amounts) -> str:
-    """Amounts in ONNX order."""
+def _numbers(pairs: Amounts) -> tuple[Pair, ...] | str:
+    """The amounts if all are numbers; else as text, in ONNX order."""
+    numbers = tuple((a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
     amounts = [begin for begin, _ in pairs] + [end for _, end in pairs]
-    return f"[{', '.join(map(str, amounts))}]"
+    return numbers if len(numbers) == len(pairs) else f"[{', '.join(map(str, amounts))}]"

@@ -170,7 +170,7 @@ def _together(runs: Sequence[Run]) -> Html:
         who = f"{run.subject} against {run.against}"
         said = esc(f"{_where(run)}, {_drawn_inputs(run)}, {who}")
         rows.append([said, *_figures(run.comparisons[0])])
-    inputs = dict.fromkeys(run.inputs.partition(", seed ")[0] for run in runs)
+    inputs = dict.fromkeys(run.drawn[0] or run.inputs for run in runs)
     caption = f"Runs on {'; '.join(inputs)}"
     return table(caption, ["Run", *_COLUMNS], rows, range(3, len(_COLUMNS) + 1))
 
@@ -202,7 +202,7 @@ def _where(run: Run) -> str:
 
 def _drawn_inputs(run: Run) -> str:
     """The seed of the inputs of a run, and how they were drawn; all of it for given inputs."""
-    return run.inputs[run.inputs.find("seed ") :] if "seed " in run.inputs else run.inputs
+    return run.drawn[1] or run.inputs
 
 
 def _figures(each: Comparison) -> list[Html]:

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from onnxpad._version import __version__
 from onnxpad.conventions.by_size import Difference, Parting
@@ -299,8 +300,13 @@ def dumped(document: Mapping[str, object]) -> str:
     return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
 
 
+_WORDS: Final = {"skipped": "uncompared", "totals": "pads", "drawn": "", "is_pad": ""}
+"""The words that JSON has for facts, by field: the property with these, or none."""
+
+
 def _fields(value: RECORDS | Certificate) -> dict[str, object]:
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    names = (_WORDS.get(field.name, field.name) for field in dataclasses.fields(value))
+    return {name: getattr(value, name) for name in names if name}
 
 
 def _plain(value: object) -> object:

@@ -512,6 +512,7 @@ def _report(
         operands=operands_that_differ(
             (read_proto(sources[0]), read_proto(sources[1])), (pair[0].inputs, pair[1].inputs)
         ),
+        is_pad=pair[0].op_type == "Pad",
     )
 
 

@@ -175,11 +175,14 @@ class Draw:
         feeds: The data by name of the input.
         label: Description for reports.
         again: Whether these have the sizes of an earlier draw, with other data.
+        drawn: The parts of the label: names, types and shapes, and how the data was drawn; empty
+            where it was not.
     """
 
     feeds: Mapping[str, Array]
     label: str
     again: bool = False
+    drawn: tuple[str, str] = ("", "")
 
 
 def describe(model: onnx.ModelProto) -> tuple[Input, ...]:
@@ -383,7 +386,7 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
             )
         generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
         feeds[each.name] = _data(each, shape, generator)
-    return Draw(feeds, ", ".join(filter(None, (feeds_text(feeds), f"seed {seed}"))))
+    return _drawn(feeds, f"seed {seed}")
 
 
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
@@ -407,7 +410,12 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
     if all(np.array_equal(data, first.feeds[name]) for name, data in feeds.items()):
         return None
     kind = "all negative" if below else "other data"
-    return Draw(feeds, f"{feeds_text(feeds)}, seed {seed}, {kind}", again=True)
+    return _drawn(feeds, f"seed {seed}, {kind}", again=True)
+
+
+def _drawn(feeds: Mapping[str, Array], how: str, *, again: bool = False) -> Draw:
+    parts = feeds_text(feeds), how
+    return Draw(feeds, ", ".join(filter(None, parts)), again, parts)
 
 
 def nudged(inputs: Draw) -> Draw | None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import Pairs, told
 from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class Run:
             a run is no evidence for the model either.
         flat: Whether all outputs compared are the same for any data, or nearly, so that their
             agreement is no evidence.
+        drawn: The two parts of `inputs` if they were drawn: names, types and shapes, and how the
+            data was drawn; empty for inputs given.
     """
 
     provider: str
@@ -93,6 +95,7 @@ class Run:
     against: str = "original"
     excused: bool = False
     flat: bool = False
+    drawn: tuple[str, str] = ("", "")
 
     @property
     def tells(self) -> bool:
@@ -136,6 +139,7 @@ class Divergence:
         note: A limitation of this finding, in one line; else empty.
         operands: A line for each input of that node that is computed in one model and a constant in
             the other, or a constant of other numbers.
+        is_pad: Whether that node is a `Pad` in the original.
     """
 
     tensor: str
@@ -149,6 +153,7 @@ class Divergence:
     earlier: str = ""
     note: str = ""
     operands: tuple[str, ...] = ()
+    is_pad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +163,50 @@ class PaddingDifference:
     Attributes:
         tensor: Name in the original of the output by which the operators were matched.
         nodes: The operator in the original and in the rewritten model, such as `Conv_12 (Conv)`.
-        pads: The total padding in both as text: its own and that of the `Pad`s upstream, over the
-            spatial axes in ONNX order (all begins, then all ends); `SAME_UPPER` if the size is
-            unknown.
+        totals: The total padding in both: its own and that of the `Pad`s upstream, (begin, end) for
+            each spatial axis; as text where it is not numbers, such as `SAME_UPPER`.
         renamed: Name of that output in the rewritten model where it is another; else empty.
     """
 
     tensor: str
     nodes: tuple[str, str]
-    pads: tuple[str, str]
+    totals: tuple[Pairs | str, Pairs | str]
     renamed: str = ""
+
+    @property
+    def pads(self) -> tuple[str, str]:
+        """The total padding in both as text, in ONNX order (all begins, then all ends)."""
+        before, after = map(_in_order, self.totals)
+        return before, after
+
+    @property
+    def by_axis(self) -> tuple[str, str]:
+        """The total padding in both for people, such as `H 0+1, W 0+2`."""
+        before, after = (each if isinstance(each, str) else told(each) for each in self.totals)
+        return before, after
+
+
+def _in_order(total: Pairs | str) -> str:
+    if isinstance(total, str):
+        return total
+    return str([begin for begin, _ in total] + [end for _, end in total])
+
+
+class Skipped(NamedTuple):
+    """A comparison that was not made.
+
+    Attributes:
+        why: The reason.
+        where: The provider, the level and the inputs; empty for all.
+    """
+
+    why: str
+    where: str = ""
+
+    @property
+    def text(self) -> str:
+        """Where and why, in one line."""
+        return f"{self.where}: {self.why}" if self.where else self.why
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +228,7 @@ class Validation:
             may be `repaired`: the original does not run because of an operator that was changed,
             and the result, which is certified, does.
         reason: Why nothing was compared, or what is repaired, in one line; else empty.
-        uncompared: Comparisons that were not made, with provider, level and reason, a line each.
+        skipped: Comparisons that were not made, with provider, level and reason.
         hidden: Those of these that are outputs of classes or indices, whose scores have no pair.
         padding: Window operators whose total padding differs; this alone fails no model.
         times: How fast both models run, by provider; None if that was not asked for.
@@ -205,10 +244,15 @@ class Validation:
     subject: str = "rewritten"
     outcome: Outcome = _AS_OK
     reason: str = ""
-    uncompared: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     hidden: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
     times: "tuple[Timing, ...] | None" = None
+
+    @property
+    def uncompared(self) -> tuple[str, ...]:
+        """The comparisons that were not made, a line each."""
+        return tuple(skipped.text for skipped in self.skipped)
 
     def __post_init__(self) -> None:
         """Fill in the outcome; `ok` is true for `passed` and `repaired` only."""
@@ -229,7 +273,7 @@ def parted(found: Validation) -> PaddingDifference | None:
         mine = [run for run in found.runs if run.subject == found.subject]
         plain = [run for run in mine if run.optimisation == "off"]
         stopped = any(not run.ok and not run.comparisons for run in plain)
-    elif first.producers[0].endswith(" (Pad)"):
+    elif first.is_pad:
         stopped = True
     names = () if first is None else (first.tensor,)
     known = next((each for each in found.padding if stopped or each.tensor in names), None)
@@ -246,25 +290,9 @@ def culprit(found: Validation) -> str:
         return ""
     padded = parted(found)
     if padded is not None:
-        before, after = map(by_axis, padded.pads)
+        before, after = padded.by_axis
         return f"{padded.nodes[1]}: {before} became {after}"
     return "" if found.divergence is None else f"first in {found.divergence.producers[1]}"
-
-
-def by_axis(text: str) -> str:
-    """Pads in ONNX's order by axis; anything else as it is.
-
-    >>> by_axis("[0, 0, 1, 2]"), by_axis("SAME_UPPER"), by_axis("[1, 2, 3]")
-    ('H 0+1, W 0+2', 'SAME_UPPER', '[1, 2, 3]')
-    """
-    try:
-        amounts = [int(amount) for amount in text.strip("[]").split(", ")]
-    except ValueError:
-        return text
-    half = len(amounts) // 2
-    return (
-        text if len(amounts) % 2 else told(tuple(zip(amounts[:half], amounts[half:], strict=True)))
-    )
 
 
 def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> Validation:
@@ -272,7 +300,7 @@ def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> V
     return Validation(
         False,
         (),
-        (f"not validated: {why}",),
+        (_unvalidated(why),),
         probes=probes,
         subject=subject,
         outcome="nothing compared",
@@ -290,7 +318,7 @@ def joined(one: Validation, other: Validation) -> Validation:
     reasons = [found.reason for found in verdicts if found.outcome == "nothing compared"]
     if outcome == "nothing compared":
         reasons = []
-    said = {f"not validated: {reason}" for reason in reasons}
+    said = set(map(_unvalidated, reasons))
     warnings = dict.fromkeys((*one.warnings, *other.warnings))
     return replace(
         one,
@@ -299,10 +327,15 @@ def joined(one: Validation, other: Validation) -> Validation:
         runs=one.runs + other.runs,
         warnings=tuple(line for line in warnings if line not in said),
         notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
-        uncompared=tuple(dict.fromkeys((*one.uncompared, *other.uncompared, *reasons))),
+        skipped=tuple(dict.fromkeys((*one.skipped, *other.skipped, *map(Skipped, reasons)))),
         hidden=tuple(dict.fromkeys((*one.hidden, *other.hidden))),
         divergence=one.divergence or other.divergence,
     )
+
+
+def _unvalidated(why: str) -> str:
+    """The warning that nothing was compared."""
+    return f"not validated: {why}"
 
 
 def by_reference_alone(found: Validation) -> bool:

@@ -55,6 +55,7 @@ from onnxpad.validation.result import (
     Outcome,
     Placement,
     Run,
+    Skipped,
     Validation,
     not_validated,
 )
@@ -205,7 +206,7 @@ class _Check:
         self._placements: list[Placement] = []
         self._divergence: Divergence | None = None
         self._reasons: list[str] = []  # why nothing, or not all, was compared
-        self._uncompared: list[str] = []
+        self._skipped: list[Skipped] = []
         self._unquantised: dict[str, tuple[bool, ...]] = {}  # by provider
         self._changes: dict[str, float] = {}  # by how much the optimiser changes what warnings name
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
@@ -250,7 +251,7 @@ class _Check:
             divergence=self._divergence,
             subject=self._subject,
             outcome=outcome,
-            uncompared=tuple(dict.fromkeys(self._uncompared)),
+            skipped=tuple(dict.fromkeys(self._skipped)),
             hidden=tuple(dict.fromkeys(self._hidden)),
             times=self.times,
         )
@@ -322,7 +323,7 @@ class _Check:
         ours = self._asked("original", provider, "off")
         if ours[-1].late:
             self._give_up(f"the original {ours[-1].error}")
-            self._uncompared.append(f"{provider}: {self._reasons[-1]}")
+            self._skipped.append(Skipped(self._reasons[-1], provider))
             return
         exact: Mapping[str, Sequence[Result]] = {
             name: self._asked(name, provider, "off") for name in self._sources
@@ -347,7 +348,7 @@ class _Check:
         if self._model.nodes > _MOST_NODES:
             most = f"the model has over {_MOST_NODES} nodes"
             self._warnings.append(f"full optimisation not tried: {most}")
-            self._uncompared.append(f"{provider}, optimisation full: {most}")
+            self._skipped.append(Skipped(most, f"{provider}, optimisation full"))
             return
         plain = self._sources, self._pairings
         exact, oracles = self._with_scores(exact, oracles)
@@ -483,7 +484,7 @@ class _Check:
         for run in runs:
             if run.excused and run.subject == self._subject:
                 where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
-                self._uncompared.append(f"{where}: {run.note}")
+                self._skipped.append(Skipped(run.note, where))
 
     def _is_flat(self, run: Run) -> bool:
         return run.tells and self._flat.issuperset(_names(run))
@@ -492,10 +493,12 @@ class _Check:
         """Report the runs in which all outputs compared are no evidence."""
         for run in runs:
             if run.flat:
-                self._uncompared.append(
-                    f"{run.provider}, optimisation {run.optimisation}: the outputs are the same "
-                    "for any data, or nearly, and inner tensors are not compared there"
+                why = (
+                    "the outputs are the same for any data, or nearly, and inner tensors are not "
+                    "compared there"
                 )
+                where = f"{run.provider}, optimisation {run.optimisation}"
+                self._skipped.append(Skipped(why, where))
 
     def _is_told_apart(
         self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
@@ -562,7 +565,7 @@ class _Check:
                 self._not_compared(
                     provider, inner.hidden, f"{said}, and what was chosen from has no pair"
                 )
-                self._hidden.append(self._uncompared[-1])
+                self._hidden.append(self._skipped[-1].text)
             self._scores = dict(zip(ran, inner.values, strict=False)), inner.scores
             silent = list(inner.silent)
             self._flat.update(flat)
@@ -576,7 +579,7 @@ class _Check:
         self._silent.update(outputs)
         self._reasons.append(said)
         self._warnings.append(f"no evidence: {said}")
-        self._uncompared.append(f"{provider}: {said}")
+        self._skipped.append(Skipped(said, provider))
 
     def _asked(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
@@ -679,7 +682,8 @@ class _Check:
                 return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
             return Oracle("rewritten", theirs)
         self._give_up(_runs_none({name: runs[sample].error for name, runs in exact.items()}))
-        self._uncompared.append(f"{provider}, {self._draws[sample].label}: {self._reasons[-1]}")
+        where = f"{provider}, {self._draws[sample].label}"
+        self._skipped.append(Skipped(self._reasons[-1], where))
         return None
 
     def _sample(
@@ -698,8 +702,9 @@ class _Check:
         if oracle.name == "rewritten":
             why = exact["original"][sample].error
             note = f"a repair, with nothing to compare: the original does not run ({why})"
-            label, seconds = self._draws[sample].label, (math.nan, found.seconds)
-            run = Run(provider, "off", label, (), seconds, note, ok=True, excused=True)
+            drawn, seconds = self._draws[sample], (math.nan, found.seconds)
+            run = Run(provider, "off", drawn.label, (), seconds, note, ok=True, excused=True)
+            run = replace(run, drawn=drawn.drawn)
             self._note_excused([run])
             return [*runs, run], oracle
         run = self._held(provider, "off", sample, "rewritten", found, oracle)
@@ -739,7 +744,7 @@ class _Check:
                 said = f"output {name!r} of the original does not repeat: two runs of it differ"
                 self._reasons.append(said)
                 self._warnings.append(said)
-                self._uncompared.append(f"{run.provider}: {said}")
+                self._skipped.append(Skipped(said, run.provider))
         return self._kept(run)
 
     def _kept(self, run: Run) -> Run:
@@ -901,8 +906,14 @@ class _Check:
     ) -> Run:
         """One result compared with an oracle."""
         run = held(subject, found, oracle, self._tolerance)
-        label = self._draws[sample].label
-        return replace(run, provider=provider, optimisation=optimisation, inputs=label)
+        drawn = self._draws[sample]
+        return replace(
+            run,
+            provider=provider,
+            optimisation=optimisation,
+            inputs=drawn.label,
+            drawn=drawn.drawn,
+        )
 
     def _referred(
         self,

@@ -49,6 +49,7 @@ from onnxpad.validation.result import (
     PaddingDifference,
     Placement,
     Run,
+    Skipped,
     Validation,
 )
 from tests.golden.shown import SHOWN, show_forms
@@ -70,9 +71,10 @@ _SPECIAL = Comparison(
 _MANY = tuple(replace(_NEAR, output=f"o{each}", histogram=()) for each in range(2))
 
 
-def _run(*compared: Comparison, level: str = "off", **more: object) -> Run:
+def _run(*compared: Comparison, level: str = "off", seed: int = 0, **more: object) -> Run:
     ok = all(each.ok for each in compared)
-    base = Run(_CPU, level, "x float32 1x3x8x8, seed 0", compared, (0.25, 0.125), "", ok)
+    drawn = "x float32 1x3x8x8", f"seed {seed}"
+    base = Run(_CPU, level, ", ".join(drawn), compared, (0.25, 0.125), "", ok, drawn=drawn)
     return replace(base, **more)  # type: ignore[arg-type]
 
 
@@ -81,8 +83,8 @@ _DIVERGENCE = Divergence(
     ("1.0", "1.75"), "x float32 1x3x8x8, seed 0", 12, "e", "a note", ("w is other numbers",),
 )  # fmt: skip
 _PADDING = (
-    PaddingDifference("t", ("c (Conv)", "c (Conv)"), ("[0, 0, 1, 1]", "[1, 1, 0, 0]")),
-    PaddingDifference("u", ("e (Conv)", "f (Conv)"), ("SAME_UPPER", "[1, 1]"), "q"),
+    PaddingDifference("t", ("c (Conv)", "c (Conv)"), (((0, 1), (0, 1)), ((1, 0), (1, 0)))),
+    PaddingDifference("u", ("e (Conv)", "f (Conv)"), ("SAME_UPPER", ((1, 1),)), "q"),
 )
 _PLACES = (
     Placement(_CUDA, "original", 1040, tuple(f"n{each} (Pad)" for each in range(40))),
@@ -98,19 +100,20 @@ _VALIDATIONS: Final = {
     "passed": Validation(
         True,
         (
-            _run(_EQUAL), _run(_NEAR, inputs="x float32 1x3x8x8, seed 1"),
+            _run(_EQUAL), _run(_NEAR, seed=1),
             _run(_EQUAL, _NEAR, *_MANY, level="full", provider=_CUDA, note="full: noted"),
-            _run(_EQUAL, inputs="given.npz"), _run(subject="original", against="reference"),
+            _run(_EQUAL, inputs="given.npz", drawn=("", "")),
+            _run(subject="original", against="reference"),
         ),
         ("one", "full: noted"), 3, ("a note",), _PLACES, times=_TIMES,
-        uncompared=("CPU: two", "CPU: one"), padding=_PADDING,
+        skipped=(Skipped("two", "CPU"), Skipped("one", "CPU")), padding=_PADDING,
     ),
     "failed": Validation(
         False,
         (
             _run(_NEAR, _WRONG, _SPECIAL),
             _run(note="the rewritten model does not run: bad", ok=False),
-            _run(replace(_NEAR, output="n"), inputs="i"),
+            _run(replace(_NEAR, output="n"), inputs="i", drawn=("", "")),
         ),
         divergence=_DIVERGENCE, padding=_PADDING[:1], times=_TIMES[3:],
     ),

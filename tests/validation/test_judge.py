@@ -10,9 +10,9 @@ from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.judge import Oracle, agrees, differing, excused, greatest, held
 from onnxpad.validation.result import (
     Comparison,
+    PaddingDifference,
     Run,
     Validation,
-    by_axis,
     by_reference_alone,
     joined,
     not_blamed,
@@ -224,8 +224,11 @@ def test_two_verdicts_in_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
-    [("[0, 0, 1, 2]", "H 0+1, W 0+2"), ("VALID", "VALID"), ("[1, 2, 3]", "[1, 2, 3]")],
+    ("total", "pads", "told"),
+    [(((0, 1), (0, 2)), "[0, 0, 1, 2]", "H 0+1, W 0+2"), ("VALID", "VALID", "VALID")],
 )
-def test_pads_by_axis(text: str, told: str) -> None:
-    assert by_axis(text) == told
+def test_total_padding_in_order_and_by_axis(
+    total: tuple[tuple[int, int], ...] | str, pads: str, told: str
+) -> None:
+    found = PaddingDifference("y", ("c (Conv)", "c (Conv)"), (total, total))
+    assert (found.pads, found.by_axis) == ((pads,) * 2, (told,) * 2)

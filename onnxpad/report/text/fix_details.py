@@ -19,7 +19,7 @@ from onnxpad.report.text import (
     shown,
 )
 from onnxpad.report.text.next_text import next_line
-from onnxpad.report.text.validation_text import divergence_lines, noted, times, untold
+from onnxpad.report.text.validation_text import divergence_lines, is_warned, noted, times, untold
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Comparison, Run
@@ -203,7 +203,7 @@ def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
     """`equal bit for bit`, or the outputs that differ, worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
-    if run.excused and not run.comparisons and noted(run, warnings) == "see the warning":
+    if run.excused and not run.comparisons and is_warned(run, warnings):
         result = "not compared; see the warning"
     elif not run.comparisons:
         result = shown(run.note) or "did not run"

@@ -15,7 +15,6 @@ from onnxpad.validation.result import (
     Placement,
     Run,
     Validation,
-    by_axis,
     culprit,
 )
 
@@ -175,7 +174,7 @@ def _padding(found: Sequence[PaddingDifference], screen: Screen, *, agree: bool)
         *screen.pairs(
             [" and ".join(dict.fromkeys(map(shown, each.nodes))) for each in listed],
             [
-                "{} in the original, {} rewritten".format(*map(shown, map(by_axis, each.pads)))
+                "{} in the original, {} rewritten".format(*map(shown, each.by_axis))
                 for each in listed
             ],
         ),
@@ -247,17 +246,21 @@ def _placement(place: Placement, screen: Screen) -> Iterator[str]:
 
 def noted(run: Run, warnings: Sequence[str]) -> str:
     """The note of a run, or a pointer to the warning that already says the same."""
-    told = run.note and any(run.note in warning for warning in warnings)
-    return "see the warning" if told else shown(run.note)
+    return "see the warning" if is_warned(run, warnings) else shown(run.note)
+
+
+def is_warned(run: Run, warnings: Sequence[str]) -> bool:
+    """Whether a warning already says what the note of a run does."""
+    return bool(run.note) and any(run.note in warning for warning in warnings)
 
 
 def untold(validation: Validation) -> list[str]:
     """The comparisons that were not made, without those that a run or a warning already names."""
     told = [*validation.warnings, *(run.note for run in validation.runs if run.note)]
     return [
-        line
-        for line in validation.uncompared
-        if not any(line.partition(": ")[2] in each for each in told)
+        skipped.text
+        for skipped in validation.skipped
+        if not any(skipped.why in each for each in told)
     ]
 
 
