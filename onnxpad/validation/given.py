@@ -191,7 +191,9 @@ def given(
                     expected.append(_outputs(title, model, part, notes))
     if all(one is other for one, other in zip(draws, others, strict=True)):
         others = []
-    return MatchedInputs(tuple(draws), tuple(expected), tuple(notes.all), tuple(within), tuple(others))
+    return MatchedInputs(
+        tuple(draws), tuple(expected), tuple(notes.all), tuple(within), tuple(others)
+    )
 
 
 def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
