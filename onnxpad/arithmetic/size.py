@@ -13,6 +13,7 @@ Every claim is about the admitted values: from a symbol's first to its last, bot
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from math import lcm
 from typing import NoReturn, TypeAlias
@@ -385,9 +386,15 @@ def _total(operation: Callable[..., _Known], *operands: Extent) -> Extent:
         if not isinstance(operand, int | Size):
             raise TypeError(f"{operand!r} is a {type(operand).__name__}, not an int or a size")
     try:
-        return operation(*operands)
+        return _apply(operation, *operands)
     except InexpressibleError as error:
         return Unknown(str(error))
+
+
+@lru_cache(maxsize=256)
+def _apply(operation: Callable[..., _Known], *operands: _Known) -> _Known:
+    """Apply an operation; layers that are alike, and one graph at several domains, ask it again."""
+    return operation(*operands)
 
 
 def _terms_of(a: Size) -> list[Symbol]:
