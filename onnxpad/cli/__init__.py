@@ -3,30 +3,86 @@
 Everything heavy is imported where it is used: `--help` needs no onnx, `check` no onnxruntime.
 """
 
+import importlib
+import os
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 from onnxpad._version import __version__
-from onnxpad.cli import completion
-from onnxpad.cli.check_command import check
-from onnxpad.cli.explain_command import explain
-from onnxpad.cli.fix_command import fix
-from onnxpad.cli.match_command import match
 from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
-from onnxpad.cli.repad_command import repad
-from onnxpad.cli.rule_commands import doctor, rule, rules
-from onnxpad.cli.show_command import show
-from onnxpad.cli.validate_command import validate
 from onnxpad.errors import UsageError
 from onnxpad.process import signals
+
+_COMPLETION: Final = frozenset({"--install-completion", "--show-completion"})
+"""Options that ask for the script which a shell needs."""
+
+COMMANDS: Final = {
+    "fix": ("fix_command", "Rewrite a model's padding, prove it, validate it, write it."),
+    "check": (
+        "check_command",
+        "Report padding that fix would rewrite, and what stays and why.",
+    ),
+    "show": (
+        "show_command",
+        "Show every padding of a model, or one in full: where it comes from, why it stays.",
+    ),
+    "validate": (
+        "validate_command",
+        "Run two models, or one and a framework's outputs, and compare.",
+    ),
+    "match": (
+        "match_command",
+        "Find the padding with which a model reproduces recorded outputs.",
+    ),
+    "repad": (
+        "repad_command",
+        "Bring a model's padding to another framework's convention; results change.",
+    ),
+    "explain": (
+        "explain_command",
+        "Compare what each framework's padding convention pads and returns.",
+    ),
+    "rules": ("rule_commands", "List the codes of what onnxpad finds."),
+    "rule": (
+        "rule_commands",
+        "Explain codes: what is found, why it matters, when a rewrite is exact.",
+    ),
+    "doctor": (
+        "rule_commands",
+        "Try the packages, providers and CUDA libraries here; say how to mend what fails.",
+    ),
+}
+"""The module of each command, and what it does in short."""
+
+
+class _ByName(Mapping[str, Any]):
+    """The commands, each imported when it is asked for: none needs the others."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, short_help = COMMANDS[name]
+        function = getattr(importlib.import_module(f"onnxpad.cli.{module}"), name)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone.command(short_help=short_help)(function)
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
 
 
 class _Commands(TyperGroup):
     """The commands; every failure becomes one line on stderr and an exit code."""
+
+    def __init__(self, **options: Any) -> None:
+        """Takes what typer gives a group."""
+        super().__init__(**options)
+        self.commands: Any = _ByName()
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code."""
@@ -35,13 +91,20 @@ class _Commands(TyperGroup):
                 stream.reconfigure(errors="backslashreplace")
         words = sys.argv[1:] if args is None else list(args)
         extra["standalone_mode"] = False
-        completion.rejoin()
+        asks_for_script = bool(words) and words[0] in _COMPLETION
+        if asks_for_script:  # the script names the program, not python -m
+            extra["prog_name"] = "onnxpad"
+        if "COMP_WORDS" in os.environ:
+            from onnxpad.cli import completion
+
+            completion.rejoin()
         try:
-            if completion.is_asked_for(words):  # the script names the program, not python -m
-                extra["prog_name"] = "onnxpad"
             code = super().main(args, *others, **extra)
-            if code == 1 and completion.is_asked_for(words):
-                raise UsageError(completion.UNKNOWN_SHELL)
+            if code == 1 and asks_for_script:
+                raise UsageError(
+                    "completion is for bash, zsh, fish and PowerShell, and none of them started "
+                    "this command"
+                )
         except Exception as error:
             failure = INTERRUPTION if signals.asked() else explained(error)
             code = failure.code
@@ -71,18 +134,3 @@ def _main(
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
     return 0
-
-
-for _command, _help in (
-    (fix, "Rewrite a model's padding, prove it, validate it, write it."),
-    (check, "Report padding that fix would rewrite, and what stays and why."),
-    (show, "Show every padding of a model, or one in full: where it comes from, why it stays."),
-    (validate, "Run two models, or one and a framework's outputs, and compare."),
-    (match, "Find the padding with which a model reproduces recorded outputs."),
-    (repad, "Bring a model's padding to another framework's convention; results change."),
-    (explain, "Compare what each framework's padding convention pads and returns."),
-    (rules, "List the codes of what onnxpad finds."),
-    (rule, "Explain codes: what is found, why it matters, when a rewrite is exact."),
-    (doctor, "Try the packages, providers and CUDA libraries here; say how to mend what fails."),
-):
-    app.command(short_help=_help)(_command)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from onnxpad.cli import completion
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     DimOption,
@@ -30,6 +29,7 @@ from onnxpad.cli.options import (
     SymmetricTransposeOption,
     TrustOption,
     codes,
+    completed,
     given,
     path,
     take_extensions,
@@ -65,7 +65,7 @@ def check(
         str | None,
         typer.Option(
             metavar="NAME",
-            autocompletion=completion.frameworks,
+            autocompletion=completed("frameworks"),
             help="Warn of operators that do not pad as this framework does: tensorflow, keras, "
             "pytorch, caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
         ),

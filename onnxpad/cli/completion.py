@@ -1,22 +1,11 @@
 """Completion in the shell: the values that options take, and what the shells hand over.
 
 Commands, options and choices typer completes by itself, and where nothing fits the shell completes
-file names. The functions here import what they list only when a shell asks for it.
+file names. All this is imported only when a shell asks.
 """
 
 import os
 from collections.abc import Sequence
-from typing import Final
-
-_ASKING: Final = frozenset({"--install-completion", "--show-completion"})
-UNKNOWN_SHELL: Final = (
-    "completion is for bash, zsh, fish and PowerShell, and none of them started this command"
-)
-
-
-def is_asked_for(words: Sequence[str]) -> bool:
-    """Whether a command line asks for the script that a shell needs."""
-    return bool(words) and words[0] in _ASKING
 
 
 def rejoin() -> None:

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli import completion
 from onnxpad.cli.options import (
     DimOption,
     Format,
     FormatOption,
     ShapeOption,
     TrustOption,
+    completed,
     given,
     path,
     take_extensions,
@@ -32,7 +32,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="OP",
-            autocompletion=completion.operators,
+            autocompletion=completed("operators"),
             help="conv, maxpool, avgpool or convtranspose.",
         ),
     ] = None,

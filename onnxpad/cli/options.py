@@ -4,14 +4,13 @@ Nothing heavy is imported before a command runs: `--help` needs no onnx.
 """
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from onnxpad.arguments import codes_given
-from onnxpad.cli import completion
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
 from onnxpad.process.entry_points import may_be_any
@@ -46,6 +45,18 @@ class ExternalData(enum.StrEnum):
     COPY = "copy"
     LINK = "link"
     INLINE = "inline"
+
+
+def completed(values: str) -> Callable[[str], list[str]]:
+    """A function that lists values of an option for a shell: that of this name in `completion`."""
+
+    def listed(incomplete: str) -> list[str]:
+        from onnxpad.cli import completion
+
+        found: list[str] = getattr(completion, values)(incomplete)
+        return found
+
+    return listed
 
 
 def path(text: str) -> Path:
@@ -122,7 +133,7 @@ SelectOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="CODES",
-        autocompletion=completion.codes,
+        autocompletion=completed("codes"),
         help="Only these codes or prefixes (PAD1), with commas.",
     ),
 ]
@@ -130,7 +141,7 @@ IgnoreOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="CODES",
-        autocompletion=completion.codes,
+        autocompletion=completed("codes"),
         help="All but these codes or prefixes, with commas.",
     ),
 ]

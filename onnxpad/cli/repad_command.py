@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli import completion
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (
     DimOption,
@@ -16,6 +15,7 @@ from onnxpad.cli.options import (
     QuietOption,
     RunTimeoutOption,
     ShapeOption,
+    completed,
     given,
     path,
     take_extensions,
@@ -31,7 +31,7 @@ def repad(
         str,
         typer.Option(
             metavar="FRAMEWORK",
-            autocompletion=completion.frameworks,
+            autocompletion=completed("frameworks"),
             help="tensorflow, keras, tflite, pytorch, caffe, cudnn, paddle, coreml, "
             "coreml-top-left, onnx-same-upper, onnx-same-lower, or valid to pad nothing.",
         ),

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli import completion
-from onnxpad.cli.options import Format, FormatOption, expand_codes, take_extensions
+from onnxpad.cli.options import Format, FormatOption, completed, expand_codes, take_extensions
 from onnxpad.cli.output import painter, screen, write
 
 
@@ -31,7 +30,7 @@ def rule(
         list[str],
         typer.Argument(
             metavar="CODE...",
-            autocompletion=completion.codes,
+            autocompletion=completed("codes"),
             help="Codes or prefixes of codes (PAD1).",
         ),
     ],

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli import completion
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     Format,
@@ -15,6 +14,7 @@ from onnxpad.cli.options import (
     QuietOption,
     RunTimeoutOption,
     VerboseOption,
+    completed,
     given,
     path,
     take_extensions,
@@ -36,7 +36,7 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar="PROVIDER",
-            autocompletion=completion.providers,
+            autocompletion=completed("providers"),
             help="cpu, cuda, auto (what runs here) or onnxruntime's name of one; repeatable."
             "  [default: cpu]",
         ),

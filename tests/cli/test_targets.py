@@ -124,9 +124,6 @@ def test_what_is_completed() -> None:
     assert completion.frameworks("") == [*FRAMEWORKS]
     assert completion.codes("PAD90") == ["PAD901", "PAD902", "PAD903"]
     assert completion.codes("PAD1,PAD20,PAD70") == ["PAD1,PAD20,PAD701"]
-    assert completion.is_asked_for(["--show-completion", "bash"])
-    assert not completion.is_asked_for(["fix", "--show-completion"])
-    assert not completion.is_asked_for([])
 
 
 class _Handler:
