@@ -14,9 +14,10 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Final, NamedTuple
 
+import onnx
 import pytest
 
-from tests.support import ROOT
+from tests.support import ROOT, W, forks, one
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.
@@ -54,6 +55,19 @@ APART: Final = {
 
 OUTSIDE: Final = {"onnxruntime": {"engine"}, "typer": {"cli"}}
 """Packages that are slow to import, and the only ones of ours that may import them."""
+
+
+MIXED: Final = one(
+    "p = Constant <value_ints = [0, 0, 0, 0, 0, 0, 1, 1]> ()\n"
+    "a = Pad (x, p)\n"
+    "b = Conv <strides = [2, 2]> (a, w)\n"
+    'c = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (b)\n'
+    "y = ConvTranspose <pads = [1, 0, 1, 0]> (c, w)",
+    inputs="float[1, 2, 32, 32] x",
+    outputs="float[] y",
+    initializers=W,
+)
+"""A model with a Pad, SAME, and a transposed convolution."""
 
 
 class Import(NamedTuple):
@@ -176,6 +190,53 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
         if statement.imported.partition(".")[0] == package
     }
     assert importers <= OUTSIDE[package]
+
+
+LEAVES: Final = (
+    # What frameworks do.
+    "conventions", "fitting", "repadding", "api.match", "api.repad", "api.explain",
+    "api.node_question", "report.text.match_text", "report.text.repad_text",
+    "report.text.explain_text",
+    # Pages, pictures and notebooks.
+    "page", "report.result_html", "report.window_drawing", "report.axis_svg", "report.explain_svg",
+    # Models as other packages hold them.
+    "api.graphsurgeon_graph", "api.ir_model",
+    # Other commands, options that ask for more, and what a shell asks.
+    "inventory", "doctor", "api.show", "api.validate", "report.showing", "pipeline.catalogue",
+    "report.diff", "engine.timing", "cli.completion", "cli.show_command", "cli.validate_command",
+    "cli.match_command", "cli.repad_command", "cli.explain_command", "cli.rule_commands",
+)  # fmt: skip
+"""Packages and modules that neither `fix` nor `check` imports, unless an option asks for them."""
+
+BOTH: Final = """
+import sys
+from onnxpad.cli import app
+for words in ("fix -o", "fix -q --no-validate -o", "fix --no-validate --select PAD --style pad -o"):
+    try: app([*words.split(), sys.argv[2], sys.argv[1]])
+    except SystemExit as end: assert not end.code, (words, end.code)
+for words in ("check", "check --select PAD1 --no-ceil", "check -q --ignore PAD2"):
+    try: app([*words.split(), sys.argv[1]])
+    except SystemExit as end: assert end.code == 1, (words, end.code)
+print("modules", *(name for name in sys.modules if name.startswith("onnxpad.")))
+"""
+"""Runs both commands on a model in one process, and says what is loaded then."""
+
+
+def is_leaf(module: str) -> bool:
+    """Whether a module is in one of `LEAVES`."""
+    return any(f"{module}.".startswith(f"onnxpad.{leaf}.") for leaf in LEAVES)
+
+
+def test_fix_and_check_import_no_leaf(tmp_path: Path) -> None:
+    modules = {module_of(path) for path in sources()}
+    assert {leaf for leaf in LEAVES if f"onnxpad.{leaf}" not in modules} == set()
+    onnx.save(MIXED, tmp_path / "model.onnx")
+    paths = (str(tmp_path / name) for name in ("model.onnx", "out.onnx"))
+    done = forks.run(BOTH, *paths, modules=forks.LIGHT)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stdout.partition("modules ")[2].split()
+    assert "onnxpad.proof.certify" in loaded
+    assert [module for module in loaded if is_leaf(module)] == []
 
 
 SHARED: Final = {"options"}
