@@ -173,7 +173,7 @@ class _Collector:
     def _window(self, op: WindowOp) -> PaddingSite:
         graph, node = self._graph, op.node
         site = self._sites.of(op, self._crops)
-        upstream, source, sizes = site.upstream, site.source, self._sizes_of(site)
+        upstream, source, sizes = site.upstream, site.source, site.sizes
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
         own = self._own(site)
         total = added(own, site.front) if site.is_whole else None
@@ -217,14 +217,6 @@ class _Collector:
             convention=fit.short,
             findings=self._about(nodes, way),
         )
-
-    def _sizes_of(self, site: WindowSite) -> Sequence[Extent]:
-        """The sizes of what is padded; past steps that move axes, those that are all numbers."""
-        path = (step for each in site.upstream for step in each.path)
-        if all(step.op in {"Pad", "Identity"} for step in path):
-            return site.sizes
-        numbers = all(isinstance(size, int) for size in site.sizes)
-        return site.sizes if numbers and site.is_whole else [Unknown("not known")] * len(site.sizes)
 
     def _own(self, site: WindowSite) -> Amounts | None:
         """An operator's own padding: the same at every size, or as formulas; None if unknown."""
