@@ -136,8 +136,10 @@ def _planned(context: Context, site: Site, read: WindowSites) -> _Plan | Unchang
 
 def is_padded_in_front(read: WindowSites, site: Site) -> bool:
     """Whether `Pad`s upstream pad what an operator reads, or may do so."""
-    amounts = read.front(site.node.inputs[site.data], site.rank).amounts
-    return amounts is None or is_padded(site.row.layout.spatial(amounts))
+    front = read.front(site.node.inputs[site.data], site.rank)
+    if front.amounts is None or not front.is_whole:
+        return True
+    return is_padded(site.row.layout.spatial(front.amounts))
 
 
 def counted_at_first(context: Context, site: Site) -> bool:
