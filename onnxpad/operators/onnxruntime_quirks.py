@@ -27,11 +27,11 @@ class Departures:
     """How onnxruntime departs from the specification on one operator.
 
     Attributes:
-        refuses_dilated_same: Whether it refuses SAME with dilation. Otherwise it pads for the
-            kernel without dilation.
         same_from: The least total of SAME, before it is clamped at 0, for which the first window
             starts where the specification says, by the value of `auto_pad`.
         runs_same_from: The same, for a SAME that a rewrite introduces: it must not stop.
+        refuses_dilated_same: Whether it refuses SAME with dilation. Otherwise it pads for the
+            kernel without dilation.
         stops: Where it stops with an error if that total is negative.
         refuses_pads_beside_auto_pad: Whether `auto_pad` beside `pads` is an error. Otherwise it
             uses `auto_pad`.
@@ -45,15 +45,15 @@ class Departures:
             on all axes and nothing is padded: it then runs as its global kin.
     """
 
-    refuses_dilated_same: bool
     same_from: Mapping[str, int]
     runs_same_from: Mapping[str, int]
-    stops: Stops
-    refuses_pads_beside_auto_pad: bool
-    folds_pads: bool
-    runs_in_blocks: bool
-    divides_by_whole_kernels: bool
-    rounds_whole_apart: bool
+    refuses_dilated_same: bool = False
+    stops: Stops = Stops.NEVER
+    refuses_pads_beside_auto_pad: bool = False
+    folds_pads: bool = False
+    runs_in_blocks: bool = False
+    divides_by_whole_kernels: bool = False
+    rounds_whole_apart: bool = False
 
 
 CHANGED: Final[Mapping[str, int]] = {"AveragePool": 19}
@@ -65,54 +65,20 @@ _POOL_FROM: Final = {"SAME_UPPER": -1, "SAME_LOWER": -2}
 _POOL_RUNS: Final = {"SAME_UPPER": 0, "SAME_LOWER": 0}
 
 CONV: Final = Departures(
-    refuses_dilated_same=True,
     same_from=_CONV_FROM,
     runs_same_from=_CONV_FROM,
-    stops=Stops.NEVER,
+    refuses_dilated_same=True,
     refuses_pads_beside_auto_pad=True,
     folds_pads=True,
-    runs_in_blocks=False,
-    divides_by_whole_kernels=False,
-    rounds_whole_apart=False,
 )
 UNFUSED_CONV: Final = replace(CONV, folds_pads=False)
 """ConvInteger, QLinearConv and FusedConv, which share Conv's reading of attributes.
 
 1.21.0 has no ConvInteger of int8. A zero point with more than one element stops the quantised ones.
 """
-MAX_POOL: Final = Departures(
-    refuses_dilated_same=False,
-    same_from=_POOL_FROM,
-    runs_same_from=_POOL_RUNS,
-    stops=Stops.MAXIMUM,
-    refuses_pads_beside_auto_pad=False,
-    folds_pads=True,
-    runs_in_blocks=True,
-    divides_by_whole_kernels=False,
-    rounds_whole_apart=False,
-)
-AVERAGE_POOL: Final = Departures(
-    refuses_dilated_same=False,
-    same_from=_POOL_FROM,
-    runs_same_from=_POOL_RUNS,
-    stops=Stops.AVERAGE,
-    refuses_pads_beside_auto_pad=False,
-    folds_pads=True,
-    runs_in_blocks=True,
-    divides_by_whole_kernels=False,
-    rounds_whole_apart=False,
-)
-LP_POOL: Final = Departures(
-    refuses_dilated_same=False,
-    same_from=_POOL_FROM,
-    runs_same_from=_POOL_RUNS,
-    stops=Stops.NEVER,
-    refuses_pads_beside_auto_pad=False,
-    folds_pads=False,
-    runs_in_blocks=False,
-    divides_by_whole_kernels=False,
-    rounds_whole_apart=False,
-)
+LP_POOL: Final = Departures(same_from=_POOL_FROM, runs_same_from=_POOL_RUNS)
+MAX_POOL: Final = replace(LP_POOL, stops=Stops.MAXIMUM, folds_pads=True, runs_in_blocks=True)
+AVERAGE_POOL: Final = replace(MAX_POOL, stops=Stops.AVERAGE)
 NHWC_MAX_POOL: Final = LP_POOL
 """It shares the reading of attributes with pools, and never stops."""
 WHOLE_AVERAGE_POOL: Final = replace(NHWC_MAX_POOL, divides_by_whole_kernels=True)

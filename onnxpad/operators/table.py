@@ -10,7 +10,7 @@ computes correctly (`validation.evaluator`).
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -71,11 +71,11 @@ class Inputs:
         quantisation: All scales and zero points, of data, weight and result.
     """
 
-    data: int
-    weight: int | None
-    bias: int | None
-    zero_point: int | None
-    quantisation: tuple[int, ...]
+    data: int = 0
+    weight: int | None = None
+    bias: int | None = None
+    zero_point: int | None = None
+    quantisation: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses one index in two roles."""
@@ -170,11 +170,11 @@ class Feed:
         left_out: Attributes of a function that is applied to the result, which is left out.
     """
 
-    group: str | None
-    scales: tuple[int, ...]
-    weight_zero: int | None
-    result: tuple[int, int] | None
-    left_out: tuple[str, ...]
+    group: str | None = None
+    scales: tuple[int, ...] = ()
+    weight_zero: int | None = None
+    result: tuple[int, int] | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def quantisation(self) -> frozenset[int]:
@@ -188,14 +188,15 @@ class Operator:
     """One row: an operator, how its window slides, and the value of its own padding.
 
     Attributes:
-        domain: Its domain; empty for ONNX's own operators.
         op_type: Its op type.
+        padding: The value that its own padding stands for.
+        onnxruntime: Where onnxruntime departs from the specification.
+        domain: Its domain; empty for ONNX's own operators.
         inputs: Its inputs, by role.
         layout: The axes of its data, and of its first output.
         channels_last: The attribute that puts their channels last, if there is one.
         weight_layout: The axes of its weight; None where it has none.
         direction: Whether its window gathers or scatters.
-        padding: The value that its own padding stands for.
         counts: The attribute that makes this padding count, as zeros or zero points, if there is
             one.
         power: The attribute of a power to which elements are raised, if there is one. Unless it is
@@ -204,27 +205,26 @@ class Operator:
             and no axis may be empty.
         indices: The output that counts positions of the data, if there is one.
         since: The first opset of attributes that came later than the operator.
-        onnxruntime: Where onnxruntime departs from the specification.
         probe: How a probe feeds it.
         declaration: What a user declared of it; None for those of this table.
     """
 
-    domain: str
     op_type: str
-    inputs: Inputs
-    layout: Layout
-    channels_last: str | None
-    weight_layout: Layout | None
-    direction: Direction
     padding: Fill
-    counts: str | None
-    power: str | None
-    pools: bool
-    indices: int | None
-    since: Mapping[str, int]
     onnxruntime: Departures
-    probe: Feed
-    declaration: Row | None
+    domain: str = ""
+    inputs: Inputs = Inputs()
+    layout: Layout = CHANNELS_FIRST
+    channels_last: str | None = None
+    weight_layout: Layout | None = None
+    direction: Direction = Direction.GATHERS
+    counts: str | None = None
+    power: str | None = None
+    pools: bool = False
+    indices: int | None = None
+    since: Mapping[str, int] = field(default_factory=dict)
+    probe: Feed = Feed()
+    declaration: Row | None = None
 
     def __post_init__(self) -> None:
         """Refuses a row whose traits contradict one another."""
@@ -263,87 +263,45 @@ class Operator:
         return replace(self, layout=CHANNELS_LAST)
 
 
-_DATA: Final = Inputs(data=0, weight=None, bias=None, zero_point=None, quantisation=())
-_WEIGHED: Final = Inputs(data=0, weight=1, bias=2, zero_point=None, quantisation=())
-_APART: Final = Feed(group=None, scales=(), weight_zero=None, result=None, left_out=())
-_ONE_GROUP: Final = replace(_APART, group="group")
+_WEIGHED: Final = Inputs(weight=1, bias=2)
+_ONE_GROUP: Final = Feed(group="group")
 
 _CONV: Final = Operator(
-    domain="",
     op_type="Conv",
-    inputs=_WEIGHED,
-    layout=CHANNELS_FIRST,
-    channels_last=None,
-    weight_layout=CHANNELS_FIRST,
-    direction=Direction.GATHERS,
     padding=Fill.ZERO,
-    counts=None,
-    power=None,
-    pools=False,
-    indices=None,
-    since={},
     onnxruntime=quirks.CONV,
+    inputs=_WEIGHED,
+    weight_layout=CHANNELS_FIRST,
     probe=_ONE_GROUP,
-    declaration=None,
 )
 _MAX_POOL: Final = Operator(
-    domain="",
     op_type="MaxPool",
-    inputs=_DATA,
-    layout=CHANNELS_FIRST,
-    channels_last=None,
-    weight_layout=None,
-    direction=Direction.GATHERS,
     padding=Fill.LOWEST,
-    counts=None,
-    power=None,
+    onnxruntime=quirks.MAX_POOL,
     pools=True,
     indices=1,
     since={"dilations": 10, "ceil_mode": 10},
-    onnxruntime=quirks.MAX_POOL,
-    probe=_APART,
-    declaration=None,
 )
 _AVERAGE_POOL: Final = Operator(
-    domain="",
     op_type="AveragePool",
-    inputs=_DATA,
-    layout=CHANNELS_FIRST,
-    channels_last=None,
-    weight_layout=None,
-    direction=Direction.GATHERS,
     padding=Fill.EXCLUDED,
-    counts="count_include_pad",
-    power=None,
-    pools=True,
-    indices=None,
-    since={"dilations": 19, "ceil_mode": 10, "count_include_pad": 7},
     onnxruntime=quirks.AVERAGE_POOL,
-    probe=_APART,
-    declaration=None,
+    counts="count_include_pad",
+    pools=True,
+    since={"dilations": 19, "ceil_mode": 10, "count_include_pad": 7},
 )
 _LP_POOL: Final = Operator(
-    domain="",
     op_type="LpPool",
-    inputs=_DATA,
-    layout=CHANNELS_FIRST,
-    channels_last=None,
-    weight_layout=None,
-    direction=Direction.GATHERS,
     padding=Fill.ZERO,
-    counts=None,
+    onnxruntime=quirks.LP_POOL,
     power="p",
     pools=True,
-    indices=None,
     since={"dilations": 18, "ceil_mode": 18},
-    onnxruntime=quirks.LP_POOL,
-    probe=_APART,
-    declaration=None,
 )
 _CONV_INTEGER: Final = replace(
     _CONV,
     op_type="ConvInteger",
-    inputs=Inputs(data=0, weight=1, bias=None, zero_point=2, quantisation=(2, 3)),
+    inputs=Inputs(weight=1, zero_point=2, quantisation=(2, 3)),
     padding=Fill.ZERO_POINT,
     onnxruntime=quirks.UNFUSED_CONV,
     probe=replace(_ONE_GROUP, weight_zero=3),
@@ -351,7 +309,7 @@ _CONV_INTEGER: Final = replace(
 _QLINEAR_CONV: Final = replace(
     _CONV_INTEGER,
     op_type="QLinearConv",
-    inputs=Inputs(data=0, weight=3, bias=8, zero_point=2, quantisation=(1, 2, 4, 5, 6, 7)),
+    inputs=Inputs(weight=3, bias=8, zero_point=2, quantisation=(1, 2, 4, 5, 6, 7)),
     probe=replace(_ONE_GROUP, scales=(1, 4), weight_zero=5, result=(6, 7)),
 )
 CONV_TRANSPOSE: Final = replace(
@@ -394,11 +352,11 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             _AVERAGE_POOL,
             domain=_MICROSOFT,
             op_type="QLinearAveragePool",
-            inputs=Inputs(data=0, weight=None, bias=None, zero_point=2, quantisation=(1, 2, 3, 4)),
+            inputs=Inputs(zero_point=2, quantisation=(1, 2, 3, 4)),
             channels_last="channels_last",
             since={"count_include_pad": 0},  # of its own domain, which has one version
             onnxruntime=quirks.QLINEAR_AVERAGE_POOL,
-            probe=replace(_APART, scales=(1,), result=(3, 4)),
+            probe=Feed(scales=(1,), result=(3, 4)),
         ),
     )
 }
@@ -418,11 +376,11 @@ _GATHERS, _SCATTERS = Direction.GATHERS, Direction.SCATTERS
 UNCOVERED: Final[Mapping[Key, Uncovered]] = MappingProxyType(
     {
         ("", "ConvTranspose"): Uncovered(_WEIGHED, _SCATTERS),
-        ("", "DeformConv"): Uncovered(Inputs(0, 1, 3, None, ()), _GATHERS),
+        ("", "DeformConv"): Uncovered(Inputs(weight=1, bias=3), _GATHERS),
         (_MICROSOFT, "NhwcConv"): Uncovered(_WEIGHED, _GATHERS),
         (_MICROSOFT, "NhwcFusedConv"): Uncovered(_WEIGHED, _GATHERS),
         (_MICROSOFT, "ConvTransposeWithDynamicPads"): Uncovered(
-            Inputs(0, 1, 3, None, ()), _SCATTERS
+            Inputs(weight=1, bias=3), _SCATTERS
         ),
     }
 )
@@ -491,7 +449,9 @@ def declared_operator(row: Row) -> Operator:
         like,
         domain=row.domain,
         op_type=row.op_type,
-        inputs=Inputs(0, row.kernel, None, zero, () if zero is None else (zero,)),
+        inputs=Inputs(
+            weight=row.kernel, zero_point=zero, quantisation=() if zero is None else (zero,)
+        ),
         layout=CHANNELS_LAST if row.channels_last else CHANNELS_FIRST,
         padding=Fill.ZERO_POINT if zero is not None and fill is Fill.ZERO else fill,
         declaration=row,
