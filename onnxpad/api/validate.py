@@ -381,7 +381,7 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
     from onnxpad.graph import Graph
-    from onnxpad.padding.differences import padding_differences
+    from onnxpad.inventory.differences import padding_differences
     from onnxpad.pipeline.decide import told
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
