@@ -1,4 +1,4 @@
-"""What a window operator pads in total: its own padding, and that of the `Pad`s upstream."""
+"""The total padding of a window operator: its own, and that of the `Pad`s upstream."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `repad` leaves since `Pad`s upstream pad the data too."""
+"""Operators that `repad` leaves since `Pad`s upstream pad their data too."""
 
 import pytest
 
