@@ -29,7 +29,7 @@ _NAMES: "Final[Mapping[Likeness, str]]" = {
     "other": "no framework's padding",
 }
 _MIXED: Final = frozenset({"same", "symmetric", "lower"})
-"""What the padding of a network is like that was written for one framework."""
+"""Likenesses of the padding of a network that was written for one framework."""
 
 _FURTHER: "Final[tuple[Likeness, ...]]" = ("lower", "causal", "sometimes", "other")
 _COMPARED: Final = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")

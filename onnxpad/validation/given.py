@@ -106,7 +106,7 @@ class MatchedInputs:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was matched by order or aligned, a line each."""
+        """The inputs matched by order or aligned, a line each."""
         return tuple(note.text for note in self.remarks)
 
 
