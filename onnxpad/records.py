@@ -9,7 +9,8 @@ closures over the values of the fields. Type checkers see the standard decorator
 import dataclasses
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from types import MemberDescriptorType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -19,8 +20,8 @@ else:
         """Returns a decorator that makes a record of a class, as `dataclasses.dataclass` does.
 
         A field may have a default, or be `dataclasses.field` with a `default_factory` or with
-        `init=False`. Everything else that a field can be, and records that extend a record, are
-        left to the standard decorator.
+        `init=False`. Everything else that a field can be is left to the standard decorator. A
+        record may extend another one; with `kw_only`, its own fields alone are keywords.
         """
         return lambda cls: _record(cls, **options)
 
@@ -43,23 +44,28 @@ def _record(
     kw_only: bool = False,
 ) -> type[Any]:
     """Returns a class like another, with those methods of a record that it does not define."""
-    names = tuple(cls.__annotations__)
+    added = cls.__annotations__
+    fields: dict[str, _Field] = dict(getattr(cls, "__record_fields__", {}))
+    fields |= {name: _Field(vars(cls).get(name, _MISSING), kw_only) for name in added}
+    names = tuple(fields)
     own = {
         name: value
         for name, value in vars(cls).items()
         if name not in {"__dict__", "__weakref__"}
-        and not (name in names and (slots or isinstance(value, dataclasses.Field)))
+        and not (name in added and (slots or isinstance(value, dataclasses.Field)))
     }
     values = _values(names)
     made: dict[str, Any] = {
         "__qualname__": cls.__qualname__,
-        "__match_args__": () if kw_only else names,
+        "__match_args__": tuple(name for name in names if not fields[name].is_keyword),
+        "__record_fields__": fields,
+        "__dataclass_params__": _Unfrozen,
         "__dataclass_fields__": _Fields(cls, kw_only),
         "__getstate__": lambda self: values(self),
         "__setstate__": _state_setter(names),
     }
     if slots:
-        made["__slots__"] = names
+        made["__slots__"] = tuple(added)
     if eq:
         made["__eq__"] = _comparison(operator.eq, values)
         made["__hash__"] = (lambda self: hash(values(self))) if frozen else None
@@ -73,7 +79,7 @@ def _record(
     if frozen:
         made |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     record = type(cls)(cls.__name__, cls.__bases__, made | own)
-    record.__init__ = _initialiser(record, vars(cls), names, kw_only)  # type: ignore[misc]
+    record.__init__ = _initialiser(record, fields)  # type: ignore[misc]
     return record
 
 
@@ -95,41 +101,37 @@ def _comparison(compare: Callable[[Any, Any], Any], values: Values) -> Callable[
     return method
 
 
-def _initialiser(
-    record: type, attributes: Mapping[str, Any], names: tuple[str, ...], kw_only: bool
-) -> Callable[..., None]:
+def _initialiser(record: type, fields: "Mapping[str, _Field]") -> Callable[..., None]:
     """Returns `__init__`: it sets the fields, past `__setattr__`, and calls `__post_init__`."""
-    defaults: dict[str, Any] = {}
+    defaults: dict[bool, dict[str, Any]] = {False: {}, True: {}}
     known: dict[str, Any] = {"missing": _MISSING}
     lines = []
-    taken = []
-    for name in names:
-        default = attributes.get(name, _MISSING)
+    taken: dict[bool, list[str]] = {False: ["self"], True: []}
+    for name, (default, is_keyword) in fields.items():
         value = name
         if isinstance(default, dataclasses.Field):
             if not default.init:
                 continue
             known[f"make_{name}"] = default.default_factory
             value = f"make_{name}() if {name} is missing else {name}"
-            default = defaults[name] = _MISSING
+            default = defaults[is_keyword][name] = _MISSING
         elif default is not _MISSING:
-            defaults[name] = default
-        taken.append(name)
-        if "__slots__" in vars(record):
-            known[f"set_{name}"] = vars(record)[name].__set__
+            defaults[is_keyword][name] = default
+        taken[is_keyword].append(name)
+        slot = getattr(record, name, None)
+        if isinstance(slot, MemberDescriptorType):
+            known[f"set_{name}"] = slot.__set__
             lines.append(f"set_{name}(self, {value})")
         else:
             lines.append(f"self.__dict__[{name!r}] = {value}")
     if hasattr(record, "__post_init__"):
         lines.append("self.__post_init__()")
-    head = ", ".join(["self", *(["*"] if kw_only else []), *taken])
+    head = ", ".join([*taken[False], *(["*", *taken[True]] if taken[True] else [])])
     exec(f"def __init__({head}):\n " + "\n ".join(lines or ["pass"]), known)
     init: Callable[..., None] = known["__init__"]
     init.__qualname__ = f"{record.__qualname__}.__init__"
-    if kw_only:
-        init.__kwdefaults__ = defaults
-    else:
-        init.__defaults__ = tuple(defaults.values())
+    init.__kwdefaults__ = defaults[True]
+    init.__defaults__ = tuple(defaults[False].values())
     return init
 
 
@@ -155,6 +157,19 @@ def _refuse_to_set(self: Any, name: str, value: object) -> NoReturn:
 
 def _refuse_to_delete(self: Any, name: str) -> NoReturn:
     raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+class _Field(NamedTuple):
+    """The default of a field, a `dataclasses.Field` or a value, and whether it is a keyword."""
+
+    default: Any
+    is_keyword: bool
+
+
+class _Unfrozen:
+    """What the standard decorator asks of a record that another one extends."""
+
+    frozen = False
 
 
 class _Fields:

@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.json import check_json, rules_json
@@ -90,7 +91,9 @@ CASES = [
 @pytest.mark.parametrize(("body", "given", "code", "facts"), CASES, ids=[c[2] for c in CASES])
 def test_codes_and_facts(body: str, given: str, code: str, facts: dict[str, object]) -> None:
     findings = onnxpad.check(one(body, initializers=f"{W}, {given}")).findings
-    report = check_json(CheckReport("fold", onnxpad.Severity.WARNING, (FileReport("m", findings),)))
+    report = check_json(
+        CheckReport(Options(), onnxpad.Severity.WARNING, (FileReport("m", findings),))
+    )
     (told, *_) = [
         each for each in json.loads(report)["files"][0]["findings"] if each["reason_code"] == code
     ]
@@ -149,7 +152,7 @@ def all_coded(model: onnx.ModelProto, **options: str) -> None:
         assert bool(finding.reason_code) == bool(finding.reason)
         assert not finding.reason_code or finding.reason_code in set(Reason)
         file = FileReport("", (finding,))
-        json.loads(check_json(CheckReport("", onnxpad.Severity.INFO, (file,))))
+        json.loads(check_json(CheckReport(Options(), onnxpad.Severity.INFO, (file,))))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import operator
 import pickle
 import sys
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import pytest
@@ -233,7 +233,7 @@ def test_without_slots_a_property_is_kept() -> None:
 
 def test_every_record_of_the_package_with_slots_is_made_here() -> None:
     """Else each costs a start of the command 0.7 ms."""
-    import onnxpad.cli  # noqa: F401
+    import onnxpad.api.fix  # noqa: F401
 
     kinds = {
         value
@@ -246,4 +246,32 @@ def test_every_record_of_the_package_with_slots_is_made_here() -> None:
         each for each in kinds if "__dataclass_fields__" in vars(each) and "__slots__" in vars(each)
     ]
     assert len(slotted) > 30
-    assert [each for each in slotted if hasattr(each, "__dataclass_params__")] == []
+    assert [each for each in slotted if not hasattr(each, "__record_fields__")] == []
+
+
+@pytest.mark.parametrize("slots", [True, False])
+@pytest.mark.parametrize("kw_only", [True, False])
+def test_a_record_extends_another_one(slots: bool, kw_only: bool) -> None:
+    def extended(made: Callable[..., Any]) -> Any:
+        class More(two_fields(made, {"frozen": True})):  # type: ignore[misc]
+            third: int = 3
+            fourth: list[int] = dataclasses.field(default_factory=list)
+
+        return made(frozen=True, slots=slots, kw_only=kw_only)(More)
+
+    records_made = [extended(made) for made in (records.dataclass, dataclasses.dataclass)]
+    ours, theirs = records_made
+    given: list[tuple[Any, dict[str, Any]]] = [
+        ((1,), {}), ((1, "a"), {}), ((1, "a", 4), {}), ((1,), {"third": 4}), ((), {}),
+        ((1, "a", 4, [5]), {}), ((), {"one": 1, "fourth": [2]}),
+    ]  # fmt: skip
+    for args, named in given:
+        told = [outcome(partial(each, *args, **named)) for each in records_made]
+        assert repr(told[0]) == repr(told[1])
+    assert ours.__match_args__ == theirs.__match_args__
+    made = ours(1, third=2)
+    assert [each.name for each in dataclasses.fields(made)] == ["one", "other", "third", "fourth"]
+    assert dataclasses.replace(made, other="b") == ours(1, "b", third=2) != made
+    assert copy.copy(made) == made
+    assert hasattr(made, "__dict__") != slots
+    assert made.both() == "1usual"

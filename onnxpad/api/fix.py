@@ -4,10 +4,10 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import onnx
 
@@ -17,7 +17,7 @@ from onnxpad.arguments import ModelSource, Source, dims_given, require_timeout, 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
-from onnxpad.finding import Assumption, Change, Counts, Finding, NextOption, Severity, Trust
+from onnxpad.finding import Assumption, Change, Finding, NextOption, Severity, Trust
 from onnxpad.fusion.barred import LAYS_OPEN, NOTHING, Barred, note, noted
 from onnxpad.graph import Graph
 from onnxpad.graph.model import Model
@@ -31,8 +31,8 @@ from onnxpad.pipeline.decide import DECIDING, record
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.pipeline.next_option import next_option
 from onnxpad.process import gc_pause
-from onnxpad.reasons import Reason
-from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
+from onnxpad.records import dataclass
+from onnxpad.report import IN_MEMORY, CheckReport, FileReport, FixReport, Outcome
 from onnxpad.rewrite.context import Context
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, Recorded, record_sizes, recorded_sizes
@@ -54,58 +54,19 @@ if TYPE_CHECKING:
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
-class FixResult:
-    """The result of `fix`: the rewritten model, and what was changed, left and validated.
+@dataclass(frozen=True, kw_only=True)
+class FixResult(FixReport):
+    """The result of `fix`: its report, and the rewritten model."""
 
-    Attributes:
-        changes: Every rewrite made, in order.
-        findings: Padding that stays as it is, each with its reason.
-        undone: Rewrites that were undone because they could not be proved or their probe differed.
-        barred: Rewrites that were taken back because the whole model failed the validation with
-            them. The model's metadata names them, and the next `check` and `fix` leave them alone.
-        validation: The result of running both models; None without validation.
-        declared: Shapes of inputs, by name, that the model declares now and did not before.
-        ranges: The ranges given, in words, such as `height 32..1024 in steps of 32`. If a change
-            needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
-            from then on.
-        dims: The same by name of the dimension, as ranges.
-        notes: The sizes that were taken from the model's metadata as they are, in one line.
-        warnings: Why sizes in the metadata cannot be used, in one line.
-        changed: Whether the model differs from the original.
-        seconds: Wall time.
-        nodes_before: Nodes of the main graph before.
-        nodes_after: Nodes of the main graph after.
-    """
-
-    changes: tuple[Change, ...]
-    findings: tuple[Finding, ...]
-    undone: tuple[Finding, ...]
-    barred: tuple[Finding, ...]
-    validation: "Validation | None"
-    declared: Mapping[str, tuple[int | str | None, ...]]
-    ranges: str
-    dims: Mapping[str, range]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    changed: bool
-    seconds: float
-    nodes_before: int
-    nodes_after: int
     _graph: Graph
-    _same_kind: Callable[[Model], Any] = field(repr=False)
-    _find_next: Callable[[], NextOption | None] = field(repr=False)
-    _asked: FixReport = field(repr=False)
-
-    def report(self) -> FixReport:
-        """The result as reports have it, as long as nothing is written."""
-        return replace(self._asked, counts=self.counts)
+    _same_kind: Callable[[Model], Any]
+    _find_next: Callable[[], NextOption | None]
 
     def __str__(self) -> str:
         """The report that `onnxpad fix` prints."""
         from onnxpad.report.text.fix_text import fix_text
 
-        return fix_text(replace(self.report(), next=self.next)).rstrip("\n")
+        return fix_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -114,28 +75,19 @@ class FixResult:
 
         validation = self.validation
         verdict = "not validated" if validation is None else f"validation {validation.outcome}"
-        about = headline(self._asked)
-        return one_line(self, f"{about}{f', {verdict}' if self.changed else ''}")
+        return one_line(self, f"{headline(self)}{f', {verdict}' if self.changed else ''}")
 
     def _repr_html_(self) -> str:
         """The headline as a table, for notebooks."""
         from onnxpad.report.result_html import fix_html
 
-        return fix_html(self.report())
+        return fix_html(self)
 
     def to_html(self) -> str:
         """The report as one self-contained HTML page, as `onnxpad fix --html` writes it."""
         from onnxpad.page.fix_page import fix_page
 
-        report = replace(self.report(), next=self.next)
-        return fix_page(report, self.outlines(), self.functions())
-
-    @property
-    def counts(self) -> tuple[Counts, Counts]:
-        """The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after."""
-        with gc_pause.paused():
-            after = counts_of(self._graph)
-            return counts_of(self._graph.pristine()) if self.changed else after, after
+        return fix_page(self, self.outlines(), self.functions())
 
     @property
     def ok(self) -> bool:
@@ -167,7 +119,10 @@ class FixResult:
         """The option that would gain most on the padding that stays; None if none would.
 
         It is tried on the result, which is as before afterwards. That is done at the first access.
+        A model whose validation failed has none.
         """
+        if self.outcome is Outcome.INVALID:
+            return None
         with gc_pause.paused():
             return self._find_next()
 
@@ -243,36 +198,16 @@ class FixResult:
         )
 
 
-_NOTHING_ASKED: Final = CheckReport("fold", Severity.WARNING, (FileReport("model"),))
+@dataclass(frozen=True, kw_only=True)
+class CheckResult(FileReport):
+    """The result of `check`: the findings, and what was asked."""
 
-
-@dataclass(frozen=True)
-class CheckResult:
-    """The result of `check`.
-
-    Attributes:
-        findings: Padding that `fix` would rewrite, and padding that stays, with the reason.
-        notes: The sizes that were taken from the model's metadata as they are, in one line.
-        warnings: Why sizes in the metadata cannot be used, in one line.
-    """
-
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    _graph: Graph | None = field(default=None, repr=False, compare=False)
-    _asked: CheckReport = field(default=_NOTHING_ASKED, repr=False, compare=False)
+    _options: Options = Options()
+    _convention: str = ""
 
     def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
-        """The result as reports have it, for the least severity that fails the check."""
-        [file] = self._asked.files
-        found = replace(
-            file,
-            findings=self.findings,
-            failing=len(self.failing(fail_on)),
-            notes=self.notes,
-            warnings=self.warnings,
-        )
-        return replace(self._asked, fail_on=Severity(fail_on), files=(found,))
+        """The report of this model alone, for the least severity that fails the check."""
+        return CheckReport(self._options, Severity(fail_on), (self,), self._convention)
 
     def __str__(self) -> str:
         """The report that `onnxpad check` prints on a terminal."""
@@ -286,7 +221,7 @@ class CheckResult:
         from onnxpad.report.text import one_line
         from onnxpad.report.text.check_text import severities
 
-        return one_line(self, f"{severities(self.report())}, style {self._asked.style}")
+        return one_line(self, f"{severities(self.report())}, style {self._options.style}")
 
     def _repr_html_(self) -> str:
         """The findings by reason as a table, for notebooks."""
@@ -298,26 +233,15 @@ class CheckResult:
         """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""
         from onnxpad.page.check_page import check_page
 
-        return check_page(self.report(), [(self.outline(), self.functions())])
+        return check_page(self.report())
 
     def outline(self) -> onnx.GraphProto | None:
         """Inputs, nodes and initializers of the model; long tensors lack their elements."""
-        return None if self._graph is None else self._graph.model.outlines()[0]
+        return None if self.light is None else self.light.graph
 
     def functions(self) -> list[onnx.FunctionProto]:
         """The functions of the model; long tensors lack their elements."""
-        found = [] if self._graph is None else self._graph.model.function_outlines()
-        return [function for function, _ in found]
-
-    def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
-        """The findings at or above a severity; not what only tells which conventions fit."""
-        check_choice("severity", fail_on, tuple(Severity))
-        return tuple(
-            each
-            for each in self.findings
-            if each.severity.rank >= Severity(fail_on).rank
-            and each.reason_code != Reason.CONVENTION_TOLD
-        )
+        return [] if self.light is None else list(self.light.functions)
 
 
 def fix(
@@ -406,7 +330,7 @@ def fix(
     given = held.source
     with naming(given), gc_pause.paused():
         graph = Graph.read(given)
-        nodes = sum(1 for _ in graph.nodes)
+        counts = counts_of(graph)
         recorded = recorded_sizes(graph)
         domain = given_domain(
             graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
@@ -519,22 +443,20 @@ def fix(
         found = next_option(graph, left, outcome.sizes, tried, to_pads=to_pads)
         return found and replace(found, keywords=merged(found.keywords))
 
-    report = FixReport(
-        model=kinds.name_of(given),
-        asked=replace(asked, select=chosen.chosen, ignore=chosen.left_out),
-        outcome=_outcome(graph, verdict),
-        written="",
-        check=False,
+    with gc_pause.paused():
+        after = counts_of(graph) if graph.changed else counts
+    return FixResult(
+        name=kinds.name_of(given),
+        options=replace(asked, select=chosen.chosen, ignore=chosen.left_out),
+        changed=graph.changed,
         validate=validate,
         changes=(*decided, *outcome.changes),
         findings=left,
         undone=tuple(outcome.undone),
         barred=barred,
-        validation=verdict if graph.changed else None,
-        nodes_before=nodes,
-        nodes_after=sum(1 for _ in graph.nodes),
+        validation=verdict,
+        counts=(counts, after),
         seconds=time.perf_counter() - start,
-        in_memory=True,
         declared=domain.declared,
         ranges=str(domain),
         dims={
@@ -542,34 +464,11 @@ def fix(
         },
         notes=_notes(recorded, domain),
         warnings=(*_warnings(recorded), *missed),
-    )
-    return FixResult(
-        changes=report.changes,
-        findings=report.findings,
-        undone=report.undone,
-        validation=verdict,
-        declared=report.declared,
-        ranges=report.ranges,
-        dims=report.dims,
-        notes=report.notes,
-        warnings=report.warnings,
-        barred=report.barred,
-        changed=graph.changed,
-        seconds=report.seconds,
-        nodes_before=report.nodes_before,
-        nodes_after=report.nodes_after,
+        delivery=IN_MEMORY,
         _graph=graph,
         _same_kind=held.same_kind,
         _find_next=find_next,
-        _asked=report,
     )
-
-
-def _outcome(graph: Graph, verdict: "Validation | None") -> Outcome:
-    if not graph.changed:
-        return Outcome.UNCHANGED
-    invalid = verdict is not None and verdict.outcome == "failed"
-    return Outcome.INVALID if invalid else Outcome.FIXED
 
 
 def graph_of(result: FixResult) -> Graph:
@@ -659,17 +558,13 @@ def check(
             if at_last is not None:  # these are about the model as all passes leave it
                 found += [each for each in find(at_last=at_last) if each.code in reports]
     return CheckResult(
+        kinds.name_of(given),
         tuple(finding for finding in found if chosen.has(finding.code)),
         _notes(recorded, domain),
         _warnings(recorded),
-        graph,
-        CheckReport(
-            style,
-            Severity.WARNING,
-            (FileReport(kinds.name_of(given)),),
-            trust=trust or "",
-            convention=convention or "",
-        ),
+        light=graph.model.skeleton.light,
+        _options=asked,
+        _convention=convention or "",
     )
 
 

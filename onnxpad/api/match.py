@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,9 +14,10 @@ from onnxpad.arguments import ModelSource, require_positive, require_timeout
 from onnxpad.engine.runtime import LimitError
 from onnxpad.errors import ValidationError
 from onnxpad.file.copy_external import ExternalData
+from onnxpad.records import dataclass
 from onnxpad.repadding.matching import match_graph
 from onnxpad.repadding.verdict import Matching
-from onnxpad.report import MatchReport
+from onnxpad.report import IN_MEMORY, MatchReport
 from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
@@ -26,42 +26,18 @@ if TYPE_CHECKING:
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
-class MatchResult:
-    """The result of `match`.
+@dataclass(frozen=True, kw_only=True)
+class MatchResult(MatchReport):
+    """The result of `match`: its report, and the model."""
 
-    Attributes:
-        matching: The verdict with all that was found and tried.
-        seconds: Wall time.
-    """
-
-    matching: Matching
-    seconds: float
-    _fixed: FixResult = field(repr=False)
-    _partial: bool = field(repr=False)
-    _compared: tuple[str, str, str] = field(repr=False, compare=False)
-
-    def report(self) -> MatchReport:
-        """The result as reports have it, as long as nothing is written."""
-        model, reference, inputs = self._compared
-        return MatchReport(
-            model=model,
-            reference=reference,
-            inputs=inputs,
-            matching=self.matching,
-            written="",
-            data=(),
-            seconds=self.seconds,
-            partial=self._partial,
-            in_memory=True,
-        )
+    _fixed: FixResult
 
     def __str__(self) -> str:
         """The report that `onnxpad match` prints."""
         from onnxpad.report.layout import Screen
         from onnxpad.report.text.match_text import match_text
 
-        return match_text(self.report(), Screen()).rstrip("\n")
+        return match_text(self, Screen()).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -109,7 +85,7 @@ class MatchResult:
     @property
     def is_changed(self) -> bool:
         """Whether `model` has another padding: it is matched, or partly with `partial`."""
-        return self.outcome == "matched" or (self.outcome == "partly matched" and self._partial)
+        return self.outcome == "matched" or (self.outcome == "partly matched" and self.partial)
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -208,12 +184,16 @@ def match(
             )
         except LimitError as error:
             found = Matching("not matched", reason=f"the model {error}")
-    compared = (
-        kinds.name_of(source),
-        kinds.name_of_arrays(reference),
-        kinds.name_of_arrays(inputs),
+    result = MatchResult(
+        name=kinds.name_of(source),
+        reference=kinds.name_of_arrays(reference),
+        inputs=kinds.name_of_arrays(inputs),
+        matching=found,
+        seconds=time.perf_counter() - start,
+        partial=partial,
+        delivery=IN_MEMORY,
+        _fixed=fixed,
     )
-    result = MatchResult(found, time.perf_counter() - start, fixed, partial, compared)
     if not result.is_changed:
         graph.rollback(0)
     return result

@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,13 +17,13 @@ from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.graph import Graph
 from onnxpad.messages import meant
+from onnxpad.records import dataclass
 from onnxpad.repadding.towards import repad_graph
-from onnxpad.report import RepadReport
+from onnxpad.report import IN_MEMORY, RepadReport
 from onnxpad.sizes.size_options import Dims, Shapes
-from onnxpad.validation.result import why_not
 
 if TYPE_CHECKING:
-    from onnxpad.repadding.changes import Difference, Rewriting, Rewritten, Unchanged
+    from onnxpad.repadding.changes import Difference, Rewriting
     from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
 
@@ -33,64 +33,18 @@ _COMPUTED_SAME = "PAD501"
 """The code of a computed `Pad` that equals SAME."""
 
 
-@dataclass(frozen=True)
-class RepadResult:
-    """The result of `repad`.
+@dataclass(frozen=True, kw_only=True)
+class RepadResult(RepadReport):
+    """The result of `repad`: its report, and the model."""
 
-    Attributes:
-        to: The framework, by name.
-        changes: The operators whose padding became the framework's, in file order.
-        unchanged: Those whose padding stays, with the reason.
-        difference: How much the outputs change.
-        validation: The comparison with the reference; None without one.
-        declared: Shapes of inputs, by name, that the model declares now and did not before.
-        notes: The sizes that were taken from the model's metadata as they are, in one line; the
-            repairs without which the original does not run, in another.
-        warnings: Why sizes in the metadata cannot be used, in one line.
-        seconds: Wall time.
-    """
-
-    to: str
-    changes: "tuple[Rewritten, ...]"
-    unchanged: "tuple[Unchanged, ...]"
-    difference: "Difference"
-    validation: "Validation | None"
-    declared: Mapping[str, tuple[int | str | None, ...]]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    seconds: float
-    _fixed: FixResult = field(repr=False)
-    _compared: tuple[str, str] = field(repr=False, compare=False)
-
-    def report(self) -> RepadReport:
-        """The result as reports have it, as long as nothing is written."""
-        model, reference = self._compared
-        return RepadReport(
-            model=model,
-            to=self.to,
-            title=FRAMEWORKS[self.to].title,
-            reference=reference,
-            changes=self.changes,
-            unchanged=self.unchanged,
-            difference=self.difference,
-            validation=self.validation,
-            failure=self.failure,
-            declared=self.declared,
-            written="",
-            older="",
-            data=(),
-            seconds=self.seconds,
-            notes=self.notes,
-            warnings=self.warnings,
-            in_memory=True,
-        )
+    _fixed: FixResult
 
     def __str__(self) -> str:
         """The report that `onnxpad repad` prints."""
         from onnxpad.report.layout import Screen
         from onnxpad.report.text.repad_text import repad_text
 
-        return repad_text(self.report(), Screen()).rstrip("\n")
+        return repad_text(self, Screen()).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -98,7 +52,7 @@ class RepadResult:
 
         why = f": {self.failure}" if self.failure else ""
         changes = counted(len(self.changes), "change")
-        return one_line(self, f"{self.report().outcome} to {self.to}, {changes}{why}")
+        return one_line(self, f"{self.outcome} to {self.to}, {changes}{why}")
 
     @property
     def is_changed(self) -> bool:
@@ -109,15 +63,6 @@ class RepadResult:
     def ok(self) -> bool:
         """Whether the result runs wherever the original does, and reproduces the reference."""
         return not self.failure
-
-    @property
-    def failure(self) -> str:
-        """Why it is not `ok`, in one line; else empty."""
-        if self.difference.fails:
-            return f"with this padding the model does not run: {self.difference.fails}"
-        if self.validation is not None and not self.validation.ok:
-            return f"the reference is not reproduced: {_apart(self.validation)}"
-        return ""
 
     def raise_for_failure(self) -> None:
         """Raises unless `ok`.
@@ -252,7 +197,10 @@ def repad(
             progress,
         )
     return RepadResult(
+        name=kinds.name_of(source),
         to=framework.name,
+        title=framework.title,
+        reference=kinds.name_of_arrays(reference),
         changes=tuple(
             replace(each, before=_as_it_was(each.before)) if each.node in computed else each
             for each in rewriting.changes
@@ -267,8 +215,8 @@ def repad(
         notes=(*fixed.notes, *_repairs(repaired if rewriting.changes else ())),
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
+        delivery=IN_MEMORY,
         _fixed=fixed,
-        _compared=(kinds.name_of(source), kinds.name_of_arrays(reference)),
     )
 
 
@@ -284,15 +232,6 @@ def _repairs(nodes: Sequence[str]) -> Iterator[str]:
             "onnxruntime does not run the original; it was compared with its padding written as "
             f"numbers, as the specification has it: {', '.join(nodes)}"
         )
-
-
-def _apart(validation: "Validation") -> str:
-    """The first difference from a reference, in one line."""
-    for run in validation.runs:
-        for each in run.comparisons:
-            if not each.ok:
-                return f"output {each.output!r}: {each.detail}"
-    return why_not(validation)
 
 
 def _framework(to: object) -> Framework:

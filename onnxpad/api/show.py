@@ -1,7 +1,6 @@
 """The library's call to show every padding of a model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import naming
@@ -12,11 +11,12 @@ from onnxpad.graph import Graph
 from onnxpad.inventory.asked_for import chosen
 from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.inventory.fitted_conventions import Fitted, fitted
-from onnxpad.inventory.show_result import ShowResult as Shown
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline import driver
 from onnxpad.process import gc_pause
+from onnxpad.records import dataclass
+from onnxpad.report import ShowReport
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sizes.domain import SizeDomain
@@ -27,8 +27,8 @@ __all__ = ["ShowResult", "show"]
 
 
 @dataclass(frozen=True, repr=False)
-class ShowResult(Shown):
-    """Every padding of a model, as `inventory.show_result` has it; prints as the report."""
+class ShowResult(ShowReport):
+    """The result of `show`, which prints as its report."""
 
     def to_html(self) -> str:
         """All padding as one self-contained HTML page, as `onnxpad show --html` writes it."""

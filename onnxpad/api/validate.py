@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from time import perf_counter
@@ -22,10 +22,10 @@ from onnxpad.arguments import (
     shapes_given,
 )
 from onnxpad.errors import UsageError, ValidationError
+from onnxpad.records import dataclass
 from onnxpad.report import ValidateReport
 from onnxpad.validation.result import (
     Divergence,
-    Outcome,
     PaddingDifference,
     Placement,
     Run,
@@ -44,43 +44,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ValidationResult:
-    """The result of `validate`.
-
-    Attributes:
-        validation: The verdict with all its figures.
-        providers: The execution providers that were used, by onnxruntime's names.
-        unproven: Comparisons that were asked for and not made, with the reason, a line each.
-        seconds: Wall time.
-        next: The command that looks for the padding with which the original reproduces the
-            reference; empty if it does, or if it has no operator with a padding that could differ.
-    """
-
-    validation: Validation
-    providers: tuple[str, ...]
-    unproven: tuple[str, ...]
-    seconds: float
-    next: str = ""
-    _names: tuple[str, str, str, str] = field(
-        default=("model", "", "", ""), repr=False, compare=False
-    )
-
-    def report(self) -> ValidateReport:
-        """The result as reports have it."""
-        return ValidateReport(
-            *self._names,
-            providers=self.providers,
-            validation=self.validation,
-            unproven=self.unproven,
-            seconds=self.seconds,
-            next=self.next,
-        )
+class ValidationResult(ValidateReport):
+    """The result of `validate`: its report, with the figures of the verdict at hand."""
 
     def __str__(self) -> str:
         """The report that `onnxpad validate` prints."""
         from onnxpad.report.text.validation_text import validate_text
 
-        return validate_text(self.report()).rstrip("\n")
+        return validate_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -93,24 +64,13 @@ class ValidationResult:
         """The outputs compared as a table, for notebooks."""
         from onnxpad.report.result_html import validate_html
 
-        return validate_html(self.report())
+        return validate_html(self)
 
     def to_html(self) -> str:
         """The comparison as one self-contained HTML page, as `onnxpad validate --html` does."""
         from onnxpad.page.validate_page import validate_page
 
-        return validate_page(self.report())
-
-    @property
-    def ok(self) -> bool:
-        """Whether everything asked for was compared and agreed."""
-        return self.validation.ok and not self.unproven
-
-    @property
-    def outcome(self) -> Outcome:
-        """`passed`, `failed` or `nothing compared`; the last also if a comparison is missing."""
-        found = self.validation.outcome
-        return "nothing compared" if found == "passed" and self.unproven else found
+        return validate_page(self)
 
     @property
     def padding(self) -> tuple[PaddingDifference, ...]:
@@ -257,13 +217,17 @@ def validate(
     following = ""
     if reference is not None and may_be_padding(models[0], found):
         following = match_command(models[0], reference, inputs, rtol, atol)
-    given = (
+    return ValidationResult(
         kinds.path_of(original) or "the original",
         "" if rewritten is None else kinds.path_of(rewritten) or "the rewritten model",
         kinds.name_of_arrays(inputs),
         kinds.name_of_arrays(reference),
+        names,
+        found,
+        unproven,
+        perf_counter() - start,
+        following,
     )
-    return ValidationResult(found, names, unproven, perf_counter() - start, following, given)
 
 
 def failure(result: ValidationResult) -> str:

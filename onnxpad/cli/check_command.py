@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,12 +36,12 @@ from onnxpad.cli.options import (
 )
 from onnxpad.cli.output import explained, report_error, screen, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
-from onnxpad.finding import Finding, Severity
+from onnxpad.finding import Severity
+from onnxpad.options import Options
 from onnxpad.process import gc_pause
 
 if TYPE_CHECKING:
     from onnxpad.api.fix import CheckResult
-    from onnxpad.page.check_page import Outlined
     from onnxpad.report import FileReport
 
 
@@ -93,28 +93,19 @@ def check(
         from onnxpad.api import fix as api
         from onnxpad.report import CheckReport
 
-    ask = partial(
-        api.check,
-        style=style.value,
-        dynamic=dynamic.value,
-        trust_dim_names=trust_dim_names,
-        no_ceil=no_ceil,
-        trust=trust,
-        symmetric_transpose=symmetric_transpose,
-        strict=strict,
-        convention=convention,
-        select=selected,
-        ignore=ignored,
-    )
-    drawn: dict[str, Drawn] = {}
-
-    def asked(model: Path) -> "CheckResult":
-        result = sizes.asked(ask, model)
-        if html is not None:
-            drawn[str(model)] = Drawn.of(result)
-        return result
-
-    found = _checked(paths, asked, fail_on, everything=form is Format.JSON or not quiet)
+    options: dict[str, Any] = {
+        "style": style.value,
+        "dynamic": dynamic.value,
+        "trust_dim_names": trust_dim_names,
+        "no_ceil": no_ceil,
+        "trust": trust,
+        "symmetric_transpose": symmetric_transpose,
+        "strict": strict,
+        "select": selected,
+        "ignore": ignored,
+    }
+    ask = partial(api.check, convention=convention, **options)
+    found = _checked(paths, partial(sizes.asked, ask), draws=html is not None)
     if sizes.given:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
         sizes.require_used()
@@ -127,21 +118,14 @@ def check(
         elif form is Format.TEXT:
             from onnxpad.report.text.check_text import file_text
 
-            write(file_text(file, place))
-    report = CheckReport(
-        style.value,
-        fail_on,
-        tuple(files),
-        trust=trust or "",
-        convention=convention or "",
-        html=str(html or ""),
-    )
+            few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else file
+            write(file_text(few, place))
+    asked, page = Options(**options), str(html or "")
+    report = CheckReport(asked, fail_on, tuple(files), convention or "", page)
     if html is not None:
         from onnxpad.page.check_page import check_page
 
-        whole = (drawn[file.path].whole(file) if file.path in drawn else file for file in files)
-        graphs = [drawn[file.path].graphs if file.path in drawn else None for file in files]
-        write_page(html, check_page(replace(report, files=tuple(whole)), graphs))
+        write_page(html, check_page(report))
     if form is Format.JSON:
         from onnxpad.report.json import check_json
 
@@ -152,23 +136,6 @@ def check(
         write(check_summary(report, place.paint))
         tell_page(report.html)
     return report.exit_code
-
-
-class Drawn(NamedTuple):
-    """Of a checked model what its page needs: all findings, even where the text has few."""
-
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
-    graphs: "Outlined"
-
-    @classmethod
-    def of(cls, result: "CheckResult") -> "Drawn":
-        """The parts of a result that its page needs."""
-        return cls(result.findings, result.notes, (result.outline(), result.functions()))
-
-    def whole(self, file: "FileReport") -> "FileReport":
-        """The report of the file with all findings."""
-        return replace(file, findings=self.findings, notes=self.notes)
 
 
 class Sizes:
@@ -231,15 +198,11 @@ def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:
 
 
 def _checked(
-    paths: Sequence[Path],
-    ask: "Callable[[Path], CheckResult]",
-    fail_on: Severity,
-    *,
-    everything: bool,
+    paths: Sequence[Path], ask: "Callable[[Path], CheckResult]", *, draws: bool
 ) -> "Iterator[FileReport]":
     """One report for each model, once; a model that cannot be read gets a report with the error.
 
-    Unless `everything` is asked for, the reports have only what fails the check, and warnings.
+    Unless a page draws the models, the reports go without them.
     """
     from onnxpad.report import FileReport
 
@@ -260,9 +223,7 @@ def _checked(
             except (ModelError, MismatchError, OSError) as error:
                 yield FileReport(str(model), error=_about(model, error))
             else:
-                [file] = result.report(fail_on).files
-                few = replace(file, findings=result.failing(fail_on), notes=())
-                yield file if everything else few
+                yield result if draws else replace(result, light=None)
 
 
 def _models(argument: Path) -> tuple[list[Path], list[OSError]]:

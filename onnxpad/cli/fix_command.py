@@ -117,7 +117,7 @@ def fix(
     check_target(html, [model, target, reference])
 
     from onnxpad.api import fix as api
-    from onnxpad.report import Outcome
+    from onnxpad.report import Delivery, Outcome
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
@@ -141,10 +141,7 @@ def fix(
             run_timeout=run_timeout,
             progress=progress,
         )
-    report = result.report()
-    outcome = report.outcome
-    if outcome is Outcome.FIXED and check:
-        outcome = Outcome.FIXABLE
+    outcome = result.outcome
     written = not check and _is_written(
         outcome, asked=output is not None, keep_invalid=keep_invalid
     )
@@ -164,21 +161,16 @@ def fix(
         names = str(model), named
         whole = verbose or form is Format.JSON
         difference = unified_diff(*result.outlines(), names, result.functions(), fold=not whole)
-    is_told = form is Format.JSON or html is not None or not (diff or quiet)
-    report = replace(
-        report,
-        model=str(model),
-        outcome=outcome,
+    delivery = Delivery(
+        check=check,
         written=named if written else "",
         older=str(target) if not (written or check or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
         inline=external_data is ExternalData.INLINE,
-        in_memory=False,
-        check=check,
         diff=difference,
         html=str(html or ""),
-        next=result.next if is_told and outcome is not Outcome.INVALID else None,
     )
+    report = replace(result, delivery=delivery)
     if html is not None:
         from onnxpad.page.fix_page import fix_page
 
@@ -202,7 +194,7 @@ def fix(
 
         write(fix_text(report, screen()))
     if form is Format.TEXT and not (quiet and report.is_quiet_success):
-        tell_page(report.html)
+        tell_page(delivery.html)
     if outcome is Outcome.INVALID:
         from onnxpad.validation.result import by_reference_alone
 

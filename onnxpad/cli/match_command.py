@@ -78,6 +78,7 @@ def match(
         require_apart(target, reference, inputs)
 
     from onnxpad.api import match as api
+    from onnxpad.report import Delivery
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
@@ -97,12 +98,8 @@ def match(
     written = target is not None and (result.ok or result.is_changed)
     if target is not None and written:
         data = result.save(target, external_data=external_data.value)
-    report = replace(
-        result.report(),
-        written=str(target) if written else "",
-        data=tuple(map(str, data)),
-        in_memory=False,
-    )
+    delivery = Delivery(written=str(target) if written else "", data=tuple(map(str, data)))
+    report = replace(result, delivery=delivery)
     if form is Format.JSON:
         from onnxpad.report.json import match_json
 

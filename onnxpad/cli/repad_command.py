@@ -107,6 +107,7 @@ def repad(
     shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
 
     from onnxpad.api import repad as api
+    from onnxpad.report import Delivery
     from onnxpad.report.progress import ProgressBar
 
     take_extensions()
@@ -134,13 +135,12 @@ def repad(
                 keep_invalid=keep_invalid,
                 progress=progress,
             )
-    report = replace(
-        result.report(),
+    delivery = Delivery(
         written=str(model if in_place else target) if written else "",
         older=str(target) if not (written or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
-        in_memory=False,
     )
+    report = replace(result, delivery=delivery)
     if form is Format.JSON:
         from onnxpad.report.json import repad_json
 

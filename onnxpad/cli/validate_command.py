@@ -126,7 +126,7 @@ def validate(
             run_timeout=run_timeout,
             progress=progress,
         )
-    report = replace(result.report(), html=str(html or ""))
+    report = replace(result, html=str(html or ""))
     if html is not None:
         from onnxpad.page.validate_page import validate_page
 

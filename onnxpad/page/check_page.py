@@ -1,9 +1,6 @@
 """The page of `check`: for each model the padding that `fix` would rewrite, and what stays."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
-
-import onnx
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.page.finding_sections import finding_sections
@@ -17,22 +14,9 @@ from onnxpad.report import CheckReport, FileReport
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 
 
-Outlined: TypeAlias = tuple[onnx.GraphProto | None, Sequence[onnx.FunctionProto]]
-"""The main graph of a model, and its functions; long tensors may lack their elements."""
-
-
-def check_page(report: CheckReport, graphs: Sequence[Outlined | None] = ()) -> str:
-    """The page of a `check`.
-
-    Args:
-        report: The report.
-        graphs: The graphs of its files, in the same order; None for one that could not be read.
-    """
-    known = [*graphs, *[None] * (len(report.files) - len(graphs))]
-    files = [
-        _file_part(file, place, outlined)
-        for place, (file, outlined) in enumerate(zip(report.files, known, strict=True))
-    ]
+def check_page(report: CheckReport) -> str:
+    """The page of a `check`."""
+    files = [_file_part(file, place) for place, file in enumerate(report.files)]
     findings = [finding for file in report.files for finding in file.findings]
     fixable = sum(finding.fixable for finding in findings)
     counts: dict[str, tuple[int, int] | int] = {
@@ -41,19 +25,22 @@ def check_page(report: CheckReport, graphs: Sequence[Outlined | None] = ()) -> s
         "stays": sum(
             not each.fixable and each.reason_code not in _ABOUT_CONVENTIONS for each in findings
         ),
-        "models that fail": sum(bool(file.failing or file.error) for file in report.files),
+        "models that fail": sum(
+            bool(file.error or file.failing(report.fail_on)) for file in report.files
+        ),
     }
     verdict = badge("passes", "good") if not report.exit_code else badge("fails", "bad")
-    said = f" Fails on {report.fail_on} or worse; style {report.style}."
+    said = f" Fails on {report.fail_on} or worse; style {report.options.style}."
     head = [count_tiles(counts), el("p", verdict, esc(said))]
     title = report.files[0].path if len(report.files) == 1 else f"{len(report.files):,} models"
     return page("check", title, head, files)
 
 
-def _file_part(file: FileReport, place: int, outlined: Outlined | None) -> Part:
+def _file_part(file: FileReport, place: int) -> Part:
     """The section of one model."""
-    graph, functions = outlined or (None, ())
-    outline = None if graph is None else outlines(graph, graph, [(f, f) for f in functions])[0]
+    outline, light = None, file.light
+    if light is not None:
+        outline = outlines(light.graph, light.graph, [(f, f) for f in light.functions])[0]
     about = [each for each in file.findings if each.reason_code in _ABOUT_CONVENTIONS]
     rest = [each for each in file.findings if each.reason_code not in _ABOUT_CONVENTIONS]
     lines = [join((badge("unreadable", "bad"), esc(f" {file.error}")), "")] if file.error else []

@@ -47,9 +47,9 @@ def fix_page(
         part("Taken back", "undone", finding_sections(undone, before)),
         part("What stays", "stays", finding_sections([f for f in kept if not f.asked], after)),
         part("Left as asked", "asked", finding_sections([f for f in kept if f.asked], after)),
-        *validation_parts(report.validation),
+        *validation_parts(report.compared),
     ]
-    return page("fix", report.model, head, parts)
+    return page("fix", report.name, head, parts)
 
 
 def validation_parts(found: Validation | None) -> list[Part]:
@@ -89,8 +89,8 @@ def _verdicts(report: FixReport) -> Html:
     lines = [_outcome(report)]
     if report.changes:
         lines.append(_proofs(report))
-    if report.validation is not None:
-        lines.append(verdict(report.validation))
+    if report.compared is not None:
+        lines.append(verdict(report.compared))
     elif report.changes and not report.validate:
         lines.append(join((badge("not validated", "warn"), esc(" --no-validate was given.")), ""))
     if any(made.certificate.within for made in report.changes):
@@ -107,7 +107,7 @@ def _verdicts(report: FixReport) -> Html:
         hint = f"; {following.hint}" if following.hint else ""
         said = code(following.option), esc(f" would {following.gain}{hint}.")
         lines.append(join((badge("next", "plain"), esc(" "), *said), ""))
-    asked = report.asked
+    asked = report.options
     options = [f"style {asked.style}", f"open sizes: {asked.dynamic}"]
     options += ["no_ceil"] * asked.no_ceil + ["symmetric_transpose"] * asked.symmetric_transpose
     options += [f"trust {asked.trust}"] if asked.trust else []
@@ -116,8 +116,8 @@ def _verdicts(report: FixReport) -> Html:
 
 
 def _outcome(report: FixReport) -> Html:
-    written = join((esc(" Written to "), code(report.written), esc(".")), "")
-    written = written if report.written else NOTHING
+    written = join((esc(" Written to "), code(report.delivery.written), esc(".")), "")
+    written = written if report.delivery.written else NOTHING
     if report.outcome is Outcome.UNCHANGED:
         said = "no change was kept" if report.undone else "nothing to change"
         return join((badge("unchanged", "plain"), esc(f" {said.capitalize()}."), written), "")

@@ -6,7 +6,6 @@ from typing import Final
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.question import AxisAnswer
 from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
-from onnxpad.inventory.show_result import ShowResult
 from onnxpad.page.finding_sections import case_tables
 from onnxpad.page.fix_page import count_tiles
 from onnxpad.page.markup import (
@@ -24,6 +23,7 @@ from onnxpad.page.markup import (
 )
 from onnxpad.page.pictures.axis_pictures import axis_picture, legend, same_residues
 from onnxpad.page.whole_page import Part, page, part
+from onnxpad.report import ShowReport
 from onnxpad.report.groups import grouped
 from onnxpad.report.showing.show_text import amounts_told, command_told, site_facts
 from onnxpad.report.text import counted
@@ -32,7 +32,7 @@ _LISTED: Final = 2000
 _IN_FULL: Final = 200
 
 
-def show_page(result: ShowResult) -> str:
+def show_page(result: ShowReport) -> str:
     """The page of a `show`."""
     counts: dict[str, tuple[int, int] | int] = {
         "can pad": result.total,
@@ -55,7 +55,7 @@ def show_page(result: ShowResult) -> str:
     return page("show", result.model or "model", head, parts)
 
 
-def _others(result: ShowResult) -> Part:
+def _others(result: ShowReport) -> Part:
     rows = [
         [code(each.node), esc(each.code), esc(each.message), esc(each.reason)]
         for each in result.others
@@ -65,13 +65,13 @@ def _others(result: ShowResult) -> Part:
     return part("Also found", "others", found)
 
 
-def _cards(sites: Sequence[PaddingSite], result: ShowResult) -> Html:
+def _cards(sites: Sequence[PaddingSite], result: ShowReport) -> Html:
     groups = grouped(sites, lambda site: (site.kind, site.op_type, site.written, site.amounts))
     groups.sort(key=len, reverse=True)
     return join(_card(group, place, result) for place, group in enumerate(groups))
 
 
-def _card(group: Sequence[PaddingSite], place: int, result: ShowResult) -> Html:
+def _card(group: Sequence[PaddingSite], place: int, result: ShowReport) -> Html:
     first = group[0]
     unsaid = "not known" if first.written != "none" else "no padding"
     padding = amounts_told(first) if first.amounts else unsaid
@@ -107,7 +107,7 @@ def _alike(site: PaddingSite) -> tuple[object, ...]:
     return site.kernel, site.stride, site.dilation, formulas, findings, steps, site.convention
 
 
-def _variant(group: Sequence[PaddingSite], result: ShowResult) -> Html:
+def _variant(group: Sequence[PaddingSite], result: ShowReport) -> Html:
     first = group[0]
     several = f"The first of {counted(len(group), 'operator')} of this form: "
     items: list[Html] = []

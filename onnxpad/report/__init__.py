@@ -3,16 +3,20 @@
 import enum
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import onnx
 
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
-from onnxpad.options import Options
+from onnxpad.options import Options, check_choice
+from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
+from onnxpad.validation.result import Validation, why_not
 
 if TYPE_CHECKING:
+    from onnxpad.inventory.padding_site import PaddingSite
     from onnxpad.repadding.changes import Difference, Rewritten, Unchanged
     from onnxpad.repadding.verdict import Matching
-    from onnxpad.validation.result import Validation
 
 
 class Outcome(enum.StrEnum):
@@ -30,66 +34,86 @@ class Outcome(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """What was done with a result: the files that a command wrote, and those that it did not.
+
+    Attributes:
+        in_memory: Whether it was a call from a program, which writes nothing by itself.
+        check: Whether only a check or a diff was asked for, so that nothing is written.
+        written: Path of the file written; empty if none was.
+        older: Path of an older file in the place of a result that was not written; else empty.
+        data: Paths of the external data written beside the file.
+        inline: Whether external data was to be put inside the file.
+        diff: The nodes that differ, as a unified diff; None unless it was asked for.
+        html: Path of the page written; empty if none was asked for.
+    """
+
+    in_memory: bool = False
+    check: bool = False
+    written: str = ""
+    older: str = ""
+    data: tuple[str, ...] = ()
+    inline: bool = False
+    diff: str | None = None
+    html: str = ""
+
+
+IN_MEMORY: Final = Delivery(in_memory=True)
+
+
+@dataclass(frozen=True, slots=True)
 class FixReport:
     """The result of `fix` for one model.
 
     Attributes:
-        model: Path of the input, as given.
-        asked: The options; the codes in them as they are written.
-        outcome: How it ended; decides the exit code.
-        written: Path of the file written; empty if none was.
-        older: Path of an older file in the place of a result that was not written; else empty.
-        check: Whether only a check or a diff was asked for, so that nothing is written.
+        name: Path of the model, as given, or the name of its graph.
+        options: The options; the codes in them as they are written.
+        changed: Whether the model differs from the original.
         validate: Whether a validation was asked for.
-        changes: The rewrites made.
-        declared: Shapes of inputs, by name, that the result declares and the original did not.
-        ranges: The sizes given as ranges, in words; the result does not declare them.
-        dims: The same by name of the dimension.
-        findings: Padding that stays as it is, with reasons.
-        undone: Rewrites that were taken back, with reasons.
-        barred: Rewrites taken back because the whole model failed the validation with them.
-        validation: The verdict; None if nothing was validated.
-        nodes_before: Nodes of the original model.
-        nodes_after: Nodes of the result.
+        changes: Every rewrite made, in order.
+        findings: Padding that stays as it is, each with its reason.
+        undone: Rewrites that were undone because they could not be proved or their probe differed.
+        validation: The result of running both models; None without validation.
+        counts: The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after.
         seconds: Wall time.
-        counts: What a person counts in the original, and in the result.
-        in_memory: Whether it was a call from a program, which writes nothing by itself.
-        data: Paths of the external data written beside the file.
-        inline: Whether external data was to be put inside the file.
-        diff: The nodes that differ, as a unified diff; None unless it was asked for.
-        notes: Sizes taken from the model's metadata, a line each.
-        warnings: Sizes in the model's metadata that cannot be used, a line each.
-        html: Path of the page written; empty if none was asked for.
-        next: The option that would gain most on what stays; None if none would.
+        barred: Rewrites that were taken back because the whole model failed the validation with
+            them. The model's metadata names them, and the next `check` and `fix` leave them alone.
+        declared: Shapes of inputs, by name, that the model declares now and did not before.
+        ranges: The ranges given, in words, such as `height 32..1024 in steps of 32`. If a change
+            needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
+            from then on.
+        dims: The same by name of the dimension, as ranges.
+        notes: The sizes that were taken from the model's metadata as they are, in one line.
+        warnings: Why sizes in the metadata cannot be used, in one line.
+        delivery: What was done with the result.
     """
 
-    model: str
-    asked: Options
-    outcome: Outcome
-    written: str
-    check: bool
+    name: str
+    options: Options
+    changed: bool
     validate: bool
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
     undone: tuple[Finding, ...]
-    validation: "Validation | None"
-    nodes_before: int
-    nodes_after: int
+    validation: Validation | None
+    counts: tuple[Counts, Counts]
     seconds: float
-    counts: tuple[Counts, Counts] = (Counts(), Counts())
-    in_memory: bool = False
-    older: str = ""
     barred: tuple[Finding, ...] = ()
-    data: tuple[str, ...] = ()
-    inline: bool = False
     declared: Mapping[str, tuple[int | str | None, ...]] = field(default_factory=dict)
     ranges: str = ""
     dims: Mapping[str, range] = field(default_factory=dict)
-    diff: str | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    html: str = ""
-    next: NextOption | None = None
+    delivery: Delivery = Delivery()
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended; decides the exit code."""
+        if not self.changed:
+            return Outcome.UNCHANGED
+        if self.validation is not None and self.validation.outcome == "failed":
+            return Outcome.INVALID
+        return Outcome.FIXABLE if self.delivery.check else Outcome.FIXED
 
     @property
     def exit_code(self) -> int:
@@ -99,8 +123,28 @@ class FixReport:
     @property
     def is_quiet_success(self) -> bool:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
-        warnings = self.warnings or (self.validation is not None and self.validation.warnings)
-        return not (self.exit_code or warnings or self.barred or self.older)
+        warnings = self.warnings or (self.compared is not None and self.compared.warnings)
+        return not (self.exit_code or warnings or self.barred or self.delivery.older)
+
+    @property
+    def compared(self) -> Validation | None:
+        """The verdict on a model that differs; None without validation."""
+        return self.validation if self.changed else None
+
+    @property
+    def nodes_before(self) -> int:
+        """Nodes of the main graph before."""
+        return self.counts[0].nodes
+
+    @property
+    def nodes_after(self) -> int:
+        """Nodes of the main graph after."""
+        return self.counts[1].nodes
+
+    @property
+    def next(self) -> NextOption | None:
+        """The option that would gain most on the padding that stays; None if none is known."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +152,31 @@ class FileReport:
     """The result of `check` for one file.
 
     Attributes:
-        path: The file, or the argument that could not be read.
-        findings: The findings, in the order of the graph.
-        failing: How many of them are at or above the severity that fails the check.
+        path: The file, or the argument that could not be read; the name of a graph in memory.
+        findings: Padding that `fix` would rewrite, and padding that stays, with the reason, in the
+            order of the graph.
+        notes: The sizes that were taken from the model's metadata as they are, in one line.
+        warnings: Why sizes in the metadata cannot be used, in one line.
         error: Why the file could not be read, in one line; empty if it could.
-        notes: Sizes taken from the model's metadata, a line each.
-        warnings: Sizes in the model's metadata that cannot be used, a line each.
+        light: The model without the elements of long tensors, for pictures; None without it.
     """
 
-    path: str
+    path: str = "model"
     findings: tuple[Finding, ...] = ()
-    failing: int = 0
-    error: str = ""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    error: str = ""
+    light: onnx.ModelProto | None = None
+
+    def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
+        """The findings at or above a severity; not what only tells which conventions fit."""
+        check_choice("severity", fail_on, tuple(Severity))
+        return tuple(
+            each
+            for each in self.findings
+            if each.severity.rank >= Severity(fail_on).rank
+            and each.reason_code != Reason.CONVENTION_TOLD
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +184,16 @@ class CheckReport:
     """The result of `check` for all files.
 
     Attributes:
-        style: The style asked for.
+        options: The options.
         fail_on: The least severity that fails the check.
         files: One report for each file, sorted by path within each argument.
-        trust: Whose reading was to count where the engines disagree; else empty.
         convention: The framework whose padding was asked for; else empty.
-        html: As for `FixReport`.
+        html: Path of the page written; empty if none was asked for.
     """
 
-    style: str
+    options: Options
     fail_on: Severity
     files: tuple[FileReport, ...]
-    trust: str = ""
     convention: str = ""
     html: str = ""
 
@@ -149,7 +202,7 @@ class CheckReport:
         """2 when a file could not be read, 1 for findings that fail the check, else 0."""
         if any(file.error for file in self.files):
             return 2
-        return 1 if any(file.failing for file in self.files) else 0
+        return 1 if any(file.failing(self.fail_on) for file in self.files) else 0
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""
@@ -161,26 +214,22 @@ class MatchReport:
     """The result of `match`.
 
     Attributes:
-        model: Path of the model, as given.
+        name: Path of the model, as given, or the name of its graph.
         reference: Where the reference came from.
         inputs: Where the inputs came from; empty if the reference has them.
         matching: The verdict with all that was found and tried.
-        written: Path of the model written; empty if none was.
-        data: Data files written beside it.
         seconds: Wall time.
         partial: Whether a padding that explains a part was asked for.
-        in_memory: As for `FixReport`.
+        delivery: What was done with the result.
     """
 
-    model: str
+    name: str
     reference: str
     inputs: str
     matching: "Matching"
-    written: str
-    data: tuple[str, ...]
     seconds: float
     partial: bool = False
-    in_memory: bool = False
+    delivery: Delivery = Delivery()
 
     @property
     def exit_code(self) -> int:
@@ -198,42 +247,47 @@ class RepadReport:
     """The result of `repad`.
 
     Attributes:
-        model: Path of the model, as given.
+        name: Path of the model, as given, or the name of its graph.
         to: The framework, by name.
         title: The framework as it writes its name.
         reference: Where the reference came from; empty if there is none.
-        changes: The operators whose padding changed.
+        changes: The operators whose padding became the framework's, in file order.
         unchanged: Those whose padding stays, with the reason.
         difference: How much the outputs change.
         validation: The comparison with the reference; None without one.
-        failure: Why the result is not what was asked for, in one line; else empty.
-        declared: Shapes of inputs newly declared, by name.
-        written: Path of the model written; empty if none was.
-        older: A file already there that was not replaced; empty if there is none.
-        data: Data files written beside it.
+        declared: Shapes of inputs, by name, that the model declares now and did not before.
         seconds: Wall time.
-        notes: Sizes taken from the model's metadata, a line each.
-        warnings: Sizes in the model's metadata that cannot be used, a line each.
-        in_memory: As for `FixReport`.
+        notes: The sizes that were taken from the model's metadata as they are, in one line; the
+            repairs without which the original does not run, in another.
+        warnings: Why sizes in the metadata cannot be used, in one line.
+        delivery: What was done with the result.
     """
 
-    model: str
+    name: str
     to: str
     title: str
     reference: str
     changes: "tuple[Rewritten, ...]"
     unchanged: "tuple[Unchanged, ...]"
     difference: "Difference"
-    validation: "Validation | None"
-    failure: str
+    validation: Validation | None
     declared: Mapping[str, tuple[int | str | None, ...]]
-    written: str
-    older: str
-    data: tuple[str, ...]
     seconds: float
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    in_memory: bool = False
+    delivery: Delivery = Delivery()
+
+    @property
+    def failure(self) -> str:
+        """Why it does not run, or reproduce the reference, in one line; else empty."""
+        if self.difference.fails:
+            return f"with this padding the model does not run: {self.difference.fails}"
+        if self.validation is None or self.validation.ok:
+            return ""
+        compared = (each for run in self.validation.runs for each in run.comparisons)
+        wrong = next((each for each in compared if not each.ok), None)
+        why = f"output {wrong.output!r}: {wrong.detail}" if wrong else why_not(self.validation)
+        return f"the reference is not reproduced: {why}"
 
     @property
     def outcome(self) -> str:
@@ -251,7 +305,7 @@ class RepadReport:
     def is_quiet_success(self) -> bool:
         """As for `FixReport`."""
         warnings = self.warnings or (self.validation is not None and self.validation.warnings)
-        return not (self.exit_code or warnings or self.older)
+        return not (self.exit_code or warnings or self.delivery.older)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,13 +317,13 @@ class ValidateReport:
         rewritten: Path of the rewritten model; empty if there is none.
         inputs: Where the inputs came from; empty if they were drawn.
         reference: Where the reference came from; empty if there is none.
-        providers: The execution providers used.
-        validation: The verdict with all figures.
+        providers: The execution providers that were used, by onnxruntime's names.
+        validation: The verdict with all its figures.
         unproven: Comparisons that were asked for and not made, with the reason, a line each.
         seconds: Wall time.
-        next: The command that looks for the padding that reproduces the reference; empty if there
-            is none to look for.
-        html: As for `FixReport`.
+        next: The command that looks for the padding with which the original reproduces the
+            reference; empty if it does, or if it has no operator with a padding that could differ.
+        html: Path of the page written; empty if none was asked for.
     """
 
     original: str
@@ -277,7 +331,7 @@ class ValidateReport:
     inputs: str
     reference: str
     providers: tuple[str, ...]
-    validation: "Validation"
+    validation: Validation
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
@@ -303,3 +357,31 @@ class ValidateReport:
     def is_quiet_success(self) -> bool:
         """As for `FixReport`."""
         return not (self.exit_code or self.validation.warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowReport:
+    """The result of `show`: every padding of a model, or those that were asked for.
+
+    Attributes:
+        sites: The operators that pad or could, with the `Pad`s in front of them, and the `Pad`s
+            that stand alone, in file order; only those asked for, if any were.
+        total: How many there are in the model.
+        asked: The names and patterns asked for.
+        conventions: Which framework's convention the padding fits, a line for each report.
+        others: Findings of `check` about none of the sites.
+        notes: The sizes that were taken from the model's metadata, in one line.
+        is_checked: Whether `check` could read the model, so that findings say what `fix` does.
+        warnings: What could not be worked out, in one line each.
+        model: Path of the model as given; empty if it was given in memory.
+    """
+
+    sites: "tuple[PaddingSite, ...]"
+    total: int
+    asked: tuple[str, ...]
+    conventions: tuple[str, ...]
+    others: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    is_checked: bool
+    model: str

@@ -51,19 +51,19 @@ def fix_json(report: FixReport) -> str:
     """The report of one `fix` as one JSON object, with a newline at the end."""
     document = {
         **head("fix", report.exit_code),
-        "model": report.model,
-        "style": report.asked.style,
-        "dynamic": report.asked.dynamic,
-        "no_ceil": report.asked.no_ceil,
-        "trust": report.asked.trust,
-        "symmetric_transpose": report.asked.symmetric_transpose,
-        "select": report.asked.select,
-        "ignore": report.asked.ignore,
+        "model": report.name,
+        "style": report.options.style,
+        "dynamic": report.options.dynamic,
+        "no_ceil": report.options.no_ceil,
+        "trust": report.options.trust,
+        "symmetric_transpose": report.options.symmetric_transpose,
+        "select": report.options.select,
+        "ignore": report.options.ignore,
         "outcome": report.outcome,
-        "written": report.written or None,
-        "older": report.older or None,
-        "data": list(report.data),
-        "check": report.check,
+        "written": report.delivery.written or None,
+        "older": report.delivery.older or None,
+        "data": list(report.delivery.data),
+        "check": report.delivery.check,
         "counts": {
             side: counts._asdict()
             for side, counts in zip(("before", "after"), report.counts, strict=True)
@@ -77,15 +77,15 @@ def fix_json(report: FixReport) -> str:
             name: {"first": sizes[0], "last": sizes[-1], "step": sizes.step}
             for name, sizes in report.dims.items()
         },
-        "diff": report.diff,
+        "diff": report.delivery.diff,
         "changes": [_change(change) for change in report.changes],
         "findings": [finding_fields(finding) for finding in report.findings],
         "undone": [finding_fields(finding) for finding in report.undone],
         "barred": [finding_fields(finding) for finding in report.barred],
-        "validation": report.validation,
+        "validation": report.compared,
         "notes": report.notes,
         "warnings": report.warnings,
-        "html": report.html or None,
+        "html": report.delivery.html or None,
         "next": report.next and _next(report.next),
     }
     return dumped(document)
@@ -95,16 +95,16 @@ def check_json(report: CheckReport) -> str:
     """The report of one `check` as one JSON object with a list of files."""
     document = {
         **head("check", report.exit_code),
-        "style": report.style,
-        "trust": report.trust or None,
+        "style": report.options.style,
+        "trust": report.options.trust,
         "convention": report.convention or None,
         "html": report.html or None,
         "fail_on": report.fail_on,
-        "files": [_file(file) for file in report.files],
+        "files": [_file(file, report.fail_on) for file in report.files],
         "summary": {
             "files": len(report.files),
             "unreadable": sum(bool(file.error) for file in report.files),
-            "failing": sum(file.failing for file in report.files),
+            "failing": sum(len(file.failing(report.fail_on)) for file in report.files),
             **{severity.value: report.count(severity) for severity in Severity},
         },
     }
@@ -135,7 +135,7 @@ def match_json(report: MatchReport) -> str:
     matching = report.matching
     document = {
         **head("match", report.exit_code),
-        "model": report.model,
+        "model": report.name,
         "reference": report.reference,
         "inputs": report.inputs or None,
         "outcome": matching.outcome,
@@ -149,8 +149,8 @@ def match_json(report: MatchReport) -> str:
         "left": [{"node": node, "reason": why} for node, why in matching.left],
         "runs": matching.runs,
         "notes": matching.notes,
-        "written": report.written or None,
-        "data": report.data,
+        "written": report.delivery.written or None,
+        "data": report.delivery.data,
         "seconds": report.seconds,
     }
     return dumped(document)
@@ -161,7 +161,7 @@ def repad_json(report: RepadReport) -> str:
     difference = report.difference
     document = {
         **head("repad", report.exit_code),
-        "model": report.model,
+        "model": report.name,
         "to": report.to,
         "reference": report.reference or None,
         "outcome": report.outcome,
@@ -173,9 +173,9 @@ def repad_json(report: RepadReport) -> str:
         "uncompared": difference.uncompared or None,
         "validation": report.validation,
         "declared": report.declared,
-        "written": report.written or None,
-        "older": report.older or None,
-        "data": report.data,
+        "written": report.delivery.written or None,
+        "older": report.delivery.older or None,
+        "data": report.delivery.data,
         "seconds": report.seconds,
         "notes": report.notes,
         "warnings": report.warnings,
@@ -254,11 +254,11 @@ def head(command: str, exit_code: int) -> dict[str, object]:
     return {"version": SCHEMA, "tool": tool, "command": command, "exit_code": exit_code}
 
 
-def _file(file: FileReport) -> dict[str, object]:
+def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
     return {
         "path": file.path,
         "error": file.error or None,
-        "failing": file.failing,
+        "failing": len(file.failing(fail_on)),
         "findings": [finding_fields(finding) for finding in file.findings],
         "notes": file.notes,
         "warnings": file.warnings,

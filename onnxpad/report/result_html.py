@@ -40,7 +40,7 @@ def fix_html(report: FixReport) -> str:
     ]
     if rest := groups[ROWS:]:
         rows.append((f"{sum(len(group.changes) for group in rest):,}", "others", "", ""))
-    told = _told(report.model, headline(report), verdict(report))
+    told = _told(report.name, headline(report), verdict(report))
     return f"<div>{told}{_table(('', 'was', 'is now', 'amounts'), rows)}</div>"
 
 

@@ -11,7 +11,7 @@ import pytest
 import onnxpad
 from onnxpad.api.validate import _check_drawn, _unproven
 from onnxpad.errors import OnnxpadError, UsageError
-from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
 from onnxpad.repadding.choice import Choice
 from onnxpad.report import FixReport, Outcome
@@ -89,9 +89,10 @@ def test_fields_that_are_left_out() -> None:
     assert not_validated("why") == replace(
         found, warnings=("not validated: why",), outcome="nothing compared", reason="why"
     )
-    report = FixReport("m", Options(), Outcome.FIXED, "", False, True, (), (), (), None, 1, 1, 0.0)
-    assert (report.in_memory, report.inline) == (False, False)
+    report = FixReport("m", Options(), True, True, (), (), (), None, (Counts(), Counts()), 0.0)
+    assert (report.delivery.in_memory, report.delivery.inline) == (False, False)
     assert report.counts == ((0, 0, 0, 0), (0, 0, 0, 0))
+    assert report.outcome is Outcome.FIXED
     change = Change("c", "n", "o", "b", "a", Certificate("s"))
     assert change == Change(
         "c", "n", "o", "b", "a", Certificate("s", "every size"), (), "", ("", "")

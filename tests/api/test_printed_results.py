@@ -161,13 +161,11 @@ def test_failures_are_told_in_repr() -> None:
 def test_the_report_of_a_result_is_the_commands() -> None:
     found = onnxpad.check(PORT, convention="tensorflow")
     assert found.report().exit_code == int(bool(found.failing()))
-    assert found.report(onnxpad.Severity.INFO).files[0].failing == len(
-        found.failing(onnxpad.Severity.INFO)
-    )
-    assert onnxpad.CheckResult(found.findings) == onnxpad.CheckResult(found.findings)
-    assert onnxpad.match(PORT, REFERENCE).report().exit_code == 0
-    assert onnxpad.repad(PORT, "tensorflow").report().outcome == "repadded"
-    assert onnxpad.validate(PORT, PORT).report().outcome == "passed"
+    assert found.report(onnxpad.Severity.INFO).exit_code == 1
+    assert onnxpad.CheckResult("m", found.findings) == onnxpad.CheckResult("m", found.findings)
+    assert onnxpad.match(PORT, REFERENCE).exit_code == 0
+    assert onnxpad.repad(PORT, "tensorflow").outcome == "repadded"
+    assert onnxpad.validate(PORT, PORT).outcome == "passed"
 
 
 def test_the_cells_of_a_notebook_hold_no_marks_of_a_terminal() -> None:

@@ -318,7 +318,7 @@ class TestCulprits:
         given = judged("pads = [1, 1, 0, 0]")
         _, table, result = self.told(given, judged("pads = [0, 0, 1, 1]", pads="1, 1, 0, 0"))
         assert table == ["<y> (Conv)", "<d> (MaxPool)"]
-        document = json.loads(validate_json(result.report()))
+        document = json.loads(validate_json(result))
         assert [each["nodes"][0] for each in document["validation"]["padding"]] == table
 
     def test_the_culprit_is_named_where_no_inner_tensor_keeps_its_name(self) -> None:

@@ -6,8 +6,8 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,9 +22,10 @@ from onnxpad.api.fix import CheckResult
 from onnxpad.cli.check_command import model_files
 from onnxpad.cli.options import Format, Style, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
-from onnxpad.finding import Certificate, Change, Finding, Severity
+from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
-from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, progress
+from onnxpad.records import dataclass
+from onnxpad.report import FixReport, progress
 from onnxpad.report.progress import ProgressBar
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
 from tests.support import MODELS, forks, one, onnxpad_runs
@@ -42,39 +43,20 @@ PASSED = Validation(ok=True, runs=(), probes=1)
 NOTHING = not_validated("input 'x' is a sequence")
 
 
-@dataclass
-class Fixed:
+@dataclass(frozen=True)
+class Fixed(FixReport):
     """A FixResult with set answers; saving writes a mark."""
 
+    name: str = "model"
+    options: Options = field(default_factory=Options)
+    changed: bool = True
+    validate: bool = True
     changes: tuple[Change, ...] = (CHANGE,)
     findings: tuple[Finding, ...] = (REFUSED,)
     undone: tuple[Finding, ...] = ()
-    barred: tuple[Finding, ...] = ()
     validation: Validation | None = PASSED
-    declared: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
-    ranges: str = ""
-    dims: Mapping[str, range] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    changed: bool = True
+    counts: tuple[Counts, Counts] = (Counts(nodes=2), Counts(nodes=1))
     seconds: float = 0.5
-    nodes_before: int = 2
-    nodes_after: int = 1
-    next: None = None
-
-    def report(self) -> FixReport:
-        invalid = self.validation is not None and self.validation.outcome == "failed"
-        outcome = Outcome.INVALID if invalid else Outcome.FIXED
-        names = {each.name for each in fields(self)} - {"changed"}
-        return FixReport(
-            model="model",
-            asked=Options(),
-            outcome=outcome if self.changed else Outcome.UNCHANGED,
-            written="",
-            check=False,
-            validate=True,
-            **{name: getattr(self, name) for name in names},
-        )
 
     def save(self, path: Path, **options: Any) -> tuple[Path, ...]:
         Path(path).write_bytes(b"fixed" if self.changed else b"original")
@@ -84,7 +66,7 @@ class Fixed:
 UNCHANGED = Fixed(changes=(), validation=None, changed=False)
 
 
-@dataclass
+@dataclass()
 class Api:
     """The api's two functions, answering as told and remembering what they were asked."""
 
@@ -104,8 +86,7 @@ class Api:
         found = self.found.get(model.name, ())
         if isinstance(found, Exception):
             raise found
-        file = FileReport(str(model), found)
-        return CheckResult(found, _asked=CheckReport("fold", Severity.WARNING, (file,)))
+        return CheckResult(str(model), found)
 
 
 @pytest.fixture
@@ -781,18 +762,15 @@ STUBBED = """
     name = "\\u7573\\u307f/conv"
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
     change = Change("PAD201", name, "Conv", "Pad", "pads", Certificate("same"))
+    from onnxpad.finding import Counts
     from onnxpad.options import Options
-    from onnxpad.report import CheckReport, FileReport, FixReport, Outcome
-    file = FileReport("m.onnx", (found,) * 20, failing=20)
-    checked = CheckReport("fold", Severity.WARNING, (file,))
-    api.check = lambda *args, **options: SimpleNamespace(
-        report=lambda fail_on: checked, failing=lambda fail_on: (found,) * 20
-    )
-    report = FixReport(
-        "model", Options(), Outcome.FIXED, "", False, True, (change,) * 20, (), (), None, 1, 1, 0.0
-    )
-    result = SimpleNamespace(
-        report=lambda: report, next=None, save=lambda path, **options: ()
+    from onnxpad.report import FileReport, FixReport
+    api.check = lambda *args, **options: FileReport("m.onnx", (found,) * 20)
+    class Fixed(FixReport):
+        def save(self, path, **options):
+            return ()
+    result = Fixed(
+        "model", Options(), True, True, (change,) * 20, (), (), None, (Counts(), Counts()), 0.0
     )
     def fix(*args, progress, **options):
         progress("certify", 1, 4)

@@ -26,11 +26,12 @@ from onnxpad.reasons import Reason
 from onnxpad.repadding.changes import Difference, OutputChange, Rewritten, Unchanged
 from onnxpad.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.report import (
+    IN_MEMORY,
     CheckReport,
+    Delivery,
     FileReport,
     FixReport,
     MatchReport,
-    Outcome,
     RepadReport,
     ValidateReport,
 )
@@ -151,36 +152,46 @@ _STAYS = Finding(
     "SAME_UPPER on 'same'",
     "the pads depend on h; none fit",
 )
+
+
+class _Advised(FixReport):
+    """A result on which an option would gain something."""
+
+    @property
+    def next(self) -> NextOption:
+        """The option."""
+        return NextOption("--dynamic pad", {"dynamic": "pad"}, Counts(1, 2, 30), Counts(1, 0, 30))
+
+
+_WRITTEN = Delivery(written="out.onnx")
 _FIXED = FixReport(
-    "model.onnx", Options(), Outcome.FIXED, "out.onnx", False, True, _CHANGES, (_STAYS,), (),
-    _VALIDATIONS["passed"], 1031, 30, 1.2, (Counts(9, 2, 1031, 1), Counts(1, 2, 30, 0)),
+    "model.onnx", Options(), True, True, _CHANGES, (_STAYS,), (), _VALIDATIONS["passed"],
+    (Counts(9, 2, 1031, 1), Counts(1, 2, 30, 0)), 1.2, delivery=_WRITTEN,
 )  # fmt: skip
 _FIXES: Final = {
-    "fixed": replace(
-        _FIXED, declared={"x": (1, None, "h", 8)}, ranges="height 32..64", notes=("a size",),
-        warnings=("no size",), data=("out.data",),
-        asked=Options(trust=Trust.SPEC, no_ceil=True, symmetric_transpose=True),
-        next=NextOption("--dynamic pad", {"dynamic": "pad"}, Counts(1, 2, 30), Counts(1, 0, 30)),
+    "fixed": _Advised(
+        "model.onnx", Options(trust=Trust.SPEC, no_ceil=True, symmetric_transpose=True), True, True,
+        _CHANGES, (_STAYS,), (), _VALIDATIONS["passed"], _FIXED.counts, 1.2,
+        declared={"x": (1, None, "h", 8)}, ranges="height 32..64", notes=("a size",),
+        warnings=("no size",), delivery=replace(_WRITTEN, data=("out.data",)),
     ),
     "invalid": replace(
-        _FIXED, outcome=Outcome.INVALID, validation=_VALIDATIONS["failed"], older="out.onnx",
+        _FIXED, validation=_VALIDATIONS["failed"], delivery=Delivery(older="out.onnx"),
         undone=(replace(_STAYS, node="undone"),), barred=(replace(_STAYS, node="barred"),),
-        written="",
     ),
     "unchanged": replace(
-        _FIXED, outcome=Outcome.UNCHANGED, changes=(), validation=None, written="",
+        _FIXED, changed=False, changes=(), validation=None, delivery=Delivery(),
         undone=(replace(_STAYS, node="undone"),),
         findings=(_STAYS, *(replace(_STAYS, node=f"s{each}") for each in range(9))),
     ),
     "nothing": replace(
-        _FIXED, outcome=Outcome.UNCHANGED, changes=(), findings=(), validation=None,
+        _FIXED, changed=False, changes=(), findings=(), validation=None,
     ),
     "fixable": replace(
-        _FIXED, outcome=Outcome.FIXABLE, changes=_CHANGES[:1], check=True, written="",
-        validation=None, findings=(),
+        _FIXED, changes=_CHANGES[:1], delivery=Delivery(check=True), validation=None, findings=(),
     ),
     "unproved": replace(
-        _FIXED, validate=False, validation=None, in_memory=True, written="",
+        _FIXED, validate=False, validation=None, delivery=IN_MEMORY,
         changes=(*_CHANGES, *_CHANGES),
     ),
 }  # fmt: skip
@@ -200,25 +211,28 @@ _REPADDED = RepadReport(
         *(replace(_MOVED, node=f"q{each}", after=f"{each}") for each in range(20)),
     ),
     (_STAYED, *(replace(_STAYED, node=f"s{each}", reason=f"r{each}") for each in range(20))),
-    Difference(_OUTPUTS, ("one", "two", "three")), _VALIDATIONS["passed"], "",
-    {"x": (1, None, "h")}, "out.onnx", "", ("out.data",), 0.5, ("a size",), ("no size",),
+    Difference(_OUTPUTS, ("one", "two", "three")), _VALIDATIONS["passed"],
+    {"x": (1, None, "h")}, 0.5, ("a size",), ("no size",), replace(_WRITTEN, data=("out.data",)),
 )  # fmt: skip
 _REPADS: Final = {
     "reproduced": _REPADDED,
     "different": replace(
         _REPADDED, changes=(_MOVED,), unchanged=(), validation=_VALIDATIONS["reference"],
-        failure="y: far", difference=Difference(_OUTPUTS[:1], ("one",)),
+        difference=Difference(_OUTPUTS[:1], ("one",)),
     ),
     "broken": replace(
-        _REPADDED, changes=(_MOVED, replace(_MOVED, node="c2", op_type="MaxPool")), written="",
-        unchanged=(_STAYED,), validation=_VALIDATIONS["failed"], failure="it stops",
-        difference=Difference(fails="it stops"),
+        _REPADDED, changes=(_MOVED, replace(_MOVED, node="c2", op_type="MaxPool")),
+        delivery=Delivery(data=("out.data",)), unchanged=(_STAYED,),
+        validation=_VALIDATIONS["failed"], difference=Difference(fails="it stops"),
     ),
     "uncompared": replace(
-        _REPADDED, changes=(_MOVED,), unchanged=(), validation=None, in_memory=True, written="",
+        _REPADDED, changes=(_MOVED,), unchanged=(), validation=None, delivery=IN_MEMORY,
         difference=Difference((_OUTPUTS[0],) * 21, uncompared="why"),
     ),
-    "nothing": replace(_REPADDED, changes=(), unchanged=(), validation=None, older="out.onnx"),
+    "nothing": replace(
+        _REPADDED, changes=(), unchanged=(), validation=None,
+        delivery=replace(_REPADDED.delivery, older="out.onnx"),
+    ),
 }  # fmt: skip
 _FOUND = Repadded("c1", "Conv", "[1, 1]", "[0, 2]", "tensorflow-same", {"pads": [0, 2]})
 _TOLD = Distinguishable("c1", "Conv", "[1, 1]", {"tensorflow-same": "[0, 2]", "a": "b", "c": "d"})
@@ -234,25 +248,27 @@ _MATCHING = Matching(
      *(Tried(f"t{each}", each / 8, each) for each in range(1, 9))),
     "tensorflow-same", 1, ("a note",), "",
 )  # fmt: skip
-_MATCHED = MatchReport("model.onnx", "r.npz", "", _MATCHING, "out.onnx", (), 0.5)
+_MATCHED = MatchReport("model.onnx", "r.npz", "", _MATCHING, 0.5, delivery=_WRITTEN)
 _MATCHES: Final = {
     "found": _MATCHED,
-    "found in memory": replace(_MATCHED, written="", in_memory=True),
-    "found, not written": replace(_MATCHED, written=""),
+    "found in memory": replace(_MATCHED, delivery=IN_MEMORY),
+    "found, not written": replace(_MATCHED, delivery=Delivery()),
     "as it is": replace(
         _MATCHED, matching=Matching("matches already", before=0.0, after=0.0, runs=2),
     ),
     "partly": replace(
-        _MATCHED, written="", partial=True,
+        _MATCHED, delivery=Delivery(), partial=True,
         matching=replace(_MATCHING, outcome="partly matched", reason="a part", first="Conv c"),
     ),
     "partly, unasked": replace(
-        _MATCHED, written="", matching=Matching("partly matched", before=0.5, after=0.25),
+        _MATCHED, delivery=Delivery(), matching=Matching("partly matched", before=0.5, after=0.25),
     ),
     "partly in memory": replace(
-        _MATCHED, written="", in_memory=True, matching=Matching("partly matched"),
+        _MATCHED, delivery=IN_MEMORY, matching=Matching("partly matched"),
     ),
-    "not found": replace(_MATCHED, written="", matching=Matching("not matched", "why", 0.5, 0.5)),
+    "not found": replace(
+        _MATCHED, delivery=Delivery(), matching=Matching("not matched", "why", 0.5, 0.5),
+    ),
 }  # fmt: skip
 
 _LOW = Finding(
@@ -264,9 +280,10 @@ _LOW = Finding(
     sizes="height 32..64",
     assumptions=("finite data", "equal names"),
 )
+_PAD = Options(style="pad")
 _CHECKED: Final = {
     "files": CheckReport(
-        "fold", Severity.WARNING,
+        Options(trust=Trust.SPEC), Severity.WARNING,
         (
             FileReport(
                 "a.onnx",
@@ -280,19 +297,19 @@ _CHECKED: Final = {
                         for name, severity in (("i", Severity.WARNING), ("j", Severity.INFO))
                     ),
                 ),
-                22, "", ("a size",), ("no size",),
+                ("a size",), ("no size",),
             ),
-            FileReport("b.onnx"), FileReport("c.onnx", (), 0, "c.onnx: cannot be read"),
+            FileReport("b.onnx"), FileReport("c.onnx", error="c.onnx: cannot be read"),
         ),
-        "spec", "keras", "page.html",
+        "keras", "page.html",
     ),
-    "one": CheckReport("pad", Severity.ERROR, (FileReport("a.onnx", (_STAYS, _LOW)),)),
+    "one": CheckReport(_PAD, Severity.ERROR, (FileReport("a.onnx", (_STAYS, _LOW)),)),
     "many": CheckReport(
-        "pad", Severity.ERROR,
+        _PAD, Severity.ERROR,
         (FileReport("a.onnx", (_LOW, *(replace(_STAYS, node=f"n{each}", reason=f"why {each // 2}")
                                        for each in range(40)), replace(_LOW, node="p2"))),),
     ),
-    "none": CheckReport("pad", Severity.INFO, (FileReport("a.onnx"),)),
+    "none": CheckReport(_PAD, Severity.INFO, (FileReport("a.onnx"),)),
 }  # fmt: skip
 
 NAMES: Final = (

@@ -6,9 +6,9 @@ from typing import Final
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite, Step
-from onnxpad.inventory.show_result import ShowResult
 from onnxpad.page.show_page import show_page
 from onnxpad.reasons import Reason
+from onnxpad.report import ShowReport
 from onnxpad.report.layout import Screen
 from onnxpad.report.showing.show_json import show_json
 from onnxpad.report.showing.show_text import show_text
@@ -76,7 +76,7 @@ _ODD: Final = PaddingSite(
 )
 _BROKEN: Final = PaddingSite("broken", "Conv", "", "", "malformed", "?", problem="pads are odd")
 _ALL: Final = (_CONV, _BEHIND, _SAME, _BARE, _POOL, _UP, _ALONE, _ODD, _BROKEN, _TIGHT, _TWIN)
-_RESULT: Final = ShowResult(
+_RESULT: Final = ShowReport(
     _ALL, len(_ALL), (), ("3 Convs fit PyTorch",), (replace(_STAYS, node="other"), _FOLDS),
     ("h is 32 by the metadata",), ("sizes are not known",), True, "-m.onnx",
 )  # fmt: skip
@@ -87,20 +87,20 @@ SHOWN: Final = {
     "each": replace(_RESULT, asked=("*",)),
     "unchecked": replace(_RESULT, asked=("a",), is_checked=False, sites=(_CONV, _BROKEN, _ALONE)),
     "whole": replace(_RESULT, asked=("s",), sites=(_SAME, _POOL, _CONV, _BARE, _ALONE), model=""),
-    "one": ShowResult((_SAME,), 1, (), (), (), (), (), True, "m.onnx"),
-    "fixable": ShowResult((_POOL, _BARE), 2, (), (), (), (), (), True, "m.onnx"),
-    "alike": ShowResult((*_MANY, _BARE), 61, (), (), (), (), (), True, "m.onnx"),
-    "forms": ShowResult(
+    "one": ShowReport((_SAME,), 1, (), (), (), (), (), True, "m.onnx"),
+    "fixable": ShowReport((_POOL, _BARE), 2, (), (), (), (), (), True, "m.onnx"),
+    "alike": ShowReport((*_MANY, _BARE), 61, (), (), (), (), (), True, "m.onnx"),
+    "forms": ShowReport(
         (*(replace(_CONV, amounts=f"H {each}+1") for each in range(15)), _SAME), 16,
         (), (), (), (), (), True, "m.onnx",
     ),
-    "names": ShowResult(
+    "names": ShowReport(
         tuple(
             replace(_CONV, node=f"{'n' * (long - bool(each))}{each}", amounts=f"H {long}+{count}")
             for count in (1, 2, 3) for long in (20, 31, 60) for each in range(count)
         ), 18, (), (), (), (), (), True, "m.onnx",
     ),
-    "nothing": ShowResult((), 0, (), (), (), (), (), True, ""),
+    "nothing": ShowReport((), 0, (), (), (), (), (), True, ""),
 }  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
 
     def check(model: Given) -> None:
         result = onnxpad.check(model, convention=draw.choice((None, to, to)), **options)
-        told(result, report_json.check_json)
+        told(result, lambda found: report_json.check_json(found.report()))
 
     def show(model: Given) -> None:
         from onnxpad.report.showing.show_json import show_json
@@ -116,7 +116,7 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
     def repadded(model: Given) -> None:
         result = onnxpad.repad(model, to)
         texts(result)
-        report_json.repad_json(result.report())
+        report_json.repad_json(result)
 
     def match(model: Given) -> None:
         graph = model.graph if isinstance(model, onnx.ModelProto) else onnx.GraphProto()
@@ -124,7 +124,7 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
         gives = {value.name: np.ones((1, 3, 5, 5), np.float32) for value in graph.output}
         result = onnxpad.match(model, gives, inputs=feeds, seconds=2)
         texts(result)
-        report_json.match_json(result.report())
+        report_json.match_json(result)
 
     found = {"fix": fix, "check": check, "show": show, "explain": explain}
     if running:
@@ -144,7 +144,7 @@ def told(result: Any, as_json: Callable[[Any], str]) -> None:
     """Writes all reports of a result."""
     texts(result)
     result.to_html()
-    as_json(result.report())
+    as_json(result)
 
 
 def texts(result: Any) -> None:

@@ -27,7 +27,7 @@ def page_of(body: str, inputs: str = DATA, given: str = "", **asked: Any) -> str
     result = onnxpad.fix(
         one(body, inputs=inputs, initializers=initializers), validate=False, **asked
     )
-    return fix_page(result.report(), result.outlines(), result.functions())
+    return fix_page(result, result.outlines(), result.functions())
 
 
 def shown(body: str, inputs: str = DATA) -> str:
@@ -133,14 +133,14 @@ def test_what_reads_a_pad_twice_is_drawn_once() -> None:
 def test_amounts_as_attributes() -> None:
     body = "t = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1], value = 2.0> (x) y = Conv (t, w)"
     result = onnxpad.fix(one(body, inputs=DATA, initializers=W, opset=10, ir=5), validate=False)
-    page = fix_page(result.report(), result.outlines(), result.functions())
+    page = fix_page(result, result.outlines(), result.functions())
     drawn = f"data; Pad, {BOTH}, with 2, after data; {CONV}, no pads, after Pad"
     assert described(page) == [drawn]
 
 
 def test_the_nodes_of_a_function() -> None:
     result = onnxpad.fix(MODELS / "functions_onnxscript.onnx", validate=False)
-    was, now, *_ = described(fix_page(result.report(), result.outlines(), result.functions()))
+    was, now, *_ = described(fix_page(result, result.outlines(), result.functions()))
     up = "Conv, stride 2x2"
     assert was == f"data; Pad, H 0+1, W 0+1, goes away, after data; {up}, no pads, after Pad"
     assert now == f"data; {up}, H 0+1, W 0+1, pads [0, 0, 1, 1], changed, after data"

@@ -12,7 +12,7 @@ import pytest
 from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options
-from onnxpad.report import CheckReport, FileReport, FixReport, Outcome, ValidateReport
+from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
 from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.layout import Screen, cells
 from onnxpad.report.text import Paint, coloured, plain
@@ -93,22 +93,23 @@ VALID = Validation(ok=True, runs=(run(EQUAL), run(NOISE, level="full")), probes=
 
 
 def fixed(**values: object) -> FixReport:
+    done = {"written": "model.fixed.onnx", **values}
+    delivery = {each.name: done[each.name] for each in fields(Delivery) if each.name in done}
     base = FixReport(
-        model="model.onnx",
-        asked=Options(),
-        outcome=Outcome.FIXED,
-        written="model.fixed.onnx",
-        check=False,
+        name="model.onnx",
+        options=Options(),
+        changed=True,
         validate=True,
         changes=(change(),),
         findings=(),
         undone=(),
         validation=VALID,
-        nodes_before=31,
-        nodes_after=30,
+        counts=(Counts(nodes=31), Counts(nodes=30)),
         seconds=1.2,
+        delivery=Delivery(**delivery),  # type: ignore[arg-type]
     )
-    return replace(base, **values)  # type: ignore[arg-type]
+    rest = {name: value for name, value in values.items() if name not in delivery}
+    return replace(base, **rest)  # type: ignore[arg-type]
 
 
 def line_with(text: str, *parts: str) -> str:
@@ -179,7 +180,7 @@ class TestFixText:
         line_with(text, "Left as it is", "1 finding")
 
     def test_nothing_changed_but_undone_is_not_called_nothing_to_change(self) -> None:
-        nothing = fixed(outcome=Outcome.UNCHANGED, changes=(), written="", validation=None)
+        nothing = fixed(changed=False, changes=(), written="", validation=None)
         assert "nothing to change" in fix_text(nothing)
         assert "nothing to change" not in fix_text(replace(nothing, undone=(refusal("conv7"),)))
 
@@ -210,7 +211,7 @@ class TestFixText:
         line_with(
             fix_text(fixed(validation=failed)), "'boxes': max abs 0.75, 3 of the greatest value"
         )
-        text = fix_text(fixed(outcome=Outcome.INVALID, validation=failed, written=""))
+        text = fix_text(fixed(validation=failed, written=""))
         line = line_with(text, "DIFFERS")
         assert line.index("boxes") < line.index("logits")
         assert "shape 1x3 against 1x4" in line
@@ -228,22 +229,22 @@ class TestFixText:
         [
             pytest.param({}, "Wrote model.fixed.onnx", id="fixed"),
             pytest.param(
-                {"outcome": Outcome.FIXABLE, "check": True, "written": ""},
+                {"check": True, "written": ""},
                 "Nothing written (--check)",
                 id="check",
             ),
             pytest.param(
-                {"outcome": Outcome.UNCHANGED, "changes": (), "written": "out.onnx"},
+                {"changed": False, "changes": (), "written": "out.onnx"},
                 "Copied byte for byte to out.onnx",
                 id="copied",
             ),
             pytest.param(
-                {"outcome": Outcome.UNCHANGED, "changes": (), "written": ""},
+                {"changed": False, "changes": (), "written": ""},
                 "Nothing written (1.2 s)",
                 id="unchanged",
             ),
             pytest.param(
-                {"outcome": Outcome.INVALID},
+                {"validation": replace(VALID, ok=False, outcome="failed")},
                 "Wrote model.fixed.onnx although the validation failed",
                 id="kept",
             ),
@@ -272,7 +273,7 @@ class TestFixText:
     def test_no_text_of_a_model_reaches_the_terminal_as_control_code(self) -> None:
         wild = "a\nb\x1b[2J\u202e\udce9"
         everything = fixed(
-            model=wild,
+            name=wild,
             written=wild,
             changes=(
                 change(wild, op_type=wild, before=wild, after=wild, probe=wild),
@@ -415,7 +416,7 @@ class TestShortText:
 
     def test_what_differs_is_shown_in_full(self) -> None:
         failed = Validation(ok=False, runs=(run(EQUAL), run(NOISE, WRONG, SHAPE)))
-        text = " ".join(short_text(fixed(outcome=Outcome.INVALID, validation=failed)).split())
+        text = " ".join(short_text(fixed(validation=failed)).split())
         assert "Validation FAILED: 1 of 2 runs differ" in text
         assert "'boxes': max abs 0.75" in text
 
@@ -461,24 +462,29 @@ class TestShortText:
         assert "guarded" not in text
         assert "left empty" not in text
 
-    def test_in_a_program_it_names_what_a_program_has(self) -> None:
+    def test_in_a_program_it_names_what_a_program_has(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         before, after = Counts(pads=3), Counts(auto_pads=3)
         found = NextOption("--dynamic auto-pad", {"dynamic": "auto-pad"}, before, after)
-        text = short_text(fixed(next=found, in_memory=True, findings=(refusal("c"),)))
+        monkeypatch.setattr(FixReport, "next", found)
+        text = short_text(fixed(in_memory=True, findings=(refusal("c"),)))
         assert "Next: fix(..., dynamic='auto-pad') would turn 3 Pads" in text
         assert "result.changes has each change with its proof" in text
         assert "--" not in text
 
     def test_codes_that_are_not_chosen_are_told(self) -> None:
         text = " ".join(
-            short_text(fixed(asked=Options(select=("PAD1",), ignore=("PAD102",)))).split()
+            short_text(fixed(options=Options(select=("PAD1",), ignore=("PAD102",)))).split()
         )
         assert "Asked for only PAD1 and without PAD102: padding of other codes is left" in text
         assert "Stays as it is" not in text
 
     def test_what_the_style_wants_is_not_called_nothing(self) -> None:
         counts = (Counts(pads=8), Counts(pads=4))
-        text = " ".join(short_text(fixed(counts=counts, asked=Options(style="symmetric"))).split())
+        text = " ".join(
+            short_text(fixed(counts=counts, options=Options(style="symmetric"))).split()
+        )
         assert "Stays as it is: nothing; 4 Pads are as style symmetric writes them" in text
 
     def test_a_terminal_has_the_same_cells_in_a_table(self) -> None:
@@ -490,26 +496,26 @@ class TestShortText:
 
 class TestCheckText:
     def test_every_line_carries_the_file(self) -> None:
-        file = FileReport("a/b.onnx", (warning("c1"), refusal("c2")), failing=1)
+        file = FileReport("a/b.onnx", (warning("c1"), refusal("c2")))
         first, second = file_text(file).splitlines()
         assert first == "a/b.onnx: warning PAD201 c1 (Conv): Pad before c1 can be folded"
         assert second.startswith("a/b.onnx: info PAD501 c2 (Conv): SAME_UPPER on c2")
         assert "the pads depend on the height" in second
 
     def test_many_findings_of_one_code_are_limited_and_counted(self) -> None:
-        file = FileReport("m.onnx", tuple(warning(f"c{i}") for i in range(200)), failing=200)
+        file = FileReport("m.onnx", tuple(warning(f"c{i}") for i in range(200)))
         lines = file_text(file).splitlines()
         assert len(lines) == LINES_A_GROUP + 1
         assert "and 180 more" in lines[-1]
 
     def test_the_summary_counts_files_and_severities(self) -> None:
         files = (
-            FileReport("a", (warning("c1"), warning("c2"), refusal("c3")), 2),
+            FileReport("a", (warning("c1"), warning("c2"), refusal("c3"))),
             FileReport("b", error="b: no"),
         )
-        summary = check_summary(CheckReport("fold", Severity.WARNING, files))
+        summary = check_summary(CheckReport(Options(), Severity.WARNING, files))
         assert summary == "2 files: 2 warnings, 1 info, 1 unreadable\n"
-        clean = CheckReport("fold", Severity.WARNING, (FileReport("a"),))
+        clean = CheckReport(Options(), Severity.WARNING, (FileReport("a"),))
         assert check_summary(clean) == "1 file: nothing found\n"
 
 
@@ -517,15 +523,15 @@ class TestCheckText:
     ("files", "code"),
     [
         pytest.param((FileReport("a", (refusal("c"),)),), 0, id="refusals do not fail"),
-        pytest.param((FileReport("a", (warning("c"),), 1),), 1, id="findings"),
+        pytest.param((FileReport("a", (warning("c"),)),), 1, id="findings"),
         pytest.param((FileReport("a", error="bad"),), 2, id="unreadable"),
         pytest.param(
-            (FileReport("a", (warning("c"),), 1), FileReport("b", error="bad")), 2, id="both"
+            (FileReport("a", (warning("c"),)), FileReport("b", error="bad")), 2, id="both"
         ),
     ],
 )
 def test_the_exit_code_of_a_check(files: tuple[FileReport, ...], code: int) -> None:
-    assert CheckReport("fold", Severity.WARNING, files).exit_code == code
+    assert CheckReport(Options(), Severity.WARNING, files).exit_code == code
 
 
 class TestJson:
@@ -597,8 +603,10 @@ class TestJson:
         assert json.loads(text)["changes"][0]["node"] == "畳み\udce9"
 
     def test_a_check_is_a_list_of_files(self) -> None:
-        files = (FileReport("a", (warning("c"), refusal("d")), 1), FileReport("b", error="b: no"))
-        document = json.loads(check_json(CheckReport("pad", Severity.WARNING, files)))
+        files = (FileReport("a", (warning("c"), refusal("d"))), FileReport("b", error="b: no"))
+        document = json.loads(
+            check_json(CheckReport(Options(style="pad"), Severity.WARNING, files))
+        )
         assert document["version"] == 1
         assert document["exit_code"] == 2
         assert (document["style"], document["fail_on"]) == ("pad", "warning")

@@ -302,9 +302,9 @@ class TestScores:
             assert found.ok
             return
         assert not found.ok
-        assert found.outcome == found.report().outcome == "nothing compared"
+        assert found.outcome == found.outcome == "nothing compared"
         assert ("not all compared: " if also else ": nothing compared: ") in str(found)
-        assert found.report().exit_code == 3
+        assert found.exit_code == 3
         assert found.validation.outcome == ("passed" if also else "nothing compared")
         assert "has no pair" in onnxpad.api.validate.failure(found)
 

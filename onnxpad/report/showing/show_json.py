@@ -1,11 +1,11 @@
 """The report of `show` as JSON: every site with structured fields."""
 
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite, Step
-from onnxpad.inventory.show_result import ShowResult
+from onnxpad.report import ShowReport
 from onnxpad.report.json import dumped, finding_fields, head
 
 
-def show_json(result: ShowResult, page: str = "") -> str:
+def show_json(result: ShowReport, page: str = "") -> str:
     """The report of one `show` as one JSON object; with the page written, if one was."""
     document = {
         **head("show", 0),

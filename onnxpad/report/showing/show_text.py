@@ -7,7 +7,7 @@ from typing import Final
 
 from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.inventory.padding_site import FIX, AxisPadding, OuterPad, PaddingSite, Step
-from onnxpad.inventory.show_result import ShowResult
+from onnxpad.report import ShowReport
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import Screen, cells, pattern_of
 from onnxpad.report.text import counted, shown
@@ -23,7 +23,7 @@ _MOST_NAMED: Final = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
 
 
-def show_text(result: ShowResult, screen: Screen = PIPED) -> str:
+def show_text(result: ShowReport, screen: Screen = PIPED) -> str:
     """All padding of a model as a table, or what was asked for in full."""
     blocks = [screen.lines(headline(result, screen), "", "  "), [*_remarks(result, screen)]]
     if result.asked:
@@ -33,7 +33,7 @@ def show_text(result: ShowResult, screen: Screen = PIPED) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def headline(result: ShowResult, screen: Screen = PIPED) -> str:
+def headline(result: ShowReport, screen: Screen = PIPED) -> str:
     """The number of operators in one line."""
     model = screen.paint(shown(result.model or "model"), "strong")
     if not result.total:
@@ -51,7 +51,7 @@ def _pads(site: PaddingSite) -> bool:
     return site.written != "none"
 
 
-def _remarks(result: ShowResult, screen: Screen) -> Iterator[str]:
+def _remarks(result: ShowReport, screen: Screen) -> Iterator[str]:
     for line in result.warnings:
         yield from screen.lines(f"{screen.paint('warning', 'warning')}: {shown(line)}", "", "  ")
     for line in result.notes:
@@ -141,7 +141,7 @@ def _which(group: Sequence[PaddingSite], said: str, indent: int, width: int) -> 
     return f"{line} and {left:,} more" if left else line
 
 
-def _ending(result: ShowResult, screen: Screen) -> Iterator[str]:
+def _ending(result: ShowReport, screen: Screen) -> Iterator[str]:
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
     if result.conventions:
@@ -178,7 +178,7 @@ def command_told(advice: str, model: str) -> str:
     return shown(advice.replace(" MODEL", f" {shlex.quote(path)}", 1) if model else advice)
 
 
-def _site(site: PaddingSite, result: ShowResult, screen: Screen) -> Iterator[str]:
+def _site(site: PaddingSite, result: ShowReport, screen: Screen) -> Iterator[str]:
     of = f" of {shown(site.domain)}" if site.domain else ""
     yield screen.paint(f"{shown(site.op_type)}{of} {shown(repr(site.node))}", "strong")
     for label, text in site_facts(site, result.is_checked):

@@ -51,9 +51,9 @@ def fix_details(report: FixReport, screen: Screen | None = None, above: Sequence
 
 def declared(report: FixReport, screen: Screen) -> Iterator[str]:
     """A line for each input with sizes newly declared, and one for ranges."""
-    declares = "would declare" if report.check else "declares"
+    declares = "would declare" if report.delivery.check else "declares"
     if any(made.certificate.within for made in report.changes):
-        which = "would say" if report.check else "says"
+        which = "would say" if report.delivery.check else "says"
         yield from screen.lines(
             f"Proved for {shown(report.ranges)} only, as the model's metadata {which}", "", "  "
         )
@@ -140,7 +140,7 @@ def as_asked(findings: Sequence[Finding], screen: Screen, most: int = NODES_A_RE
 def next_lines(report: FixReport, screen: Screen) -> Iterator[str]:
     """The option to try next."""
     if report.next:
-        said = next_line(report.next, in_memory=report.in_memory)
+        said = next_line(report.next, in_memory=report.delivery.in_memory)
         yield from screen.lines(screen.paint(said, "strong"), "", "  ")
 
 
@@ -155,7 +155,7 @@ def _refusals(findings: Iterable[Finding], screen: Screen, stays: str) -> list[s
 
 
 def _validation(report: FixReport, screen: Screen) -> list[str]:
-    validation, paint = report.validation, screen.paint
+    validation, paint = report.compared, screen.paint
     if validation is None:
         skipped = report.changes and not report.validate
         return [paint("Not validated (--no-validate)", "warning")] if skipped else []
@@ -178,7 +178,7 @@ def _validation(report: FixReport, screen: Screen) -> list[str]:
 
 def failed_runs(report: FixReport, screen: Screen) -> Iterator[str]:
     """The runs of a validation that failed, and where the models first differ."""
-    validation = report.validation
+    validation = report.compared
     assert validation is not None
     failed = [run for run in validation.runs if not run.ok]
     head = screen.paint("Validation FAILED", "error")
@@ -226,18 +226,18 @@ def _difference(comparison: "Comparison") -> str:
 
 def ending(report: FixReport, paint: Paint) -> str:
     """The last line: the file that was written, and the time."""
-    written = shown(report.written)
+    written = shown(report.delivery.written)
     if report.outcome is Outcome.UNCHANGED:
-        copied = "Copied to" if report.inline else "Copied byte for byte to"
+        copied = "Copied to" if report.delivery.inline else "Copied byte for byte to"
         said = f"{copied} {written}" if written else "Nothing written"
-    elif report.check:
+    elif report.delivery.check:
         said = "Nothing written (--check)"
     elif written:
         said = f"Wrote {paint(written, 'strong')}"
-    elif report.in_memory:
+    elif report.delivery.in_memory:
         said = "Not written yet: save(path) writes it"
     else:
         said = "Nothing written; --keep-invalid writes it all the same"
     if written and report.outcome is Outcome.INVALID:
         said += " although the validation failed (--keep-invalid)"
-    return f"{said}{beside(report.older, report.data)} ({report.seconds:.1f} s)"
+    return f"{said}{beside(report.delivery.older, report.delivery.data)} ({report.seconds:.1f} s)"

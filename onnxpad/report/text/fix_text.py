@@ -64,7 +64,7 @@ def fix_verbose(report: FixReport, screen: Screen | None = None) -> str:
 
 def headline(report: FixReport) -> str:
     """The result in a few words: `236 changes, style pad`; the usual style is not named."""
-    style = f", style {report.asked.style}" if report.asked.style != "fold" else ""
+    style = f", style {report.options.style}" if report.options.style != "fold" else ""
     if report.outcome is Outcome.UNCHANGED:
         see = "; see Next" if report.next else ""
         return ("no change was kept" if report.undone else "nothing to change") + style + see
@@ -72,8 +72,8 @@ def headline(report: FixReport) -> str:
         return f"no padding to change{style}, but sizes to declare"
     if not report.changes:
         return f"no change was kept{style}"
-    would = " would be made" if report.check else ""
-    found, why = report.validation, ""
+    would = " would be made" if report.delivery.check else ""
+    found, why = report.compared, ""
     if found is not None and found.outcome == "nothing compared":
         why = f"; not validated: {shown(found.reason)}"
     elif found is not None and found.outcome == "repaired":
@@ -105,7 +105,7 @@ def verdict(report: FixReport) -> list[str]:
     lines = [counts_line(report)]
     if report.changes:
         lines.append(f"Proved: {_proved(report)}")
-    found = report.validation
+    found = report.compared
     if found is None:
         lines += ["Not validated"] if report.changes else []
     elif found.outcome == "repaired":
@@ -118,11 +118,11 @@ def verdict(report: FixReport) -> list[str]:
 
 
 def _headline(report: FixReport, screen: Screen) -> Iterator[str]:
-    model = screen.paint(shown(report.model), "strong")
+    model = screen.paint(shown(report.name), "strong")
     yield from screen.lines(f"{model}: {headline(report)}", "", "  ")
     yield from screen.lines(screen.paint(counts_line(report), "strong"), "  ")
-    chosen = [f"only {', '.join(report.asked.select)}"] if report.asked.select else []
-    chosen += [f"without {', '.join(report.asked.ignore)}"] if report.asked.ignore else []
+    chosen = [f"only {', '.join(report.options.select)}"] if report.options.select else []
+    chosen += [f"without {', '.join(report.options.ignore)}"] if report.options.ignore else []
     if chosen:
         said = f"Asked for {' and '.join(chosen)}: padding of other codes is left as it was"
         yield from screen.lines(said, "  ")
@@ -287,7 +287,7 @@ def _assumptions(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
 
 def _trust(report: FixReport, screen: Screen) -> Iterator[str]:
     """Why the result may be relied on: proofs, probes and runs."""
-    if not report.changes and report.validation is None:
+    if not report.changes and report.compared is None:
         return
     repaired = sum(change.repairs for change in report.changes)
     if repaired:
@@ -325,7 +325,7 @@ def _at(report: FixReport, changes: Sequence[Change]) -> str:
 
 
 def _validated(report: FixReport, screen: Screen) -> Iterator[str]:
-    validation, paint = report.validation, screen.paint
+    validation, paint = report.compared, screen.paint
     if validation is None:
         if report.changes and not report.validate:
             yield from screen.lines(paint("Not validated (--no-validate)", "warning"), "", "  ")
@@ -341,7 +341,7 @@ def _validated(report: FixReport, screen: Screen) -> Iterator[str]:
 
 def _compared(report: FixReport) -> str:
     """The runs of a validation that passed: `outputs are equal bit for bit`."""
-    validation = report.validation
+    validation = report.compared
     assert validation is not None
     ours = [run for run in validation.runs if run.subject == "rewritten"]
     ran = [run for run in ours if run.comparisons and not run.flat]
@@ -385,12 +385,12 @@ def _within(share: float) -> str:
 
 
 def _nothing_stays(report: FixReport) -> Iterator[str]:
-    if not report.changes or report.findings or report.asked.select or report.asked.ignore:
+    if not report.changes or report.findings or report.options.select or report.options.ignore:
         return
     _, after = report.counts
     left = [counted(count, name) for name, count in (("Pad", after.pads),) if count]
     left += [f"{after.auto_pads:,} auto_pad"] * bool(after.auto_pads)
-    rest = f"; {' and '.join(left)} are as style {report.asked.style} writes them" if left else ""
+    rest = f"; {' and '.join(left)} are as style {report.options.style} writes them" if left else ""
     yield f"Stays as it is: nothing{rest}"
 
 
@@ -398,7 +398,7 @@ def _ending(report: FixReport, screen: Screen) -> Iterator[str]:
     yield from screen.lines(ending(report, screen.paint), "", "  ")
     details = "each change with its proof" if report.changes else "each reason in full"
     where = "--verbose has"
-    if report.in_memory:
+    if report.delivery.in_memory:
         where = "result.changes has" if report.changes else "result.findings has"
     explains = ""
     if kept := unrequested(report.findings, report.undone):

@@ -40,7 +40,7 @@ def _headline(report: MatchReport, paint: Paint) -> Iterator[str]:
     verdict = paint(matching.outcome, role.get(matching.outcome, "error"))
     by = f" by {matching.by!r}, a convention of the whole model" if matching.by else ""
     runs = f"{counted(matching.runs, 'run')}, {duration(report.seconds)}"
-    yield f"{paint(shown(report.model), 'strong')}: {verdict}{by} ({runs})"
+    yield f"{paint(shown(report.name), 'strong')}: {verdict}{by} ({runs})"
     if matching.reason:
         yield f"  {shown(matching.reason)}"
     if matching.first:
@@ -119,17 +119,17 @@ def _more(count: int) -> Iterable[str]:
 
 def _end(report: MatchReport) -> Iterator[str]:
     outcome = report.matching.outcome
-    if report.written and outcome == "matches already":
-        yield f"Copied to {shown(report.written)}: nothing had to change"
-    elif report.written:
-        yield f"Wrote {shown(report.written)}"
+    if report.delivery.written and outcome == "matches already":
+        yield f"Copied to {shown(report.delivery.written)}: nothing had to change"
+    elif report.delivery.written:
+        yield f"Wrote {shown(report.delivery.written)}"
     elif outcome == "matched" or (outcome == "partly matched" and report.partial):
-        if report.in_memory:
+        if report.delivery.in_memory:
             yield "Not written yet: save(path) writes it"
         else:
             yield "Nothing written: give -o FILE to write the model."
     elif outcome == "partly matched":
         how = "--partial with -o FILE writes"
-        if report.in_memory:
+        if report.delivery.in_memory:
             how = "partial=True gives the model with"
         yield f"Nothing written: {how} what padding explains."

@@ -30,7 +30,7 @@ def repad_text(report: RepadReport, screen: Screen = UNBROKEN) -> str:
 
 
 def _headline(report: RepadReport, paint: Paint) -> str:
-    model = paint(shown(report.model), "strong")
+    model = paint(shown(report.name), "strong")
     if not report.changes:
         return f"{model}: nothing to change for {report.title}"
     found = report.difference
@@ -114,20 +114,21 @@ def _reference(report: RepadReport, paint: Paint) -> Iterator[str]:
 
 
 def _ending(report: RepadReport, paint: Paint) -> str:
-    written = shown(report.written)
+    written = shown(report.delivery.written)
     if written and not report.changes:
         ending = f"Copied to {written}"
     elif written:
         ending = f"Wrote {paint(written, 'strong')}"
         ending += " although it is invalid (--keep-invalid)" if report.failure else ""
-    elif report.in_memory and report.changes:
+    elif report.delivery.in_memory and report.changes:
         keep = ", keep_invalid=True" if report.failure else ""
         ending = f"Not written yet: save(path{keep}) writes it"
     elif report.failure and report.changes:
         ending = "Nothing written; --keep-invalid writes it all the same"
     else:
         ending = "Nothing written"
-    return f"{ending}{beside(report.older, report.data)} ({duration(report.seconds)})"
+    beside_it = beside(report.delivery.older, report.delivery.data)
+    return f"{ending}{beside_it} ({duration(report.seconds)})"
 
 
 def _names(group: Sequence[Rewritten] | Sequence[Unchanged]) -> str:
