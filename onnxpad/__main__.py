@@ -3,6 +3,7 @@
 All imports are inside functions, so that an interrupt during them is reported like any other.
 """
 
+import gc
 import os
 import sys
 
@@ -16,6 +17,9 @@ def main() -> None:
         from onnxpad.process import signals
 
         signals.heed()
+
+        # Imports make many objects and drop none: looking for cycles every 700 of them finds none.
+        gc.set_threshold(50_000)
 
         # numpy starts a spinning thread on each core for matrix products, which are not used here.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
