@@ -7,16 +7,17 @@ import numpy as np
 from onnxpad.arithmetic.notation import told
 from onnxpad.operators.amounts import ENDLESS, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import TransposedOp
+from onnxpad.padding.plan import Padding
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 from onnxpad.transposed.cropped_form import (
-    Form,
     attributes_of,
     check_gives,
     crop_of,
     express,
     symmetric_form,
+    told_form,
     written_form,
 )
 
@@ -66,7 +67,7 @@ class MakeSymmetric(Pass):
         for op in context.transposed():
             if not op.is_explicit or all(begin == end for begin, end in op.pads):
                 continue
-            message = str(written_form(op))
+            message = told_form(written_form(op))
             try:
                 crop = crop_of(context.analysis, op)
                 form, rest = symmetric_form(op, crop)
@@ -77,8 +78,8 @@ class MakeSymmetric(Pass):
                 yield self.refused(context, op.node, message, refusal)
                 continue
             further = f" and a Slice of {told(rest)}" if is_padded(rest) else ""
-            pads = onnx_order(form.pads)
-            plan, becomes = (op, form, rest), f"{form}{further}"
+            pads = onnx_order(form.numbers)
+            plan, becomes = (op, form, rest), f"{told_form(form)}{further}"
             yield self.found(context, op.node, message, plan, becomes=becomes, pads=pads)
 
     def rewrite(self, match: Match, context: Context) -> None:
@@ -90,7 +91,7 @@ class MakeSymmetric(Pass):
             express(context.graph, op, form)
 
 
-def _slice(context: Context, op: TransposedOp, form: Form, rest: Pairs) -> None:
+def _slice(context: Context, op: TransposedOp, form: Padding, rest: Pairs) -> None:
     """Inserts the operator with a form, and a Slice of what is left; the old one copies that."""
     graph, node = context.graph, op.node
     (full,) = graph.insert_like(node, node.inputs, attributes_of(op, form), name=node.name)

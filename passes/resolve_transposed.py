@@ -9,7 +9,7 @@ from onnxpad.operators.read import TransposedOp
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.transposed.cropped_form import crop_of, described, express, form_of
+from onnxpad.transposed.cropped_form import crop_of, described, express, form_of, told_form
 
 
 class ResolveTransposed(Pass):
@@ -64,8 +64,8 @@ class ResolveTransposed(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal, auto_pad=op.auto_pad)
                 continue
-            becomes = str(form)
-            facts: dict[str, Any] = {"pads": onnx_order(form.pads)}
+            becomes = told_form(form)
+            facts: dict[str, Any] = {"pads": onnx_order(form.numbers)}
             if decided is not None:
                 becomes += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
                 facts = {**decided.facts, **facts, "trusts": context.trust}

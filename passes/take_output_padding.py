@@ -6,7 +6,7 @@ from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.transposed.cropped_form import crop_of, express, form_of, written_form
+from onnxpad.transposed.cropped_form import crop_of, express, form_of, told_form, written_form
 
 
 class TakeOutputPadding(Pass):
@@ -63,11 +63,13 @@ class TakeOutputPadding(Pass):
                 form = form_of(op, crop_of(context.analysis, op))
             except RefusalError as refusal:
                 if is_negative:
-                    yield self.refused(context, op.node, str(now), refusal)
+                    yield self.refused(context, op.node, told_form(now), refusal)
                 continue
             if form != now:
-                pads, becomes = onnx_order(form.pads), str(form)
-                yield self.found(context, op.node, str(now), (op, form), becomes=becomes, pads=pads)
+                pads, becomes = onnx_order(form.numbers), told_form(form)
+                yield self.found(
+                    context, op.node, told_form(now), (op, form), becomes=becomes, pads=pads
+                )
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the least form."""

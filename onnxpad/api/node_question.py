@@ -106,7 +106,7 @@ def _own(context: Context, node: Node, question: Question) -> Answer | None:
     found = padded_operator(context, node)
     if found is None or found.sizes != question.sizes:
         return None
-    return answer_of(found.choice, question)
+    return answer_of(found.padding, question)
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:

@@ -21,8 +21,8 @@ from onnxpad.conventions.frameworks import FRAMEWORKS, INTENTS, Framework, Inten
 from onnxpad.conventions.named import CONVENTIONS, PYTORCH_PADDING, AbsentError, Convention
 from onnxpad.conventions.question import Answer, AxisAnswer, Op, Question
 from onnxpad.operators.amounts import Pairs, is_padded
+from onnxpad.padding.plan import Padding
 from onnxpad.records import dataclass
-from onnxpad.repadding.choice import Choice
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""
@@ -75,13 +75,13 @@ class Case:
         op: The kind of operator.
         windows: One per axis.
         samples: The sizes to look at, for each axis: each gives other windows.
-        choice: How it pads in total.
+        padding: How it pads in total.
     """
 
     op: Op
     windows: tuple[Window, ...]
     samples: tuple[tuple[int, ...], ...]
-    choice: Choice
+    padding: Padding
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
@@ -94,19 +94,21 @@ class Case:
     @cached_property
     def is_padded(self) -> bool:
         """Whether its padding makes a difference at any size."""
-        if self.choice.pads is not None and not is_padded(self.choice.pads):
-            return any(self.choice.appended)
+        if self.padding.pads is not None and not is_padded(self.padding.pads):
+            return any(self.padding.output_padding)
         none = ((0, 0),) * len(self.windows)
-        plain = Choice(none, ceil=self.choice.ceil, appended=(0,) * len(self.choice.appended))
+        plain = Padding(
+            none, ceil=self.padding.ceil, output_padding=(0,) * len(self.padding.output_padding)
+        )
         return any(
             one is not None and (other is None or not _is_alike(self.op, one, other))
-            for one, other in zip(self.answers, self.with_choice(plain), strict=True)
+            for one, other in zip(self.answers, self.with_padding(plain), strict=True)
         )
 
     @cached_property
     def rounding_matters(self) -> bool:
         """Whether a pool that rounds up and one that rounds down differ here."""
-        if self.op not in _POOLS or self.choice.is_same:
+        if self.op not in _POOLS or self.padding.is_same:
             return False
         return any(
             one is not None and other is not None and one.output != other.output
@@ -126,7 +128,7 @@ class Case:
         if not self.is_padded:
             return "valid"
         causal = tuple((window.extent - 1, 0) for window in self.windows)
-        is_causal = self.op == "conv" and len(causal) == 1 and self.choice.pads == causal
+        is_causal = self.op == "conv" and len(causal) == 1 and self.padding.pads == causal
         return "causal" if is_causal else "same"
 
     @cached_property
@@ -158,16 +160,16 @@ class Case:
     @cached_property
     def answers(self) -> tuple[Answer | None, ...]:
         """Its windows for each question; None where it has none."""
-        return self.with_choice(self.choice)
+        return self.with_padding(self.padding)
 
     @cached_property
     def rounded_otherwise(self) -> tuple[Answer | None, ...]:
         """The same if its output size rounded up instead of down, or down instead of up."""
-        return self.with_choice(replace(self.choice, ceil=not self.choice.ceil))
+        return self.with_padding(replace(self.padding, ceil=not self.padding.ceil))
 
-    def with_choice(self, choice: Choice) -> tuple[Answer | None, ...]:
-        """The same with another choice."""
-        return tuple(answer_of(choice, question) for question in self.questions)
+    def with_padding(self, padding: Padding) -> tuple[Answer | None, ...]:
+        """The same with another padding."""
+        return tuple(answer_of(padding, question) for question in self.questions)
 
     def fit(self, framework: str) -> Fit:
         """Whether it fits a framework of `FRAMEWORKS`."""
@@ -184,24 +186,24 @@ class Case:
 case_of: Final = lru_cache(maxsize=4096)(Case)
 
 
-def answer_of(choice: Choice, question: Question) -> Answer | None:
-    """The windows of an operator with a choice; None where it has none."""
+def answer_of(padding: Padding, question: Question) -> Answer | None:
+    """The windows of an operator with a padding; None where it has none."""
     axes = []
     sizes, windows = question.sizes, question.windows
-    appended = choice.appended or (0,) * len(sizes)
-    pads = choice.amounts(sizes, windows)
-    for size, window, (begin, end), more in zip(sizes, windows, pads, appended, strict=True):
+    output_padding = padding.output_padding or (0,) * len(sizes)
+    pads = padding.amounts(sizes, windows)
+    for size, window, (begin, end), more in zip(sizes, windows, pads, output_padding, strict=True):
         if question.op == "convtranspose":
             output = transposed_output_size(size, window, begin, end, more)
         elif question.op == "conv":
             output = output_size(size, window, begin, end)
         else:
-            output = pool_output_size(size, window, begin, end, ceil_mode=choice.ceil)
+            output = pool_output_size(size, window, begin, end, ceil_mode=padding.ceil)
         assert isinstance(output, int)
         if output < 1:
             return None
         axes.append(AxisAnswer(size, window, begin, end, output, more))
-    return Answer(tuple(axes), choice.counted)
+    return Answer(tuple(axes), padding.counted)
 
 
 def _is_alike(op: Op, one: Answer, other: Answer) -> bool:
@@ -281,23 +283,23 @@ def _candidates(
         if each is not None
     }
     if len(numbers) == 1:
-        padding, appended = zip(*numbers.pop(), strict=True)
+        padding, output_padding = zip(*numbers.pop(), strict=True)
         for row in _NUMBERS.get(framework.name, ()):
-            yield partial(_by_number, row, padding, appended)
+            yield partial(_by_number, row, padding, output_padding)
     for intent in sorted(INTENTS, key=lambda each: each != case.intent):
         if framework.ways[intent].get(case.op):
             yield partial(framework.answer, intent)
 
 
 def _by_number(
-    row: Convention, padding: tuple[int, ...], appended: tuple[int, ...], question: Question
+    row: Convention, padding: tuple[int, ...], output_padding: tuple[int, ...], question: Question
 ) -> Answer:
     """A framework's padding with a number for both sides."""
     if question.op != "convtranspose":
         return row.answer(replace(question, padding=padding))
-    if min(appended) < 0:
+    if min(output_padding) < 0:
         raise AbsentError("crops more at the end")
-    return row.answer(replace(question, padding=padding, output_padding=appended))
+    return row.answer(replace(question, padding=padding, output_padding=output_padding))
 
 
 def _remainders(case: Case, same: Sequence[bool]) -> tuple[int, ...]:

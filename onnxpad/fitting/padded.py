@@ -14,11 +14,11 @@ from onnxpad.graph import Node
 from onnxpad.operators.amounts import Pairs, add, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
+from onnxpad.padding.plan import Padding
 from onnxpad.padding.site import windows_over
 from onnxpad.padding.window_site import WindowSites
 from onnxpad.reasons import RefusalError
 from onnxpad.records import dataclass
-from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.intents import chosen, intent_of, op_of
 from onnxpad.repadding.sites import Site, sites_of
 from onnxpad.repadding.towards import PADDED_IN_FRONT, counted_at_first, is_padded_in_front
@@ -38,7 +38,7 @@ class Padded:
         site: The operator, with its own padding.
         context: The graph that it is in.
         sizes: The spatial sizes of the data that is padded.
-        choice: How it pads in total.
+        padding: How it pads in total.
         case: What decides which conventions it fits.
     """
 
@@ -47,7 +47,7 @@ class Padded:
     site: Site
     context: Context
     sizes: tuple[Extent, ...]
-    choice: Choice
+    padding: Padding
     case: "Case"
 
     @property
@@ -58,9 +58,9 @@ class Padded:
     @property
     def averages_a_pad(self) -> bool:
         """Whether it counts padding only since it averages over a `Pad`, as in any framework."""
-        if self.case.op != "avgpool" or not self.choice.counted or not self.context.graph.is_main:
+        if self.case.op != "avgpool" or not self.padding.counted or not self.context.graph.is_main:
             return False
-        return not (self.site.choice.counted and counted_at_first(self.context, self.site))
+        return not (self.site.padding.counted and counted_at_first(self.context, self.site))
 
     def kept_by_repad(self, framework: str) -> str:
         """Why repad leaves its padding as it is; empty if it does not."""
@@ -95,7 +95,9 @@ class Padded:
         if found.pads is None or len(found.pads) == len(self.windows):
             return found
         rest = iter(found.pads)
-        pads = tuple(next(rest) if kept else (0, 0) for kept in _sliding(self.windows, self.choice))
+        pads = tuple(
+            next(rest) if kept else (0, 0) for kept in _sliding(self.windows, self.padding)
+        )
         return replace(found, pads=pads)
 
     def facts(self) -> dict[str, object]:
@@ -106,23 +108,23 @@ class Padded:
             "dilation": [window.dilation for window in self.windows],
             "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
             "pads": self.pads or self.auto_pad,
-            "output_padding": self.choice.appended,
-            "ceil_mode": self.choice.ceil,
-            "count_include_pad": self.choice.counted,
+            "output_padding": self.padding.output_padding,
+            "ceil_mode": self.padding.ceil,
+            "count_include_pad": self.padding.counted,
         }
 
     @property
     def pads(self) -> Pairs | None:
         """(begin, end) for each axis; None where they depend on an open size."""
         known = tuple(size for size in self.sizes if isinstance(size, int))
-        if self.choice.pads is None and len(known) == len(self.sizes):
-            return self.choice.amounts(known, self.windows)
-        return self.choice.pads
+        if self.padding.pads is None and len(known) == len(self.sizes):
+            return self.padding.amounts(known, self.windows)
+        return self.padding.pads
 
     @property
     def auto_pad(self) -> str:
         """The SAME that computes its pads from the size."""
-        return same_of(self.choice.odd)
+        return same_of(self.padding.odd)
 
 
 class Left(NamedTuple):
@@ -179,7 +181,7 @@ def _total(context: Context, site: Site) -> Padded | str:
     sizes: tuple[Extent, ...] = tuple(
         unknown if shape is None or len(shape) != site.rank else shape[axis] for axis in site.axes
     )
-    choice, kind = site.choice, op_of(site)
+    padding, kind = site.padding, op_of(site)
     if kind is None:
         return f"no framework has a convention for {site.node.op}"
     if any(isinstance(s, int) and s < 1 for s in sizes):
@@ -194,12 +196,12 @@ def _total(context: Context, site: Site) -> Padded | str:
         pad = _taken(context, op)
         if pad is not None:
             source = context.sites.spatial(op, pad.data)
-            total = _with_front(op, choice, pad, source, site.windows)
+            total = _with_front(op, padding, pad, source, site.windows)
             if total is None:
                 return "a Pad in front computes its amounts"
-            sizes, choice = source, total
+            sizes, padding = source, total
     windows = site.windows
-    kept = _sliding(windows, choice)
+    kept = _sliding(windows, padding)
     axes = [axis for axis, each in enumerate(kept) if each]
     return Padded(
         site.label,
@@ -207,27 +209,28 @@ def _total(context: Context, site: Site) -> Padded | str:
         site,
         context,
         sizes,
-        choice,
+        padding,
         case_of(
             kind,
             tuple(windows[axis] for axis in axes),
             tuple(_samples(sizes[axis], windows[axis]) for axis in axes),
             replace(
-                choice,
-                pads=choice.pads and tuple(choice.pads[axis] for axis in axes),
-                appended=choice.appended and tuple(choice.appended[axis] for axis in axes),
+                padding,
+                pads=padding.pads and tuple(padding.pads[axis] for axis in axes),
+                output_padding=padding.output_padding
+                and tuple(padding.output_padding[axis] for axis in axes),
             ),
         ),
     )
 
 
-def _sliding(windows: Sequence[Window], choice: Choice) -> list[bool]:
+def _sliding(windows: Sequence[Window], padding: Padding) -> list[bool]:
     """For each axis whether a window slides along it that any convention could pad."""
     plain = Window(1)
     kept = [
         window != plain
-        or (choice.pads is not None and choice.pads[axis] != (0, 0))
-        or any(choice.appended[axis : axis + 1])
+        or (padding.pads is not None and padding.pads[axis] != (0, 0))
+        or any(padding.output_padding[axis : axis + 1])
         for axis, window in enumerate(windows)
     ]
     return kept if any(kept) else [True] * len(kept)
@@ -247,11 +250,11 @@ def _taken(context: Context, op: WindowOp) -> PadOp | None:
 
 def _with_front(
     op: WindowOp,
-    own: Choice,
+    own: Padding,
     pad: PadOp,
     sizes: Sequence[Extent],
     windows: Sequence[Window],
-) -> Choice | None:
+) -> Padding | None:
     """An operator's padding together with that of a `Pad`; None where it is unknown."""
     extents = pad.extents_over(op.rank)
     if extents is None:
@@ -269,7 +272,7 @@ def _with_front(
             return None
         padded = tuple(size + sum(pair) for size, pair in zip(known, numbers, strict=True))
         same = own.amounts(padded, tuple(windows))
-        return Choice(add(same, numbers), counted=counted)
+        return Padding(add(same, numbers), counted=counted)
     if own.pads is None or is_padded(own.pads):
         return None
     sides: tuple[Side, ...] = ("end", "begin")
@@ -278,7 +281,7 @@ def _with_front(
             _is_same(op, window, size, pair, odd)
             for window, size, pair in zip(windows, sizes, amounts, strict=True)
         ):
-            return Choice(None, odd=odd, counted=counted)
+            return Padding(None, odd=odd, counted=counted)
     return None
 
 

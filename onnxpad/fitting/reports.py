@@ -270,8 +270,8 @@ class ReportRounding(ModelReport):
     def report(self, model: ModelPadding) -> Iterator[Finding]:
         """One finding if pools round differently."""
         matters = [each for each in model.operators if each.case.rounding_matters]
-        up = [each for each in matters if each.choice.ceil]
-        down = [each for each in matters if not each.choice.ceil]
+        up = [each for each in matters if each.padding.ceil]
+        down = [each for each in matters if not each.padding.ceil]
         if not up or not down:
             return
         fewer = min(up, down, key=len)
@@ -289,7 +289,7 @@ class ReportRounding(ModelReport):
         for each in model.operators:
             fit = each.fit(model.convention)
             if fit.holds != "always" and fit.rounds and not each.averages_a_pad:
-                ways = ("up", "down") if each.choice.ceil else ("down", "up")
+                ways = ("up", "down") if each.padding.ceil else ("down", "up")
                 yield self.warned(
                     each,
                     model.convention,
@@ -335,8 +335,8 @@ class ReportCounting(ModelReport):
             for each in model.operators
             if each.case.counting_matters and not each.averages_a_pad
         ]
-        counting = [each for each in matters if each.choice.counted]
-        leaving = [each for each in matters if not each.choice.counted]
+        counting = [each for each in matters if each.padding.counted]
+        leaving = [each for each in matters if not each.padding.counted]
         if not counting or not leaving:
             return
         fewer = min(counting, leaving, key=len)
@@ -425,8 +425,8 @@ def _padding(each: "Padded") -> str:
     if pads is None:
         return f"pads as {each.auto_pad}"
     said = f"{'crops' if each.is_transposed else 'pads'} {told(pads)}"
-    if any(each.choice.appended):
-        said += f", output_padding {list(each.choice.appended)}"
+    if any(each.padding.output_padding):
+        said += f", output_padding {list(each.padding.output_padding)}"
     return said
 
 

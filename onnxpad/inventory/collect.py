@@ -277,12 +277,7 @@ class _Collector:
         if taking is not None:
             behind += taking.taken
             self._crops |= {id(each) for each in taking.taken}
-            total = tuple(
-                (begin, end - more)
-                for (begin, end), more in zip(
-                    taking.form.pads, taking.form.output_padding, strict=True
-                )
-            )
+            total = taking.form.crop
         counted = len(behind)
         if left is not None and left.node not in behind:
             behind.append(left.node)

@@ -1,7 +1,7 @@
-"""Plans for the padding of a site, and their execution."""
+"""The padding of an operator as a value, plans for it, and their execution."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
@@ -9,11 +9,96 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import told
 from onnxpad.arithmetic.size import Extent
+from onnxpad.arithmetic.window import Side, Window, pool_output_size, same_pads, window_of
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pairs, is_padded, is_plain_zero, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill, lowest
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.records import dataclass
+
+ANY_SIZE: Final = 1 << 20
+"""A size that stands for all where the stride is 1: no amount depends on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """How an operator pads, whatever the size of its data.
+
+    Attributes:
+        pads: (begin, end) for each spatial axis; None for SAME, which computes them from the size.
+            Those of a transposed convolution crop its output, and are always numbers.
+        odd: Where SAME puts the odd element.
+        undilated: Whether SAME takes every dilation to be 1, as Paddle does.
+        ceil: Whether the output size of a pool rounds up.
+        counted: Whether an AveragePool divides by its padding too (`count_include_pad`).
+        output_padding: The elements that a transposed convolution appends on each spatial axis;
+            empty for others.
+    """
+
+    pads: Pairs | None
+    odd: Side = "end"
+    undilated: bool = False
+    ceil: bool = False
+    counted: bool = False
+    output_padding: tuple[int, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the amounts follow from the size."""
+        return self.pads is None
+
+    @property
+    def numbers(self) -> Pairs:
+        """The pads, which are not SAME."""
+        assert self.pads is not None
+        return self.pads
+
+    @property
+    def crop(self) -> Pairs:
+        """The elements that a transposed convolution crops at both ends; below 0 it appends."""
+        pairs = zip(self.numbers, self.output_padding, strict=True)
+        return tuple((begin, end - more) for (begin, end), more in pairs)
+
+    def amounts(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> Pairs:
+        """The pads at these sizes, (begin, end) for each spatial axis, without what ceil adds."""
+        if self.pads is not None:
+            return self.pads
+        seen = [window_of(w.kernel, w.stride) if self.undilated else w for w in windows]
+        found = []
+        for size, window in zip(sizes, seen, strict=True):
+            begin, end = same_pads(size, window, odd=self.odd)
+            assert isinstance(begin, int)
+            assert isinstance(end, int)
+            found.append((begin, end))
+        return tuple(found)
+
+    def reached(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> Pairs:
+        """The pads at these sizes with what rounding up reads beyond them."""
+        found = []
+        for size, window, (begin, end) in zip(
+            sizes, windows, self.amounts(sizes, windows), strict=True
+        ):
+            count = pool_output_size(size, window, begin, end, ceil_mode=self.ceil)
+            assert isinstance(count, int)
+            last = (count - 1) * window.stride + window.extent
+            found.append((begin, max(end, last - size - begin)))
+        return tuple(found)
+
+    def effect(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> object:
+        """A value that is equal for two paddings that compute the same at these sizes.
+
+        Padding at the end that no window reaches makes no difference, unless it is counted.
+        """
+        pads = self.amounts(sizes, windows)
+        if self.output_padding:
+            return pads, self.output_padding
+        outputs = tuple(
+            pool_output_size(size, window, begin, end, ceil_mode=self.ceil)
+            for size, window, (begin, end) in zip(sizes, windows, pads, strict=True)
+        )
+        counted = pads if self.counted and any(map(any, pads)) else None
+        return tuple(begin for begin, _ in pads), outputs, counted
 
 
 class SizeDependentError(RefusalError):

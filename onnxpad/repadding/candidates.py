@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from onnxpad.arithmetic.window import Side, Window, transposed_same_pads
 from onnxpad.operators.amounts import Pair, Pairs, onnx_order, pairs_of
-from onnxpad.repadding.choice import Choice
+from onnxpad.padding.plan import Padding
 from onnxpad.repadding.sites import Site
 
 
@@ -15,12 +15,12 @@ class Candidate(NamedTuple):
 
     Attributes:
         name: Such as `tensorflow-same`; `as it is` for what the model has.
-        choice: The padding.
+        padding: The padding.
         tier: How likely a mistake it mends; likelier ones are tried first.
     """
 
     name: str
-    choice: Choice
+    padding: Padding
     tier: int
 
 
@@ -31,16 +31,16 @@ _LIKELY, _LESS, _LEAST = 0, 1, 2
 def candidates(site: Site) -> list[Candidate]:
     """The paddings of an operator: the one it has first, then likelier mistakes first."""
     made = _cropping(_transposed(site)) if site.is_transposed else _gathering(site)
-    found: dict[Choice, Candidate] = {site.choice: Candidate(AS_IS, site.choice, _LIKELY)}
+    found: dict[Padding, Candidate] = {site.padding: Candidate(AS_IS, site.padding, _LIKELY)}
     for each in made:
-        known = found.get(each.choice)
+        known = found.get(each.padding)
         if known is None or (known.tier > each.tier and known.name != AS_IS):
-            found[each.choice] = each
+            found[each.padding] = each
     return sorted(found.values(), key=lambda each: (each.name != AS_IS, each.tier))
 
 
 def _gathering(site: Site) -> Iterator[Candidate]:
-    now = site.choice
+    now = site.padding
     bases = [*_pads(site)]
     rounds = site.is_pool and site.is_sized
     if rounds and now.pads is not None and not now.ceil:
@@ -50,20 +50,20 @@ def _gathering(site: Site) -> Iterator[Candidate]:
         yield Candidate(counting, replace(now, counted=not now.counted), _LIKELY)
     yield from (Candidate(*each) for each in bases)
     if rounds:
-        for name, choice, tier in bases:
-            if choice.pads is not None:
+        for name, padding, tier in bases:
+            if padding.pads is not None:
                 yield Candidate(
-                    f"{name}, rounded up (ceil)", replace(choice, ceil=True), max(tier, _LESS)
+                    f"{name}, rounded up (ceil)", replace(padding, ceil=True), max(tier, _LESS)
                 )
     if site.leaves_padding_out:
-        for name, choice, tier in bases:
-            other = replace(choice, counted=not choice.counted)
+        for name, padding, tier in bases:
+            other = replace(padding, counted=not padding.counted)
             yield Candidate(f"{name}, {counting}", other, max(tier, _LESS))
 
 
-def _pads(site: Site) -> Iterator[tuple[str, Choice, int]]:
+def _pads(site: Site) -> Iterator[tuple[str, Padding, int]]:
     """Paddings that differ in their amounts alone."""
-    count, now = len(site.windows), site.choice
+    count, now = len(site.windows), site.padding
     if site.is_still:
         yield from _written(site)
         return
@@ -87,7 +87,7 @@ def _pads(site: Site) -> Iterator[tuple[str, Choice, int]]:
     yield "valid", replace(now, pads=((0, 0),) * count), _LESS
     if now.pads is None:
         return
-    yield from _written(replace(site, choice=now))
+    yield from _written(replace(site, padding=now))
     if _is_line(site):
         whole = tuple((window.extent - 1, 0) for window in site.windows)
         yield "keras-causal", replace(now, pads=whole), _LIKELY
@@ -106,9 +106,9 @@ def _total(window: Window) -> int:
     return max(window.extent - window.stride, 0)
 
 
-def _written(site: Site) -> Iterator[tuple[str, Choice, int]]:
+def _written(site: Site) -> Iterator[tuple[str, Padding, int]]:
     """The same amounts, written in another order."""
-    now, pads = site.choice, site.choice.pads
+    now, pads = site.padding, site.padding.pads
     if pads is None:
         return
     yield "begin and end exchanged", replace(now, pads=exchanged(pads)), _LIKELY
@@ -119,7 +119,7 @@ def _written(site: Site) -> Iterator[tuple[str, Choice, int]]:
 
 
 def _transposed(site: Site) -> Iterator[Candidate]:
-    now, windows = site.choice, site.windows
+    now, windows = site.padding, site.windows
     pads = now.pads
     assert pads is not None
     none, uncropped = (0,) * len(windows), ((0, 0),) * len(windows)
@@ -127,24 +127,30 @@ def _transposed(site: Site) -> Iterator[Candidate]:
     sides: tuple[tuple[str, Side], ...] = (("tensorflow-same", "end"), ("onnx-same-lower", "begin"))
     for name, odd in sides:
         same = tuple(transposed_same_pads(w, odd=odd) for w in windows)
-        yield Candidate(name, replace(now, pads=same, appended=short), _LIKELY)
-    yield Candidate("tensorflow-valid", replace(now, pads=uncropped, appended=short), _LIKELY)
+        yield Candidate(name, replace(now, pads=same, output_padding=short), _LIKELY)
+    yield Candidate("tensorflow-valid", replace(now, pads=uncropped, output_padding=short), _LIKELY)
     # PyTorch's usual halves, with the output_padding that gives size * stride.
     symmetric = half(site)
     fitting = tuple(
         w.stride + 2 * b - w.extent for w, (b, _) in zip(windows, symmetric, strict=True)
     )
     if min(fitting) >= 0:
-        yield Candidate("pytorch-half", replace(now, pads=symmetric, appended=fitting), _LIKELY)
+        yield Candidate(
+            "pytorch-half", replace(now, pads=symmetric, output_padding=fitting), _LIKELY
+        )
     yield Candidate(
-        "pytorch-half without output_padding", replace(now, pads=symmetric, appended=none), _LESS
+        "pytorch-half without output_padding",
+        replace(now, pads=symmetric, output_padding=none),
+        _LESS,
     )
     yield Candidate("begin and end exchanged", replace(now, pads=exchanged(pads)), _LIKELY)
     yield Candidate("begin and end in turns", replace(now, pads=in_turns(pads)), _LESS)
-    yield Candidate("valid", replace(now, pads=uncropped, appended=none), _LESS)
-    yield Candidate("without output_padding", replace(now, appended=none), _LIKELY)
+    yield Candidate("valid", replace(now, pads=uncropped, output_padding=none), _LESS)
+    yield Candidate("without output_padding", replace(now, output_padding=none), _LIKELY)
     for by in range(1, max(w.stride for w in windows)):
-        yield Candidate(f"output_padding {by}", replace(now, appended=(by,) * len(windows)), _LESS)
+        yield Candidate(
+            f"output_padding {by}", replace(now, output_padding=(by,) * len(windows)), _LESS
+        )
     for by in (1, -1, 2, -2):
         shifted = moved(pads, by)
         tier = _LESS if abs(by) == 1 else _LEAST
@@ -158,19 +164,23 @@ def _transposed(site: Site) -> Iterator[Candidate]:
 def _cropping(made: Iterable[Candidate]) -> Iterator[Candidate]:
     """Those that crop nothing negative, which no runtime does.
 
-    An end that is extended so is output_padding.
+    An end that is extended so is appended.
     """
     for each in made:
-        pads = each.choice.pads
+        pads = each.padding.pads
         assert pads is not None
         if all(begin >= 0 for begin, _ in pads):
             kept = tuple((begin, max(end, 0)) for begin, end in pads)
-            more = each.choice.appended or (0,) * len(pads)
-            appended = tuple(by + max(-end, 0) for by, (_, end) in zip(more, pads, strict=True))
-            yield each._replace(choice=replace(each.choice, pads=kept, appended=appended))
+            more = each.padding.output_padding or (0,) * len(pads)
+            output_padding = tuple(
+                by + max(-end, 0) for by, (_, end) in zip(more, pads, strict=True)
+            )
+            yield each._replace(
+                padding=replace(each.padding, pads=kept, output_padding=output_padding)
+            )
 
 
-def resized(site: Site, more: int, *, at_end: bool) -> Choice | None:
+def resized(site: Site, more: int, *, at_end: bool) -> Padding | None:
     """The padding with which an output is so many elements longer on each axis; None if none is.
 
     Args:
@@ -178,14 +188,14 @@ def resized(site: Site, more: int, *, at_end: bool) -> Choice | None:
         more: How many elements; negative for a shorter output.
         at_end: Whether the difference is at the end or at the begin.
     """
-    if site.choice.pads is None:
+    if site.padding.pads is None:
         return None
     by = -more if site.is_transposed else more
-    pads = tuple((b, e + by) if at_end else (b + by, e) for b, e in site.choice.pads)
+    pads = tuple((b, e + by) if at_end else (b + by, e) for b, e in site.padding.pads)
     if not site.is_transposed:
-        return replace(site.choice, pads=pads) if min(map(min, pads)) >= 0 else None
-    found = [*_cropping([Candidate("", replace(site.choice, pads=pads), _LEAST)])]
-    return found[0].choice if found else None
+        return replace(site.padding, pads=pads) if min(map(min, pads)) >= 0 else None
+    found = [*_cropping([Candidate("", replace(site.padding, pads=pads), _LEAST)])]
+    return found[0].padding if found else None
 
 
 def half(site: Site) -> Pairs:
@@ -219,21 +229,21 @@ def moved(pads: Pairs, by: int) -> Pairs:
     return tuple(map(one, pads))
 
 
-Convention: TypeAlias = Callable[[Site], Choice]
+Convention: TypeAlias = Callable[[Site], Padding]
 
 
 def is_padded(site: Site) -> bool:
     """Whether an operator pads anything as it is."""
-    return site.choice.is_same or any(map(any, site.choice.pads or ()))
+    return site.padding.is_same or any(map(any, site.padding.pads or ()))
 
 
-def _same(site: Site, *, lower: bool = False, undilated: bool = False) -> Choice:
+def _same(site: Site, *, lower: bool = False, undilated: bool = False) -> Padding:
     """SAME; of a transposed convolution with an output of size * stride."""
     if site.is_transposed:
         odd = "onnx-same-lower" if lower else "tensorflow-same"
-        return next(each.choice for each in _transposed(site) if each.name == odd)
+        return next(each.padding for each in _transposed(site) if each.name == odd)
     return replace(
-        site.choice,
+        site.padding,
         pads=None,
         odd="begin" if lower else "end",
         undilated=undilated,
@@ -242,52 +252,54 @@ def _same(site: Site, *, lower: bool = False, undilated: bool = False) -> Choice
     )
 
 
-def _half(site: Site) -> Choice:
+def _half(site: Site) -> Padding:
     if site.is_transposed:
         for each in _transposed(site):
             if each.name.startswith("pytorch-half"):
-                return each.choice
-    return replace(site.choice, pads=half(site), ceil=False)
+                return each.padding
+    return replace(site.padding, pads=half(site), ceil=False)
 
 
-def _rounded_up(site: Site) -> Choice:
+def _rounded_up(site: Site) -> Padding:
     return (
-        replace(site.choice, ceil=True) if site.is_pool and not site.choice.is_same else site.choice
+        replace(site.padding, ceil=True)
+        if site.is_pool and not site.padding.is_same
+        else site.padding
     )
 
 
-def _caffe(site: Site) -> Choice:
-    found = _half(site) if is_padded(site) else site.choice
+def _caffe(site: Site) -> Padding:
+    found = _half(site) if is_padded(site) else site.padding
     if not site.is_pool:
         return found
     return replace(found, ceil=True, counted=site.leaves_padding_out)
 
 
 def _where_padded(convention: Convention) -> Convention:
-    return lambda site: convention(site) if is_padded(site) else site.choice
+    return lambda site: convention(site) if is_padded(site) else site.padding
 
 
 def _of(change: Callable[[Pairs], Pairs]) -> Convention:
-    def convention(site: Site) -> Choice:
-        pads = site.choice.pads
-        return site.choice if pads is None else replace(site.choice, pads=change(pads))
+    def convention(site: Site) -> Padding:
+        pads = site.padding.pads
+        return site.padding if pads is None else replace(site.padding, pads=change(pads))
 
     return convention
 
 
-def _counted(site: Site) -> Choice:
-    return replace(site.choice, counted=True) if site.leaves_padding_out else site.choice
+def _counted(site: Site) -> Padding:
+    return replace(site.padding, counted=True) if site.leaves_padding_out else site.padding
 
 
-def _uncounted(site: Site) -> Choice:
-    return replace(site.choice, counted=False)
+def _uncounted(site: Site) -> Padding:
+    return replace(site.padding, counted=False)
 
 
-def _causal(site: Site) -> Choice:
+def _causal(site: Site) -> Padding:
     if site.is_transposed or not _is_line(site) or site.is_pool:
-        return site.choice
+        return site.padding
     pads = tuple((window.extent - 1, 0) for window in site.windows)
-    return replace(site.choice, pads=pads)
+    return replace(site.padding, pads=pads)
 
 
 _ONE_KIND: Final[Mapping[str, Convention]] = {
@@ -301,12 +313,12 @@ _ONE_KIND: Final[Mapping[str, Convention]] = {
     "in turns read as ONNX's order": _of(from_turns),
     "tensorflow everywhere": _same,
     "pytorch everywhere": _half,
-    "valid": lambda site: replace(site.choice, pads=((0, 0),) * len(site.windows), ceil=False),
+    "valid": lambda site: replace(site.padding, pads=((0, 0),) * len(site.windows), ceil=False),
 }
 _CONVOLUTIONS: Final[Mapping[str, Convention]] = {"causal": _causal}
 _POOLS: Final[Mapping[str, Convention]] = {
     "rounding up": _rounded_up,
-    "rounding down": lambda site: replace(site.choice, ceil=False),
+    "rounding down": lambda site: replace(site.padding, ceil=False),
     "padding counted": _counted,
     "padding not counted": _uncounted,
 }
@@ -316,8 +328,8 @@ def _both(convolutions: Convention, pools: Convention) -> Convention:
     return lambda site: pools(site) if site.is_pool else convolutions(site)
 
 
-def _as_it_is(site: Site) -> Choice:
-    return site.choice
+def _as_it_is(site: Site) -> Padding:
+    return site.padding
 
 
 def _whole() -> Iterator[tuple[str, Convention]]:
@@ -338,7 +350,7 @@ def _whole() -> Iterator[tuple[str, Convention]]:
 
 def _where_read(convention: Convention) -> Convention:
     """A convention that leaves alone a `Pad` that no window reads."""
-    return lambda site: site.choice if site.is_still else convention(site)
+    return lambda site: site.padding if site.is_still else convention(site)
 
 
 WHOLE: Final[Mapping[str, Convention]] = {

@@ -22,7 +22,7 @@ from onnxpad.conventions.question import Answer, AxisAnswer, Op, Question
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import Fill
-from onnxpad.repadding.choice import Choice
+from onnxpad.padding.plan import Padding
 from onnxpad.repadding.sites import Site
 
 
@@ -51,7 +51,7 @@ def op_of(site: Site) -> Op | None:
 
 def intent_of(site: Site) -> Reading:
     """Reads the intent of an operator from its numbers."""
-    if site.choice.is_same:
+    if site.padding.is_same:
         return Reading("same")
     fits: set[Intent] = {*INTENTS}
     for place in range(len(site.windows)):
@@ -60,7 +60,7 @@ def intent_of(site: Site) -> Reading:
         return Reading(None, "SAME and VALID are the same here")
     if len(fits) == 1:
         return Reading(fits.pop())
-    pads = told(site.choice.pads or ())
+    pads = told(site.padding.pads or ())
     if fits:
         return Reading(None, f"its pads {pads} may be {' or '.join(sorted(fits))}")
     if site.is_transposed:
@@ -101,18 +101,20 @@ def _may_be_same(site: Site, place: int) -> bool:
 
 def _crops(site: Site, place: int) -> Iterator[Intent]:
     """The intents that fit the numbers of a transposed convolution on one axis."""
-    window, appended = site.windows[place], site.choice.appended[place]
+    window, output_padding = site.windows[place], site.padding.output_padding[place]
     begin, end = pair = _pair(site, place)
     half = begin == end == (window.extent - 1) // 2
-    if begin + end - appended == window.extent - window.stride and (half or abs(begin - end) <= 1):
+    if begin + end - output_padding == window.extent - window.stride and (
+        half or abs(begin - end) <= 1
+    ):
         yield "same"
-    if pair == (0, 0) and appended in {0, max(window.stride - window.extent, 0)}:
+    if pair == (0, 0) and output_padding in {0, max(window.stride - window.extent, 0)}:
         yield "valid"
 
 
 def _pair(site: Site, place: int) -> Pair:
-    assert site.choice.pads is not None
-    return site.choice.pads[place]
+    assert site.padding.pads is not None
+    return site.padding.pads[place]
 
 
 def _total(size: int | None, window: Window) -> int | None:
@@ -130,7 +132,7 @@ def chosen(
     intent: Intent,
     sizes: Sequence[int | None],
     opset: int,
-) -> Choice | None:
+) -> Padding | None:
     """The padding of an operator in a framework, at these sizes of its data.
 
     Args:
@@ -160,13 +162,13 @@ def chosen(
     now = [_now(site, each) for each in tried]
     if all(_effect(op, one) == _effect(op, other) for one, other in zip(now, answers, strict=True)):
         return None
-    for choice in _expressing(site, answers[0]):
+    for padding in _expressing(site, answers[0]):
         if all(
-            _computes(site, choice, each, answer)
+            _computes(site, padding, each, answer)
             for each, answer in zip(tried, answers, strict=True)
         ):
-            _require_runnable(site, choice, tried, sizes, opset)
-            return choice
+            _require_runnable(site, padding, tried, sizes, opset)
+            return padding
     why = f"no attributes of {site.node.op} pad as {framework.title} does"
     if None in sizes:
         raise AbsentError(f"{why} at every size; fix the sizes with --shape or --dim")
@@ -187,7 +189,7 @@ def _require_size(framework: Framework, answers: Sequence[Answer]) -> None:
 
 def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
     """Sizes at which to ask: the one known, or one long one for each remainder by the stride."""
-    reach = max((sum(pair) for pair in site.choice.pads or ()), default=0)
+    reach = max((sum(pair) for pair in site.padding.pads or ()), default=0)
     longest = max(window.stride for window in site.windows)
     for rest in range(longest if None in sizes else 1):
         yield tuple(
@@ -198,63 +200,63 @@ def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]
 
 def _now(site: Site, sizes: tuple[int, ...]) -> Answer:
     """An operator as it is, at some sizes."""
-    return _answer(site, site.choice, sizes)
+    return _answer(site, site.padding, sizes)
 
 
-def _answer(site: Site, choice: Choice, sizes: tuple[int, ...]) -> Answer:
-    pads = choice.amounts(sizes, site.windows)
-    appended = choice.appended or (0,) * len(pads)
+def _answer(site: Site, padding: Padding, sizes: tuple[int, ...]) -> Answer:
+    pads = padding.amounts(sizes, site.windows)
+    output_padding = padding.output_padding or (0,) * len(pads)
     axes = []
-    for size, window, pair, more in zip(sizes, site.windows, pads, appended, strict=True):
+    for size, window, pair, more in zip(sizes, site.windows, pads, output_padding, strict=True):
         if site.is_transposed:
             output = transposed_output_size(size, window, *pair, more)
         elif site.is_pool:
-            output = pool_output_size(size, window, *pair, ceil_mode=choice.ceil)
+            output = pool_output_size(size, window, *pair, ceil_mode=padding.ceil)
         else:
             output = output_size(size, window, *pair)
         assert isinstance(output, int)
         axes.append(AxisAnswer(size, window, *pair, output, more))
-    return Answer(tuple(axes), choice.counted)
+    return Answer(tuple(axes), padding.counted)
 
 
 def _effect(op: Op, answer: Answer) -> object:
     return [effect(op, axis, counts=answer.counts) for axis in answer.axes]
 
 
-def _expressing(site: Site, answer: Answer) -> Iterator[Choice]:
+def _expressing(site: Site, answer: Answer) -> Iterator[Padding]:
     """The choices that might pad as a framework does."""
     if site.is_transposed:
-        yield Choice(answer.pads, appended=answer.output_padding)
+        yield Padding(answer.pads, output_padding=answer.output_padding)
         return
     counted = answer.counts and any(map(any, answer.pads))
-    yield Choice(answer.pads, counted=counted)
+    yield Padding(answer.pads, counted=counted)
     if site.is_pool:
-        yield Choice(answer.pads, counted=counted, ceil=True)
-    yield Choice(None, odd="end", counted=answer.counts)
-    yield Choice(None, odd="begin", counted=answer.counts)
+        yield Padding(answer.pads, counted=counted, ceil=True)
+    yield Padding(None, odd="end", counted=answer.counts)
+    yield Padding(None, odd="begin", counted=answer.counts)
 
 
-def _computes(site: Site, choice: Choice, sizes: tuple[int, ...], wanted: Answer) -> bool:
-    found = _answer(site, choice, sizes)
+def _computes(site: Site, padding: Padding, sizes: tuple[int, ...], wanted: Answer) -> bool:
+    found = _answer(site, padding, sizes)
     counts = wanted.counts and any(map(any, wanted.pads))
     same = (found.pads, found.output) == (wanted.pads, wanted.output)
-    return same and (choice.counted == counts or not any(map(any, wanted.pads)))
+    return same and (padding.counted == counts or not any(map(any, wanted.pads)))
 
 
 def _require_runnable(
     site: Site,
-    choice: Choice,
+    padding: Padding,
     tried: Sequence[tuple[int, ...]],
     sizes: Sequence[int | None],
     opset: int,
 ) -> None:
-    """Raises unless ONNX and onnxruntime compute a choice as it is meant."""
+    """Raises unless ONNX and onnxruntime compute a padding as it is meant."""
     name, row = site.node.op, site.row
-    for attribute, wanted in (("ceil_mode", choice.ceil), (row.counts or "", choice.counted)):
+    for attribute, wanted in (("ceil_mode", padding.ceil), (row.counts or "", padding.counted)):
         if wanted and (not attribute or opset < row.since.get(attribute, 1)):
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")
-    if choice.is_same and None in sizes:
-        auto_pad = same_of(choice.odd)
+    if padding.is_same and None in sizes:
+        auto_pad = same_of(padding.odd)
         least = row.onnxruntime.runs_same_from[auto_pad]
         for window in site.windows:
             if window.dilation != 1 or window.extent - window.stride < least:
@@ -263,7 +265,7 @@ def _require_runnable(
                     "kernel, stride and dilation; fix the sizes with --shape or --dim"
                 )
     for each in tried:
-        answer = _answer(site, choice, each)
+        answer = _answer(site, padding, each)
         for axis in answer.axes:
             if site.is_pool and max(axis.begin, axis.end) >= axis.window.kernel:
                 raise AbsentError(
@@ -272,7 +274,7 @@ def _require_runnable(
                 )
             last = (axis.output - 1) * axis.window.stride + axis.window.extent
             past = last > axis.begin + axis.size + axis.end
-            if choice.counted and past and _divides_by_whole_kernels(site, opset):
+            if padding.counted and past and _divides_by_whole_kernels(site, opset):
                 since = CHANGED["AveragePool"]
                 before = f"before opset {since} " if opset < since else ""
                 raise AbsentError(

@@ -1,6 +1,6 @@
 """Finds the padding with which a model reproduces a framework's recorded outputs.
 
-A copy of the model takes all padding as inputs (`working_copy`): one session runs every choice.
+A copy of the model takes all padding as inputs (`working_copy`): one session runs every padding.
 Recorded tensors are reproduced one after the other, those with the fewest operators upstream
 first: inner tensors where there are any, then the outputs. For each, whole conventions are tried
 first, then what `search` finds. What is found is written into the model, and that is compared.
@@ -33,9 +33,9 @@ from onnxpad.engine.sessions import (
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs
+from onnxpad.padding.plan import ANY_SIZE, Padding
 from onnxpad.records import dataclass
 from onnxpad.repadding.candidates import AS_IS, WHOLE, Candidate, candidates, resized
-from onnxpad.repadding.choice import ANY_SIZE, Choice
 from onnxpad.repadding.references import (
     ROUNDINGS,
     Closeness,
@@ -266,8 +266,8 @@ class _Task:
     def _is_over(self) -> bool:
         return time.monotonic() > self._end
 
-    def _choices(self, point: Point) -> list[Choice]:
-        return [options[at].choice for options, at in zip(self._options, point, strict=True)]
+    def _choices(self, point: Point) -> list[Padding]:
+        return [options[at].padding for options, at in zip(self._options, point, strict=True)]
 
     def _outputs(
         self, point: Point, sample: int, names: Sequence[str]
@@ -575,8 +575,8 @@ class _Task:
         """The effect of an option at these sizes; a search asks for the same ones at each point."""
         key = place, option, sizes
         if key not in self._effects:
-            choice = self._options[place][option].choice
-            self._effects[key] = _effect(self._copy.sites[place], choice, sizes)
+            padding = self._options[place][option].padding
+            self._effects[key] = _effect(self._copy.sites[place], padding, sizes)
         return self._effects[key]
 
     def _of_recorded_sizes(self) -> Iterator[Point]:
@@ -633,7 +633,7 @@ class _Task:
         if chosen is None:
             return 0
         for at, each in enumerate(options):
-            if each.choice == chosen:
+            if each.padding == chosen:
                 return at
         options.append(Candidate(f"{more:+} elements, as the recorded sizes", chosen, 2))
         return len(options) - 1
@@ -656,7 +656,7 @@ class _Task:
         alike: dict[object, list[int]] = {}
         for place, (site, options) in enumerate(zip(self._copy.sites, self._options, strict=True)):
             if len(options) > 1:
-                key = site.signature, tuple(each.choice for each in options)
+                key = site.signature, tuple(each.padding for each in options)
                 alike.setdefault(key, []).append(place)
         yield from (tuple(group) for group in alike.values() if len(group) > 1)
 
@@ -664,21 +664,21 @@ class _Task:
         """The operators with another likely padding that differs here."""
         for place, (site, options) in enumerate(zip(self._copy.sites, self._options, strict=True)):
             others = {
-                each.name: self._described(place, each.choice)
+                each.name: self._described(place, each.padding)
                 for at, each in enumerate(options)
                 if each.tier == 0 and not self._is_idle(self._point, place, at)
             }
             if others:
-                now = self._described(place, site.choice)
+                now = self._described(place, site.padding)
                 yield Distinguishable(site.label, site.node.op, now, others)
 
-    def _described(self, place: int, choice: Choice) -> str:
+    def _described(self, place: int, padding: Padding) -> str:
         site = self._copy.sites[place]
         start = self._sizes.get((0,) * len(self._copy.sites))
-        if start is None and choice.is_same:
-            return same_of(choice.odd)
+        if start is None and padding.is_same:
+            return same_of(padding.odd)
         sizes = () if start is None else start[place]
-        return written_as(site, choice, choice.amounts(sizes, site.windows))
+        return written_as(site, padding, padding.amounts(sizes, site.windows))
 
     # Goals
 
@@ -720,33 +720,33 @@ class _Task:
         sizes = self._sizes.get(self._point)
         for place, (site, at) in enumerate(zip(self._copy.sites, self._point, strict=True)):
             chosen = self._options[place][at]
-            if at and (sizes is not None or not chosen.choice.is_same):
+            if at and (sizes is not None or not chosen.padding.is_same):
                 here = () if sizes is None else sizes[place]
-                choice = self._writable(site, chosen.choice, here)
-                told = chosen._replace(choice=choice)
-                yield place, site, told, choice.amounts(here, site.windows)
+                padding = self._writable(site, chosen.padding, here)
+                told = chosen._replace(padding=padding)
+                yield place, site, told, padding.amounts(here, site.windows)
 
-    def _writable(self, site: Site, choice: Choice, sizes: tuple[int, ...]) -> Choice:
-        """A choice as attributes can tell it in the model's opset, and onnxruntime runs it.
+    def _writable(self, site: Site, padding: Padding, sizes: tuple[int, ...]) -> Padding:
+        """A padding as attributes can tell it in the model's opset, and onnxruntime runs it.
 
         onnxruntime refuses SAME with dilations, and older opsets have pools without ceil_mode.
         """
-        if choice.is_same and any(window.dilation > 1 for window in site.windows):
-            choice = replace(choice, pads=choice.amounts(sizes, site.windows))
+        if padding.is_same and any(window.dilation > 1 for window in site.windows):
+            padding = replace(padding, pads=padding.amounts(sizes, site.windows))
         since = 0 if site.operator is None else site.operator.since.get("ceil_mode", 0)
-        if choice.ceil and self._graph.opset < since and sizes and not choice.counted:
-            choice = replace(choice, pads=choice.reached(sizes, site.windows), ceil=False)
-        return choice
+        if padding.ceil and self._graph.opset < since and sizes and not padding.counted:
+            padding = replace(padding, pads=padding.reached(sizes, site.windows), ceil=False)
+        return padding
 
     def _changes(self) -> Iterator[Repadded]:
         for place, site, chosen, pads in self._changed():
             yield Repadded(
                 site.label,
                 site.node.op,
-                self._described(place, site.choice),
-                written_as(site, chosen.choice, pads),
+                self._described(place, site.padding),
+                written_as(site, chosen.padding, pads),
                 chosen.name,
-                attributes(site, chosen.choice, pads),
+                attributes(site, chosen.padding, pads),
             )
 
     def _convention(self, names: Sequence[str]) -> str:
@@ -767,7 +767,7 @@ class _Task:
         known = {tensor.name for tensor, _ in self._graph.claimed_outputs()}
         sizes = self._outputs(self._point, 0, [name for name in names if name in known])
         for _, site, chosen, pads in changed:
-            write(self._graph, site, chosen.choice, pads)
+            write(self._graph, site, chosen.padding, pads)
         shapes = {
             name: value.shape
             for name, value in (sizes or {}).items()
@@ -778,13 +778,13 @@ class _Task:
 
 def _output_sizes(site: Site, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
     """The sizes of an operator's output, of stride 1 or transposed."""
-    pads = np.sum(site.choice.amounts(sizes, site.windows), axis=1)
+    pads = np.sum(site.padding.amounts(sizes, site.windows), axis=1)
     extents = np.array([window.extent for window in site.windows])
     if not site.is_transposed:
         return np.asarray(np.array(sizes) + pads - extents + 1)
     strides = np.array([window.stride for window in site.windows])
-    appended = np.array(site.choice.appended or 0)
-    return np.asarray((np.array(sizes) - 1) * strides + extents - pads + appended)
+    output_padding = np.array(site.padding.output_padding or 0)
+    return np.asarray((np.array(sizes) - 1) * strides + extents - pads + output_padding)
 
 
 def _options(site: Site) -> list[Candidate]:
@@ -792,14 +792,14 @@ def _options(site: Site) -> list[Candidate]:
     whole = (Candidate(name, convention(site), 1) for name, convention in WHOLE.items())
     found: dict[object, Candidate] = {}
     for each in (*candidates(site), *whole):
-        found.setdefault(_key(site, each.choice), each)
+        found.setdefault(_key(site, each.padding), each)
     return list(found.values())
 
 
 def _conventions(sites: Sequence[Site], options: Sequence[Sequence[Candidate]]) -> dict[str, Point]:
     """For each convention of the whole model, the options that pad so at any size."""
     known = [
-        {_key(site, each.choice): at for at, each in enumerate(found)}
+        {_key(site, each.padding): at for at, each in enumerate(found)}
         for site, found in zip(sites, options, strict=True)
     ]
     return {
@@ -810,18 +810,18 @@ def _conventions(sites: Sequence[Site], options: Sequence[Sequence[Candidate]]) 
     }
 
 
-def _key(site: Site, choice: Choice) -> object:
+def _key(site: Site, padding: Padding) -> object:
     """A value that is equal for choices that compute the same at any size."""
     if site.is_transposed or site.is_sized:
-        return choice
-    return _effect(site, choice, (ANY_SIZE,) * len(site.windows))
+        return padding
+    return _effect(site, padding, (ANY_SIZE,) * len(site.windows))
 
 
-def _effect(site: Site, choice: Choice, sizes: tuple[int, ...]) -> object:
+def _effect(site: Site, padding: Padding, sizes: tuple[int, ...]) -> object:
     """A value that is equal for choices that compute the same at these sizes."""
-    found = choice.effect(sizes, site.windows)
+    found = padding.effect(sizes, site.windows)
     # The operator behind a Pad may reach its end by padding of its own.
-    return found if site.operator is not None else (found, choice.amounts(sizes, site.windows))
+    return found if site.operator is not None else (found, padding.amounts(sizes, site.windows))
 
 
 _FAILED: Final = 1e9

@@ -6,8 +6,8 @@ from onnxpad.arithmetic.window import Window, odd_side
 from onnxpad.graph import Node
 from onnxpad.operators.read import PadOp, TransposedOp, WindowOp, is_transposed
 from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_of
+from onnxpad.padding.plan import Padding
 from onnxpad.records import dataclass
-from onnxpad.repadding.choice import Choice
 from onnxpad.rewrite.context import Context
 
 _PAD_AS_INPUT = 11
@@ -28,7 +28,7 @@ class Site:
         windows: One per spatial axis.
         axes: The spatial axes of its data.
         rank: The rank of its data.
-        choice: How it pads.
+        padding: How it pads.
         sizes: The spatial sizes of its data; None for those that are open.
     """
 
@@ -38,7 +38,7 @@ class Site:
     windows: tuple[Window, ...]
     axes: tuple[int, ...]
     rank: int
-    choice: Choice
+    padding: Padding
     sizes: tuple[int | None, ...]
 
     @property
@@ -80,7 +80,7 @@ class Site:
     @property
     def signature(self) -> tuple[object, ...]:
         """Equal for operators that one line of a program may have written."""
-        return self.node.op, self.windows, self.choice
+        return self.node.op, self.windows, self.padding
 
 
 def sites_of(context: Context) -> tuple[list[Site], list[tuple[str, str]]]:
@@ -141,15 +141,15 @@ def _site(context: Context, op: WindowOp | TransposedOp) -> Site | str:
         return "its operator is the user's own"
     if isinstance(op, WindowOp) and op.gives_indices:
         return "it gives indices"
-    choice = _transposed(op) if isinstance(op, TransposedOp) else _gathering(op)
-    if choice is None:
+    padding = _transposed(op) if isinstance(op, TransposedOp) else _gathering(op)
+    if padding is None:
         return "its output_shape or auto_pad cannot be written as pads"
     rank = operator.layout.rank(len(windows))
     shape = context.analysis.shape(op.data)
     sizes: Sequence[object] = [None] * rank if shape is None or len(shape) != rank else shape
     known = tuple(size if isinstance(size, int) else None for size in _at(sizes, op.axes))
     label = context.label(op.node)
-    return Site(op.node, label, operator, windows, op.axes, rank, choice, known)
+    return Site(op.node, label, operator, windows, op.axes, rank, padding, known)
 
 
 def _pad(context: Context, pad: PadOp, known: Mapping[int, Site]) -> Site | str:
@@ -175,23 +175,23 @@ def _pad(context: Context, pad: PadOp, known: Mapping[int, Site]) -> Site | str:
     if not axes:
         return ""
     windows = (Window(1),) * len(axes) if reader is None else reader.windows
-    choice = Choice(tuple(whole[axis] for axis in axes))
+    padding = Padding(tuple(whole[axis] for axis in axes))
     sizes = [None] * rank if shape is None else list(shape)
     spatial = tuple(size if isinstance(size, int) else None for size in _at(sizes, axes))
-    return Site(pad.node, context.label(pad.node), None, windows, axes, rank, choice, spatial)
+    return Site(pad.node, context.label(pad.node), None, windows, axes, rank, padding, spatial)
 
 
 def _at(sizes: Sequence[object], axes: Sequence[int]) -> list[object]:
     return [sizes[axis] for axis in axes]
 
 
-def _gathering(op: WindowOp) -> Choice:
+def _gathering(op: WindowOp) -> Padding:
     if op.auto_pad == "VALID":
-        return Choice(((0, 0),) * len(op.windows), counted=op.count_include_pad)
+        return Padding(((0, 0),) * len(op.windows), counted=op.count_include_pad)
     if op.auto_pad != "NOTSET":
-        return Choice(None, odd=odd_side(op.auto_pad), counted=op.count_include_pad)
-    return Choice(op.pads, ceil=op.ceil_mode, counted=op.count_include_pad)
+        return Padding(None, odd=odd_side(op.auto_pad), counted=op.count_include_pad)
+    return Padding(op.pads, ceil=op.ceil_mode, counted=op.count_include_pad)
 
 
-def _transposed(op: TransposedOp) -> Choice | None:
-    return Choice(op.pads, appended=op.output_padding) if op.is_explicit else None
+def _transposed(op: TransposedOp) -> Padding | None:
+    return Padding(op.pads, output_padding=op.output_padding) if op.is_explicit else None

@@ -16,10 +16,10 @@ from onnxpad.errors import UsageError
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import meant
 from onnxpad.operators.amounts import Pairs, is_padded
+from onnxpad.padding.plan import Padding
 from onnxpad.padding.window_site import WindowSites
 from onnxpad.records import dataclass
 from onnxpad.repadding.changes import Rewriting, Rewritten, Unchanged
-from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.intents import chosen, intent_of, op_of
 from onnxpad.repadding.sites import Site, sites_of
 from onnxpad.repadding.write import PADDING, described, write
@@ -39,7 +39,7 @@ class _Plan:
         op: Its operator, for conventions.
         intent: The intent of its padding.
         attributes: Its attributes as they were.
-        choice: The padding written; None where it stays.
+        padding: The padding written; None where it stays.
         pads: The amounts written.
         refused: Why it stays although it computes something else; empty for most.
     """
@@ -48,7 +48,7 @@ class _Plan:
     op: Op
     intent: Intent
     attributes: Mapping[str, object]
-    choice: Choice | None = None
+    padding: Padding | None = None
     pads: Pairs = ()
     refused: str = ""
 
@@ -86,8 +86,8 @@ def repad_graph(graph: Graph, framework: Framework, only: Collection[str] = ()) 
                 kept.append(planned)
     declared = _declared(graph, main.analysis)
     _write(graph, framework, plans)
-    changed = [plan for plan in plans if plan.choice is not None]
-    kept += [_kept(framework, plan) for plan in plans if plan.choice is None]
+    changed = [plan for plan in plans if plan.padding is not None]
+    kept += [_kept(framework, plan) for plan in plans if plan.padding is None]
     if changed:
         _declare_anew(graph, [plan.site.node for plan in changed], declared)
     order = {label: place for place, (label, _) in enumerate(names)}
@@ -126,7 +126,7 @@ def _planned(context: Context, site: Site, read: WindowSites) -> _Plan | Unchang
         return _left(site, f"no framework has a convention for {site.node.op}")
     if is_padded_in_front(read, site):
         return _left(site, PADDED_IN_FRONT)
-    if op == "avgpool" and site.choice.counted and not counted_at_first(context, site):
+    if op == "avgpool" and site.padding.counted and not counted_at_first(context, site):
         return _left(site, "it averages over a Pad of zeros, as it would in any framework")
     reading = intent_of(site)
     if reading.intent is None:
@@ -152,7 +152,7 @@ def counted_at_first(context: Context, site: Site) -> bool:
 
 
 def _left(site: Site, why: str) -> Unchanged:
-    return Unchanged(site.label, site.node.op, _words(site, site.choice), why)
+    return Unchanged(site.label, site.node.op, _words(site, site.padding), why)
 
 
 def _write(graph: Graph, framework: Framework, plans: Sequence[_Plan]) -> None:
@@ -174,24 +174,24 @@ def _step(
     if any(was is not None and now is None for was, now in pairs):
         return False  # the graph contradicts itself as long as others are not written
     here = tuple(None if was is None else now for was, now in pairs)
-    choice: Choice | None = None
+    padding: Padding | None = None
     pads: Pairs = ()
     refused = ""
     try:
-        choice = chosen(site, plan.op, framework, plan.intent, here, opset)
+        padding = chosen(site, plan.op, framework, plan.intent, here, opset)
     except AbsentError as error:
         refused = str(error)
-    if choice is not None and not (choice.is_same and None in here):
-        pads = choice.amounts(tuple(size or 0 for size in here), site.windows)
+    if padding is not None and not (padding.is_same and None in here):
+        pads = padding.amounts(tuple(size or 0 for size in here), site.windows)
     plan.refused = refused
-    if (choice, pads) == (plan.choice, plan.pads):
+    if (padding, pads) == (plan.padding, plan.pads):
         return False
-    plan.choice, plan.pads = choice, pads
-    if choice is None:
+    plan.padding, plan.pads = padding, pads
+    if padding is None:
         absent = {name: None for name in PADDING if name not in plan.attributes}
         graph.set_attributes(site.node, {**plan.attributes, **absent})
     else:
-        write(graph, site, choice, pads)
+        write(graph, site, padding, pads)
     return True
 
 
@@ -242,16 +242,16 @@ def _downstream(graph: Graph, nodes: Sequence[Node]) -> set[str]:
 
 
 def _change(plan: _Plan) -> Rewritten:
-    site, choice = plan.site, plan.choice
-    assert choice is not None
+    site, padding = plan.site, plan.padding
+    assert padding is not None
     after = {name: value for name, value in site.node.attrs.items() if name in PADDING}
     before = {name: value for name, value in plan.attributes.items() if name in PADDING}
     return Rewritten(
         site.label,
         site.node.op,
         plan.intent,
-        _words(site, site.choice),
-        _words(site, choice, plan.pads),
+        _words(site, site.padding),
+        _words(site, padding, plan.pads),
         before,
         after,
     )
@@ -261,13 +261,13 @@ def _kept(framework: Framework, plan: _Plan) -> Unchanged:
     site = plan.site
     same = f"{plan.intent.upper()}, and computes the same in {framework.title}"
     return Unchanged(
-        site.label, site.node.op, _words(site, site.choice), plan.refused or same, not plan.refused
+        site.label, site.node.op, _words(site, site.padding), plan.refused or same, not plan.refused
     )
 
 
-def _words(site: Site, choice: Choice, pads: Pairs = ()) -> str:
+def _words(site: Site, padding: Padding, pads: Pairs = ()) -> str:
     """A padding in words."""
-    if choice.is_same and not pads:
-        counted = ", padding counted (count_include_pad)" if choice.counted else ""
-        return f"auto_pad SAME_{'UPPER' if choice.odd == 'end' else 'LOWER'}{counted}"
-    return described(choice, choice.pads or pads)
+    if padding.is_same and not pads:
+        counted = ", padding counted (count_include_pad)" if padding.counted else ""
+        return f"auto_pad SAME_{'UPPER' if padding.odd == 'end' else 'LOWER'}{counted}"
+    return described(padding, padding.pads or pads)

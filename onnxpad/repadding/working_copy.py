@@ -1,6 +1,6 @@
 """A copy of a model whose operators take their padding as inputs of the graph.
 
-One session of it runs every choice: a `Pad` with fed amounts stands in front of each operator (of
+One session of it runs every padding: a `Pad` with fed amounts stands in front of each operator (of
 a transposed convolution, behind it), SAME is computed from the size that the data has in that run,
 and so is what a pool that rounds up reads beyond its padding.
 
@@ -18,8 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxpad.engine.sessions import Array
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.table import FLOATS, Fill
+from onnxpad.padding.plan import ANY_SIZE, Padding
 from onnxpad.records import dataclass
-from onnxpad.repadding.choice import ANY_SIZE, Choice
 from onnxpad.repadding.sites import Site
 
 _PAD_AS_INPUT = 11  # the first opset whose Pad takes its amounts as an input
@@ -44,28 +44,34 @@ class WorkingCopy:
     left: tuple[tuple[str, str], ...]
     probes: tuple[str, ...]
 
-    def feeds(self, choices: Sequence[Choice]) -> dict[str, Array]:
+    def feeds(self, choices: Sequence[Padding]) -> dict[str, Array]:
         """The arrays that make the operators pad as chosen."""
         fed: dict[str, Array] = {}
-        for place, (site, choice) in enumerate(zip(self.sites, choices, strict=True)):
-            fed.update(_fed(place, site, choice))
+        for place, (site, padding) in enumerate(zip(self.sites, choices, strict=True)):
+            fed.update(_fed(place, site, padding))
         return fed
 
 
-def _fed(place: int, site: Site, choice: Choice) -> Iterator[tuple[str, Array]]:
+def _fed(place: int, site: Site, padding: Padding) -> Iterator[tuple[str, Array]]:
     count = len(site.windows)
-    pads = choice.pads or ((0, 0),) * count
-    if not site.is_sized and choice.is_same:
-        pads = choice.amounts((ANY_SIZE,) * count, site.windows)
+    pads = padding.pads or ((0, 0),) * count
+    if not site.is_sized and padding.is_same:
+        pads = padding.amounts((ANY_SIZE,) * count, site.windows)
     if site.is_transposed:
-        appended = choice.appended or (0,) * count
-        amounts = [(-b, a - e) for (b, e), a in zip(pads, appended, strict=True)]
+        output_padding = padding.output_padding or (0,) * count
+        amounts = [(-b, a - e) for (b, e), a in zip(pads, output_padding, strict=True)]
         yield _name(place, "pads"), np.array(onnx_order(amounts), np.float32)
         return
     yield _name(place, "pads"), np.array(onnx_order(pads), np.float32)
     if not site.is_sized and not site.leaves_padding_out:
         return
-    flags = [choice.is_same, choice.odd == "begin", choice.undilated, choice.ceil, choice.counted]
+    flags = [
+        padding.is_same,
+        padding.odd == "begin",
+        padding.undilated,
+        padding.ceil,
+        padding.counted,
+    ]
     yield _name(place, "how"), np.array(flags, np.float32)
 
 

@@ -10,7 +10,7 @@ from onnxpad.arithmetic.notation import told
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
-from onnxpad.repadding.choice import Choice
+from onnxpad.padding.plan import Padding
 from onnxpad.repadding.sites import Site
 
 PADDING: Final = (
@@ -23,7 +23,7 @@ PADDING: Final = (
 )
 
 
-def write(graph: Graph, site: Site, choice: Choice, pads: Pairs) -> None:
+def write(graph: Graph, site: Site, padding: Padding, pads: Pairs) -> None:
     """Makes an operator pad as chosen.
 
     SAME becomes `auto_pad` where the size is open and decides, and numbers elsewhere.
@@ -31,13 +31,13 @@ def write(graph: Graph, site: Site, choice: Choice, pads: Pairs) -> None:
     Args:
         graph: The graph of the operator.
         site: The operator.
-        choice: How it shall pad.
+        padding: How it shall pad.
         pads: The amounts at the sizes of the run that decided, (begin, end) for each spatial axis.
     """
     if site.operator is None:
         _write_pad(graph, site, pads)
         return
-    wanted = attributes(site, choice, pads)
+    wanted = attributes(site, padding, pads)
     absent = {name: None for name in PADDING if name not in wanted and name in site.node.attrs}
     graph.set_attributes(site.node, {**wanted, **absent})
 
@@ -61,25 +61,25 @@ _AXES: Final = 3
 """The index of the input of a `Pad` that names its axes."""
 
 
-def attributes(site: Site, choice: Choice, pads: Pairs) -> dict[str, object]:
+def attributes(site: Site, padding: Padding, pads: Pairs) -> dict[str, object]:
     """The attributes of padding of an operator that pads as chosen; absent ones are defaults."""
     found: dict[str, object] = {}
-    if site.operator is not None and not site.is_transposed and stays_open(site, choice):
-        found["auto_pad"] = same_of(choice.odd)
+    if site.operator is not None and not site.is_transposed and stays_open(site, padding):
+        found["auto_pad"] = same_of(padding.odd)
     elif is_padded(pads):
         found["pads"] = onnx_order(pads)
-    if any(choice.appended):
-        found["output_padding"] = [*choice.appended]
-    if choice.ceil:
+    if any(padding.output_padding):
+        found["output_padding"] = [*padding.output_padding]
+    if padding.ceil:
         found["ceil_mode"] = 1
-    if choice.counted:
+    if padding.counted:
         found["count_include_pad"] = 1
     return found
 
 
-def stays_open(site: Site, choice: Choice) -> bool:
+def stays_open(site: Site, padding: Padding) -> bool:
     """Whether SAME depends on a size that the model leaves open."""
-    if not choice.is_same or choice.undilated:
+    if not padding.is_same or padding.undilated:
         return False
     return any(
         size is None and window.stride > 1
@@ -87,25 +87,25 @@ def stays_open(site: Site, choice: Choice) -> bool:
     )
 
 
-def written_as(site: Site, choice: Choice, pads: Pairs) -> str:
-    """A choice for people, as it is written: SAME in numbers where the sizes are known."""
-    keeps = site.choice == choice or stays_open(site, choice)
-    return described(choice if keeps else replace(choice, pads=pads), pads)
+def written_as(site: Site, padding: Padding, pads: Pairs) -> str:
+    """A padding for people, as it is written: SAME in numbers where the sizes are known."""
+    keeps = site.padding == padding or stays_open(site, padding)
+    return described(padding if keeps else replace(padding, pads=pads), pads)
 
 
-def described(choice: Choice, pads: Pairs) -> str:
-    """A choice for people, with its amounts: `SAME_UPPER, here H 0+1, W 0+1`."""
+def described(padding: Padding, pads: Pairs) -> str:
+    """A padding for people, with its amounts: `SAME_UPPER, here H 0+1, W 0+1`."""
     parts = []
-    if choice.is_same:
-        name = same_of(choice.odd)
-        parts.append(f"{name}{' without dilation' if choice.undilated else ''}, here {told(pads)}")
+    if padding.is_same:
+        name = same_of(padding.odd)
+        parts.append(f"{name}{' without dilation' if padding.undilated else ''}, here {told(pads)}")
     else:
         parts.append(f"pads {told(pads)}")
-    if choice.appended and any(choice.appended):
-        parts.append(f"output_padding {list(choice.appended)}")
-    if choice.ceil:
+    if padding.output_padding and any(padding.output_padding):
+        parts.append(f"output_padding {list(padding.output_padding)}")
+    if padding.ceil:
         parts.append("rounded up (ceil_mode)")
-    if choice.counted:
+    if padding.counted:
         parts.append("padding counted (count_include_pad)")
     return ", ".join(parts)
 

@@ -3,11 +3,10 @@
 The full result is all that windows reach: `(n - 1) * stride + extent` elements on an axis of `n`.
 `pads` crop it at both ends, `output_padding` appends to it. Both ends as one number each are its
 *crop*; below 0 it appends. Several forms have one crop: pads (1, 1) with output_padding 1 crop as
-pads (1, 0) do.
+pads (1, 0) do. A form is a padding whose pads are numbers.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import told_attribute
@@ -24,34 +23,24 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import TransposedOp
+from onnxpad.padding.plan import Padding
 from onnxpad.reasons import Reason, RefusalError
 
 
-class Form(NamedTuple):
-    """Attributes of a transposed convolution without `auto_pad` and `output_shape`.
-
-    Attributes:
-        pads: (begin, end) per spatial axis.
-        output_padding: The elements appended on each spatial axis.
-    """
-
-    pads: Pairs
-    output_padding: tuple[int, ...]
-
-    def __str__(self) -> str:
-        """The form as reports have it."""
-        return ", ".join([told_attribute(self.pads), *_told_appended(self.output_padding)])
-
-
-def written_form(op: TransposedOp) -> Form:
+def written_form(op: TransposedOp) -> Padding:
     """The form that a node has, apart from `auto_pad` and `output_shape`."""
-    return Form(op.pads, op.output_padding)
+    return Padding(op.pads, output_padding=op.output_padding)
+
+
+def told_form(form: Padding) -> str:
+    """A form as reports have it."""
+    return ", ".join([told_attribute(form.numbers), *_told_appended(form.output_padding)])
 
 
 def described(op: TransposedOp) -> str:
     """The attributes that say how much a transposed convolution gives, in words."""
     if op.is_explicit:
-        return str(written_form(op))
+        return told_form(written_form(op))
     said = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
     if op.output_shape is not None:
         said.append(f"output_shape {list(op.output_shape)}")
@@ -82,10 +71,7 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
     if op.output_shape is not None:
         return _crop_to_shape(analysis, op, op.output_shape, trust)
     if not op.auto_pad.startswith("SAME"):
-        return tuple(
-            (begin, end - more)
-            for (begin, end), more in zip(op.pads, op.output_padding, strict=True)
-        )
+        return written_form(op).crop
     found = []
     for window, more in zip(_known(op.windows), op.output_padding, strict=True):
         if window.extent + more < window.stride and trust is not Trust.ONNXRUNTIME:
@@ -211,7 +197,7 @@ def _known(windows: Sequence[AnyWindow]) -> list[Window]:
     return known
 
 
-def symmetric_form(op: TransposedOp, crop: Pairs) -> tuple[Form, Pairs]:
+def symmetric_form(op: TransposedOp, crop: Pairs) -> tuple[Padding, Pairs]:
     """A form with pads that are equal at both ends, and what must be cropped behind it.
 
     Raises:
@@ -230,7 +216,7 @@ def symmetric_form(op: TransposedOp, crop: Pairs) -> tuple[Form, Pairs]:
     return form_of(op, tuple(kept), symmetric=True), tuple(rest)
 
 
-def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Form:
+def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Padding:
     """The form with the least numbers that has a crop.
 
     Args:
@@ -268,22 +254,22 @@ def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Form:
             )
         pads.append((begin, end + more))
         appended.append(more)
-    return Form(tuple(pads), tuple(appended))
+    return Padding(tuple(pads), output_padding=tuple(appended))
 
 
-def attributes_of(op: TransposedOp, form: Form) -> dict[str, object | None]:
+def attributes_of(op: TransposedOp, form: Padding) -> dict[str, object | None]:
     """The attributes to change for a form; None removes one."""
     changed: dict[str, object | None] = {}
     if op.auto_pad != "NOTSET":
         changed["auto_pad"] = None
     if op.output_shape is not None:
         changed["output_shape"] = None
-    written = is_padded(form.pads) or op.pads_written
-    changed["pads"] = onnx_order(form.pads) if written else None
+    written = is_padded(form.numbers) or op.pads_written
+    changed["pads"] = onnx_order(form.numbers) if written else None
     changed["output_padding"] = form.output_padding if any(form.output_padding) else None
     return changed
 
 
-def express(graph: Graph, op: TransposedOp, form: Form) -> None:
+def express(graph: Graph, op: TransposedOp, form: Padding) -> None:
     """Writes a form into an operator's attributes."""
     graph.set_attributes(op.node, attributes_of(op, form))

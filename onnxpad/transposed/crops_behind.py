@@ -15,13 +15,13 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
 from onnxpad.padding.parting import sound_amounts
+from onnxpad.padding.plan import Padding
 from onnxpad.padding.readers import Reader, readers_of
 from onnxpad.padding.step_fills import EitherZero
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
 from onnxpad.transposed.cropped_form import (
-    Form,
     attributes_of,
     check_gives,
     crop_of,
@@ -103,7 +103,7 @@ class Taking(NamedTuple):
     """
 
     op: TransposedOp
-    form: Form
+    form: Padding
     stages: tuple[Stage, ...]
 
     @property

@@ -13,7 +13,7 @@ from onnxpad.api.validate import _check_drawn, _unproven
 from onnxpad.errors import OnnxpadError, UsageError
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
-from onnxpad.repadding.choice import Choice
+from onnxpad.padding.plan import Padding
 from onnxpad.report import FixReport, Outcome
 from onnxpad.validation.result import (
     Comparison,
@@ -75,7 +75,7 @@ def test_options_that_are_left_out(call: Callable[..., Any], options: dict[str, 
 
 
 def test_fields_that_are_left_out() -> None:
-    assert Choice(None) == Choice(None, "end", False, False, False, ())
+    assert Padding(None) == Padding(None, "end", False, False, False, ())
     compared = Comparison("y", True, 0.0, 0.0, "", True)
     assert compared == Comparison(
         "y", True, 0.0, 0.0, "", True, "", "", None, None, None, 0, (), 0.0, "", ()

@@ -69,7 +69,7 @@ def site(body: str, inputs: str) -> Any:
             ("a crop at the begin",
              f"ConvTranspose <strides = [2, 2], {ONES}, output_padding = [1, 1]> (x, b)", SMALL,
              "PyTorch", "pytorch paddle onnx-same-lower"),
-            ("an appended element",
+            ("an output_padding element",
              "ConvTranspose <strides = [2, 2], output_padding = [1, 0]> (x, b)", SMALL, "PyTorch",
              "pytorch paddle"),
             ("no convention for the operator",

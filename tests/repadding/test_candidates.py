@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from onnxpad.graph import Graph
+from onnxpad.padding.plan import Padding
 from onnxpad.repadding.candidates import WHOLE, candidates, from_turns, in_turns, moved, resized
-from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.rewrite.context import Context
 from tests.support import parsed
@@ -48,13 +48,15 @@ def site_of(name: str) -> Site:
     return site
 
 
-def words(choice: Choice) -> str:
+def words(padding: Padding) -> str:
     """A padding such as `1+0 0+1 ceil`, begin and end of each axis, or `same end`."""
-    pads = [f"{begin}+{end}" for begin, end in choice.pads or ()]
-    said: list[Any] = pads or ["same", choice.odd]
+    pads = [f"{begin}+{end}" for begin, end in padding.pads or ()]
+    said: list[Any] = pads or ["same", padding.odd]
     flags = ("undilated", "ceil", "counted")
-    said += [flag for flag in flags if getattr(choice, flag)]
-    return " ".join([*said, *(["more", *map(str, choice.appended)] if choice.appended else [])])
+    said += [flag for flag in flags if getattr(padding, flag)]
+    return " ".join(
+        [*said, *(["more", *map(str, padding.output_padding)] if padding.output_padding else [])]
+    )
 
 
 SAMES = [(0, "tensorflow-same", "same end"), (0, "onnx-same-lower", "same begin")]
@@ -197,7 +199,7 @@ TRIED = {
 
 @pytest.mark.parametrize("name", TRIED)
 def test_what_is_tried(name: str) -> None:
-    found = [(each.tier, each.name, words(each.choice)) for each in candidates(site_of(name))]
+    found = [(each.tier, each.name, words(each.padding)) for each in candidates(site_of(name))]
     assert found == TRIED[name]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from onnxpad.conventions.frameworks import INTENTS
 from onnxpad.graph import Graph
-from onnxpad.repadding.choice import Choice
+from onnxpad.padding.plan import Padding
 from onnxpad.repadding.intents import intent_of, op_of
 from onnxpad.repadding.sites import Site, sites_of
 from onnxpad.rewrite.context import Context
@@ -100,20 +100,20 @@ def test_the_operator_that_conventions_are_asked_for(node: str, op: str | None) 
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
-        (Choice(((0, 1),)), Choice(((0, 0),)), True),  # no window reaches the last element
-        (Choice(((0, 1),), counted=True), Choice(((0, 0),), counted=True), False),
-        (Choice(((0, 0),), counted=True), Choice(((0, 0),)), True),
-        (Choice(((1, 0),)), Choice(((0, 1),)), False),
-        (Choice(((0, 2),)), Choice(((0, 1),), ceil=True), True),
-        (Choice(((0, 1),), ceil=True), Choice(((0, 1),)), False),
-        (Choice(None), Choice(((0, 2),)), False),
-        (Choice(None), Choice(((1, 1),)), True),
-        (Choice(None, undilated=True), Choice(((0, 1),)), False),
-        (Choice(((0, 0),), appended=(1,)), Choice(((0, 0),), appended=(0,)), False),
-        (Choice(((0, 1),), appended=(0,)), Choice(((0, 0),), appended=(0,)), False),
+        (Padding(((0, 1),)), Padding(((0, 0),)), True),  # no window reaches the last element
+        (Padding(((0, 1),), counted=True), Padding(((0, 0),), counted=True), False),
+        (Padding(((0, 0),), counted=True), Padding(((0, 0),)), True),
+        (Padding(((1, 0),)), Padding(((0, 1),)), False),
+        (Padding(((0, 2),)), Padding(((0, 1),), ceil=True), True),
+        (Padding(((0, 1),), ceil=True), Padding(((0, 1),)), False),
+        (Padding(None), Padding(((0, 2),)), False),
+        (Padding(None), Padding(((1, 1),)), True),
+        (Padding(None, undilated=True), Padding(((0, 1),)), False),
+        (Padding(((0, 0),), output_padding=(1,)), Padding(((0, 0),), output_padding=(0,)), False),
+        (Padding(((0, 1),), output_padding=(0,)), Padding(((0, 0),), output_padding=(0,)), False),
     ],
 )
-def test_choices_that_compute_the_same(one: Choice, other: Choice, alike: bool) -> None:
+def test_choices_that_compute_the_same(one: Padding, other: Padding, alike: bool) -> None:
     """A window of 3 that slides by 2 over 7 elements, of which the last two fit no further one."""
     windows = site_of("MaxPool <kernel_shape = [3], strides = [2]> (x)", "7", 1).windows
     assert (one.effect((7,), windows) == other.effect((7,), windows)) is alike
@@ -122,9 +122,9 @@ def test_choices_that_compute_the_same(one: Choice, other: Choice, alike: bool) 
 def test_amounts_of_same_and_what_is_read_beyond_them() -> None:
     conv = "Conv <strides = [2], dilations = [2]> (x, w)"
     (window,) = site_of(conv, "8", 3).windows  # 5 elements long
-    assert Choice(None).amounts((8,), (window,)) == ((1, 2),)
-    assert Choice(None, odd="begin").amounts((8,), (window,)) == ((2, 1),)
-    assert Choice(None, undilated=True).amounts((8,), (window,)) == ((0, 1),)
-    assert Choice(((1, 0),)).amounts((8,), (window,)) == ((1, 0),)
-    assert Choice(((1, 0),)).reached((8,), (window,)) == ((1, 0),)
-    assert Choice(((1, 1),), ceil=True).reached((8,), (window,)) == ((1, 2),)
+    assert Padding(None).amounts((8,), (window,)) == ((1, 2),)
+    assert Padding(None, odd="begin").amounts((8,), (window,)) == ((2, 1),)
+    assert Padding(None, undilated=True).amounts((8,), (window,)) == ((0, 1),)
+    assert Padding(((1, 0),)).amounts((8,), (window,)) == ((1, 0),)
+    assert Padding(((1, 0),)).reached((8,), (window,)) == ((1, 0),)
+    assert Padding(((1, 1),), ceil=True).reached((8,), (window,)) == ((1, 2),)

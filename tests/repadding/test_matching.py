@@ -8,8 +8,8 @@ import pytest
 
 from onnxpad.engine.sessions import EngineError
 from onnxpad.graph import Graph
+from onnxpad.padding.plan import Padding
 from onnxpad.repadding.candidates import WHOLE
-from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.matching import (
     _conventions,
     _effect,
@@ -72,7 +72,7 @@ def task(
 
 
 def pads(found: _Task, place: int, option: int) -> Any:
-    return found._options[place][option].choice.pads
+    return found._options[place][option].padding.pads
 
 
 LINE = "[one] h = Conv (x, w) [two] y = Conv (h, v)"
@@ -126,22 +126,22 @@ def test_an_option_of_a_total_is_added_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "known", "said"),
+    ("padding", "known", "said"),
     [
-        (Choice(None), False, "SAME_UPPER"),
-        (Choice(None, odd="begin"), False, "SAME_LOWER"),
-        (Choice(((1, 2), (0, 1))), False, "pads H 1+2, W 0+1"),
-        (Choice(None), True, "pads H 1+1, W 1+1"),
-        (Choice(((1, 2), (0, 1))), True, "pads H 1+2, W 0+1"),
+        (Padding(None), False, "SAME_UPPER"),
+        (Padding(None, odd="begin"), False, "SAME_LOWER"),
+        (Padding(((1, 2), (0, 1))), False, "pads H 1+2, W 0+1"),
+        (Padding(None), True, "pads H 1+1, W 1+1"),
+        (Padding(((1, 2), (0, 1))), True, "pads H 1+2, W 0+1"),
     ],
 )
 def test_a_choice_is_told_also_where_the_model_does_not_run(
-    choice: Choice, known: bool, said: str
+    padding: Padding, known: bool, said: str
 ) -> None:
     search = task(LINE, (10, 8))
     if known:
         search._outputs(search._point, 0, ())
-    assert search._described(0, choice) == said
+    assert search._described(0, padding) == said
 
 
 def test_operators_that_are_alike_are_a_group() -> None:
@@ -191,7 +191,7 @@ def test_sizes_of_outputs(body: str, data: tuple[int, ...], outputs: list[int]) 
 
 def test_what_computes_the_same() -> None:
     (conv,) = sites("y = Conv <strides = [2, 2]> (x, w)")
-    less, more = Choice(((0, 0), (0, 0))), Choice(((0, 1), (0, 1)))
+    less, more = Padding(((0, 0), (0, 0))), Padding(((0, 1), (0, 1)))
     assert _effect(conv, less, (9, 9)) == _effect(conv, more, (9, 9))  # no window reaches it
     assert _effect(conv, less, (8, 8)) != _effect(conv, more, (8, 8))
     assert _key(conv, less) != _key(conv, more)
@@ -199,17 +199,17 @@ def test_what_computes_the_same() -> None:
               if site.operator is None)  # fmt: skip
     assert _effect(pad, less, (9, 9)) != _effect(pad, more, (9, 9))  # its reader may pad further
     (steady,) = sites("y = Conv (x, w)")
-    assert _key(steady, Choice(None)) == _key(steady, Choice(((1, 1), (1, 1))))
-    assert _key(steady, Choice(None)) != _key(steady, less)
+    assert _key(steady, Padding(None)) == _key(steady, Padding(((1, 1), (1, 1))))
+    assert _key(steady, Padding(None)) != _key(steady, less)
 
 
 def test_options_and_conventions() -> None:
     (steady,) = sites("y = Conv (x, w)")
     options = _options(steady)
-    assert [(each.name, each.choice.pads) for each in options][:2] == [
+    assert [(each.name, each.padding.pads) for each in options][:2] == [
         ("as it is", ((0, 0), (0, 0))), ("tensorflow-same", None),
     ]  # fmt: skip
-    keys = [_key(steady, each.choice) for each in options]
+    keys = [_key(steady, each.padding) for each in options]
     assert len({*keys}) == len(keys)
     found = _conventions([steady], [options])
     assert found.keys() == WHOLE.keys()
@@ -218,27 +218,27 @@ def test_options_and_conventions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "opset", "choice", "sizes", "written"),
+    ("body", "opset", "padding", "sizes", "written"),
     [
-        ("Conv <strides = [2, 2]> (x, w)", 17, Choice(None), (8, 9), Choice(None)),
-        ("Conv <dilations = [2, 2]> (x, w)", 17, Choice(None), (8, 9), Choice(((2, 2), (2, 2)))),
+        ("Conv <strides = [2, 2]> (x, w)", 17, Padding(None), (8, 9), Padding(None)),
+        ("Conv <dilations = [2, 2]> (x, w)", 17, Padding(None), (8, 9), Padding(((2, 2), (2, 2)))),
         ("MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)", 10,
-         Choice(((0, 0), (0, 0)), ceil=True), (8, 9), Choice(((0, 0), (0, 0)), ceil=True)),
+         Padding(((0, 0), (0, 0)), ceil=True), (8, 9), Padding(((0, 0), (0, 0)), ceil=True)),
         ("MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)", 9,
-         Choice(((0, 0), (0, 0)), ceil=True), (8, 9), Choice(((0, 1), (0, 0)))),
+         Padding(((0, 0), (0, 0)), ceil=True), (8, 9), Padding(((0, 1), (0, 0)))),
         ("MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)", 9,
-         Choice(((0, 0), (0, 0)), ceil=True), (), Choice(((0, 0), (0, 0)), ceil=True)),
+         Padding(((0, 0), (0, 0)), ceil=True), (), Padding(((0, 0), (0, 0)), ceil=True)),
         ("AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (x)", 9,
-         Choice(((0, 0), (0, 0)), ceil=True, counted=True), (8, 9),
-         Choice(((0, 0), (0, 0)), ceil=True, counted=True)),
+         Padding(((0, 0), (0, 0)), ceil=True, counted=True), (8, 9),
+         Padding(((0, 0), (0, 0)), ceil=True, counted=True)),
     ],
 )  # fmt: skip
 def test_a_choice_is_written_as_the_opset_can_tell_it(
-    body: str, opset: int, choice: Choice, sizes: tuple[int, ...], written: Choice
+    body: str, opset: int, padding: Padding, sizes: tuple[int, ...], written: Padding
 ) -> None:
     search = task(f"y = {body}", (8,), opset=opset)
     (site,) = search._copy.sites
-    assert search._writable(site, choice, sizes) == written
+    assert search._writable(site, padding, sizes) == written
 
 
 @pytest.mark.parametrize(

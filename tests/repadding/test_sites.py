@@ -7,7 +7,7 @@ import pytest
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.graph import Graph
-from onnxpad.repadding.choice import Choice
+from onnxpad.padding.plan import Padding
 from onnxpad.repadding.sites import Site, has_padding_to_vary, sites_of, with_pads
 from onnxpad.repadding.write import attributes, described, stays_open, write, written_as
 from onnxpad.rewrite.context import Context
@@ -61,7 +61,7 @@ STILL, THREE = (Window(1), Window(1)), (Window(3), Window(3))
 
 
 @pytest.mark.parametrize(
-    ("body", "axes", "windows", "choice", "sizes"),
+    ("body", "axes", "windows", "padding", "sizes"),
     [
         ("a = Pad (x, p) y = Conv (a, w)", (2, 3), THREE, PAIRS, (8, None)),
         ("y = Pad (x, p)", (2, 3), STILL, PAIRS, (8, None)),
@@ -85,12 +85,12 @@ STILL, THREE = (Window(1), Window(1)), (Window(3), Window(3))
     ],
 )
 def test_a_pad_is_a_site_with_the_window_that_reads_it(
-    body: str, axes: Any, windows: Any, choice: Any, sizes: Any
+    body: str, axes: Any, windows: Any, padding: Any, sizes: Any
 ) -> None:
     _, found, left = read(body)
     pad = next(site for site in found if site.node.op == "Pad")
     assert not left
-    assert (pad.axes, pad.windows, pad.choice.pads, pad.sizes) == (axes, windows, choice, sizes)
+    assert (pad.axes, pad.windows, pad.padding.pads, pad.sizes) == (axes, windows, padding, sizes)
     assert pad.rank == 4
     assert pad.is_still == (windows[0].kernel == 1)
     assert [pad.is_pool, pad.is_transposed, pad.leaves_padding_out] == [False] * 3
@@ -103,43 +103,43 @@ def test_a_pad_of_nothing_is_no_site() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "choice", "flags"),
+    ("node", "padding", "flags"),
     [
-        ("Conv <pads = [1, 0, 2, 3]> (x, w)", Choice(((1, 2), (0, 3))), ""),
-        ('Conv <auto_pad = "VALID"> (x, w)', Choice(((0, 0), (0, 0))), ""),
-        ('Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)', Choice(None), "sized"),
-        ('Conv <auto_pad = "SAME_LOWER"> (x, w)', Choice(None, odd="begin"), ""),
+        ("Conv <pads = [1, 0, 2, 3]> (x, w)", Padding(((1, 2), (0, 3))), ""),
+        ('Conv <auto_pad = "VALID"> (x, w)', Padding(((0, 0), (0, 0))), ""),
+        ('Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)', Padding(None), "sized"),
+        ('Conv <auto_pad = "SAME_LOWER"> (x, w)', Padding(None, odd="begin"), ""),
         (
             "MaxPool <kernel_shape = [3, 3], ceil_mode = 1, strides = [2, 2]> (x)",
-            Choice(((0, 0), (0, 0)), ceil=True),
+            Padding(((0, 0), (0, 0)), ceil=True),
             "pool sized",
         ),
         (
             "AveragePool <kernel_shape = [3, 3], count_include_pad = 1> (x)",
-            Choice(((0, 0), (0, 0)), counted=True),
+            Padding(((0, 0), (0, 0)), counted=True),
             "pool average",
         ),
         (
             'AveragePool <kernel_shape = [3, 3], count_include_pad = 1, auto_pad = "VALID"> (x)',
-            Choice(((0, 0), (0, 0)), counted=True),
+            Padding(((0, 0), (0, 0)), counted=True),
             "pool average",
         ),
         (
             'AveragePool <kernel_shape = [3, 3], auto_pad = "SAME_LOWER"> (x)',
-            Choice(None, odd="begin"),
+            Padding(None, odd="begin"),
             "pool average",
         ),
         (
             "ConvTranspose <strides = [2, 2], pads = [1, 0, 0, 1], output_padding = [1, 0]> (x, w)",
-            Choice(((1, 0), (0, 1)), appended=(1, 0)),
+            Padding(((1, 0), (0, 1)), output_padding=(1, 0)),
             "transposed",
         ),
     ],
 )
-def test_how_an_operator_pads(node: str, choice: Choice, flags: str) -> None:
+def test_how_an_operator_pads(node: str, padding: Padding, flags: str) -> None:
     context, (site,), left = read(f"y = {node}")
     assert not left
-    assert (site.choice, site.axes, site.rank, site.sizes) == (choice, (2, 3), 4, (8, None))
+    assert (site.padding, site.axes, site.rank, site.sizes) == (padding, (2, 3), 4, (8, None))
     told = {
         "pool": site.is_pool,
         "sized": site.is_sized,
@@ -169,39 +169,41 @@ ONES, NONE = ((1, 1), (1, 1)), ((0, 0), (0, 0))
 
 
 @pytest.mark.parametrize(
-    ("strides", "choice", "pads", "wanted", "words"),
+    ("strides", "padding", "pads", "wanted", "words"),
     [
-        ("1, 2", Choice(None), ONES, {"auto_pad": "SAME_UPPER"}, "SAME_UPPER, here H 1+1, W 1+1"),
-        ("1, 2", Choice(None, odd="begin"), ONES, {"auto_pad": "SAME_LOWER"},
+        ("1, 2", Padding(None), ONES, {"auto_pad": "SAME_UPPER"}, "SAME_UPPER, here H 1+1, W 1+1"),
+        ("1, 2", Padding(None, odd="begin"), ONES, {"auto_pad": "SAME_LOWER"},
          "SAME_LOWER, here H 1+1, W 1+1"),
-        ("2, 1", Choice(None), ONES, {"pads": [1, 1, 1, 1]}, "pads H 1+1, W 1+1"),
-        ("1, 2", Choice(None, undilated=True), ONES, {"pads": [1, 1, 1, 1]}, "pads H 1+1, W 1+1"),
-        ("1, 2", Choice(NONE), NONE, {}, "pads H 0+0, W 0+0"),
-        ("1, 2", Choice(ONES, ceil=True), ONES, {"pads": [1, 1, 1, 1], "ceil_mode": 1},
+        ("2, 1", Padding(None), ONES, {"pads": [1, 1, 1, 1]}, "pads H 1+1, W 1+1"),
+        ("1, 2", Padding(None, undilated=True), ONES, {"pads": [1, 1, 1, 1]}, "pads H 1+1, W 1+1"),
+        ("1, 2", Padding(NONE), NONE, {}, "pads H 0+0, W 0+0"),
+        ("1, 2", Padding(ONES, ceil=True), ONES, {"pads": [1, 1, 1, 1], "ceil_mode": 1},
          "pads H 1+1, W 1+1, rounded up (ceil_mode)"),
-        ("1, 2", Choice(((1, 2), (3, 4)), counted=True), ((1, 2), (3, 4)),
+        ("1, 2", Padding(((1, 2), (3, 4)), counted=True), ((1, 2), (3, 4)),
          {"pads": [1, 3, 2, 4], "count_include_pad": 1},
          "pads H 1+2, W 3+4, padding counted (count_include_pad)"),
-        ("1, 2", Choice(NONE, appended=(0, 1)), NONE, {"output_padding": [0, 1]},
+        ("1, 2", Padding(NONE, output_padding=(0, 1)), NONE, {"output_padding": [0, 1]},
          "pads H 0+0, W 0+0, output_padding [0, 1]"),
-        ("1, 2", Choice(NONE, appended=(0, 0)), NONE, {}, "pads H 0+0, W 0+0"),
+        ("1, 2", Padding(NONE, output_padding=(0, 0)), NONE, {}, "pads H 0+0, W 0+0"),
     ],
 )  # fmt: skip
-def test_what_is_written(strides: str, choice: Choice, pads: Any, wanted: Any, words: str) -> None:
+def test_what_is_written(
+    strides: str, padding: Padding, pads: Any, wanted: Any, words: str
+) -> None:
     """The height is known and the width open."""
     node = f"AveragePool <kernel_shape = [3, 3], strides = [{strides}], pads = [9, 9, 9, 9]> (x)"
     context, (site,), _ = read(f"y = {node}")
-    assert attributes(site, choice, pads) == wanted
-    assert written_as(site, choice, pads) == words
-    assert stays_open(site, choice) == ("auto_pad" in wanted)
-    write(context.graph, site, choice, pads)
+    assert attributes(site, padding, pads) == wanted
+    assert written_as(site, padding, pads) == words
+    assert stays_open(site, padding) == ("auto_pad" in wanted)
+    write(context.graph, site, padding, pads)
     kept = {"kernel_shape", "strides"}
     found = {name: value for name, value in site.node.attrs.items() if name not in kept}
     assert {name: [*v] if isinstance(v, tuple) else v for name, v in found.items()} == wanted
 
 
 def test_a_choice_in_words() -> None:
-    same = Choice(None, undilated=True, ceil=True, counted=True)
+    same = Padding(None, undilated=True, ceil=True, counted=True)
     assert described(same, ONES) == (
         "SAME_UPPER without dilation, here H 1+1, W 1+1, rounded up (ceil_mode), "
         "padding counted (count_include_pad)"
@@ -218,7 +220,7 @@ def test_a_choice_in_words() -> None:
 )
 def test_the_amounts_of_a_pad_are_written_for_all_axes(body: str, opset: int) -> None:
     context, (site,), _ = read(body, opset=opset)
-    write(context.graph, site, Choice(((5, 6), (7, 8))), ((5, 6), (7, 8)))
+    write(context.graph, site, Padding(((5, 6), (7, 8))), ((5, 6), (7, 8)))
     model = context.graph.to_proto()
     (pad,) = model.graph.node
     amounts = [0, 0, 5, 7, 0, 0, 6, 8]

@@ -9,8 +9,8 @@ import pytest
 
 from onnxpad.engine.sessions import EngineError, open_session
 from onnxpad.graph import Graph
+from onnxpad.padding.plan import Padding
 from onnxpad.repadding.candidates import WHOLE, candidates
-from onnxpad.repadding.choice import Choice
 from onnxpad.repadding.matching import type_of_data
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.repadding.working_copy import working_copy
@@ -86,9 +86,9 @@ def fed(model: onnx.ModelProto) -> dict[str, Array]:
     return {"x": data.astype(kind) if kind == np.uint8 else (data - 4).astype(kind)}
 
 
-def choices(site: Site) -> Iterator[Choice]:
+def choices(site: Site) -> Iterator[Padding]:
     """Every choice that `match` may try, each once."""
-    found = [each.choice for each in candidates(site)]
+    found = [each.padding for each in candidates(site)]
     found += [convention(site) for convention in WHOLE.values()]
     yield from dict.fromkeys(found)
 
@@ -110,9 +110,9 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
     compared = 0
     with open_session(copy.model) as session:
         for place, site in enumerate(sites):
-            for choice in choices(site):
-                mine = [each.choice for each in sites]
-                mine[place] = choice
+            for padding in choices(site):
+                mine = [each.padding for each in sites]
+                mine[place] = padding
                 try:
                     found = session.run({**data, **copy.feeds(mine)}, ["y", copy.probes[place]])
                 except EngineError:
@@ -121,7 +121,7 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 written = Graph.from_proto(model)
                 here = Context(written)
                 one = with_pads(here, sites_of(here)[0])[0][place]
-                write(written, one, choice, choice.amounts(sizes, site.windows))
+                write(written, one, padding, padding.amounts(sizes, site.windows))
                 value = np.asarray(found["y"])
                 forget_sizes(written, {"y": value.shape})
                 try:
@@ -130,34 +130,36 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 except EngineError:
                     continue  # pads that no pool of onnxruntime may have
                 assert isinstance(wanted, np.ndarray)
-                assert value.shape == wanted.shape, choice
-                np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-5, err_msg=str(choice))
+                assert value.shape == wanted.shape, padding
+                np.testing.assert_allclose(
+                    value, wanted, rtol=1e-5, atol=1e-5, err_msg=str(padding)
+                )
                 compared += 1
     assert compared > 4
 
 
 @pytest.mark.parametrize(
-    ("name", "choice", "fed"),
+    ("name", "padding", "fed"),
     [
-        ("conv with dilation", Choice(((1, 0), (2, 3))), [[1, 2, 0, 3], [0, 0, 0, 0, 0]]),
-        ("conv with dilation", Choice(None), [[0, 0, 0, 0], [1, 0, 0, 0, 0]]),
-        ("conv", Choice(None, odd="begin"), [[0, 0, 0, 0], [1, 1, 0, 0, 0]]),
-        ("steady", Choice(((1, 0), (2, 3))), [[1, 2, 0, 3]]),
-        ("steady", Choice(None), [[1, 3, 1, 3]]),  # no size decides
-        ("steady", Choice(None, undilated=True), [[1, 1, 1, 2]]),
-        ("average pool", Choice(None, counted=True), [[0, 0, 0, 0], [1, 0, 0, 0, 1]]),
-        ("max pool", Choice(((1, 0), (0, 1)), ceil=True), [[1, 0, 0, 1], [0, 0, 0, 1, 0]]),
-        ("transposed", Choice(((1, 0), (0, 2)), appended=(0, 1)), [[-1, 0, 0, -1]]),
-        ("transposed", Choice(((1, 0), (0, 2))), [[-1, 0, 0, -2]]),
+        ("conv with dilation", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3], [0, 0, 0, 0, 0]]),
+        ("conv with dilation", Padding(None), [[0, 0, 0, 0], [1, 0, 0, 0, 0]]),
+        ("conv", Padding(None, odd="begin"), [[0, 0, 0, 0], [1, 1, 0, 0, 0]]),
+        ("steady", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3]]),
+        ("steady", Padding(None), [[1, 3, 1, 3]]),  # no size decides
+        ("steady", Padding(None, undilated=True), [[1, 1, 1, 2]]),
+        ("average pool", Padding(None, counted=True), [[0, 0, 0, 0], [1, 0, 0, 0, 1]]),
+        ("max pool", Padding(((1, 0), (0, 1)), ceil=True), [[1, 0, 0, 1], [0, 0, 0, 1, 0]]),
+        ("transposed", Padding(((1, 0), (0, 2)), output_padding=(0, 1)), [[-1, 0, 0, -1]]),
+        ("transposed", Padding(((1, 0), (0, 2))), [[-1, 0, 0, -2]]),
     ],
 )
-def test_what_is_fed(name: str, choice: Choice, fed: list[list[float]]) -> None:
-    """The amounts, of a transposed convolution what is appended; then flags where sizes decide."""
+def test_what_is_fed(name: str, padding: Padding, fed: list[list[float]]) -> None:
+    """Amounts, of a transposed convolution output_padding too; then flags where sizes decide."""
     model = built(name, 8, 9)
     context = Context(Graph.from_proto(model))
     sites = sites_of(context)[0]
     copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT})
-    assert [array.tolist() for array in copy.feeds([choice]).values()] == fed
+    assert [array.tolist() for array in copy.feeds([padding]).values()] == fed
 
 
 def test_the_opset_is_that_of_onnx_s_own_operators() -> None:
@@ -176,7 +178,7 @@ def test_inner_tensors_are_outputs_too() -> None:
     sites = sites_of(context)[0]
     copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}, ["q"])
     with open_session(copy.model) as session:
-        found = session.run({**fed(model), **copy.feeds([site.choice for site in sites])})
+        found = session.run({**fed(model), **copy.feeds([site.padding for site in sites])})
     assert {"y", "q"} <= {*found}
 
 
@@ -196,10 +198,10 @@ def test_same_follows_the_size_of_the_run() -> None:
     sites = sites_of(context)[0]
     dtypes = {site.node.outputs[0].name: onnx.TensorProto.FLOAT for site in sites}
     copy = working_copy(model, sites, dtypes)
-    same = replace(sites[1].choice, pads=None)
+    same = replace(sites[1].padding, pads=None)
     with open_session(copy.model) as session:
         for pads, size in (((1, 1), 8), ((0, 1), 7), ((0, 0), 6)):
-            first = Choice((pads, pads))
+            first = Padding((pads, pads))
             found = session.run({**fed(model), **copy.feeds([first, same])})
             assert np.asarray(found[copy.probes[1]]).tolist() == [size, size]
             begin = {8: 0, 7: 1, 6: 0}[size]
@@ -208,7 +210,7 @@ def test_same_follows_the_size_of_the_run() -> None:
 
 
 def test_an_output_is_redeclared() -> None:
-    """A choice with another output size leaves no wrong size behind."""
+    """A padding with another output size leaves no wrong size behind."""
     model = parsed(
         """
         g (float[1, 1, 8, 8] x) => (float[1, 1, 4, 4] y)
@@ -217,7 +219,7 @@ def test_an_output_is_redeclared() -> None:
     )
     graph = Graph.from_proto(model)
     (site,) = sites_of(Context(graph))[0]
-    write(graph, site, Choice(((0, 0), (0, 0))), ((0, 0), (0, 0)))
+    write(graph, site, Padding(((0, 0), (0, 0))), ((0, 0), (0, 0)))
     forget_sizes(graph, {"y": (1, 1, 3, 3)})
     (value,) = graph.to_proto().graph.output
     assert [dim.dim_value for dim in value.type.tensor_type.shape.dim] == [1, 1, 3, 3]
@@ -228,13 +230,13 @@ def test_an_output_is_redeclared() -> None:
 
 @pytest.mark.parametrize("pads", ["0, 0, 0, 0", "1, 0, 0, 1", "1, 1, 1, 1"])
 def test_no_choice_crops_less_than_nothing(pads: str) -> None:
-    """onnxruntime refuses negative pads; an end that is extended is output_padding."""
+    """onnxruntime refuses negative pads; an end that is extended is appended."""
     text = TRANSPOSED.replace("pads = [1, 0, 0, 1]", f"pads = [{pads}]")
     model = parsed(text.format(h=5, w=6, weights=WEIGHTS), opset=17)
     (site,), _ = sites_of(Context(Graph.from_proto(model)))
-    found = [each.choice for each in candidates(site)]
-    assert all(min(map(min, choice.pads or ())) >= 0 for choice in found)
-    assert any(choice.appended > site.choice.appended for choice in found)
+    found = [each.padding for each in candidates(site)]
+    assert all(min(map(min, padding.pads or ())) >= 0 for padding in found)
+    assert any(padding.output_padding > site.padding.output_padding for padding in found)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,7 @@ def test_the_pad_of_a_copy(imports: dict[str, int], nodes: str, domain: str, inp
         return  # onnxruntime loads no model of that name of the domain
     with open_session(copy.model) as session:
         data = np.ones((1, 1, 2, 2), np.float32)
-        found = session.run({"x": data, **copy.feeds([Choice(((0, 1), (2, 0)))])})["y"]
+        found = session.run({"x": data, **copy.feeds([Padding(((0, 1), (2, 0)))])})["y"]
     fill = 1.5 if inputs == 3 else 0
     assert np.asarray(found).tolist() == [
         [[[fill, fill, 1, 1], [fill, fill, 1, 1], [fill, fill, fill, fill]]]

@@ -5,14 +5,15 @@ import pytest
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.operators.read import TransposedOp, read_transposed
+from onnxpad.padding.plan import Padding
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.transposed.cropped_form import (
-    Form,
     attributes_of,
     crop_of,
     described,
     form_of,
     symmetric_form,
+    told_form,
     written_form,
 )
 from onnxpad.transposed.crops_behind import End
@@ -37,7 +38,7 @@ def read(attributes: str = "strides = [3]") -> tuple[Analysis, TransposedOp]:
     ],
 )  # fmt: skip
 def test_the_form_of_a_crop(begin: int, end: int, pads: tuple[int, int], more: int) -> None:
-    assert form_of(read()[1], ((begin, end),)) == Form((pads,), (more,))
+    assert form_of(read()[1], ((begin, end),)) == Padding((pads,), output_padding=(more,))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,9 @@ def test_the_form_of_a_crop(begin: int, end: int, pads: tuple[int, int], more: i
      (1, -1, (1, 1), 2), (0, -2, (0, 0), 2)],
 )  # fmt: skip
 def test_the_form_with_equal_pads(begin: int, end: int, pads: tuple[int, int], more: int) -> None:
-    assert form_of(read()[1], ((begin, end),), symmetric=True) == Form((pads,), (more,))
+    assert form_of(read()[1], ((begin, end),), symmetric=True) == Padding(
+        (pads,), output_padding=(more,)
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,10 @@ def test_a_crop_without_a_form(begin: int, end: int, symmetric: bool, why: str) 
 def test_what_symmetric_pads_leave_to_crop(
     begin: int, end: int, inside: tuple[int, int], more: int, rest: tuple[int, int]
 ) -> None:
-    assert symmetric_form(read()[1], ((begin, end),)) == (Form((inside,), (more,)), (rest,))
+    assert symmetric_form(read()[1], ((begin, end),)) == (
+        Padding((inside,), output_padding=(more,)),
+        (rest,),
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +124,7 @@ def test_the_crop_that_is_written(
     analysis, op = read(attributes)
     said = described(op)
     assert said == words
-    assert (said == str(written_form(op))) is op.is_explicit
+    assert (said == told_form(written_form(op))) is op.is_explicit
     if crop is not None:
         (found,) = crop_of(analysis, op)
         assert found == crop
