@@ -167,7 +167,7 @@ class _Field(NamedTuple):
 
 
 class _Unfrozen:
-    """What the standard decorator asks of a record that another one extends."""
+    """The parameters that the standard decorator asks of a record that another one extends."""
 
     frozen = False
 

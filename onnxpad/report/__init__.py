@@ -35,7 +35,7 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What was done with a result: the files that a command wrote, and those that it did not.
+    """Delivery of a result: the files that a command wrote, and those that it did not.
 
     Attributes:
         in_memory: Whether it was a call from a program, which writes nothing by itself.
