@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from onnxpad.records import dataclass
+from onnxpad.site_form import SiteForm
 
 
 class Severity(enum.StrEnum):
@@ -147,11 +148,8 @@ class Change:
         code: Code of the rule that made it.
         node: Name of the operator that is padded, as in `Finding.node`.
         op_type: Operator of that node.
-        before: How the padding was written, such as `Pad (1,1) (1,1) -> Conv pads (0,0) (0,0)`.
-        after: How it is written now.
-        forms: Both without amounts, such as `Pad -> Conv` and `Conv pads`; the second is empty if
-            nothing is written any more.
-        amounts: The amounts, such as `H 1+2, W 1+2, pads [1, 1, 2, 2]`; empty if none are constant.
+        was: How the padding was written.
+        now: How it is written now.
         certificate: The proof that both are equal.
         removed: Names of the nodes that were removed.
         probe: The result of running both sides, such as `equal on 6 inputs`; empty if none ran.
@@ -160,13 +158,32 @@ class Change:
     code: str
     node: str
     op_type: str
-    before: str
-    after: str
+    was: SiteForm
+    now: SiteForm
     certificate: Certificate
     removed: tuple[str, ...] = ()
     probe: str = ""
-    forms: tuple[str, str] = ("", "")
-    amounts: str = ""
+
+    @property
+    def before(self) -> str:
+        """How the padding was written, such as `Pad H 1+1, W 1+1 -> Conv without pads`."""
+        return self.was.text
+
+    @property
+    def after(self) -> str:
+        """How it is written now; the tensor that is left where nothing is written."""
+        return self.now.text
+
+    @property
+    def forms(self) -> tuple[str, str]:
+        """Both without amounts, such as `Pad -> Conv` and `Conv pads`; empty for nothing."""
+        return self.was.form, self.now.form
+
+    @property
+    def amounts(self) -> str:
+        """The amounts, such as `H 1+2, W 1+2, pads [1, 1, 2, 2]`; empty if none are constant."""
+        amounts = self.now.amounts or self.was.amounts
+        return amounts.text if amounts else ""
 
     @property
     def repairs(self) -> bool:

@@ -21,8 +21,8 @@ from tests.support import ROOT, W, forks, one
 
 ORDER: Final = (
     # Values that import nothing of the package but one another.
-    "_version", "records", "messages", "errors", "facts", "finding", "reasons", "arguments",
-    "options", "declared",
+    "_version", "records", "messages", "errors", "facts", "site_form", "finding", "reasons",
+    "arguments", "options", "declared",
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "conventions", "file",
     # One graph, what is known of it, and what its nodes say.

@@ -19,7 +19,7 @@ import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import axis_names
 from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
@@ -127,11 +127,18 @@ class Layout:
         >>> CHANNELS_LAST.told(((0, 0), (1, 2), (0, 1), (0, 3)))
         'C 0+3, H 1+2, W 0+1'
         """
+        return ", ".join(f"{name} {begin}+{end}" for name, begin, end in self.named(amounts))
+
+    def named(self, amounts: Pairs) -> tuple[tuple[str, int, int], ...]:
+        """Amounts of a `Pad` with the names of their axes: those of batch and channels if any."""
         rank = len(amounts)
         others = {"N": amounts[self.batch % rank], "C": amounts[self.channels % rank]}
-        said = [f"{name} {pair[0]}+{pair[1]}" for name, pair in others.items() if any(pair)]
+        said = [(name, *pair) for name, pair in others.items() if any(pair)]
         spatial = self.spatial(amounts)
-        return ", ".join([*said, *([told(spatial)] if is_padded(spatial) or not said else [])])
+        if is_padded(spatial) or not said:
+            names = axis_names(len(spatial))
+            said += [(name, *pair) for name, pair in zip(names, spatial, strict=True)]
+        return tuple(said)
 
     def full(self, spatial: Sequence[T], others: T) -> tuple[T, ...]:
         """One item for each axis, given those of the spatial axes and one for the others."""

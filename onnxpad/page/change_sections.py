@@ -77,7 +77,7 @@ def _card(
     pictures: int,
 ) -> Html:
     """Changes of one kind; the first varieties have pictures."""
-    before, after = group.was, group.now
+    before, after = group.was.form, group.now.form
     if not before and not after:  # a pass of a user's own may tell no forms
         before, after = group.changes[0].before, group.changes[0].after
     repair = badge("repair", "warn") if group.repairs else NOTHING

@@ -13,7 +13,7 @@ from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.table import operator_of
 from onnxpad.pipeline.own_passes import failed, is_own
-from onnxpad.pipeline.padding_text import padding_text
+from onnxpad.pipeline.written_form import written_form
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.edit_coverage import (
     Equal,
@@ -26,6 +26,7 @@ from onnxpad.proof.prove import Proof, Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.site_form import SiteForm
 
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
@@ -235,7 +236,7 @@ class Editor:
         first, roots = sites[0].tensor, sites[0].reading.roots
         tensors = self._along(node, roots)
         nodes = rule.computing(match)
-        was = padding_text(self.context, node, first, roots, nodes[0])
+        was = written_form(self.context, node, first, roots, nodes[0])
         if (place, was.text) in self._seen:
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
@@ -249,7 +250,7 @@ class Editor:
         certificate = found[0][0].certificate
         for proof, _ in found:
             self._check_assumptions(proof.certificate)
-        now = padding_text(self.context, node, stands[0], roots, nodes[1])
+        now = written_form(self.context, node, stands[0], roots, nodes[1])
         removed = graph.sweep()
         touched = graph.touched(mark)
         check_accounted(graph, touched, [equal for _, equal in found])
@@ -272,10 +273,8 @@ class Editor:
             code=rule.code,
             node=label,
             op_type=op_type,
-            before=was.text,
-            after=now.text or repr(stands[0].name),
-            forms=(was.form, now.form),
-            amounts=now.amounts or was.amounts,
+            was=was,
+            now=now if now.steps else SiteForm(tensor=stands[0].name),
             certificate=certificate,
             # A node that takes the place of another has its name.
             removed=tuple(name for name in removed if name not in inserted),

@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from onnxpad.finding import Change, Finding
 from onnxpad.records import dataclass
+from onnxpad.site_form import Amounts, SiteForm
 
 _T = TypeVar("_T")
 _NAME: Final = re.compile(r""" ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
@@ -20,19 +22,19 @@ class ChangeGroup:
     Attributes:
         code: The code of the rule.
         op_type: The operator.
-        was: The form before, such as `Pad -> Conv`.
-        now: The form after, such as `Conv pads`; empty if nothing is written any more.
-        amounts: The amounts and how many changes have them, most frequent first; no amounts are an
-            empty text.
+        was: The form before, without amounts.
+        now: The form after, without amounts.
+        amounts: The amounts and how many changes have them, most frequent first; None for those
+            that are not constant.
         repairs: Whether onnxruntime does not run what was there.
         changes: The changes, in order.
     """
 
     code: str
     op_type: str
-    was: str
-    now: str
-    amounts: tuple[tuple[str, int], ...]
+    was: SiteForm
+    now: SiteForm
+    amounts: tuple[tuple[Amounts | None, int], ...]
     repairs: bool
     changes: tuple[Change, ...]
 
@@ -42,26 +44,39 @@ def change_groups(changes: Iterable[Change]) -> list[ChangeGroup]:
 
     def key(change: Change) -> tuple[object, ...]:
         # With and without pads are amounts of one form.
-        was, now = (form.removesuffix(" pads") for form in change.forms)
+        was, now = (_bare(form, with_pads=False) for form in (change.was, change.now))
         return change.code, change.op_type, was, now, change.repairs
 
     found = []
     for group in grouped(changes, key):
-        forms = [max((change.forms[side] for change in group), key=len) for side in (0, 1)]
-        amounts = Counter(change.amounts for change in group)
+        amounts = Counter(change.now.amounts or change.was.amounts for change in group)
         first = group[0]
         found.append(
             ChangeGroup(
                 code=first.code,
                 op_type=first.op_type,
-                was=forms[0],
-                now=forms[1],
+                was=_bare(max((change.was for change in group), key=_has_pads)),
+                now=_bare(max((change.now for change in group), key=_has_pads)),
                 amounts=tuple(amounts.most_common()),
                 repairs=first.repairs,
                 changes=tuple(group),
             )
         )
     return sorted(found, key=lambda group: -len(group.changes))
+
+
+def _has_pads(form: SiteForm) -> bool:
+    """Whether the last operator has pads, and nothing else."""
+    last = form.steps[-1] if form.steps else None
+    return last is not None and last.has_pads and not (last.is_counted or last.rounds_up)
+
+
+def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
+    """A form without amounts; it may also be without the pads that the last operator has."""
+    steps = [replace(step, amounts=None, fill=None, computing=0) for step in form.steps]
+    if _has_pads(form) and not with_pads:
+        steps[-1] = replace(steps[-1], has_pads=False)
+    return SiteForm(tuple(steps))
 
 
 def reason_groups(findings: Iterable[Finding]) -> list[list[Finding]]:

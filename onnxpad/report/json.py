@@ -287,7 +287,8 @@ def _next(found: NextOption) -> dict[str, object]:
 
 
 def _change(change: Change) -> dict[str, object]:
-    return {**_fields(change), "repairs": change.repairs}
+    names = ("code", "node", "op_type", "before", "after", "certificate", "removed", "probe")
+    return {name: getattr(change, name) for name in (*names, "forms", "amounts", "repairs")}
 
 
 def _codes(certificate: Certificate) -> list[str]:

@@ -18,6 +18,7 @@ from onnxpad.finding import Assumption, Certificate, Change, Counts
 from onnxpad.options import Options
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.report import FixReport
+from onnxpad.site_form import SiteForm
 from onnxpad.validation import answers, whole
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not
 from tests.support import feeds_of, one, onnxpad_runs, run
@@ -286,7 +287,8 @@ def test_a_reference_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
 
 
 def change(node: str, *assumptions: str) -> Change:
-    return Change("PAD201", node, "Conv", "", "", Certificate("", assumptions=assumptions))
+    forms = SiteForm(), SiteForm()
+    return Change("PAD201", node, "Conv", *forms, Certificate("", assumptions=assumptions))
 
 
 SPEC = Assumption.TRUSTS_SPEC

@@ -15,6 +15,7 @@ from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
 from onnxpad.padding.plan import Padding
 from onnxpad.report import FixReport, Outcome
+from onnxpad.site_form import SiteForm
 from onnxpad.validation.result import (
     Comparison,
     Placement,
@@ -22,7 +23,7 @@ from onnxpad.validation.result import (
     Validation,
     not_validated,
 )
-from tests.support import parsed
+from tests.support import parsed, site_form
 
 MODEL = parsed("g (float[1, 1, 4] x) => (float[1, 1, 4] y) { y = Relu (x) }")
 SIZES = {"shapes": None, "dims": None, "trust_dim_names": False}
@@ -93,10 +94,11 @@ def test_fields_that_are_left_out() -> None:
     assert (report.delivery.in_memory, report.delivery.inline) == (False, False)
     assert report.counts == ((0, 0, 0, 0), (0, 0, 0, 0))
     assert report.outcome is Outcome.FIXED
-    change = Change("c", "n", "o", "b", "a", Certificate("s"))
-    assert change == Change(
-        "c", "n", "o", "b", "a", Certificate("s", "every size"), (), "", ("", "")
-    )
+    forms = site_form("Pad H 1+1 -> Conv"), SiteForm(tensor="x")
+    change = Change("c", "n", "o", *forms, Certificate("s"))
+    assert change == Change("c", "n", "o", *forms, Certificate("s", "every size"), (), "")
+    assert (change.before, change.after) == ("Pad H 1+1 -> Conv without pads", "'x'")
+    assert (change.forms, change.amounts) == (("Pad -> Conv", ""), "H 1+1")
     assert not change.repairs
     finding = Finding("c", Severity.INFO, "n", "o", "m")
     assert (finding.reason, finding.assumptions, finding.sizes) == ("", (), "")

@@ -28,9 +28,10 @@ from onnxpad.records import dataclass
 from onnxpad.report import FixReport, progress
 from onnxpad.report.progress import ProgressBar
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
-from tests.support import MODELS, forks, one, onnxpad_runs
+from tests.support import MODELS, forks, one, onnxpad_runs, site_form
 
-CHANGE = Change("PAD201", "conv1", "Conv", "Pad", "Conv pads (0,1)", Certificate("same reads"))
+FORMS = site_form("Pad"), site_form("Conv pads H 0+1")
+CHANGE = Change("PAD201", "conv1", "Conv", *FORMS, Certificate("same reads"))
 WARNING = Finding("PAD201", Severity.WARNING, "conv1", "Conv", "a Pad in front")
 REFUSED = Finding("PAD501", Severity.INFO, "conv2", "Conv", "SAME_UPPER", "the height is open")
 DIFFERS = Comparison("y", equal=False, max_abs=1.0, max_rel=1.0, detail="", ok=False)
@@ -761,8 +762,10 @@ STUBBED = """
     import onnxpad.api; onnxpad.api.fix = api
     name = "\\u7573\\u307f/conv"
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
-    change = Change("PAD201", name, "Conv", "Pad", "pads", Certificate("same"))
     from onnxpad.finding import Counts
+    from onnxpad.site_form import SiteForm, StepForm
+    forms = SiteForm((StepForm("Pad", "pad"),)), SiteForm((StepForm("Conv", "window"),))
+    change = Change("PAD201", name, "Conv", *forms, Certificate("same"))
     from onnxpad.options import Options
     from onnxpad.report import FileReport, FixReport
     api.check = lambda *args, **options: FileReport("m.onnx", (found,) * 20)

@@ -54,6 +54,7 @@ from onnxpad.validation.result import (
     Validation,
 )
 from tests.golden.shown import SHOWN, show_forms
+from tests.support import site_form
 
 _CPU: Final = "CPUExecutionProvider"
 _CUDA: Final = "CUDAExecutionProvider"
@@ -130,18 +131,20 @@ _VALIDATIONS: Final = {
 
 _PROVED = Certificate("the same elements are read", "size 8x?")
 _CHANGE = Change(
-    "PAD201", "conv", "Conv", "Pad (0,1) -> Conv pads (0,0)", "Conv pads (0,1)", _PROVED, ("pad",),
-    "equal on 6 inputs", ("Pad -> Conv", "Conv with pads"), "H 0+1, W 0+1, pads [0, 0, 1, 1]",
+    "PAD201", "conv", "Conv", site_form("Pad H 0+1, W 0+1 -> Conv"),
+    site_form("Conv pads H 0+1, W 0+1"), _PROVED, ("pad",), "equal on 6 inputs",
 )  # fmt: skip
 _CHANGES = (
     _CHANGE,
-    *(replace(_CHANGE, node=f"conv{each}", amounts=f"H {each}") for each in range(6)),
+    *(replace(_CHANGE, node=f"conv{each}", now=site_form(f"Conv pads H 0+{each % 2}, W 0+1"))
+      for each in range(6)),
     replace(
-        _CHANGE, node="pool", op_type="MaxPool", code="PAD203", forms=("Pad -> MaxPool", "MaxPool"),
+        _CHANGE, node="pool", op_type="MaxPool", code="PAD203",
+        was=site_form("Pad nothing -> MaxPool"), now=site_form("MaxPool"),
         certificate=replace(
             _PROVED, sizes="height 32..64", assumptions=(*Assumption,)[:2],
             facts={"sizes": True, "repair": True}, within={"height": {"first": 32}},
-        ), probe="", amounts="nothing",
+        ), probe="",
     ),
 )  # fmt: skip
 _STAYS = Finding(

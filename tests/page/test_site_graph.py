@@ -7,7 +7,7 @@ import pytest
 from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.page.pictures.both_graphs import Outline, outlines
 from onnxpad.page.pictures.site_graph import Boxes, auto_padded, change_graphs, finding_graph
-from tests.support import BORDER, W, parsed
+from tests.support import BORDER, W, parsed, site_form
 
 GIVEN = f"""{W}, {BORDER}, float five = {{5}}, int64[2] yx = {{2, 3}},
     int64[4] four = {{1, 0, 2, 1}}, int64[2] back = {{-1, 1}}, int64[3] odd = {{1, 1, 1}},
@@ -139,7 +139,8 @@ def test_auto_pad_and_windows(node: str, told: tuple[str, list[tuple[int, int, i
 
 def changed(before: str, after: str, old: str = "old", new: str = "new", **facts: object) -> str:
     change = Change(
-        "PAD1", "y", "Conv", old, new, Certificate("a lemma", facts=facts or {"root": "x"}),
+        "PAD1", "y", "Conv", site_form(old), site_form(new),
+        Certificate("a lemma", facts=facts or {"root": "x"}),
     )  # fmt: skip
     return " => ".join(map(told, change_graphs(change, outline(before), outline(after))))
 
@@ -182,19 +183,19 @@ def test_the_nodes_of_a_change(before: str, after: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "shown"),
     [
-        ("Pad 1+1 -> Conv no pads", "Conv pads 1+1",
-         ("data; Pad | 1+1 (removed) <- [0]; Conv | no pads <- [1]"
-         " => data; Conv | pads 1+1 (changed) <- [0]")),
-        ("Conv", "Conv", "data; Conv <- [0] => data; Conv <- [0]"),
-        ("Conv", "Pad 1 -> Conv", "data; Conv <- [0] => data; Pad | 1 (added) <- [0]; Conv <- [1]"),
-        ("Pad 1 -> Pad 2", "Pad 2", ("data; Pad | 1 <- [0]; Pad | 2 (removed) <- [1]"
-         " => data; Pad | 2 (changed) <- [0]")),
-        ("Pad 1", "'x'", "data; Pad | 1 (removed) <- [0] => data"),
-        ("Pad 1", '"x"', "data; Pad | 1 (removed) <- [0] => data"),
-        ("Pad 1", "", "data; Pad | 1 (removed) <- [0] => data"),
+        ("Pad L 1+1 -> Conv", "Conv pads L 1+1",
+         ("data; Pad | L 1+1 (removed) <- [0]; Conv | without pads <- [1]"
+         " => data; Conv | L 1+1, pads [1, 1] (changed) <- [0]")),
+        ("Neg", "Neg", "data; Neg <- [0] => data; Neg <- [0]"),
+        ("Neg", "Pad edge L 1+0 -> Neg",
+         "data; Neg <- [0] => data; Pad | edge L 1+0 (added) <- [0]; Neg <- [1]"),
+        ("Pad L 1+0 -> Pad L 2+0", "Pad L 2+0",
+         ("data; Pad | L 1+0 <- [0]; Pad | L 2+0 (removed) <- [1]"
+         " => data; Pad | L 2+0 (changed) <- [0]")),
+        ("Pad L 1+0", "", "data; Pad | L 1+0 (removed) <- [0] => data"),
     ],
 )  # fmt: skip
-def test_a_change_in_words(old: str, new: str, shown: str) -> None:
+def test_the_steps_of_a_change(old: str, new: str, shown: str) -> None:
     assert changed("q = Neg (x)", "q = Neg (x)", old, new) == shown
 
 

@@ -7,12 +7,19 @@ import pytest
 from onnxpad.finding import Certificate, Change
 from onnxpad.report.groups import ChangeGroup, change_groups
 from onnxpad.report.text.fix_text import _names, amounts_in_words, now_in_words, was_in_words
+from onnxpad.site_form import Amounts, SiteForm
+from tests.support import site_form
 
 CONV, UP = "Conv", "ConvTranspose"
 
 
-def group(was: str, now: str, op_type: str = CONV, *amounts: tuple[str, int], **more: Any) -> Any:
-    return ChangeGroup("PAD1", op_type, was, now, amounts, more.get("repairs", False), ())
+def group(was: str, now: str, op_type: str = CONV, *amounts: tuple[Any, int], **more: Any) -> Any:
+    forms = site_form(was), site_form(now)
+    return ChangeGroup("PAD1", op_type, *forms, amounts, more.get("repairs", False), ())
+
+
+def given(*amounts: tuple[str, int, int], pads: tuple[int, ...] = ()) -> Amounts:
+    return Amounts(amounts, (("pads", pads),) * bool(pads))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +33,11 @@ def group(was: str, now: str, op_type: str = CONV, *amounts: tuple[str, int], **
         ("Pad -> Relu -> Neg -> Conv", CONV, "Pad before Conv, past 2 operators"),
         ("Relu -> Conv", CONV, "Relu before Conv"),
         ("ConvTranspose -> Slice", UP, "Slice behind ConvTranspose"),
-        ("ConvTranspose pads -> Relu -> Slice", UP, "Slice behind Relu behind ConvTranspose pads"),
+        (
+            "ConvTranspose with output_shape -> Relu",
+            UP,
+            "Relu behind ConvTranspose with output_shape",
+        ),
         ("ConvTranspose -> Slice", "Slice", "Slice behind ConvTranspose"),
         ("ConvTranspose -> Relu -> Slice", "Slice", "Slice behind Relu behind ConvTranspose"),
         ("Pad -> Relu", "Pad", "Relu behind Pad"),
@@ -49,7 +60,14 @@ def test_the_form_before(was: str, op_type: str, said: str) -> None:
         ("Pad -> Conv", "Conv", CONV, ["dropped:", "never read"]),
         ("Pad -> Conv", "Conv pads", CONV, ["pads"]),
         ("Conv pads", "Pad -> Conv", CONV, ["Pad before Conv"]),
-        ("Pad -> Conv", "Conv with pads", CONV, ["Conv with pads"]),
+        ("ConvTranspose -> Slice", "ConvTranspose with output_padding", UP,
+         ["ConvTranspose with output_padding"]),
+        ("Pad", "Pad guarded", "Pad", ["Pad,", "guarded (PAD701)"]),
+        ("Pad edge", "Pad edge guarded", "Pad", ["edge,", "guarded (PAD701)"]),
+        ("Pad guarded -> Conv", "Pad guarded -> Conv pads", CONV, ["Pad before Conv pads"]),
+        ("Relu -> Pad", "Pad -> Relu -> Pad", "Pad", ["before Pad, past 1 operator"]),
+        ("Pad -> Relu", "Pad -> Relu", "Pad", ["Relu behind Pad"]),
+        ("Conv pads", "Conv", CONV, ["Conv"]),
         ("Pad -> AveragePool", "AveragePool pads counted", "AveragePool",
          ["pads,", "count_include_pad=1"]),
     ],
@@ -61,35 +79,37 @@ def test_the_form_after(was: str, now: str, op_type: str, said: list[str]) -> No
 @pytest.mark.parametrize(
     ("amounts", "said"),
     [
-        ([("", 1)], []),
-        ([("H 1+1, pads [1, 1]", 3)], ["H 1+1   pads [1, 1]"]),
-        ([("H 1+1", 3)], ["H 1+1"]),
-        ([("nothing", 3)], ["0 on all axes"]),
-        ([("H 1+1, pads [1, 1]", 1200), ("", 2)], ["1,200x H 1+1", "2x none"]),
-        ([("a", 5), ("b", 4), ("c", 3), ("d", 2), ("e", 1), ("f", 1)],
-         ["5x a", "4x b", "3x c", "2x d", "2x in 2 other ways"]),
+        ([(None, 1)], []),
+        ([(given(("H", 1, 1), pads=(1, 1)), 3)], ["H 1+1   pads [1, 1]"]),
+        ([(given(("H", 1, 1)), 3)], ["H 1+1"]),
+        ([(given(), 3)], ["0 on all axes"]),
+        ([(Amounts((), (("output_shape", (9, 8)),)), 3)], ["output_shape [9, 8]"]),
+        ([(given(("H", 1, 1), pads=(1, 1)), 1200), (None, 2)], ["1,200x H 1+1", "2x none"]),
+        ([(given(("H", place, 0)), 6 - place) for place in range(1, 5)] + [(None, 1), (None, 1)],
+         ["5x H 1+0", "4x H 2+0", "3x H 3+0", "2x H 4+0", "2x in 2 other ways"]),
     ],
 )  # fmt: skip
-def test_amounts(amounts: list[tuple[str, int]], said: list[str]) -> None:
+def test_amounts(amounts: list[tuple[Any, int]], said: list[str]) -> None:
     assert amounts_in_words(group("a", "b", CONV, *amounts)) == said
 
 
-def changed(was: str, now: str, amounts: str, code: str = "PAD1") -> Change:
-    return Change(code, "n", CONV, "", "", Certificate("s"), forms=(was, now), amounts=amounts)
+def changed(was: str, now: str, code: str = "PAD1") -> Change:
+    return Change(code, "n", CONV, site_form(was), site_form(now), Certificate("s"))
 
 
 def test_changes_that_differ_in_amounts_alone_are_one_group() -> None:
     found = change_groups(
         [
-            changed("Pad -> Conv", "Conv", "a", "PAD2"),
-            changed("Pad -> Conv", "Conv", "a"),
-            changed("Pad -> Conv pads", "Conv pads", "b"),
-            changed("Pad -> Conv", "Conv pads", "b"),
+            changed("Pad H 1+0 -> Conv", "Conv", "PAD2"),
+            changed("Pad H 1+0 -> Conv", "Conv"),
+            changed("Pad H 1+0 -> Conv pads H 1+0", "Conv pads H 2+0"),
+            changed("Pad H 1+0 -> Conv", "Conv pads H 2+0"),
         ]
     )
-    assert [(each.code, each.was, each.now, each.amounts) for each in found] == [
-        ("PAD1", "Pad -> Conv pads", "Conv pads", (("b", 2), ("a", 1))),
-        ("PAD2", "Pad -> Conv", "Conv", (("a", 1),)),
+    one, two = given(("H", 1, 0)), given(("H", 2, 0), pads=(2, 0))
+    assert [(each.code, each.was.form, each.now.form, each.amounts) for each in found] == [
+        ("PAD1", "Pad -> Conv pads", "Conv pads", ((two, 2), (one, 1))),
+        ("PAD2", "Pad -> Conv", "Conv", ((one, 1),)),
     ]
 
 
@@ -109,5 +129,7 @@ def test_changes_that_differ_in_amounts_alone_are_one_group() -> None:
     ],
 )
 def test_as_many_names_as_fit(names: list[str], room: int | None, said: str) -> None:
-    changes = [Change("PAD1", name, CONV, "", "", Certificate("s")) for name in names]
+    changes = [
+        Change("PAD1", name, CONV, SiteForm(), SiteForm(), Certificate("s")) for name in names
+    ]
     assert _names(changes, room) == said

@@ -20,6 +20,7 @@ from onnxpad.report.text.check_text import LINES_A_GROUP, check_summary, file_te
 from onnxpad.report.text.fix_text import _short_groups, fix_verbose
 from onnxpad.report.text.fix_text import fix_text as short_text
 from onnxpad.report.text.validation_text import OUTPUTS_A_RUN, validate_text
+from onnxpad.site_form import SiteForm, StepForm
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -30,6 +31,7 @@ from onnxpad.validation.result import (
     Validation,
     not_validated,
 )
+from tests.support import site_form
 
 IN_JSON = {"skipped": "uncompared", "drawn": "", "is_pad": ""}
 """Names of fields in JSON where they are others; empty for those that it has in words."""
@@ -54,13 +56,19 @@ def whole(report: ValidateReport, paint: Paint = plain) -> str:
 SAME_READS = Certificate("the same elements are read", "height 224, width 224")
 
 
-def change(node: str = "conv1", **values: object) -> Change:
+def change(
+    node: str = "conv1",
+    forms: tuple[str, str] = (
+        "Pad H 0+1, W 0+1 -> Conv pads H 0+0, W 0+0", "Conv pads H 0+1, W 0+1",
+    ),
+    **values: object,
+) -> Change:  # fmt: skip
     base = Change(
         code="PAD201",
         node=node,
         op_type="Conv",
-        before="Pad (0,1) (0,1) -> Conv pads (0,0) (0,0)",
-        after="Conv pads (0,1) (0,1)",
+        was=site_form(forms[0]),
+        now=site_form(forms[1]),
         certificate=SAME_READS,
         removed=("pad1",),
         probe="equal on 6 inputs",
@@ -272,11 +280,12 @@ class TestFixText:
 
     def test_no_text_of_a_model_reaches_the_terminal_as_control_code(self) -> None:
         wild = "a\nb\x1b[2J\u202e\udce9"
+        wild_form = SiteForm((StepForm(wild),), wild)
         everything = fixed(
             name=wild,
             written=wild,
             changes=(
-                change(wild, op_type=wild, before=wild, after=wild, probe=wild),
+                change(wild, op_type=wild, was=wild_form, now=wild_form, probe=wild),
                 change(certificate=Certificate(wild, wild, (wild,))),
             ),
             findings=(refusal(wild, wild, message=wild), refusal("x", op_type=wild)),
@@ -310,15 +319,14 @@ class TestFixText:
 
 
 FOLDED: dict[str, Any] = {
-    "forms": ("Pad -> Conv", "Conv pads"),
-    "amounts": "H 0+1, W 0+1, pads [0, 0, 1, 1]",
+    "forms": ("Pad H 0+1, W 0+1 -> Conv", "Conv pads H 0+1, W 0+1"),
 }
 
 
 class TestShortText:
     def test_equal_changes_are_one_row(self) -> None:
         many = [change(f"conv{i}", **FOLDED) for i in range(150)]
-        rest = [change(f"x{i}", forms=("Pad -> Conv", "Conv"), amounts="") for i in range(86)]
+        rest = [change(f"x{i}", forms=("Pad -> Conv", "Conv")) for i in range(86)]
         text = short_text(fixed(changes=(*many, *rest)))
         line_with(text, "236  Pad before Conv", "pads", "150x H 0+1, W 0+1; 86x none")
         assert "conv0, conv1, conv2 and 233 more" in text
@@ -381,7 +389,7 @@ class TestShortText:
         assert "Repairs 1 change: onnxruntime does not run the model as it was" in text
 
     def test_many_kinds_and_reasons_fit_a_screen(self) -> None:
-        changes = tuple(change(f"c{i}", forms=(f"Conv {i}", "Conv pads")) for i in range(236))
+        changes = tuple(change(f"c{i}", forms=(f"Conv{i}", "Conv pads")) for i in range(236))
         letters = [f"{chr(97 + i // 10)}{chr(97 + i % 10)}" for i in range(100)]
         findings = tuple(refusal(f"p{i}", f"reason {i} " * 3) for i in letters)
         text = short_text(fixed(changes=changes, findings=findings))
@@ -432,7 +440,7 @@ class TestShortText:
     @pytest.mark.parametrize("is_terminal", [False, True])
     def test_long_forms_are_wrapped_in_their_columns(self, is_terminal: bool) -> None:
         chain = " -> ".join(["Pad", *["QuantizeLinear", "DequantizeLinear"] * 3])
-        moved = change("stage/depthwise_13", forms=(chain, f"{chain} -> Pad"), amounts="H 0+1")
+        moved = change("stage/depthwise_13", forms=(chain, f"{chain} -> Pad H 0+1"))
         text = short_text(
             fixed(changes=(moved, change(**FOLDED))), Screen(80, is_terminal=is_terminal)
         )
@@ -453,11 +461,11 @@ class TestShortText:
         assert max(map(cells, text.splitlines())) <= 80
 
     def test_a_guarded_pad_is_called_so_where_it_became_one(self) -> None:
-        forms = ("computed Pad", "Pad with its fill left empty")
+        forms = ("computed Pad", "Pad guarded")
         text = short_text(fixed(changes=(change(forms=forms, op_type="Pad"),)))
         assert re.search(r"^ +1  computed Pad +Pad,\s+\S*\n? +guarded \(PAD701\)", text, re.M)
         assert "left empty" not in text
-        before = ("computed Pad with its fill left empty", "Pad with its fill left empty")
+        before = ("computed Pad guarded", "Pad guarded")
         text = short_text(fixed(changes=(change(forms=before, op_type="Pad"),)))
         assert "guarded" not in text
         assert "left empty" not in text
@@ -544,7 +552,10 @@ class TestJson:
         assert document["outcome"] == "fixed"
         assert document["written"] == "model.fixed.onnx"
         (record,) = document["changes"]
-        assert set(record) == {field.name for field in fields(Change)} | {"repairs"}
+        assert list(record) == [
+            *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
+            *("forms", "amounts", "repairs"),
+        ]
         known = {field.name for field in fields(Certificate)} | {"assumption_codes"}
         assert set(record["certificate"]) == known
         assert record["removed"] == ["pad1"]

@@ -30,7 +30,7 @@ from tests.support.sessions import (
     run,
     session,
 )
-from tests.support.texts import BORDER, LOW, PADS, W, checked, one, parsed
+from tests.support.texts import BORDER, LOW, PADS, W, checked, one, parsed, site_form
 
 __all__ = [
     "BORDER", "CPU", "EXPORTED", "FEW", "LEVELS", "LOW", "MODELS", "PADS", "QUANTISED", "REFUSED",
@@ -38,4 +38,5 @@ __all__ = [
     "attributes", "canonical", "checked", "decided", "exposed", "feeds_of", "fixed",
     "inner_graphs", "named", "negative", "one", "onnxpad_runs", "op_types", "parsed", "ran",
     "run", "session", "silent",
+    "site_form",
 ]  # fmt: skip

@@ -4,6 +4,9 @@ import re
 
 import onnx
 
+from onnxpad.operators.amounts import onnx_order
+from onnxpad.site_form import Amounts, SiteForm, StepForm
+
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 """The weight of a Conv of two channels, as an initializer in ONNX text."""
 
@@ -18,6 +21,36 @@ LOW = "float c = {-inf}"
 
 _DOMAINS = re.compile(r"= ?((?:[A-Za-z_]\w*\.)+)[A-Z]\w* ?[<(]")
 """In a graph, the domain of a node that has one."""
+
+
+_AMOUNTS = re.compile(r"((?:axis )?[\w-]+) (-?\d+)\+(-?\d+),? ?")
+_WINDOWS = re.compile(r"(Conv(?!Trans)|\w+Pool|Q?Linear|Max|Average)")
+
+
+def site_form(text: str) -> SiteForm:
+    """How a place pads, as `computed Pad H 1+2 -> Relu -> Conv pads H 0+1 counted`."""
+    return SiteForm(tuple(map(_step_form, filter(None, text.split(" -> ")))))
+
+
+def _step_form(text: str) -> StepForm:
+    axes = tuple((name, int(a), int(b)) for name, a, b in _AMOUNTS.findall(text))
+    words, _, beside = _AMOUNTS.sub("", text).partition(" with ")
+    op, *flags = words.removeprefix("computed ").split()
+    kind = "pad" if op == "Pad" else "window" if _WINDOWS.match(op) else "step"
+    pads = tuple(onnx_order([(begin, end) for _, begin, end in axes]))
+    return StepForm(
+        op,
+        kind,  # type: ignore[arg-type]
+        Amounts(axes, (("pads", pads),) if "pads" in flags else ())
+        if axes or "nothing" in flags
+        else None,
+        source="computed" if words.startswith("computed ") else "",
+        mode=next((mode for mode in ("edge", "reflect", "wrap") if mode in flags), ""),
+        is_guarded="guarded" in flags,
+        has_pads="pads" in flags,
+        is_counted="counted" in flags,
+        beside=tuple(filter(None, beside.split(", "))),
+    )
 
 
 def parsed(text: str, body: str = "", *, opset: int = 17, ir: int = 9) -> onnx.ModelProto:

@@ -14,10 +14,10 @@ from onnxpad.finding import Change, Finding
 from onnxpad.page.pictures.both_graphs import Outline, Scope, attributes
 from onnxpad.records import dataclass
 from onnxpad.report.text import counted
+from onnxpad.site_form import StepForm
 
 State: TypeAlias = Literal["tensor", "box", "removed", "added", "changed"]
 
-_ARROW: Final = " -> "
 _MOST: Final = 12
 _READERS: Final = 3
 _JOINING: Final = {"Concat", "Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean"}
@@ -47,14 +47,14 @@ def change_graphs(change: Change, before: Outline, after: Outline) -> tuple[Boxe
     """The nodes around a change before and after.
 
     Where they are not in both models, since other changes moved or removed them too, the graphs are
-    those that the change tells in words.
+    the steps that the change names.
     """
     roots, was, now = _roots(change), before.find(change.node), after.find(change.node)
     if was is None or now is None or not roots:
-        return _told_graphs(change)
+        return _step_graphs(change)
     old, new = _path(*was, roots), _path(*now, roots)
     if not old or not new:
-        return _told_graphs(change)
+        return _step_graphs(change)
     lines = [
         {_key(node): _lines(node, scope, path) for node in path}
         for path, scope in ((old, was[1]), (new, now[1]))
@@ -75,9 +75,9 @@ def change_graphs(change: Change, before: Outline, after: Outline) -> tuple[Boxe
     )
 
 
-def _told_graphs(change: Change) -> tuple[Boxes, Boxes]:
+def _step_graphs(change: Change) -> tuple[Boxes, Boxes]:
     """The steps that a change names before and after, one below the other."""
-    old, new = ([_step(each) for each in text.split(_ARROW)] for text in _steps_told(change))
+    old, new = ([*map(_step, form.steps)] for form in (change.was, change.now))
     left = [(box.title, box.lines) for box in new]
     marked = []
     for box in old:
@@ -96,20 +96,13 @@ def _told_graphs(change: Change) -> tuple[Boxes, Boxes]:
     return _chain(marked), _chain(changed)
 
 
-def _steps_told(change: Change) -> tuple[str, str]:
-    """The steps in words; a name alone says that none is left."""
-    is_left = change.after and not change.after.startswith(("'", '"'))
-    return change.before, change.after if is_left else ""
-
-
-def _step(text: str) -> Box:
-    title, _, rest = text.partition(" ")
-    return Box(title, (rest,) if rest else ())
+def _step(step: StepForm) -> Box:
+    return Box(step.op, (step.details,) if step.details else ())
 
 
 def _chain(boxes: Sequence[Box]) -> Boxes:
     """Boxes below the data, each fed by the one above."""
-    steps = [replace(box, above=(place,)) for place, box in enumerate(boxes) if box.title]
+    steps = [replace(box, above=(place,)) for place, box in enumerate(boxes)]
     return (Box("data", state="tensor"), *steps)
 
 

@@ -6,6 +6,8 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
 
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.reasons import Reason
@@ -29,13 +31,13 @@ from onnxpad.report.text.fix_details import (
     next_lines,
 )
 from onnxpad.report.text.validation_text import untold
+from onnxpad.site_form import Amounts, SiteForm, StepForm
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
 _VARIANTS, _NAMES = 4, 3
 _QUOTED = re.compile(r" '[^']*'")
-_GUARDED = " with its fill left empty"
-"""How a form says that onnxruntime's optimiser cannot fold a `Pad`."""
+_PAD: Final = StepForm("Pad", "pad")
 _FORMULA = ": on ax"
 """How the formula of an open size begins in a reason: the details have it."""
 
@@ -156,43 +158,67 @@ def _changes(changes: Sequence[Change], screen: Screen) -> list[str]:
 def was_in_words(group: ChangeGroup) -> str:
     """The form before, such as `Pad before Conv`."""
     refused = " (does not run)" if group.repairs else ""
-    return shown(_in_words(group.was.replace(_GUARDED, ""), group.op_type)) + refused
+    return _in_words(_unguarded(group.was), group.op_type) + refused
 
 
 def now_in_words(group: ChangeGroup) -> list[str]:
     """The form after, without the operator that the form before names already; in parts."""
-    was, after = group.was.replace(_GUARDED, ""), group.now
-    if _GUARDED in group.was:  # it was guarded before
-        after = after.replace(_GUARDED, "")
+    was, after = _unguarded(group.was), group.now.steps
+    if was != group.was.steps:  # it was guarded before
+        after = _unguarded(group.now)
     if not after:
         return ["removed"]
-    if was == after and was.startswith("computed Pad"):
+    if was == after and was[0].op == "Pad" and was[0].source == "computed":
         return ["by fewer nodes"]
-    pad, *steps = was.split(" -> ")
-    if pad == "Pad" and steps and after == " -> ".join([*steps, pad]):
-        return ["moved past them" if len(steps) > 1 else "moved past it"]
-    if was == "Pad" and after == "Pad -> Pad":
+    if was[:1] == (_PAD,) and was[1:] and after == (*was[1:], _PAD):
+        return ["moved past it" if len(after) == 2 else "moved past them"]
+    if was == (_PAD,) and after == (_PAD, _PAD):
         return ["two Pads"]
-    if after == group.op_type and was.endswith(f"-> {group.op_type}"):
+    if len(was) > 1 and was[-1:] == after and after[0] == StepForm(group.op_type, after[0].kind):
         return ["dropped:", "never read"]
-    now = _in_words(after, group.op_type)
-    rest = now.removeprefix(f"{group.op_type} ")
-    said = shown(now if rest.startswith("with ") else rest)
-    said = said.replace(" counted", ",\ncount_include_pad=1")
-    return said.replace(_GUARDED, ",\nguarded (PAD701)").split("\n")
+    return _in_words(after, group.op_type, is_result=True).split("\n")
 
 
-def _in_words(form: str, op_type: str) -> str:
-    """A form as people say it: `Pad before Conv`, `Slice behind ConvTranspose`."""
-    *first, last = form.split(" -> ")
+def _unguarded(form: SiteForm) -> tuple[StepForm, ...]:
+    return tuple(replace(step, is_guarded=False) for step in form.steps)
+
+
+def _in_words(steps: Sequence[StepForm], op_type: str, *, is_result: bool = False) -> str:
+    """A form as people say it: `Pad before Conv`, `Slice behind ConvTranspose`.
+
+    Args:
+        steps: The form.
+        op_type: The operator that is changed.
+        is_result: Whether it stands beside the form before: flags are on lines of their own, and
+            the operator is left out where it comes first and more is said of it.
+    """
+    if not steps:
+        return ""
+    *first, last = steps
+    link, past = " and ", ""
     if not first:
-        return form
-    if first[0].startswith("ConvTranspose") or not last.startswith(op_type):
-        return " behind ".join((last, *reversed(first)))
-    pads = [step for step in first if "Pad" in step]
-    between = len(first) - len(pads)
-    past = f", past {counted(between, 'operator')}" if pads and between else ""
-    return f"{' and '.join(pads or first)} before {last}{past}"
+        named = [last]
+    elif first[0].op.startswith("ConvTranspose") or last.source or last.op != op_type:
+        named, link = [last, *reversed(first)], " behind "
+    else:
+        pads = [step for step in first if step.kind == "pad"]
+        between = len(first) - len(pads)
+        past = f", past {counted(between, 'operator')}" if pads and between else ""
+        named = pads or first
+        past = f" before {_step_in_words(last, is_result)}{past}"
+    is_named = not is_result or op_type != named[0].op or bool(named[0].source)
+    goes_on = len(named) > 1 or bool(past) or named[0] != StepForm(op_type, named[0].kind)
+    is_named = is_named or not goes_on or named[0].is_phrased
+    told = [_step_in_words(step, is_result) for step in named]
+    told[0] = _step_in_words(named[0], is_result, is_named=is_named)
+    return f"{link.join(told)}{past}".lstrip()
+
+
+def _step_in_words(step: StepForm, is_result: bool, *, is_named: bool = True) -> str:
+    op = shown(step.op) if is_named else ""
+    if not is_result:
+        return step.words(op)
+    return step.words(op, ",\nguarded (PAD701)", ",\ncount_include_pad=1")
 
 
 def _where(group: ChangeGroup, room: int | None) -> list[str]:
@@ -208,14 +234,16 @@ def _amounts(group: ChangeGroup) -> str:
 def amounts_in_words(group: ChangeGroup) -> list[str]:
     """The most frequent amounts of a group, and how many changes have each."""
     several = len(group.amounts) > 1
-    if not several and not group.amounts[0][0]:
+    if not several and group.amounts[0][0] is None:
         return []
     told = []
     for amounts, count in group.amounts[:_VARIANTS]:
-        said = shown(amounts.partition(", pads [")[0]) or "none"
-        said = "0 on all axes" if said == "nothing" else said
-        if not several and ", pads [" in amounts:
-            said = shown(amounts).replace(", pads [", "   pads [")
+        said = "none"
+        if amounts is not None:
+            said = amounts.by_axis or amounts.written
+            said = "0 on all axes" if amounts == Amounts() else said
+            if not several and amounts.axes and amounts.attributes:
+                said = f"{amounts.by_axis}   {amounts.written}"
         told.append(f"{count:,}x {said}" if several else said)
     if rest := group.amounts[_VARIANTS:]:
         many = sum(count for _, count in rest)

@@ -3,7 +3,7 @@
 import pytest
 
 from onnxpad.graph import Graph
-from onnxpad.pipeline.padding_text import padding_text
+from onnxpad.pipeline.written_form import written_form
 from onnxpad.rewrite.context import Context
 from tests.support import W, one
 
@@ -21,7 +21,8 @@ def said(body: str, opset: int = 17, roots: str = "x", computing: int = 0) -> li
     tensor = graph.tensor("y")
     node = graph.producer(tensor)
     assert node is not None
-    return [*padding_text(Context(graph), node, tensor, roots.split(), computing)]
+    found = written_form(Context(graph), node, tensor, roots.split(), computing)
+    return [found.text, found.form, found.amounts.text if found.amounts else ""]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""How the padding of a place in a graph is written, for the changes of a report."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from onnxpad.arithmetic.notation import Pairs, axis_names
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.amounts import is_padded, onnx_order
+from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, is_transposed
+from onnxpad.operators.table import operator_of
+from onnxpad.rewrite.context import Context
+from onnxpad.site_form import Amounts, SiteForm, StepForm
+
+
+def written_form(
+    context: Context, node: Node, tensor: Tensor, roots: Sequence[str], computing: int = 0
+) -> SiteForm:
+    """How the padding of a node is written, from the tensors that are padded to the node.
+
+    Args:
+        context: The graph and what is known of it.
+        node: The node.
+        tensor: Its output, or the tensor that replaces it.
+        roots: Names of the tensors that are padded; where several are joined, the first counts.
+        computing: How many nodes compute its amounts; 0 where that need not be told.
+    """
+    graph = context.graph
+    slides = operator_of(graph, node) is not None
+    op = context.window(node) if slides else None
+    is_step = not slides and node.op != "Pad"
+    steps = [] if op is None else [_window(str(node.op), op)]
+    tensor = graph.origin(node.inputs[0] if slides else tensor)
+    while tensor.name not in roots:
+        above = graph.producer(tensor)
+        is_pad = above is not None and above.op == "Pad" and graph.is_standard(above)
+        if above is None or not (is_pad or is_step):
+            break
+        if is_pad:
+            step = _pad(context, above, op, computing if above is node else 0)
+            steps.append(replace(step, fill=_fill(context, above)) if is_step else step)
+        else:
+            steps.append(_step(context, above))
+        data = (each for each in above.inputs if graph.constant(each) is None)
+        tensor = graph.origin(next(data, above.inputs[0]))
+    return SiteForm(tuple(reversed(steps)))
+
+
+def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
+    if isinstance(op, UnreadableError):
+        return StepForm(name)
+    if op.auto_pad != "NOTSET":
+        return StepForm(name, "window", auto_pad=op.auto_pad, rounds_up=op.ceil_mode)
+    if not is_padded(op.pads):
+        return StepForm(name, "window", rounds_up=op.ceil_mode)
+    return StepForm(
+        name,
+        "window",
+        Amounts(_named(op.pads), (("pads", tuple(onnx_order(op.pads))),)),
+        has_pads=True,
+        is_counted=op.count_include_pad,
+        rounds_up=op.ceil_mode,
+    )
+
+
+def _named(pairs: Pairs) -> tuple[tuple[str, int, int], ...]:
+    """Padding of spatial axes with their names."""
+    names = axis_names(len(pairs))
+    return tuple((name, begin, end) for name, (begin, end) in zip(names, pairs, strict=True))
+
+
+def _step(context: Context, node: Node) -> StepForm:
+    name = str(node.op)
+    op = context.transposed_of(node) if is_transposed(context.graph, node) else None
+    if op is None or isinstance(op, UnreadableError):
+        return StepForm(name)
+    auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
+    beside = ("output_shape",) * (op.output_shape is not None)
+    beside += ("output_padding",) * any(op.output_padding)
+    return StepForm(name, amounts=_given_by(op), auto_pad=auto_pad, beside=beside)
+
+
+def _given_by(op: TransposedOp) -> Amounts:
+    """How much a transposed convolution crops, or the attributes that say how much it gives."""
+    attributes: list[tuple[str, str | tuple[int, ...]]] = []
+    if op.is_explicit:
+        attributes.append(("pads", tuple(onnx_order(op.pads))))
+    if op.auto_pad != "NOTSET":
+        attributes.append(("auto_pad", op.auto_pad))
+    if op.output_shape is not None:
+        attributes.append(("output_shape", tuple(op.output_shape)))
+    if any(op.output_padding):
+        attributes.append(("output_padding", tuple(op.output_padding)))
+    return Amounts(_named(op.pads) if op.is_explicit else (), tuple(attributes))
+
+
+def _fill(context: Context, node: Node) -> float | int | str | None:
+    """The value of a `Pad`; None for 0 and for one that is not known."""
+    pad = context.pad(node)
+    return None if isinstance(pad, UnreadableError) else pad.value or None
+
+
+def _pad(
+    context: Context, node: Node, op: WindowOp | UnreadableError | None, computing: int
+) -> StepForm:
+    pad = context.pad(node)
+    if isinstance(pad, UnreadableError):
+        return StepForm("Pad", "pad")
+    return StepForm(
+        "Pad",
+        "pad",
+        _amounts(pad, op),
+        computing=computing,
+        source=_source(context.graph, node),
+        mode="" if pad.mode == "constant" else pad.mode,
+        is_guarded=len(node.inputs) == 3 and not node.inputs[2].name,
+    )
+
+
+def _amounts(pad: PadOp, op: WindowOp | UnreadableError | None) -> Amounts | None:
+    """The constant amounts of a `Pad`: by name of the axis where a window reads it."""
+    if pad.constant_amounts is None:
+        return None
+    full = pad.over(op.rank) if isinstance(op, WindowOp) else None
+    if full is not None and isinstance(op, WindowOp):
+        return Amounts(op.operator.layout.named(full))
+    axes = range(len(pad.constant_amounts)) if pad.axes is None else pad.axes
+    padded = zip(axes, pad.constant_amounts, strict=True)
+    return Amounts(tuple((f"axis {axis}", *pair) for axis, pair in padded if any(pair)))
+
+
+def _source(graph: Graph, node: Node) -> Literal["", "computed", "external"]:
+    """Where the amounts of a `Pad` come from that are not constant."""
+    if graph.opset < 11:
+        return ""
+    if graph.is_external(node.inputs[1]):
+        return "external"
+    return "computed" if graph.constant(node.inputs[1]) is None else ""

@@ -1,0 +1,149 @@
+"""How the padding of a place is written, as facts, and the words for it."""
+
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from onnxpad.records import dataclass
+
+Kind: TypeAlias = Literal["pad", "window", "step"]
+"""A `Pad`, a window operator that can be read, or any other operator on the way."""
+
+_GUARDED: Final = " with its fill left empty"
+_COUNTED: Final = " counted"
+
+
+class Amounts(NamedTuple):
+    """How much an operator pads or crops.
+
+    Attributes:
+        axes: The name of each axis that it names, with what is added or cropped at begin and end.
+        attributes: The attributes that say so, as they are written, such as `pads`.
+    """
+
+    axes: tuple[tuple[str, int, int], ...] = ()
+    attributes: tuple[tuple[str, str | tuple[int, ...]], ...] = ()
+
+    @property
+    def by_axis(self) -> str:
+        """The amounts by axis, such as `H 1+2, W 0+1`; `nothing` if no axis is padded."""
+        said = ", ".join(f"{name} {begin}+{end}" for name, begin, end in self.axes)
+        return said or ("" if self.attributes else "nothing")
+
+    @property
+    def written(self) -> str:
+        """The attributes, such as `pads [1, 0, 2, 1]`."""
+        return ", ".join(
+            f"{name}={value}" if isinstance(value, str) else f"{name} {list(value)}"
+            for name, value in self.attributes
+        )
+
+    @property
+    def text(self) -> str:
+        """All of it, such as `H 1+2, W 0+1, pads [1, 0, 2, 1]`."""
+        return ", ".join(filter(None, (self.by_axis, self.written)))
+
+
+@dataclass(frozen=True, slots=True)
+class StepForm:
+    """How one operator writes padding, or what else it is on the way of padded data.
+
+    Attributes:
+        op: The operator.
+        kind: What it is.
+        amounts: How much it pads or crops; None where it does not, or they are not constant.
+        fill: What a `Pad` upstream of a step writes; None for 0, and where that is not told.
+        computing: The number of nodes that compute the amounts; 0 where it is not told.
+        source: Where amounts that are not constant come from; empty for constants.
+        mode: The mode of a `Pad` other than `constant`.
+        is_guarded: Whether its fill is left empty, so that onnxruntime's optimiser cannot fold it.
+        auto_pad: The attribute; empty for NOTSET.
+        has_pads: Whether pads of its own are written.
+        is_counted: Whether an average counts its padding.
+        rounds_up: Whether its output size is rounded up.
+        beside: Other attributes that say how much a transposed convolution gives.
+    """
+
+    op: str
+    kind: Kind = "step"
+    amounts: Amounts | None = None
+    fill: float | int | str | None = None
+    computing: int = 0
+    source: Literal["", "computed", "external"] = ""
+    mode: str = ""
+    is_guarded: bool = False
+    auto_pad: str = ""
+    has_pads: bool = False
+    is_counted: bool = False
+    rounds_up: bool = False
+    beside: tuple[str, ...] = ()
+
+    @property
+    def details(self) -> str:
+        """All but the operator, such as `H 1+2, W 1+2, pads [1, 1, 2, 2] counted`."""
+        said = [self.mode] if self.mode else []
+        if self.kind == "window" and self.auto_pad:
+            said.append(f"auto_pad={self.auto_pad}")
+        elif self.kind == "window" and not self.has_pads:
+            said.append("without pads")
+        elif self.amounts is not None:
+            said.append(self.amounts.text)
+        if self.source == "external":
+            said.append("(in another file)")
+        elif self.source:
+            said.append(f"(computed by {self.computing} nodes)" if self.computing else "(computed)")
+        filled = f" with {self.fill}" if self.fill is not None else ""
+        return f"{' '.join(said)}{self._flags()}{filled}".lstrip()
+
+    @property
+    def form(self) -> str:
+        """All but the amounts, such as `computed Pad` or `AveragePool pads counted`."""
+        return self.words(self.op)
+
+    @property
+    def is_phrased(self) -> bool:
+        """Whether its form goes on with a phrase, such as `with output_padding`."""
+        return bool(self._beside) or (self.is_guarded and not self.mode)
+
+    def words(self, op: str, guarded: str = _GUARDED, counted: str = _COUNTED) -> str:
+        """The form, with words of one's own for the operator and for flags."""
+        said = [self.source, op, self.mode]
+        if self.kind == "window" and (self.auto_pad or self.has_pads):
+            said.append(f"auto_pad={self.auto_pad}" if self.auto_pad else "pads")
+        if self._beside:
+            said.append(f"with {', '.join(self._beside)}")
+        return " ".join(filter(None, said)) + self._flags(guarded, counted)
+
+    @property
+    def _beside(self) -> list[str]:
+        auto_pad = [f"auto_pad={self.auto_pad}"] * bool(self.auto_pad)
+        return [*auto_pad, *self.beside] if self.kind == "step" else []
+
+    def _flags(self, guarded: str = _GUARDED, counted: str = _COUNTED) -> str:
+        return guarded * self.is_guarded + counted * self.is_counted + " ceil_mode" * self.rounds_up
+
+
+class SiteForm(NamedTuple):
+    """How the padding of a place is written: the operators from the padded data on.
+
+    Attributes:
+        steps: The operators; none where no padding is written any more.
+        tensor: The name of the tensor that is left where none is.
+    """
+
+    steps: tuple[StepForm, ...] = ()
+    tensor: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it, such as `Pad H 1+2, W 1+2 -> Conv without pads`."""
+        said = [" ".join(filter(None, (step.op, step.details))) for step in self.steps]
+        return " -> ".join(said) or (repr(self.tensor) if self.tensor else "")
+
+    @property
+    def form(self) -> str:
+        """The same without amounts, such as `Pad -> Conv`; empty where no operator is left."""
+        return " -> ".join(step.form for step in self.steps)
+
+    @property
+    def amounts(self) -> Amounts | None:
+        """The amounts of the last operator that has some; None if none has."""
+        return next((step.amounts for step in reversed(self.steps) if step.amounts), None)
