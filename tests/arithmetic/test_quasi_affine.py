@@ -1,11 +1,14 @@
 """Functions of an index, against what a walk over all their points says."""
 
-from itertools import product
+import operator
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, product
 from math import gcd
 
 import pytest
 
-from onnxpad.arithmetic.quasi_affine import QuasiAffine, support
+from onnxpad.arithmetic import quasi_affine
+from onnxpad.arithmetic.quasi_affine import LIMIT, InexpressibleError, QuasiAffine, support
 
 COUNT = 14
 
@@ -26,3 +29,129 @@ def test_the_support_is_the_closest_range(threshold: int, period: int) -> None:
         assert found.start == ones[0]
         assert found.step == (gcd(*(index - ones[0] for index in ones)) or 1)
         assert ones[-1] < found.stop <= (ones[-1] + 1 if not any(bits[threshold:]) else f.count)
+
+
+def walked(f: QuasiAffine, indices: Iterable[int]) -> list[int]:
+    return [f.at(index) for index in indices]
+
+
+# Growing, falling, constant, periodic, late to settle; of many points, of few, and of one.
+MANY, FEW = 2 * LIMIT, 23
+TABLES: list[tuple[list[int], int]] = [
+    ([0, 1], 1), ([7, 7], 1), ([3, 1], 1), ([-5, -3], 1), ([9, -40, 8, 7], 1), ([4, 4, 4, 5, 6], 1),
+    ([0, 1, 0, 1], 2), ([0, 0, 1, 1], 2), ([5, 0, 2, 3, 1, 5, 6], 3), ([-9, 4, -7, 4], 2),
+    ([8, 1, 0, 0, 0, 0], 1), ([1, -1, 1, -1, 2, -4], 2), ([6, 3, 5, 0, 2], 2),
+]  # fmt: skip
+INDICES = (*range(60), *range(MANY - 30, MANY))
+FUNCTIONS = [quasi_affine.tabulated(table, period, MANY) for table, period in TABLES]
+SHORT = [quasi_affine.tabulated([f.at(index) for index in range(FEW)], 1, FEW) for f in FUNCTIONS]
+
+
+@pytest.mark.parametrize(("functions", "indices"), [(FUNCTIONS, INDICES), (SHORT, range(FEW))])
+def test_every_operation_is_that_of_the_values(
+    functions: list[QuasiAffine], indices: Sequence[int]
+) -> None:
+    for f in functions:
+        values = walked(f, indices)
+        single = {
+            "positive": (quasi_affine.positive_part(f), [max(each, 0) for each in values]),
+            "negative": (quasi_affine.negative(f), [int(each < 0) for each in values]),
+            "scaled": (quasi_affine.scale(f, -3), [-3 * each for each in values]),
+            "moved": (quasi_affine.translate(f, 4), [each + 4 for each in values]),
+            "halved": (quasi_affine.divide(f, 2), [each // 2 for each in values]),
+            "in fives": (quasi_affine.divide(f, 5), [each // 5 for each in values]),
+        }
+        for name, (found, expected) in single.items():
+            assert walked(found, indices) == expected, (f, name)
+            assert is_normal(found), (f, name)
+        assert f.bounds() == (min(values), max(values))
+        assert f.is_zero() is not any(values)
+        assert [f.is_divisible(n) for n in (1, 2, 3)] == [
+            all(each % n == 0 for each in values) for n in (1, 2, 3)
+        ]
+        threshold, period = quasi_affine.repetition(f)
+        assert 2 * period <= f.count - threshold
+        assert all(
+            f.at(i) + f.at(i + 2 * period) == 2 * f.at(i + period)
+            for i in indices
+            if threshold <= i < f.count - 2 * period
+        )
+        for g in functions:
+            others = walked(g, indices)
+            total = quasi_affine.add(f, g)
+            assert walked(total, indices) == [a + b for a, b in zip(values, others, strict=True)]
+            assert is_normal(total)
+            if f.period and any(map(operator.mul, grown(f), grown(g))):
+                with pytest.raises(InexpressibleError):
+                    quasi_affine.multiply(f, g)
+            else:
+                times = quasi_affine.multiply(f, g)
+                assert walked(times, indices) == [
+                    a * b for a, b in zip(values, others, strict=True)
+                ]
+
+
+def grown(f: QuasiAffine) -> list[int]:
+    """By how much a function grows in six indices, far from where it begins."""
+    return [f.at(index + 6) - f.at(index) for index in range(60, 66)]
+
+
+def is_normal(f: QuasiAffine) -> bool:
+    """Whether no smaller threshold, and no part of the period, would do."""
+    if not f.period:
+        return len(f.values) == f.count <= LIMIT
+    place, period = f.threshold - 1, f.period
+    late = place < 0 or f.at(place) + f.at(place + 2 * period) != 2 * f.at(place + period)
+    return late and not any(
+        period % part == 0
+        and all(
+            f.at(i) + f.at(i + 2 * part) == 2 * f.at(i + part)
+            for i in range(f.threshold, f.threshold + 2 * period)
+        )
+        for part in range(1, period)
+    )
+
+
+@pytest.mark.parametrize("pairs", [[*product(SHORT, SHORT)], [*pairwise(FUNCTIONS[8:12])]])
+def test_the_values_that_are_selected(pairs: Iterable[tuple[QuasiAffine, QuasiAffine]]) -> None:
+    for f, g in pairs:
+        chosen = quasi_affine.negative(g)
+        if chosen.is_zero():
+            continue
+        found = quasi_affine.select(f, chosen)
+        kept = [f.at(index) for index in range(f.count) if chosen.at(index)]
+        assert found.count == len(kept)
+        assert walked(found, range(min(40, len(kept)))) == kept[:40]
+        assert walked(found, range(max(0, len(kept) - 9), len(kept))) == kept[-9:]
+
+
+def test_a_function_of_a_function() -> None:
+    """`through` gives F and s with f(i) = F((g(i) - g(0)) / s), where g climbs in steps of s."""
+    climbs = [([3, 5], 1), ([0, 0, 4, 4], 2), ([1, 1, 1, 7, 7, 7, 13], 3), ([2, 5, 5, 8, 8], 2)]
+    seen = set()
+    for (table, period), (rise, rest) in product(TABLES, climbs):
+        for count in (FEW, MANY):
+            g = quasi_affine.tabulated([*rise], rest, MANY)
+            f = quasi_affine.tabulated([*table], period, MANY)
+            if count == FEW:
+                f, g = (QuasiAffine(tuple(walked(each, range(FEW))), 0, FEW) for each in (f, g))
+            indices = range(FEW) if count == FEW else INDICES
+            by_value: dict[int, set[int]] = {}
+            for index in range(FEW if count == FEW else 200):
+                by_value.setdefault(g.at(index), set()).add(f.at(index))
+            is_function = all(len(values) == 1 for values in by_value.values())
+            found = quasi_affine.through(f, g)
+            assert (found is not None) is is_function, (table, rise, count)
+            seen.add(is_function)
+            if found is not None:
+                outer, step = found
+                assert step == max(b - a for a, b in pairwise(walked(g, range(8))))
+                for index in indices:
+                    place = (g.at(index) - g.at(0)) // step
+                    assert outer.at(place) == f.at(index)
+                assert outer.count == (g.at(g.count - 1) - g.at(0)) // step + 1
+    assert seen == {True, False}
+    falls = quasi_affine.tabulated([3, 1], 1, MANY)
+    uneven = quasi_affine.tabulated([0, 1, 3, 4], 2, MANY)
+    for g in (falls, uneven, quasi_affine.tabulated([7, 7], 1, MANY)):
+        assert quasi_affine.through(quasi_affine.identity(MANY), g) is None
