@@ -9,6 +9,7 @@ import pytest
 from onnxpad.analysis.rule_api import UndeterminedError
 from onnxpad.analysis.rules import axis_math
 from onnxpad.arithmetic.size import Extent, Unknown, evaluate, symbol
+from tests.support.rows import each_row
 
 N, M, UNKNOWN = symbol("n"), symbol("m"), Unknown("why")
 
@@ -28,14 +29,14 @@ def test_a_slice_is_that_of_python(step: int) -> None:
         assert evaluate(found, {"n": size}) == len(range(size)[-3 : 2**40 : step])
 
 
-@pytest.mark.parametrize("shapes", [
+@each_row("shapes", [
     [(2, 1), (3,)], [(1,), (1, 4)], [(), (2, 3)], [(5, 1, 2), (1, 3, 1)], [(0,), (1,)], [],
 ])  # fmt: skip
 def test_shapes_broadcast_as_those_of_numpy(shapes: Any) -> None:
     assert axis_math.broadcast(shapes) == np.broadcast_shapes(*shapes)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "result"),
     [
         (N + 1, 1, N + 1),
@@ -66,7 +67,7 @@ def test_sizes_that_must_be_equal() -> None:
         axis_math.agreed([3, N, 4])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("total", "taken", "left"),
     [
         ([2, 3, 4], [6], 4),

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-import pytest
-
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.graph import Graph
 from tests.support import parsed
+from tests.support.rows import each_row
 
 INPUTS = "float[2, n, 6, 5] x, float[n, m] v, float s, int64[2] t, float[3, 5, 4] k, float[?] r"
 GIVEN = """
@@ -329,6 +328,6 @@ ROWS: list[tuple[str, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "opset", "expected"), ROWS)
+@each_row(("body", "opset", "expected"), ROWS)
 def test_what_is_claimed(body: str, opset: int, expected: str) -> None:
     assert said(body, opset) == expected

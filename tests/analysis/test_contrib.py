@@ -1,13 +1,13 @@
 """Shapes and types of onnxruntime's own operators, against what it computes."""
 
 import numpy as np
-import pytest
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES
 from onnxpad.graph import Graph
 from tests.support import Array, one, run
+from tests.support.rows import each_row
 
 INPUTS = "uint8[2, 3, 4, 6] x, uint8[5, 3] m, int8[2, 4] i, float[2, 3, 4, 6] r"
 CONSTANTS = ", ".join(
@@ -53,7 +53,7 @@ FEEDS: dict[str, Array] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "call"), CASES)
+@each_row(("kind", "call"), CASES)
 def test_shape_and_type_are_those_of_the_result(kind: str, call: str) -> None:
     node = f"y = com.microsoft.{call}"
     model = one(node, inputs=INPUTS, outputs=f"{kind}[] y", initializers=CONSTANTS)

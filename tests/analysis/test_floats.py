@@ -15,6 +15,7 @@ from onnxpad.analysis.rounding import FLOATS, Either
 from onnxpad.analysis.value import INTEGERS, fit
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate, symbol
 from onnxpad.arithmetic.symbol import Sizes
+from tests.support.rows import each_row
 
 FLOAT, DOUBLE, HALF = int(TensorProto.FLOAT), int(TensorProto.DOUBLE), int(TensorProto.FLOAT16)
 N = symbol("n", Sizes(1, 1000))
@@ -119,7 +120,7 @@ KNOWN: list[tuple[Callable[..., Real], Callable[..., Any], tuple[Real, ...]]] = 
 ]
 
 
-@pytest.mark.parametrize(("function", "same", "operands"), KNOWN)
+@each_row(("function", "same", "operands"), KNOWN)
 def test_is_as_numpy_computes_it(
     function: Callable[..., Real], same: Callable[..., Any], operands: tuple[Real, ...]
 ) -> None:
@@ -130,7 +131,7 @@ def test_is_as_numpy_computes_it(
         assert np.float32(at(found, size)) == np.float32(expected), size
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "expected"),
     [
         (lambda: floats.add(V, 0.5, FLOAT), Scaled(2 * N + 1, -1)),
@@ -181,7 +182,7 @@ def test_is_this(made: Callable[[], Real], expected: Real) -> None:
         assert math.copysign(1, value) == math.copysign(1, expected)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "made",
     [
         lambda: floats.scaled(2**24 + 1, 0, FLOAT),
@@ -241,7 +242,7 @@ def test_stays_unknown(made: Callable[[], object]) -> None:
     assert isinstance(made(), Unknown)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "expected"),
     [
         (lambda: floats.to_integer(-2.75), lambda n: -2),
@@ -281,7 +282,7 @@ def shown(found: Any) -> str:
     return "?" if isinstance(found, Unknown) else "either" if type(found) is Scaled else repr(found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("function", "expected"),
     [
         (floats.negative, "inf 2.5 0.5 0.0 -0.0 -0.5 -1.5 -inf nan"),
@@ -302,7 +303,7 @@ def test_special_numbers(function: Callable[[float, int], object], expected: str
     assert " ".join(shown(function(value, FLOAT)) for value in SPECIAL) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("function", "expected"),
     [
         (floats.add, "0.0 -0.0 ? ? ? ? ? 1.5"),
@@ -324,7 +325,7 @@ def test_pairs_of_special_numbers(
     assert " ".join(shown(function(*pair, FLOAT)) for pair in PAIRS) == expected
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@each_row("dtype", INTEGERS)
 def test_integers_are_those_of_numpy(dtype: int) -> None:
     info = np.iinfo(tensor_dtype_to_np_dtype(dtype))
     assert INTEGERS[dtype] == (info.min, info.max)

@@ -6,6 +6,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.provenance import Provenance
 from onnxpad.graph import Graph
 from tests.support import one
+from tests.support.rows import each_row
 
 GIVEN = "float e = {1.5}, bool yes = {1}"
 INPUTS = "float x, float[2, 3] image"
@@ -16,7 +17,7 @@ def graph_of(body: str) -> Graph:
     return Graph.from_proto(one(body, inputs=INPUTS, initializers=GIVEN))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "told"),
     [
         (["r"], "Exp '<r>', which is not evaluated"),

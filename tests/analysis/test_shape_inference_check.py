@@ -12,6 +12,7 @@ from onnxpad.analysis import Analysis, shape_inference_check
 from onnxpad.analysis.shape_inference_check import Disagreement, disagreements
 from onnxpad.graph import Graph
 from tests.support import one, run
+from tests.support.rows import each_row
 
 POOL = "MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]>"
 """Shape inference counts a window too many where a size is even."""
@@ -98,7 +99,7 @@ class Mistaken(Analysis):
         return shape if tensor.name != "y" or not shape else (*shape[:-1], shape[-1] + 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "y = Relu (x)",
@@ -238,7 +239,7 @@ QUIET = [
 ]
 
 
-@pytest.mark.parametrize("model", QUIET)
+@each_row("model", QUIET)
 def test_nothing_is_claimed(model: onnx.ModelProto) -> None:
     assert places(model) == []
 

@@ -19,6 +19,7 @@ from onnxpad.graph import Graph
 from tests.analysis.agreement import REFUSALS, compare, single, together
 from tests.strategies import examples
 from tests.support import parsed
+from tests.support.rows import each_row
 
 
 def zeros(*shape: int, dtype: Any = np.float32) -> Any:
@@ -192,7 +193,7 @@ def test_window_operator_agrees_with_onnxruntime(case: tuple[str, int, dict[str,
     assert agreement.wrong == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "attributes"),
     [
         ("Conv", {"kernel_shape": [3], "pads": [1, 1], "strides": [2], "dilations": [2]}),
@@ -206,6 +207,7 @@ def test_window_operator_agrees_with_onnxruntime(case: tuple[str, int, dict[str,
         ("ConvTranspose", {"kernel_shape": [3], "strides": [2], "auto_pad": "SAME_UPPER"}),
         ("ConvTranspose", {"kernel_shape": [3], "strides": [2], "output_padding": [1]}),
     ],
+    at_once=4,
 )
 def test_window_of_an_unknown_size_is_claimed(op: str, attributes: Any) -> None:
     agreement = compare(window_model(op, 17, **attributes), SIZES)
@@ -214,7 +216,7 @@ def test_window_of_an_unknown_size_is_claimed(op: str, attributes: Any) -> None:
     assert "y" in agreement.shaped
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "attributes"),
     [
         pytest.param(
@@ -427,7 +429,7 @@ def test_channels_may_be_last(auto_pad: str) -> None:
     assert {"conv", "pool", "most", "all", "first"} <= agreement.shaped
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         pytest.param("y = Loopy (x)", id="no such operator"),
@@ -454,7 +456,7 @@ def test_rank_that_cannot_be_told_is_none(text: str) -> None:
     assert shape_of(model) is None
 
 
-@pytest.mark.parametrize("op", ["Max", "Mean", "Min", "Sum"])
+@each_row("op", ["Max", "Mean", "Min", "Sum"], at_once=8)
 @pytest.mark.parametrize("other", [(3,), (1, 3)])
 def test_operators_that_broadcast_since_opset_8_have_no_shape_before(
     op: str, other: tuple[int, ...]
@@ -465,7 +467,7 @@ def test_operators_that_broadcast_since_opset_8_have_no_shape_before(
     assert compare(model).runs == 0  # nor does onnxruntime run it
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         pytest.param("y = Reshape (x, less)", (None, None, 1, 4), id="0 would copy"),
@@ -501,7 +503,7 @@ def test_types_follow_the_schemas() -> None:
             assert types == {schema.inputs[0].type_str}, schema.name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("t = Concat <axis = 0> (n, minus) y = Reshape (x, t)", ("n", "4")),
@@ -518,6 +520,7 @@ def test_types_follow_the_schemas() -> None:
         ("y = Slice (x, zero, four, two)", ("", "")),
         ("y = Slice (x, zero, four, one, two)", ("", "")),
     ],
+    at_once=8,
 )
 def test_targets_and_lists(text: str, expected: tuple[str, ...]) -> None:
     """Sizes in words, of a tensor of n x 4; empty where one is unknown."""

@@ -12,6 +12,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from tests.strategies import examples
 from tests.support import PADS, Array, one, run
+from tests.support.rows import each_row
 
 SHAPE = (2, 4, 6, 6)
 INPUTS = ", ".join(
@@ -335,7 +336,7 @@ def test_what_is_called_non_negative_is(opset: int, body: str) -> None:
     assert least(proto) >= 0
 
 
-@pytest.mark.parametrize("body", MAY_BE_NEGATIVE)
+@each_row("body", MAY_BE_NEGATIVE, at_once=8)
 def test_what_may_be_negative_is_not_called_so(body: str) -> None:
     proto = model(body, 17)
     assert least(proto) < 0
@@ -356,7 +357,7 @@ def test_every_rule_is_held_against_onnxruntime() -> None:
     assert {op for op in BOUNDS if f"= {op} " not in bodies} == set()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "called"),
     [
         ("y = Clip <min = 0.0> (x)", True),
@@ -440,7 +441,7 @@ def fused(attributes: str) -> onnx.ModelProto:
     return proto
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "bound"),
     [
         ('activation = "Relu"', 0),
@@ -451,6 +452,7 @@ def fused(attributes: str) -> onnx.ModelProto:
         ('activation = "Tanh"', -np.inf),
         ('activation = "LeakyRelu", activation_params = [0.1]', -np.inf),
     ],
+    at_once=8,
 )
 def test_a_fused_convolution_has_the_bound_of_its_activation(attributes: str, bound: float) -> None:
     proto = fused(attributes)
@@ -562,7 +564,7 @@ def test_bounds() -> None:
         assert bound_of(body)[1] == bound, body
 
 
-@pytest.mark.parametrize(("body", "bound"), ARITHMETIC)
+@each_row(("body", "bound"), ARITHMETIC, at_once=4)
 def test_bounds_are_those_of_the_arithmetic(body: str, bound: float) -> None:
     proto, found = bound_of(body)
     assert found == bound
@@ -747,7 +749,7 @@ def test_a_pool_passes_on_infinities_that_it_reads_alone(amount: int, passes: bo
     assert (Signs(graph, Analysis(graph)).infinite(graph.tensor("y")) is not None) is passes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "op"),
     [
         ("y = Reciprocal (x)", "Reciprocal"),
@@ -777,7 +779,7 @@ def test_what_tells_zeros_apart(body: str, op: str) -> None:
     assert Signs(graph, Analysis(graph)).telling(graph.tensor("x")).partition(" ")[0] == op
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "infinite"),
     [
         ("value = -inf", True),

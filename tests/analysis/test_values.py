@@ -15,6 +15,7 @@ from onnxpad.arithmetic.size import Sizes, Unknown, evaluate, symbol
 from onnxpad.graph import Graph
 from tests.analysis.agreement import compare, single, together
 from tests.support import parsed, run
+from tests.support.rows import each_row
 
 I64, I32, F32, F64, B = np.int64, np.int32, np.float32, np.float64, np.bool_
 
@@ -296,7 +297,7 @@ def test_operators_agree_with_onnxruntime(cases: list[tuple[str, Any, int, Any]]
     assert agreement.known == {name for node in model.graph.node for name in node.output}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "inputs", "attributes"),
     [
         # To float32 by way of double it would be rounded twice.
@@ -532,7 +533,7 @@ FLOATS = """
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "why"),
     [
         pytest.param("p = Mul (f, point_seven) y = Ceil (p)", "exact only", id="fraction"),
@@ -609,7 +610,7 @@ def test_quotient_rounds_to_whole_numbers_as_float32_does(divisor: int) -> None:
         assert [evaluate(rounded, {"n": int(number)}) for number in numbers] == expected.tolist()
 
 
-@pytest.mark.parametrize("divisor", [3, 5, -5, 6, 7, 10, 49, 1000])
+@each_row("divisor", [3, 5, -5, 6, 7, 10, 49, 1000], at_once=4)
 @pytest.mark.parametrize("number", [1, -1, 3, -1000, 2**12 + 1])
 def test_a_quotient_plus_a_number_rounds_as_float32_does(divisor: int, number: int) -> None:
     greatest = 2**24 - 2
@@ -784,12 +785,12 @@ def float16_agrees(model: onnx.ModelProto) -> None:
             assert isinstance(known, Unknown) or known == number
 
 
-@pytest.mark.parametrize("seed", [0, 1, 4, 11, 25, 36])
+@each_row("seed", [0, 1, 4, 11, 25, 36], at_once=8)
 def test_random_float16_is_what_every_level_makes_of_it(seed: int) -> None:
     float16_agrees(random_float16(seed))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         "y = ConstantOfShape (huge)",

@@ -15,6 +15,7 @@ import onnxpad
 from onnxpad.engine import wheels
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError
 from tests.support import onnxpad_runs
+from tests.support.rows import each_row
 
 TEXT = """<ir_version: 9, opset_import: ["" : 17]>
 g (float[1, 1, height, width] image) => (float[1, 1, a, b] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5,
@@ -70,7 +71,7 @@ def test_a_path_is_one_in_any_form(path: Path) -> None:
         assert onnxpad.check(given).findings
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each_row("call", CALLS)
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -161,7 +162,7 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@each_row("call", CALLS)
 @pytest.mark.parametrize("options", WRONG, ids=lambda it: str(it).partition(" at 0x")[0][:60])
 def test_what_are_no_sizes_is_said_in_one_line(call: str, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:
@@ -200,10 +201,8 @@ UNFIT: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{name: value} for name, values in UNFIT.items() for value in values],
-    ids=lambda it: str(it)[:60],
+@each_row(
+    "options", [{name: value} for name, values in UNFIT.items() for value in values], at_once=2
 )
 def test_validate_says_in_one_line_what_it_cannot_do(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:

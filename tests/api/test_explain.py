@@ -9,6 +9,7 @@ import pytest
 
 import onnxpad
 from tests.support import PADS, W, one
+from tests.support.rows import each_row
 
 
 def test_the_answer_is_data() -> None:
@@ -25,7 +26,7 @@ def test_the_answer_is_data() -> None:
         found.conventions["pytorch-same"] = answer  # type: ignore[index]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "size",
     ["9x8", " 9 x 8 ", (9, 8), [9, 8], ("9", "8"), np.array([9, 8]), (np.int64(9), 8)],
 )
@@ -35,7 +36,7 @@ def test_numbers_come_in_any_form(size: Any) -> None:
     assert [window.kernel for window in found.windows] == [3, 3]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "words"),
     [
         ({"size": 9.0}, "size 9.0 is no number"),
@@ -71,7 +72,7 @@ def test_a_damaged_model_is_named(tmp_path: Path) -> None:
         onnxpad.explain(tmp_path / "model.onnx", node="c")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "words"),
     [
         ('[c] y = Conv <auto_pad = "SAME"> (x, w)', r"node 'c' \(Conv\) cannot be read: "),
@@ -84,6 +85,7 @@ def test_a_damaged_model_is_named(tmp_path: Path) -> None:
         ("[d] y = Conv (x, w)", "there is no node 'c'; did you mean 'd'|there is no node 'c'"),
         ("[c] y = LpPool <kernel_shape = [2, 2]> (x)", "LpPool, for which no conventions"),
     ],
+    at_once=8,
 )
 def test_nodes_of_which_nothing_can_be_explained(body: str, words: str) -> None:
     inputs = "float[1, 2, 9, 8] x, float[1, 2, j, k] v"

@@ -17,6 +17,7 @@ from onnxpad.pipeline.own_passes import every_pass
 from onnxpad.process.entry_points import may_be_any
 from onnxpad.reasons import Reason
 from tests.support import BORDER, ROOT, W, assert_graph, forks, one
+from tests.support.rows import each_row
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n((?:.(?!```))*?register\(.*?)^```$", README, re.M | re.S)
@@ -311,7 +312,7 @@ def step(**given: Any) -> Callable[[], object]:
     return lambda: onnxpad.Step(**{"domain": "d", "op_type": "O", **given})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("make", "said"),
     [
         (lambda: renamed("PAD001"), "other than PAD"),

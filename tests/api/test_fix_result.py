@@ -22,6 +22,7 @@ from onnxpad.site_form import SiteForm
 from onnxpad.validation import answers, whole
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not
 from tests.support import feeds_of, one, onnxpad_runs, run
+from tests.support.rows import each_row
 
 PADDED = one(
     "q = Pad (x, p) y = Conv (q, w)",
@@ -84,7 +85,7 @@ def test_ok_is_the_outcome() -> None:
     assert why_not(Validation(True, ())) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changed", "verdict", "outcome"),
     [
         (False, None, "unchanged"),
@@ -294,7 +295,7 @@ def change(node: str, *assumptions: str) -> Change:
 SPEC = Assumption.TRUSTS_SPEC
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("decided", "others", "nodes"),
     [
         ([], [], ""),
@@ -312,7 +313,7 @@ def test_what_onnxruntime_cannot_show(decided: list[str], others: list[Change], 
     assert said == (f"{start} {nodes} in the original" if nodes else "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("decided", "changes", "made", "repairs"),
     [
         ([], [change("a")], ["y"], True),

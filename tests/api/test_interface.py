@@ -24,6 +24,7 @@ from onnxpad.validation.result import (
     not_validated,
 )
 from tests.support import parsed, site_form
+from tests.support.rows import each_row
 
 MODEL = parsed("g (float[1, 1, 4] x) => (float[1, 1, 4] y) { y = Relu (x) }")
 SIZES = {"shapes": None, "dims": None, "trust_dim_names": False}
@@ -35,7 +36,7 @@ RUNS = {"run_timeout": None, "progress": None}
 NEAR = {"rtol": None, "atol": None}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "options"),
     [
         (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "reference": None}),
@@ -128,7 +129,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "options", "says"), REFUSED)
+@each_row(("call", "options", "says"), REFUSED)
 def test_what_an_option_cannot_be(call: str, options: dict[str, Any], says: str) -> None:
     required: dict[str, dict[str, Any]] = {
         "validate": {"rewritten": MODEL},

@@ -18,9 +18,10 @@ from onnxpad.arguments import (
 )
 from onnxpad.errors import OnnxpadError, UsageError
 from onnxpad.messages import meant, shortened
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize("length", [1, 399, 400, 401, 3000, 5000])
+@each_row("length", [1, 399, 400, 401, 3000, 5000])
 def test_a_long_word_loses_its_middle(length: int) -> None:
     word = "".join(chr(97 + each % 26) for each in range(length))
     found = shortened(word)
@@ -45,7 +46,7 @@ def test_an_error_is_one_line() -> None:
     assert str(OnnxpadError()) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "known", "name"),
     [
         ("heigth", ["width", "Height"], "Height"),
@@ -56,7 +57,6 @@ def test_an_error_is_one_line() -> None:
         ("a" * 101, ["a" * 101], ""),
         ("a" * 100, ["a" * 201], ""),
     ],
-    ids=range(7),
 )
 def test_a_name_that_is_suggested(word: object, known: list[str], name: str) -> None:
     assert meant(word, known) == (f"; did you mean {name!r}?" if name else "")
@@ -67,7 +67,7 @@ class Sized:
         return [1, 2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "found"),
     [
         (None, {}),
@@ -87,7 +87,7 @@ def test_sizes_given(given: Any, found: dict[str, Any]) -> None:
 KNOWN = ["PAD101", "PAD102", "PAD201"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "says"),
     [
         (lambda: shapes_given(range(3)), "not a range$"),
@@ -122,7 +122,7 @@ def test_codes_and_sources() -> None:
     assert source(bytearray(b"a"), "fix") == source(memoryview(b"a"), "fix") == b"a"
 
 
-@pytest.mark.parametrize("value", [0, 0.0, 1e-9, 5, np.float32(2), None])
+@each_row("value", [0, 0.0, 1e-9, 5, np.float32(2), None])
 def test_numbers_that_are_not_negative(value: Any) -> None:
     require_positive(rtol=value)
     if value is None or value > 0:
@@ -132,7 +132,7 @@ def test_numbers_that_are_not_negative(value: Any) -> None:
             require_timeout(value)
 
 
-@pytest.mark.parametrize("value", [-1, -1e-9, math.nan, math.inf, "1", [1]])
+@each_row("value", [-1, -1e-9, math.nan, math.inf, "1", [1]])
 def test_numbers_that_are_refused(value: Any) -> None:
     with pytest.raises(UsageError, match="atol has to be 0 or a positive number, not "):
         require_positive(rtol=None, atol=value)
@@ -147,7 +147,7 @@ LONGER = LETTERS[:99] + "x" * 101
 WORDS = "ab " * 1000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "known", "said"),
     [
         ("Heigth", ["width", "Height"], "; did you mean 'Height'?"),

@@ -13,6 +13,7 @@ import onnxpad
 from onnxpad import repad
 from onnxpad.errors import UsageError, ValidationError
 from tests.support import MODELS, Array, feeds_of, one, run
+from tests.support.rows import each_row
 
 MISCONVERTED = MODELS / "misconverted"
 K3 = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}"
@@ -154,7 +155,7 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
     assert again.model == result.model
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("node", "weight", "size", "to", "why"),
     [
         pytest.param(
@@ -280,6 +281,7 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
             id="an average that divides otherwise",
         ),
     ],
+    at_once=4,
 )
 def test_what_stays(node: str, weight: str, size: int, to: str, why: str) -> None:
     to, _, opset = to.partition(" at opset ")

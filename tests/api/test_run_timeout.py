@@ -17,6 +17,7 @@ from onnxpad.engine.sessions import Optimisation
 from onnxpad.file.proto_walk import has_open_loop
 from onnxpad.validation import answers, whole
 from tests.support import onnxpad_runs, parsed
+from tests.support.rows import each_row
 
 LOOP = """Loop (n, k, z) <body = t (int64 i, bool c, float[1,1,H,W] s) => (bool d, float[1,1,H,W] o)
     { o = Identity (s) d = Constant <value = bool {%s}> () }>"""
@@ -112,7 +113,7 @@ CALLED = """<ir_version: 8, opset_import: ["" : 17, "m" : 1]>
     { n = Constant <value = int64 {%d}> () k = Constant <value = bool {1}> () y = %s }"""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "is_open"),
     [
         (model(1), True),

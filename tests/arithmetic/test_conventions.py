@@ -21,6 +21,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from tests.oracles import Operator, walk
 from tests.strategies import sizes, windows
+from tests.support.rows import each_row
 
 
 @given(sizes, windows())
@@ -85,7 +86,7 @@ def test_a_kernel_of_2_tells_the_conventions_apart() -> None:
     assert run(half_kernel(4, window), window, weights, line)[:2] == [1, 3]
 
 
-@pytest.mark.parametrize("size", range(2, 20, 2))
+@each_row("size", range(2, 20, 2))
 def test_caffe_pools_one_more_on_an_even_map(size: int) -> None:
     """3x3 with stride 2 and no padding, against the pools of Metal, cuDNN and PyTorch."""
     rounded_down = torch_pool(size, Window(3, 2)).output

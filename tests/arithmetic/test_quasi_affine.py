@@ -9,11 +9,12 @@ import pytest
 
 from onnxpad.arithmetic import quasi_affine
 from onnxpad.arithmetic.quasi_affine import LIMIT, InexpressibleError, QuasiAffine, support
+from tests.support.rows import each_row
 
 COUNT = 14
 
 
-@pytest.mark.parametrize("period", range(4))
+@each_row("period", range(4))
 @pytest.mark.parametrize("threshold", range(4))
 def test_the_support_is_the_closest_range(threshold: int, period: int) -> None:
     """A table of 0 and 1, of which the last part repeats, or that is all there is."""

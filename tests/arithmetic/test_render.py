@@ -11,6 +11,7 @@ import pytest
 
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Symbol
+from tests.support.rows import each_row
 
 ANY = Symbol("height")
 STRIDED = Symbol("height", Sizes(32, 1024, 32))
@@ -271,7 +272,7 @@ def sized_by(first: int, step: int = 1) -> Extent:
 N, TWO, FOUR_ODD = sized_by(1), sized_by(2), sized_by(5, 4)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("extent", "name", "words"),
     [
         (size.maximum(3 - N, 0), "height", "1 when height is 2, 2 when 1, else 0"),

@@ -14,6 +14,7 @@ from onnxpad.arithmetic.size import (
     symbol,
 )
 from onnxpad.arithmetic.window import Window, same_pads
+from tests.support.rows import each_row
 
 HEIGHT = symbol("height")
 WIDTH = symbol("width")
@@ -66,7 +67,7 @@ def test_a_table_may_be_all_that_there_is() -> None:
     assert shortest.rows[0][0] == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     "extents",
     [
         pytest.param((1, 2), id="nothing varies"),

@@ -16,6 +16,7 @@ from onnxpad.arithmetic import size
 from onnxpad.arithmetic.quasi_affine import LIMIT
 from onnxpad.arithmetic.size import NMAX, Extent, Size, Sizes, Symbol, Unknown
 from tests.strategies import examples
+from tests.support.rows import each_row
 
 INT64_MAX = 2**63 - 1
 
@@ -732,7 +733,7 @@ def test_a_function_of_another_size_is_that_at_every_value(
         assert size.evaluate(found, own) == size.evaluate(amount, {"n": value})
 
 
-@pytest.mark.parametrize("upper", ["", "h", "hh", "pt", "tph", "c", "hhct"])
+@each_row("upper", ["", "h", "hh", "pt", "tph", "c", "hhct"])
 def test_pads_deep_in_a_network_are_told_in_the_own_size(upper: str) -> None:
     other = climbing(size.symbol("n"), upper)
     found = size.in_terms_of(other % 2, other, "own")
@@ -761,7 +762,7 @@ def test_what_another_size_does_not_decide_is_unknown() -> None:
     assert size.in_terms_of(5, Unknown("lost"), "own") == 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sizes", "words"),
     [
         (Sizes(3, 3), "3"),

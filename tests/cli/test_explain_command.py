@@ -16,6 +16,7 @@ from onnxpad.conventions.named import CONVENTIONS
 from onnxpad.report.text import coloured
 from onnxpad.report.text.explain_text import explain_text
 from tests.support import MODELS, ROOT, W, one, onnxpad_runs, parsed
+from tests.support.rows import each_row
 
 STEM = ("--op", "conv", "--size", "224x160", "--kernel", "3", "--stride", "2")
 
@@ -82,7 +83,7 @@ class TestText:
         assert re.sub(r"\x1b\[[\d;]*m", "", painted) == explain_text(found)
 
     @pytest.mark.parametrize("op", ["conv", "maxpool", "avgpool", "convtranspose"])
-    @pytest.mark.parametrize(
+    @each_row(
         ("size", "kernel", "stride", "dilation"),
         [
             *((224, 3, 2, 1), (7, 7, 2, 1), (13, 5, 3, 1), (33, 3, 1, 6), (33, 3, 1, 36)),
@@ -94,6 +95,7 @@ class TestText:
                 (2000, 16, 8, 1),
             ),
         ],
+        at_once=4,
     )
     def test_it_fits_a_terminal(
         self, op: str, size: int | str, kernel: int | str, stride: int | str, dilation: int
@@ -287,7 +289,7 @@ class TestNode:
         assert "none.onnx" in line
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "words"),
     [
         (("--size", "9", "--kernel", "3"), "op is missing"),

@@ -16,6 +16,7 @@ from onnxpad.report.layout import Screen
 from onnxpad.report.text import coloured
 from onnxpad.report.text.rule_pages import page_text, rules_text
 from tests.support import one, onnxpad_runs
+from tests.support.rows import each_row
 
 
 class TestRules:
@@ -34,7 +35,7 @@ class TestRules:
 
 
 class TestRule:
-    @pytest.mark.parametrize("code", catalogue())
+    @each_row("code", catalogue(), at_once=4)
     def test_a_page_has_every_word_of_the_docstring(self, code: str) -> None:
         result = onnxpad_runs("rule", code.lower())
         assert result.exit_code == 0

@@ -15,6 +15,7 @@ from onnxpad.conventions.frameworks import FRAMEWORKS
 from onnxpad.conventions.question import OPS
 from onnxpad.errors import OnnxpadError, OutputError, UsageError, let_through
 from onnxpad.report import Outcome
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -138,10 +139,9 @@ def _handle(*_: object) -> None:
     raise TimeoutError("a limit")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "handler",
     [_handle, functools.partial(_handle, 1), _Handler(), _Handler().method],
-    ids=["function", "partial", "object", "method"],
 )
 @pytest.mark.parametrize("wrapped", [0, 1, 2])
 def test_what_a_handler_raised_is_let_through(handler: Callable[..., Any], wrapped: int) -> None:

@@ -8,6 +8,7 @@ from onnxpad.conventions.frameworks import FRAMEWORKS, INTENTS, Intent
 from onnxpad.conventions.named import AbsentError
 from onnxpad.conventions.question import OPS, Op, Question
 from tests.strategies import sizes, windows
+from tests.support.rows import each_row
 
 SAME: Intent = "same"
 
@@ -20,7 +21,7 @@ def ask(
     return answer.pads[0], answer.output[0], answer.output_padding[0], answer.counts
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "op", "size", "window", "wanted"),
     [
         ("tensorflow", "conv", 224, (3, 2), ((0, 1), 112, 0, False)),

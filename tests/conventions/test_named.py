@@ -6,7 +6,6 @@ Shares no formula with what it checks: of an answer only pads, output and window
 from collections.abc import Iterator
 from typing import Any, get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from onnxpad.conventions.named import CONVENTIONS
 from onnxpad.conventions.question import OPS, Answer, Op, Question
 from tests.oracles import fitting, scattered, walk
 from tests.strategies import sizes, windows
+from tests.support.rows import each_row
 
 NAMED = {
     *("tensorflow-same", "tensorflow-valid", "keras-same", "pytorch-half", "pytorch-same"),
@@ -132,7 +132,7 @@ def test_axes_are_independent(one: Question, other: Question) -> None:
         assert answer.axes == tuple(each.answer(name).axes[0] for each in alone), name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "name", "why"),
     [
         (Question("conv", (9,), (Window(3, 2),)), "pytorch-same", "stride 1 only"),

@@ -19,6 +19,7 @@ from onnxpad.conventions.writing import Written, written
 from tests.conventions.naive import computed, kernel, line
 from tests.strategies import windows
 from tests.support import parsed, run
+from tests.support.rows import each_row
 
 questions = st.builds(
     lambda op, size, window, padding: Question(op, (size,), (window,), padding),
@@ -143,7 +144,7 @@ def lines(name: str, op: Op, sizes: tuple[int, ...], *numbers: tuple[int, ...]) 
     return written(question, explanation.answer(group[0]), group)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "expected"),
     [
         pytest.param(
@@ -213,7 +214,7 @@ MAX = "MaxPooling1D(3, strides=2)(ops.pad(x, ((0, 0), ({}), (0, 0)), constant_va
 K3, K3_BY_2, WIDE = Window(3), Window(3, 2), Window(3, 1, 2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "windows", "name", "pytorch", "keras"),
     [
         ("conv", (K3, Window(4)), "tensorflow-same",
@@ -264,7 +265,7 @@ def test_lines_in_numbers(
     assert (found.pytorch, found.keras) == (pytorch, keras)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "name", "pytorch", "keras"),
     [
         ("conv", "keras-causal", "(F.pad(x, (2, 0)))", "Conv1D(n, 3, padding='causal')"),
@@ -282,7 +283,7 @@ def test_lines_in_a_framework_s_own_words(op: Op, name: str, pytorch: str, keras
     assert found.keras.endswith(keras)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "axis", "counts", "text"),
     [
         ("conv", AxisAnswer(6, K3_BY_2, 0, 0, 2), False,

@@ -20,6 +20,7 @@ from onnxpad.report.json import doctor_json
 from onnxpad.report.text import coloured
 from onnxpad.report.text.rule_pages import doctor_text
 from tests.support import ROOT
+from tests.support.rows import each_row
 
 ALL = frozenset(needed("13.0", "Linux").values())
 BOTH = ("CUDAExecutionProvider", "CPUExecutionProvider")
@@ -107,7 +108,7 @@ def test_where_all_works_nothing_is_wrong() -> None:
     assert "590.44.01, NVIDIA H200" in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fake", "what", "cure"),
     [
         pytest.param(

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from onnxpad.engine.worker import _agree
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize("kind", ["int8", "bool", "float16", "float32", "int64", "float64"])
+@each_row("kind", ["int8", "bool", "float16", "float32", "int64", "float64"])
 def test_every_bit_counts(kind: str) -> None:
     one = np.array([[0, 1, 0]], kind)
     other = one.copy()

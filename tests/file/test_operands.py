@@ -11,6 +11,7 @@ from onnxpad.file.operands import operands_that_differ
 from onnxpad.report.layout import UNBROKEN
 from onnxpad.report.text.validation_text import validate_text
 from tests.support import one
+from tests.support.rows import each_row
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -61,7 +62,7 @@ def test_an_input_that_is_the_same_is_not_named() -> None:
     assert result.divergence.operands == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attribute", "told"),
     [
         ("value = int64[2] {1, 2}", "[1, 2]"),
@@ -99,7 +100,7 @@ MADE = """
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ours", "theirs", "before", "after"),
     [
         ("s", "t", "constant [1.0]", "constant [2.0]"),

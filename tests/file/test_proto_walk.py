@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 from onnx import numpy_helper
 
 from onnxpad.file.proto_walk import (
@@ -18,6 +17,7 @@ from onnxpad.file.proto_walk import (
     unfolds,
 )
 from tests.support import parsed
+from tests.support.rows import each_row
 
 LOOP = """g (float[1] x, bool c) => (float[1] y) {
     y = Loop (n, c, x) <body = b (int64 i, bool k, float[1] z) => (bool l, float[1] w)
@@ -33,7 +33,7 @@ def counted(tensor: onnx.TensorProto) -> bool:
     return not has_open_loop(model)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "closed"),
     [
         (np.int64(5), True),

@@ -16,6 +16,7 @@ from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.file.skeleton import read_bytes, read_file
 from onnxpad.file.wire import WireError, encode, scan
 from onnxpad.graph import Graph
+from tests.support.rows import each_row
 
 MODEL = """
 <ir_version: 9, opset_import: ["" : 17]>
@@ -154,7 +155,7 @@ def survives(content: bytes, folder: Path) -> bool:
 
 
 class TestPayloads:
-    @pytest.mark.parametrize("encoding", ["raw", "packed", "unpacked", "strings"])
+    @each_row("encoding", ["raw", "packed", "unpacked", "strings"])
     @pytest.mark.parametrize("place", ["initializer", "sparse", "attribute", "body", "function"])
     def test_are_left_out_wherever_they_are(self, place: str, encoding: str) -> None:
         model, tensor = onnx.parser.parse_model(MODEL), tensor_bytes(encoding)
@@ -387,7 +388,7 @@ class TestScan:
         records = list(scan(memoryview(raw), 0, len(raw)))
         assert b"".join(raw[record.begin : record.end] for record in records) == raw
 
-    @pytest.mark.parametrize(
+    @each_row(
         "data",
         [
             pytest.param(b"\x02\x00", id="field-0"),

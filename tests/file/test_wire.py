@@ -15,6 +15,7 @@ from onnxpad.file.wire import (
     scan,
     strip,
 )
+from tests.support.rows import each_row
 
 MESSAGES: dict[MessageKind, Any] = {
     MessageKind.MODEL: onnx.ModelProto.DESCRIPTOR,
@@ -29,7 +30,7 @@ MESSAGES: dict[MessageKind, Any] = {
 KINDS = {message.full_name: kind for kind, message in MESSAGES.items()}
 
 
-@pytest.mark.parametrize("kind", MESSAGES)
+@each_row("kind", MESSAGES)
 def test_every_message_that_may_hold_a_tensor_is_entered(kind: MessageKind) -> None:
     fields = MESSAGES[kind].fields
     if kind == MessageKind.TENSOR:  # its elements, in whichever field of their type
@@ -95,7 +96,7 @@ def test_records_of_every_kind_are_found_one_after_the_other() -> None:
                 list(scan(memoryview(whole), 0, length))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "position"),
     [
         pytest.param(tagged(0, 0) + b"\x00", 0, id="field 0"),
@@ -115,7 +116,7 @@ def test_what_is_no_message_is_refused_at_its_place(data: bytes, position: int) 
     assert caught.value.position == position
 
 
-@pytest.mark.parametrize("length", [0, 1, 127, 128, 16383, 16384, 1 << 21])
+@each_row("length", [0, 1, 127, 128, 16383, 16384, 1 << 21])
 @pytest.mark.parametrize("field", [1, 15, 16, 2047, 2048])
 def test_headers(field: int, length: int) -> None:
     assert header(field, length) == tagged(field, 2) + varint(length)

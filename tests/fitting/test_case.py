@@ -9,6 +9,7 @@ from onnxpad.conventions.question import Op, Question
 from onnxpad.fitting.case import Case, Fit, answer_of
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.plan import Padding
+from tests.support.rows import each_row
 
 
 def crop(pads: Pairs, output_padding: tuple[int, ...]) -> Padding:
@@ -25,7 +26,7 @@ def output(op: Op, size: int, window: Window, padding: Padding) -> int | None:
 FAST = Window(3, 2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "size", "window", "padding", "count"),
     [
         ("conv", 6, FAST, Padding(((0, 0),)), 2),
@@ -59,7 +60,7 @@ def told(op: Op, window: Window, padding: Padding, *sizes: int) -> str:
     return " ".join([*padded, *matters, case.intent, case.likeness])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "window", "padding", "sizes", "said"),
     [
         ("conv", Window(3), Padding(((0, 0),)), (9,), "valid none"),
@@ -106,7 +107,7 @@ def test_what_a_case_says(
 BOTH = ((1, 1),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("framework", "op", "window", "padding", "sizes", "fit"),
     [
         ("tensorflow", "conv", FAST, Padding(BOTH), (8, 9), Fit("sometimes", None, same_at=(1,))),

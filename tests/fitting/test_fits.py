@@ -6,6 +6,7 @@ import pytest
 
 import onnxpad
 from tests.support import BORDER, W, one
+from tests.support.rows import each_row
 
 SAME: Final = "tensorflow keras tflite paddle coreml onnx-same-upper"
 SYMMETRIC: Final = "pytorch caffe cudnn paddle coreml-top-left onnx-same-lower"
@@ -25,7 +26,7 @@ def site(body: str, inputs: str) -> Any:
     return onnxpad.show(one(body, inputs=inputs, initializers=given)).sites[-1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "inputs", "short", "names"),
     [
         pytest.param(body, inputs, short, names, id=name)
@@ -78,8 +79,7 @@ def site(body: str, inputs: str) -> Any:
             ("a long stride at an open size",
              "Conv <pads = [1, 1, 1, 1], strides = [99, 99]> (x, w)", OPEN, "", ""),
         )
-    ],
-)  # fmt: skip
+    ], at_once=8)  # fmt: skip
 def test_frameworks(body: str, inputs: str, short: str, names: str) -> None:
     found = site(f"y = {body}", inputs)
     assert (found.convention, " ".join(found.conventions)) == (short, names)

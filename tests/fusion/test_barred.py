@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 from onnxpad.fusion.barred import METADATA, note, noted
 from onnxpad.graph import Graph
 from tests.support import one
+from tests.support.rows import each_row
 
 LIST = ["y", "PAD101", "differs"]
 
@@ -19,12 +18,12 @@ def barring(text: str | None) -> Graph:
     return Graph.from_proto(model)
 
 
-@pytest.mark.parametrize("text", [None, "", "{", "[" * 100_000, "null", "7", '"y"', '{"y": 1}'])
+@each_row("text", [None, "", "{", "[" * 100_000, "null", "7", '"y"', '{"y": 1}'])
 def test_metadata_that_is_no_list_bars_nothing(text: str | None) -> None:
     assert noted(barring(text)) == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "entry", ["abc", [], LIST[:2], [*LIST, "more"], [*LIST[:2], 7], [None, *LIST[1:]], None, {}]
 )
 def test_an_entry_that_is_malformed_leaves_the_others(entry: Any) -> None:

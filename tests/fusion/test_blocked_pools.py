@@ -6,6 +6,7 @@ from onnxpad.graph import Graph
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from tests.support import one
+from tests.support.rows import each_row
 
 GIVEN = ", ".join(
     (
@@ -59,7 +60,7 @@ LONE = [
 ]
 
 
-@pytest.mark.parametrize(("body", "given", "harm"), LONE)
+@each_row(("body", "given", "harm"), LONE)
 def test_a_pool_that_may_hold_no_window(body: str, given: str, harm: Reason | None) -> None:
     declared = "a = Identity (x) "  # what is declared next to the pool is known anyway
     assert behind(declared + body.replace("(x)", "(a)"), given) is harm
@@ -103,7 +104,7 @@ PADDED = [
 ]
 
 
-@pytest.mark.parametrize(("nodes", "kernel", "more", "harm"), PADDED)
+@each_row(("nodes", "kernel", "more", "harm"), PADDED)
 def test_a_window_of_infinities_alone(
     nodes: str, kernel: str, more: str, harm: Reason | None
 ) -> None:

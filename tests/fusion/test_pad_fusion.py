@@ -1,7 +1,5 @@
 """What the optimiser may fold or fuse, asked of the predictions themselves: a graph a row."""
 
-import pytest
-
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.fusion.neighbours import Neighbours
@@ -9,6 +7,7 @@ from onnxpad.fusion.pad_fusion import Fusion
 from onnxpad.graph import Graph
 from onnxpad.padding.site import Sites
 from tests.support import one, parsed
+from tests.support.rows import each_row
 
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, int64[8] deep = {0, 1, 0, 0, 0, 0, 0, 0}"
 GIVEN = (
@@ -86,7 +85,7 @@ ROWS = [
 """A graph, the Pads before windows that may be folded rightly, and wrongly, and surely taken."""
 
 
-@pytest.mark.parametrize(("body", "right", "wrong", "taken"), ROWS)
+@each_row(("body", "right", "wrong", "taken"), ROWS)
 def test_which_pads_may_be_folded(body: str, right: str, wrong: str, taken: str) -> None:
     assert pads_before(body) == (right, wrong, taken)
 
@@ -121,7 +120,7 @@ FILLS = [
 """An opset, a graph of convolutions, the Pads that may be folded into one, and those that are."""
 
 
-@pytest.mark.parametrize(("opset", "body", "right", "taken"), FILLS)
+@each_row(("opset", "body", "right", "taken"), FILLS)
 def test_what_a_pad_must_write_to_be_folded(opset: int, body: str, right: str, taken: str) -> None:
     assert pads_before(body, opset) == (right, "", taken)
 
@@ -349,12 +348,12 @@ MEETINGS = [
 ]
 
 
-@pytest.mark.parametrize(("opset", "body", "found"), MEETINGS)
+@each_row(("opset", "body", "found"), MEETINGS)
 def test_which_neighbours_are_fused_wrongly(opset: int, body: str, found: str) -> None:
     assert neighbours(body, opset) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "step",
     [
         "Identity (a)",
@@ -376,7 +375,7 @@ def test_what_goes_from_between_neighbours(step: str) -> None:
     assert neighbours(f"a = Relu (d) b = {step} y = Clip (b, dl, dh)") == "Relu Clip"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "step",
     [
         "Sub (dz, a)",
@@ -414,7 +413,7 @@ CALLED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "folds"), CALLED)
+@each_row(("function", "folds"), CALLED)
 def test_a_pad_before_a_call_may_be_folded_into_what_is_called(function: str, folds: bool) -> None:
     fusion = called(function)
     found = [(each.pad.node.outputs[0].name, each.window.op, each.why) for each in fusion.exposed()]

@@ -11,6 +11,7 @@ from onnx import AttributeProto, helper
 from onnxpad.graph import Graph, attributes
 from onnxpad.graph.schema import contradiction, exists
 from tests.support import parsed
+from tests.support.rows import each_row
 
 TENSOR = helper.make_tensor("t", onnx.TensorProto.FLOAT, [1], [1])
 GRAPH = onnx.GraphProto(name="g")
@@ -26,7 +27,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "kind"), KINDS)
+@each_row(("value", "kind"), KINDS)
 def test_a_value_is_written_read_and_of_its_type_alone(value: Any, kind: int) -> None:
     attribute = helper.make_attribute("a", 7, doc_string="why")
     attributes.write(attribute, value)
@@ -44,7 +45,7 @@ def test_strings_of_which_one_is_no_text_are_bytes() -> None:
     assert attributes.read(attribute) == [b"b", b"\xff"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "types"),
     [
         (helper.make_attribute("a", TENSOR), ["TENSOR"]),
@@ -68,7 +69,7 @@ def test_the_types_of_other_values(given: Any, types: list[str]) -> None:
     assert sorted(name for name, kind in known if attributes.is_of(given, kind)) == types
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "normal"),
     [
         (True, 1),
@@ -92,7 +93,7 @@ def test_a_value_as_it_is_read_again(value: object, normal: Any) -> None:
         assert [*map(type, found)] == [*map(type, normal)]
 
 
-@pytest.mark.parametrize("value", [None, {}, [1, 0.5], ["a", b"b"], [None], object()])
+@each_row("value", [None, {}, [1, 0.5], ["a", b"b"], [None], object()])
 def test_what_no_attribute_holds(value: object) -> None:
     with pytest.raises(TypeError, match=r"^no attribute holds "):
         attributes.normal(value)
@@ -103,7 +104,7 @@ def test_a_list_is_copied() -> None:
     assert attributes.normal(given) is not given
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("left", "right", "same"),
     [
         (1, 1, True), (1, 2, False), (1, 1.0, False), (1.0, 1.0, True),

@@ -17,6 +17,7 @@ from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode
 from onnxpad.graph import Declared, Graph, Tensor
 from tests.support import parsed
+from tests.support.rows import each_row
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>'
 
@@ -103,7 +104,7 @@ class TestChecks:
             load(text.replace("<BODIES>", BODIES))
         assert "\n" not in str(caught.value)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("edit", "says"),
         [
             (lambda m: m.graph.initializer.append(m.graph.initializer[0]), "'w' is defined twice"),
@@ -126,7 +127,7 @@ class TestChecks:
         with pytest.raises(ModelError, match=says):
             Graph.from_proto(model)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "text",
         [
             pytest.param("g (float x) => (float y) { y = Relu (z) z = Relu (x) }", id="unsorted"),
@@ -201,7 +202,7 @@ class TestReading:
         with pytest.raises(ValueError, match="in use"):
             graph.remove(next(graph.nodes))
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("body", "read"),
         [
             ("l () => (float o) { o = Add (a, b) }", "ab"),
@@ -325,7 +326,7 @@ class TestConstants:
         assert not read.flags.writeable
         assert graph.declared(graph.tensor("c")) == Declared(dtype, (count,))
 
-    @pytest.mark.parametrize(
+    @each_row(
         "attribute",
         [
             *("value_int = -3", "value_ints = [1, -2]", "value_float = 0.1"),
@@ -665,7 +666,7 @@ class TestEdits:
             assert graph.changed
             graph.rollback(0)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("value", "expected"),
         [
             (3, 3),

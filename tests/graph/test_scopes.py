@@ -21,6 +21,7 @@ from onnxpad.graph import Declared, Graph, Tensor
 from onnxpad.graph.encode import light_functions
 from tests.support import assert_same, checked, feeds_of, named, run
 from tests.support import one as model_of
+from tests.support.rows import each_row
 
 CONV = "[conv] c = Conv (a, w)"
 PAD_CONV = f"[pad] a = Pad (x, p) {CONV}"
@@ -233,7 +234,7 @@ class TestReading:
         assert one.tensor("a") is not other.tensor("a")
         assert one.tensor("a") != other.tensor("a")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("body", "says"),
         [
             ("c = Relu (nowhere)", "reads tensor 'nowhere'"),
@@ -484,7 +485,7 @@ class TestEditing:
         with pytest.raises(ValueError, match="of a graph around"):
             graph.capture(found["If 'if' > then_branch"].tensor("a"))
 
-    @pytest.mark.parametrize(("place", "text"), PLACES.items())
+    @each_row(("place", "text"), PLACES.items(), at_once=4)
     @pytest.mark.parametrize("ir_version", [3, 9])
     def test_constants_are_added(self, place: str, text: str, ir_version: int) -> None:
         model = checked(text)

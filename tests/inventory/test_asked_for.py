@@ -7,6 +7,7 @@ from onnxpad.errors import UsageError
 from onnxpad.inventory.asked_for import chosen, nearest
 from onnxpad.inventory.padding_site import PaddingSite
 from tests.support import one
+from tests.support.rows import each_row
 
 LONG = "".join(map(chr, range(0x4E00, 0x4E00 + 400)))
 """As many letters as are compared, none of them twice, which difflib would not count."""
@@ -14,7 +15,7 @@ NEAR = "x" + LONG[1:]
 POOLS = ["pool1", "pool2", "pool3", "pool4"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "known", "listed", "says"),
     [
         pytest.param("a", [], None, "", id="nothing is known"),

@@ -11,6 +11,7 @@ import onnxpad
 from onnxpad.inventory.padding_site import PaddingSite
 from onnxpad.report.showing.show_json import show_json
 from onnxpad.report.showing.show_text import command_told, show_text
+from tests.support.rows import each_row
 
 PADS = helper.make_tensor("p", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1])
 WEIGHT = helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 3, 3], [1.0] * 9)
@@ -393,7 +394,7 @@ def test_what_fits_a_rarer_framework_is_not_said_to_fit_none() -> None:
     assert "fits         cuDNN\n" in str(onnxpad.show(model, "pool"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "found", "deciding"),
     [
         ("window", "PAD101:Conv PAD401:ConvTranspose PAD902:Conv", "PAD101:Conv"),

@@ -18,6 +18,7 @@ from onnxpad.inventory.site_words import (
 )
 from onnxpad.padding.window_site import added
 from tests.support import BORDER, W, one
+from tests.support.rows import each_row
 
 DATA: Final = "float[1, 2, 9, 8] x"
 OPEN: Final = "float[1, 2, h, 8] x"
@@ -29,7 +30,7 @@ def sites(body: str, inputs: str = DATA, given: str = UNEVEN, **kept: Any) -> tu
     return onnxpad.show(one(body, inputs=inputs, initializers=initializers, **kept)).sites
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "inputs", "given", "expected"),
     [
         pytest.param(
@@ -86,8 +87,7 @@ def sites(body: str, inputs: str = DATA, given: str = UNEVEN, **kept: Any) -> tu
             DATA, "", ("pads + ceil_mode", "H 1+0, W 1+0", "H 1+0, W 1+0", "its own pads"),
             id="rounding up",
         ),
-    ],
-)  # fmt: skip
+    ], at_once=4)  # fmt: skip
 def test_parts(body: str, inputs: str, given: str, expected: tuple[str, ...]) -> None:
     (site,) = sites(body, inputs, given)
     assert (site.kind, site.problem) == ("window", "")
@@ -251,7 +251,7 @@ def test_padding_of_axes_in_words(axes: list[AxisPadding], told: str) -> None:
     assert told_amounts(axes) == told
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pad", "told"),
     [
         (OuterPad("p", "constant", 0, (1, 1), None, "H 1+1", "constant amounts"), "Pad"),

@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from onnxpad.arithmetic.size import symbol
 from onnxpad.operators.amounts import (
     ENDLESS,
@@ -16,6 +14,7 @@ from onnxpad.operators.amounts import (
     over_axes,
     pairs_of,
 )
+from tests.support.rows import each_row
 
 PAIRS = ((1, 2), (3, 4))
 
@@ -28,7 +27,7 @@ def test_orders_and_sums() -> None:
     assert ENDLESS == 2**31 - 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("axes", "rank", "full"),
     [
         (None, 2, PAIRS),

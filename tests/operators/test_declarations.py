@@ -8,6 +8,7 @@ import pytest
 from onnxpad import declared
 from onnxpad.declared import Row, Step
 from onnxpad.errors import UsageError
+from tests.support.rows import each_row
 
 NAME: Any = {"domain": "com.acme", "op_type": "Own"}
 TEXT = '<domain: "com.acme", opset_import: ["" : 11, "q" : 2]> Own (x) => (y) {{ {} }}'
@@ -25,7 +26,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(declared, "_declared", {})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "why"),
     [
         ({"like": "Pool"}, "is like one of Conv, MaxPool, AveragePool, not 'Pool'"),
@@ -50,7 +51,7 @@ def test_a_row_that_contradicts_itself(given: dict[str, Any], why: str) -> None:
     assert why in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "kernel", "filled"),
     [
         ({}, 1, "zero"),
@@ -99,7 +100,7 @@ def raising(*given: Any) -> Any:
     raise ValueError(given)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pointwise", "fill", "made"),
     [
         ({0: 1}, 0, 1),
@@ -123,7 +124,7 @@ def test_what_a_step_makes_of_a_number(pointwise: Any, fill: float, made: float 
     assert Step(**NAME, pointwise=pointwise).order(3, {}) == (0, 1, 2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("permutes", "order"),
     [
         ("perm", (2, 0, 1)),

@@ -11,6 +11,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption, Change
 from onnxpad.graph import Graph
 from tests.support import BORDER, W
+from tests.support.rows import each_row
 
 LOW = "float low = {-inf}"
 ZERO_POINT = "uint8 z = {9}, uint8 nine = {9}, uint8[3, 2, 3, 3] u = {" + ", ".join("1" * 54) + "}"
@@ -126,7 +127,7 @@ def test_same_becomes_pads(row: onnxpad.Row, body: str, given: str) -> None:
     assert pads_of(result.model) == [1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "body", "given", "code"),
     [
         (own("MaxPool"), f"a = Pad (x, p) y = com.acme.Own {POOL} (a)", "", "fill-wins"),
@@ -150,8 +151,7 @@ def test_same_becomes_pads(row: onnxpad.Row, body: str, given: str) -> None:
          "declared-limit"),
         (own(limit=lambda pads, attributes: "no"),
          'y = com.acme.Own <auto_pad = "SAME_UPPER"> (x, w)', "", "declared-limit"),
-    ],
-)  # fmt: skip
+    ], at_once=8)  # fmt: skip
 def test_padding_stays(row: onnxpad.Row, body: str, given: str, code: str | None) -> None:
     with onnxpad.registered(row):
         result = onnxpad.fix(acme(body, given=given))
@@ -385,7 +385,7 @@ def test_a_function_sees_numbers_strings_and_lists_of_them_alone() -> None:
 ONE = "b = com.acme.Own (a) y = Conv (b, w)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("step", "body"),
     [
         (declared(pointwise={1: 1}), ONE),
@@ -400,6 +400,7 @@ ONE = "b = com.acme.Own (a) y = Conv (b, w)"
         (declared(permutes="order"), ONE),
         (declared(permutes=lambda rank, attributes: (0, 1)), ONE),
     ],
+    at_once=8,
 )
 def test_a_pad_stays_before_what_is_not_declared(step: onnxpad.Step, body: str) -> None:
     result = stepped(body, step, given=f"{Q}, float[2] two = {{1, 2}}")

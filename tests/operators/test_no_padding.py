@@ -1,11 +1,11 @@
 """Operators that cannot take over a `Pad` are named, with the reason in plain words."""
 
 import onnx
-import pytest
 
 import onnxpad
 from onnxpad.operators.no_padding import _ROWS
 from tests.support import one
+from tests.support.rows import each_row
 
 PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
 PLANE = "int64[4] p = {0, 1, 0, 1}"
@@ -53,11 +53,7 @@ def stays(model: onnx.ModelProto) -> onnxpad.Finding:
     return finding
 
 
-@pytest.mark.parametrize(
-    ("reader", "given", "constants", "why"),
-    [each[1:] for each in READERS],
-    ids=[each[0] for each in READERS],
-)
+@each_row(("reader", "given", "constants", "why"), [each[1:] for each in READERS], at_once=4)
 def test_the_reason_is_said(reader: str, given: str, constants: str, why: str) -> None:
     model = one(f"a = Pad (x, p) {reader}", inputs=given, initializers=constants, opset=19)
     finding = stays(model)

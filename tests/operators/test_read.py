@@ -19,6 +19,7 @@ from onnxpad.operators.read import (
     read_transposed,
     read_window,
 )
+from tests.support.rows import each_row
 
 READ = {"Pad": read_pad, "ConvTranspose": read_transposed}
 SHAPES: dict[str, Any] = {
@@ -150,7 +151,7 @@ def test_a_pad_of_every_form() -> None:
     assert told(read("Pad", "x", opset=1, paddings=CONSTANTS["p"]))[2] == whole
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "inputs", "given", "error", "says"),
     [
         ("Conv", "x w", {"strides": [0, 1]}, ModelError, "must not be below 1"),

@@ -20,6 +20,7 @@ from onnxpad.operators.same_by_engine import (
 from onnxpad.proof.meaning import SlideSpec, WindowAxis, meaning_of
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
 from tests.operators.test_read import graph_of
+from tests.support.rows import each_row
 
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER")
 ONE = Window(1)
@@ -88,7 +89,7 @@ def test_pads_that_depend_on_a_size_are_none() -> None:
     assert pads_of_onnxruntime(rounded, Window(1, 1, 2), 8) == (0, 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "given", "windows", "told"),
     [
         ("Conv", {}, (Window(3, 1, 2), ONE), "SAME_UPPER with dilation"),
@@ -116,7 +117,7 @@ SPREAD = "for which onnxruntime does not pad a pool"
 N, FIVEFOLD = symbol("n"), symbol("m", Sizes(5, 400, 5))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "window", "size", "told"),
     [
         ("LpPool", Window(1, 5), 5, f"{BELOW}: on axis 2 of size 5 -2+-2 1 element, 0+0 1 element"),
@@ -127,8 +128,7 @@ N, FIVEFOLD = symbol("n"), symbol("m", Sizes(5, 400, 5))
          f"dilation 2, {SPREAD}: at size 2 0+1 1 element, 1+1 2 elements"),
         ("MaxPool", Window(4, 2, 3), 1,
          f"dilation 3, {SPREAD}: on axis 2 of size 1 1+2 no result, 4+5 1 element"),
-    ],
-)  # fmt: skip
+    ], at_once=8)  # fmt: skip
 def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) -> None:
     """The first size at which both have a result, and what each makes of it."""
     read, _ = same(op, 22, "SAME_UPPER")

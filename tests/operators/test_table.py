@@ -26,6 +26,7 @@ from onnxpad.operators.table import (
     lowest,
 )
 from onnxpad.proof import meaning
+from tests.support.rows import each_row
 
 CONV = OPERATORS["", "Conv"]
 
@@ -56,7 +57,7 @@ def test_what_a_row_does_not_name_the_operator_does_not_have() -> None:
     assert [each for each in departures if each] == [Stops.NEVER]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op_type", "changes"),
     [
         pytest.param("Conv", {"weight_layout": None}, id="a weight of unknown axes"),
@@ -101,7 +102,10 @@ def test_an_attribute_decides_the_layout() -> None:
     assert OPERATORS["", "QLinearConv"].laid_out({"channels_last": 1}).layout is CHANNELS_FIRST
 
 
-@pytest.mark.parametrize("row", OPERATORS.values(), ids=lambda row: ".".join(row.key))
+@each_row(
+    "row",
+    OPERATORS.values(),
+)
 def test_a_probe_feeds_all_of_a_quantised_row(row: Operator) -> None:
     zero = {row.inputs.zero_point} - {None}
     assert row.probe.quantisation | zero == {*row.inputs.quantisation}
@@ -151,13 +155,17 @@ def inputs_of(key: tuple[str, str]) -> Inputs:
     )
 
 
-@pytest.mark.parametrize("key", [*OPERATORS, *UNCOVERED], ids=".".join)
+@each_row(
+    "key",
+    [*OPERATORS, *UNCOVERED],
+)
 def test_inputs_are_those_of_the_schema(key: tuple[str, str]) -> None:
     assert (OPERATORS.get(key) or UNCOVERED[key]).inputs == inputs_of(key)
 
 
-@pytest.mark.parametrize(
-    "row", [*OPERATORS.values(), CONV_TRANSPOSE], ids=lambda row: ".".join(row.key)
+@each_row(
+    "row",
+    [*OPERATORS.values(), CONV_TRANSPOSE],
 )
 def test_a_row_is_as_its_schema_says(row: Operator) -> None:
     """What has an attribute, since when, and which inputs and outputs a probe replaces."""

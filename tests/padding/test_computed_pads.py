@@ -19,6 +19,7 @@ from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.size_options import given_domain
 from tests.exported.results import original
 from tests.support import decided, one, op_types, ran, run, session
+from tests.support.rows import each_row
 
 TIMM = {
     "timm_same_torchscript": ("height", "width"),
@@ -459,7 +460,7 @@ def test_a_computed_pad_is_told_of_once(name: str) -> None:
 PARITY = "the begin is 0 when the size it reads is even, 1 when odd, and the end is "
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operator", "opset", "says"),
     [
         ("y = Conv <kernel_shape = {}> (x, w)", 17, ""),
@@ -485,6 +486,7 @@ PARITY = "the begin is 0 when the size it reads is even, 1 when odd, and the end
         ),
         ("y = MaxPool <kernel_shape = {}> (x)", 17, ""),
     ],
+    at_once=4,
 )
 @pytest.mark.parametrize(("side", "kernel", "end"), [("UPPER", 3, "1"), ("LOWER", 2, "0")])
 def test_why_no_pad_computes_it(

@@ -13,6 +13,7 @@ from onnxpad.operators import onnxruntime_quirks as quirks
 from onnxpad.padding.limits import check_pads, check_rounding, check_runs_same
 from onnxpad.reasons import RefusalError
 from tests.operators.test_read import read
+from tests.support.rows import each_row
 
 N = symbol("n")
 EVEN = symbol("m", Sizes(2, 100, 2))
@@ -47,7 +48,7 @@ def test_versions_that_fold() -> None:
     assert quirks.folding_versions(21) == "1.31.1 (not 1.21.0)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "auto_pad", "window", "size", "runs"),
     [
         ("Conv", "SAME_UPPER", Window(1, 3), 6, True),  # a total of -2
@@ -64,6 +65,7 @@ def test_versions_that_fold() -> None:
         ("LpPool", "SAME_UPPER", Window(3, 1, 2), 8, False),
         ("Conv", "SAME_UPPER", Window(3, 1, 2), 8, False),
     ],
+    at_once=8,
 )
 def test_a_same_that_runs(op: str, auto_pad: str, window: Window, size: Extent, runs: bool) -> None:
     given: dict[str, Any] = {} if op == "Conv" else {"kernel_shape": [1, 1]}
@@ -84,7 +86,7 @@ def test_a_same_that_runs(op: str, auto_pad: str, window: Window, size: Extent, 
 FREE, ONE_SIDE = (0, 0), (0, 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("now", "then", "passes"),
     [
         # The kernel is 3 on both axes; each axis has a size and the operator's own pads.
@@ -102,6 +104,7 @@ FREE, ONE_SIDE = (0, 0), (0, 1)
         (((Unknown("why"), FREE), (3, FREE)), ((Unknown("why"), FREE), (3, FREE)), False),
         (((Unknown("why"), FREE), (4, FREE)), ((Unknown("why"), FREE), (4, FREE)), True),
     ],
+    at_once=8,
 )
 def test_an_average_that_may_be_rounded_otherwise(now: Any, then: Any, passes: bool) -> None:
     node = read("AveragePool", "x", kernel_shape=[3, 3])

@@ -10,6 +10,7 @@ from onnx import numpy_helper
 import onnxpad
 from onnxpad.reasons import Reason
 from tests.support import feeds_of, fixed, one, run
+from tests.support.rows import each_row
 
 U8 = "uint8[1, 2, 7, 6] x"
 I8 = "int8[1, 2, 7, 6] x"
@@ -58,7 +59,7 @@ FOLDS = [
 ]
 
 
-@pytest.mark.parametrize(("zero", "value", "inputs"), FOLDS)
+@each_row(("zero", "value", "inputs"), FOLDS, at_once=4)
 def test_a_pad_of_the_zero_point_folds(zero: str, value: str, inputs: str) -> None:
     result = fixed(integer(zero, value, inputs))
     assert [node.op_type for node in result.model.graph.node] == ["ConvInteger"]
@@ -80,7 +81,7 @@ STAYS = [
 ]
 
 
-@pytest.mark.parametrize(("zero", "value", "inputs", "reason"), STAYS)
+@each_row(("zero", "value", "inputs", "reason"), STAYS, at_once=8)
 def test_another_pad_stays(zero: str, value: str, inputs: str, reason: Reason) -> None:
     model = integer(zero, value, inputs)
     assert codes(model) == [reason]
@@ -348,7 +349,7 @@ WHOLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pad", "attributes", "size", "how"), WHOLE)
+@each_row(("pad", "attributes", "size", "how"), WHOLE)
 def test_a_quantised_average_does_not_begin_to_round_otherwise(
     pad: str, attributes: str, size: int | str, how: dict[str, Any]
 ) -> None:

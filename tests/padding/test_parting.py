@@ -1,13 +1,12 @@
 """The amounts of a `Pad` that are sure to be what it says, and how they are parted."""
 
-import pytest
-
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.operators.read import read_pad
 from onnxpad.padding.parting import parts, sound_amounts
 from onnxpad.padding.sinking import Sinking
 from tests.support import W, one
+from tests.support.rows import each_row
 
 GIVEN = f"""
     int64[8] p = {{0, 0, 1, 2, 0, 0, 0, 1}}, int64[8] c = {{0, 1, -1, 2, 0, 0, 0, -8}},
@@ -41,7 +40,7 @@ def test_amounts_that_are_sure() -> None:
         assert sound_amounts(analysis, read_pad(graph, analysis, node)) == expected, inputs
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pad", "readers", "stays", "goes"),
     [
         ("Pad (x, c)", "y = Conv (a, w)", ((0, 0), (1, 0), (-1, 0), (0, -8)),
@@ -71,7 +70,7 @@ def test_what_windows_could_take_over(pad: str, readers: str, stays: object, goe
     assert found == (None if goes is None else (stays, goes))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pad", "layer"),
     [
         ("Pad (x, p)", (((0, 0), (0, 0), (1, 0), (2, 1)), 0)),

@@ -1,17 +1,16 @@
 """What a plan for the padding of a site writes."""
 
-import pytest
-
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.operators.read import read_window
 from onnxpad.padding.plan import Plan, express
 from tests.support import attributes, one
+from tests.support.rows import each_row
 
 NONE, ONE, TWO = ((0, 0), (0, 0)), ((1, 1), (1, 1)), ((2, 2), (2, 2))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "inner", "counts", "written"),
     [
         ("", NONE, False, {}),

@@ -27,6 +27,7 @@ from tests.proof.test_steps import (
     step_of,
 )
 from tests.support import run
+from tests.support.rows import each_row
 
 FLOAT, DOUBLE, HALF = int(TensorProto.FLOAT), int(TensorProto.DOUBLE), int(TensorProto.FLOAT16)
 BFLOAT, UINT8, INT8 = int(TensorProto.BFLOAT16), int(TensorProto.UINT8), int(TensorProto.INT8)
@@ -72,7 +73,7 @@ def on_bare_data(case: Case, behind: Behind) -> onnx.ModelProto:
     return model
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.body)
+@each_row("case", CASES, at_once=8)
 def test_a_step_moves_the_layer_as_onnxruntime_and_the_proof_say(case: Case) -> None:
     behind = moved(case, case.model(padded=True))
     said = answers(case)
@@ -105,14 +106,13 @@ MORE_THAN_THE_PROOF = {
 """What the proof refuses for a reason of its own."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "case",
     [
         case
         for case in (each if isinstance(each, Case) else each.values[0] for each in REFUSED)
         if isinstance(case, Case) and len(case.pads) == 1 and case.body not in MORE_THAN_THE_PROOF
     ],
-    ids=lambda case: case.body,
 )
 def test_what_the_proof_refuses_is_refused(case: Case) -> None:
     with suppress(ModelError, KeyError):  # of a model that a rewrite never sees
@@ -179,7 +179,7 @@ ROWS: list[tuple[str, str, float, float | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "given", "fill", "result"), ROWS)
+@each_row(("body", "given", "fill", "result"), ROWS)
 def test_fills(body: str, given: str, fill: float, result: float | None) -> None:
     """None for what is refused."""
     case = Case(f"y = {body}", given, fills=(fill,))
@@ -683,7 +683,7 @@ SAID: list[tuple[Case, str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("case", "expected", "is_proved"), SAID)
+@each_row(("case", "expected", "is_proved"), SAID, at_once=8)
 def test_what_becomes_of_a_node(case: Case, expected: str, is_proved: bool) -> None:
     """Each refusal of each step, and the case beside it that is none; and what the proof knows.
 
@@ -725,7 +725,7 @@ def test_a_zero_of_either_sign_is_tried_as_both(body: str, given: str, value: st
     assert ("either" if isinstance(found, EitherZero) else str(found)) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "scale", "point", "dtype", "result"),
     [
         (0, 0.0, 7, UINT8, 7),
@@ -762,7 +762,7 @@ def test_dequantised() -> None:
 TINY, LEAST_HALF = float(np.finfo(np.float32).tiny), float(np.finfo(np.float16).tiny)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "one", "other", "dtype", "result"),
     [
         ("Add", 1.5, 2.0, FLOAT, 3.5),
@@ -800,7 +800,7 @@ def test_arithmetic(op: str, one: float, other: float, dtype: int, result: float
         assert step_fills.computed(step_fills.BINARY[op], one, other, dtype) == result
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "dtype", "held"),
     [
         (0.5, FLOAT, True),

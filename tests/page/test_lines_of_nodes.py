@@ -1,10 +1,9 @@
 """What a picture says of a node below its operator."""
 
-import pytest
-
 from onnxpad.page.pictures.both_graphs import attributes, outlines
 from onnxpad.page.pictures.site_graph import _computing, _lines, _slides
 from tests.support import W, parsed
+from tests.support.rows import each_row
 
 GRAPH = """
 g (float[1, 2, h, 8] x, int64[8] given, float v) => (float[] y)
@@ -67,7 +66,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("name", LINES)
+@each_row("name", LINES)
 def test_lines(name: str) -> None:
     graph = parsed(GRAPH).graph
     outline, _ = outlines(graph, graph, ())

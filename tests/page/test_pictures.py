@@ -10,6 +10,7 @@ import onnxpad
 from onnxpad.page.fix_page import fix_page
 from onnxpad.page.show_page import show_page
 from tests.support import BORDER, LOW, MODELS, W, one
+from tests.support.rows import each_row
 
 DATA: Final = "float[1, 2, 9, 8] x"
 CONV: Final = "Conv, kernel 3x3"
@@ -103,7 +104,7 @@ def test_a_crop_downstream() -> None:
     assert now == f"data; {up}, {OWN}, changed, after data"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "pad"),
     [
         pytest.param('t = Pad <mode = "reflect"> (x, p)', f"reflect, {BOTH}", id="a mode"),
@@ -117,6 +118,7 @@ def test_a_crop_downstream() -> None:
         pytest.param("t = Pad (x, q)", "amounts computed", id="amounts of run time"),
         pytest.param("t = Pad (x, r, , a)", "axis 2 1+1, axis 3 0+2", id="axes"),
     ],
+    at_once=8,
 )
 def test_a_pad_that_stays_is_drawn_with_its_reader(body: str, pad: str) -> None:
     given = "float c = {5}, int64[4] r = {1, 0, 1, 2}, int64[2] a = {2, 3}"

@@ -8,6 +8,7 @@ from onnxpad.finding import Certificate, Change, Finding, Severity
 from onnxpad.page.pictures.both_graphs import Outline, outlines
 from onnxpad.page.pictures.site_graph import Boxes, auto_padded, change_graphs, finding_graph
 from tests.support import BORDER, W, parsed, site_form
+from tests.support.rows import each_row
 
 GIVEN = f"""{W}, {BORDER}, float five = {{5}}, int64[2] yx = {{2, 3}},
     int64[4] four = {{1, 0, 2, 1}}, int64[2] back = {{-1, 1}}, int64[3] odd = {{1, 1, 1}},
@@ -34,7 +35,7 @@ def found(body: str, node: str = "<y>") -> str:
     return told(finding_graph(finding, outline(body)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("node", "lines"),
     [
         ("Pad (x, p)", " | axis 2 1+1, axis 3 1+1"),
@@ -88,7 +89,7 @@ def test_the_lines_of_a_node(node: str, lines: str) -> None:
 COMPUTED = "s = Shape (r) n = Neg (s) m = Add (n, one) o = Constant <value_int = 1> ()"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "shown"),
     [
         ("t = Pad (x, p) [y] y = Conv (t, w)",
@@ -119,7 +120,7 @@ def test_a_node_that_is_not_there_is_not_drawn() -> None:
     assert found("y = Neg (x)", "<q>") == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("node", "told"),
     [
         ('Conv <auto_pad = "SAME_UPPER", strides = [2, 1]> (x, w)',
@@ -154,7 +155,7 @@ def steps(count: int) -> str:
 CONV = "Conv | kernel 3x3 | no pads"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "shown"),
     [
         ("t = Pad (x, p) [y] y = Conv (t, w)", "[y] y = Conv <pads = [1, 1, 1, 1]> (x, w)",

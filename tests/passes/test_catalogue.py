@@ -13,6 +13,7 @@ from onnxpad.passes import MODEL_REPORTS, PASSES, REPORTS
 from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.rewrite.rule import Example, Pass
 from tests.support import assert_graph, fixed, one
+from tests.support.rows import each_row
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]
 PAGES = list(catalogue().values())
@@ -51,7 +52,10 @@ def test_every_pass_has_a_page_in_the_order_of_the_codes() -> None:
         assert page.text.startswith(f"{page.title}\n\n## ")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
+@each_row(
+    "page",
+    PAGES,
+)
 def test_a_page_has_its_headings_and_words_under_each(page: Page) -> None:
     assert headings(page) == HEADINGS
     assert all(section(page, heading).strip() for heading in HEADINGS)
@@ -103,7 +107,7 @@ def test_the_example_is_what_fix_does(kind: Kind, example: Example) -> None:
     assert [change.code for change in result.changes] == [kind.code, *further]
 
 
-@pytest.mark.parametrize(("kind", "example"), EXAMPLES)
+@each_row(("kind", "example"), EXAMPLES)
 def test_the_page_shows_the_example(kind: Kind, example: Example) -> None:
     shown = section(catalogue()[kind.code], "Example")
     for text in (example.given, example.before, example.after):

@@ -4,6 +4,7 @@ import pytest
 
 import onnxpad
 from tests.support import PADS, W, assert_graph, fixed, one
+from tests.support.rows import each_row
 
 FOLDED = one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=18)
 
@@ -147,7 +148,7 @@ NOT_EVALUATED = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_EVALUATED)
+@each_row("name", NOT_EVALUATED, at_once=8)
 def test_what_is_not_evaluated_is_said(name: str) -> None:
     body, constants, reason = NOT_EVALUATED[name]
     before = one(f"{body} y = Pad (x, q)", initializers=constants, opset=18)

@@ -6,6 +6,7 @@ import pytest
 
 import onnxpad
 from tests.support import assert_graph, decided, feeds_of, fixed, one, run
+from tests.support.rows import each_row
 
 # What torch's TorchScript exporter writes for `F.pad(x, (4, 3, 1, 2))` on four axes: torch lists
 # (begin, end) from the last axis on; the chain fills up with zeros, turns round and transposes.
@@ -279,7 +280,7 @@ STAYS = [
 ]
 
 
-@pytest.mark.parametrize(("before", "reason"), STAYS)
+@each_row(("before", "reason"), STAYS, at_once=8)
 def test_stays(before: onnx.ModelProto, reason: str) -> None:
     result = onnxpad.fix(before)
     assert not result.changed

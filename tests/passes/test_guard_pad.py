@@ -7,6 +7,7 @@ import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason
 from tests.support import BORDER, LEVELS, agree, assert_graph, fixed, negative, one, ran
+from tests.support.rows import each_row
 
 POOL = "y = MaxPool <kernel_shape = [3, 3]>"
 
@@ -161,7 +162,7 @@ NOT_FOUND = [
 ]
 
 
-@pytest.mark.parametrize("model", NOT_FOUND)
+@each_row("model", NOT_FOUND)
 def test_not_found(model: onnx.ModelProto) -> None:
     assert not [finding for finding in onnxpad.check(model).findings if finding.code == "PAD701"]
 

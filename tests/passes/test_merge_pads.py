@@ -6,6 +6,7 @@ import pytest
 import onnxpad
 from onnxpad.passes.merge_pads import MergePads
 from tests.support import assert_graph, decided, feeds_of, fixed, one, run
+from tests.support.rows import each_row
 
 FIRST = "int64[8] p = {0, 1, 1, 2, 0, 0, 2, 1}"
 SECOND = "int64[8] q = {1, 0, 0, 3, 0, 2, 1, 0}"
@@ -245,7 +246,7 @@ STAYS = [
 ]
 
 
-@pytest.mark.parametrize(("before", "reason"), STAYS)
+@each_row(("before", "reason"), STAYS)
 def test_stays(before: onnx.ModelProto, reason: str) -> None:
     result = onnxpad.fix(before)
     assert not result.changed

@@ -5,6 +5,7 @@ import pytest
 import onnxpad
 from onnxpad.reasons import Reason
 from tests.support import W, one, parsed
+from tests.support.rows import each_row
 
 CUSTOM = "Conv is a custom operator of acme: only its author defines how it pads; an onnxpad.Row"
 NAMED = [
@@ -40,7 +41,7 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("body", "message", "code", "reason"), NAMED)
+@each_row(("body", "message", "code", "reason"), NAMED)
 @pytest.mark.parametrize("style", ["fold", "symmetric", "pad"])
 def test_is_named(body: str, message: str, code: Reason, reason: str, style: str) -> None:
     (found,) = onnxpad.check(one(body, initializers=W), style=style).findings

@@ -5,6 +5,7 @@ import pytest
 import onnxpad
 from onnxpad.reasons import Reason
 from tests.support import PADS, W, one
+from tests.support.rows import each_row
 
 GIVEN = (
     f"{W}, {PADS}, float[2, 1, 3, 3] v = {{{', '.join('1' * 18)}}}, float[3] b = {{1, 2, 3}},"
@@ -142,7 +143,7 @@ LEFT = [
 
 
 @pytest.mark.parametrize("style", ["fold", "symmetric", "pad"])
-@pytest.mark.parametrize(("body", "code", "reason", "window"), LEFT)
+@each_row(("body", "code", "reason", "window"), LEFT, at_once=4)
 def test_why_it_stays(body: str, code: Reason, reason: str, window: str | None, style: str) -> None:
     model = one(body, initializers=GIVEN)
     (found,) = [

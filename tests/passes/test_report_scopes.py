@@ -6,6 +6,7 @@ import pytest
 import onnxpad
 from onnxpad.reasons import Reason
 from tests.support import PADS, W, one, parsed
+from tests.support.rows import each_row
 
 GIVEN = f"{W}, {PADS}, bool c = {{1}}"
 AUTHOR = "only its author defines what Run does with its bodies"
@@ -104,7 +105,7 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("model", "label", "message", "reason"), NAMED)
+@each_row(("model", "label", "message", "reason"), NAMED)
 @pytest.mark.parametrize("style", ["fold", "symmetric", "pad"])
 def test_is_named(
     model: onnx.ModelProto, label: str, message: str, reason: str, style: str

@@ -8,6 +8,7 @@ import pytest
 
 import onnxpad
 from tests.support import BORDER, W, assert_graph, decided, fixed, one
+from tests.support.rows import each_row
 
 NAMED = [
     pytest.param(
@@ -80,7 +81,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize("style", ["fold", "pad", "symmetric"])
-@pytest.mark.parametrize(("before", "reason"), NAMED)
+@each_row(("before", "reason"), NAMED, at_once=8)
 def test_names_it(before: onnx.ModelProto, reason: str, style: str) -> None:
     result = onnxpad.fix(before, style=style)
     assert not result.changed
@@ -146,7 +147,7 @@ def test_what_stands_beside_it_is_fixed() -> None:
     assert [f.code for f in decided(result.findings)] == ["PAD901"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("step", "reason"),
     [
         ('s = Concat <axis = ["1"]> (r)', "its attribute axis is not an integer"),
@@ -160,6 +161,7 @@ def test_what_stands_beside_it_is_fixed() -> None:
         ("nothing, s = Dropout (r)", "its output 0 is left out, which the operator requires"),
         ("s = Conv <group = [1]> (r, w)", "its attribute group is not an integer"),
     ],
+    at_once=4,
 )
 def test_any_node_that_contradicts_its_schema_is_named(step: str, reason: str) -> None:
     """Padding that has nothing to do with it is rewritten, and it is told as what it is."""
@@ -209,7 +211,7 @@ DAMAGED = [
 ]
 
 
-@pytest.mark.parametrize(("before", "message"), DAMAGED)
+@each_row(("before", "message"), DAMAGED, at_once=8)
 def test_what_the_specification_forbids_is_an_error(before: onnx.ModelProto, message: str) -> None:
     for call in (onnxpad.check, onnxpad.fix):
         with pytest.raises(onnxpad.ModelError, match=re.escape(message)) as caught:

@@ -14,6 +14,7 @@ from onnxpad.finding import Severity
 from onnxpad.reasons import Reason
 from tests.random_models.draw import draw_model
 from tests.support import MODELS, STYLES, Array, assert_graph, fixed, one, onnxpad_runs, run
+from tests.support.rows import each_row
 
 CEIL = "ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]"
 FLOOR = "kernel_shape = [3, 3], strides = [2, 2]"
@@ -169,7 +170,7 @@ def test_rounds_down(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     assert not result.validation.padding, "the reach of a window is no other padding"
 
 
-@pytest.mark.parametrize(("before", "after"), CASES)
+@each_row(("before", "after"), CASES, at_once=4)
 def test_nothing_is_said_unless_asked(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     assert "PAD301" not in {finding.code for finding in onnxpad.check(before).findings}
     changed = [each.code for each in onnxpad.fix(before, validate=False).changes]
@@ -184,7 +185,7 @@ def test_the_pads_go_where_the_style_wants_them(style: str, after: onnx.ModelPro
     assert [change.code for change in result.changes] == ["PAD301", "PAD202"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "inputs", "style", "reason"),
     [
         pytest.param(
@@ -242,6 +243,7 @@ def test_the_pads_go_where_the_style_wants_them(style: str, after: onnx.ModelPro
             id="symmetric pads would get unequal",
         ),
     ],
+    at_once=8,
 )
 def test_what_stays_has_its_reason(body: str, inputs: str, style: str, reason: Reason) -> None:
     model = one(body, inputs=inputs or "float[1, 2, 9, 8] x")

@@ -11,6 +11,7 @@ from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match
 from tests.support import assert_graph, fixed, one
+from tests.support.rows import each_row
 
 NHWC = "float[1, 8, 7, 2] x"
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(n % 7 - 3) for n in range(54)) + "}"
@@ -103,7 +104,7 @@ def test_moves_and_folds(before: str, after: str) -> None:
     assert not onnxpad.check(result.model).failing()
 
 
-@pytest.mark.parametrize(("before", "after"), FOLDED)
+@each_row(("before", "after"), FOLDED, at_once=4)
 def test_needs_no_run(before: str, after: str) -> None:
     result = onnxpad.fix(model(before), validate=False, strict=True)
     assert_graph(result.model, model(after))
@@ -283,7 +284,7 @@ STAYS = [
 ]
 
 
-@pytest.mark.parametrize(("step", "code", "told"), STAYS)
+@each_row(("step", "code", "told"), STAYS, at_once=4)
 def test_stays(step: str, code: str, told: str) -> None:
     given = (
         f"{W}, {SPATIAL}, float one = {{1}}, float[2, 1, 1] each = {{1, 2}},"
@@ -443,7 +444,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("step", MALFORMED)
+@each_row("step", MALFORMED, at_once=4)
 def test_what_no_specification_allows_is_no_step(step: str) -> None:
     before = one(
         f"a = Pad (x, p) s = {step} y = Conv (s, w)",

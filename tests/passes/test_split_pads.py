@@ -19,6 +19,7 @@ from tests.support import (
     one,
     run,
 )
+from tests.support.rows import each_row
 
 TRUTHS = ", ".join("10011101")
 PAD = '<mode = "constant">'
@@ -84,7 +85,7 @@ def test_every_operator(before: str, pad: str, symmetric: str, weight: str, inpu
         assert not onnxpad.check(result.model, style=style, ignore="PAD6").findings
 
 
-@pytest.mark.parametrize(("before", "pad", "symmetric", "weight"), OPERATORS)
+@each_row(("before", "pad", "symmetric", "weight"), OPERATORS, at_once=4)
 @pytest.mark.parametrize("opset", [7, 10, 11, 13, 18, 19, 21, 22])
 def test_every_opset(opset: int, before: str, pad: str, symmetric: str, weight: str) -> None:
     original = one(
@@ -323,7 +324,7 @@ def test_what_makes_infinities_finite_lets_the_padding_out() -> None:
 
 
 @pytest.mark.parametrize("style", ["pad", "symmetric"])
-@pytest.mark.parametrize(("before", "reason"), STAYS)
+@each_row(("before", "reason"), STAYS)
 def test_stays(before: onnx.ModelProto, reason: str, style: str) -> None:
     result = onnxpad.fix(before, style=style)
     assert not result.changed

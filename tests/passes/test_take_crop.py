@@ -8,6 +8,7 @@ import pytest
 import onnxpad
 from tests.passes.test_resolve_transposed import attributes
 from tests.support import assert_same, one
+from tests.support.rows import each_row
 
 W = "float[2, 3, 7] w = {" + ", ".join(str(n % 11 - 5) for n in range(42)) + "}"
 INNER = "int64[1] s = {9}, int64[1] e = {-9}, int64[1] a = {2}"
@@ -214,7 +215,7 @@ def test_the_length_of_1481() -> None:
     assert inferred.graph.output[0].type.tensor_type.shape.dim[2].dim_value == 1481
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "reason"),
     [
         pytest.param(

@@ -10,6 +10,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.pipeline.heal import _named, _parts_at, _reason, _suspects
 from onnxpad.pipeline.transaction import Made
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
+from tests.support.rows import each_row
 
 WRONG = Comparison("y", False, 1.0, 1.0, "far", False)
 
@@ -26,7 +27,7 @@ def made(*tensors: str) -> list[Made]:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("verdict", "changes", "left", "suspect"),
     [
         (parted("t"), "tu", "tu", "t"),

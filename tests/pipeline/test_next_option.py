@@ -17,6 +17,7 @@ from onnxpad.report.text.next_text import next_line
 from onnxpad.rewrite.scopes import contexts
 from tests.pipeline.test_advice import COMPUTED, SAME, net
 from tests.support import FEW, MODELS, PADS, onnxpad_runs, parsed
+from tests.support.rows import each_row
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ def test_gains_in_words(
     assert next_line(found) == rf"Next: --dim 'a\nb=2' would {told}; give your own sizes"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "gain"),
     [
         (Counts(3, 0, 274), Counts(0, 3, 110), "turn 3 Pads into auto_pad (nodes 274 -> 110)"),

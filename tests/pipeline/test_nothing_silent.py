@@ -12,6 +12,7 @@ from onnxpad.report import FileReport
 from onnxpad.report.text.check_text import file_text
 from tests.random_models.draw import draw_model
 from tests.support import PADS, STYLES, W, one, silent
+from tests.support.rows import each_row
 
 GIVEN = f"{W}, {PADS}"
 DYNAMIC = ("keep", "pad", "auto-pad")
@@ -151,7 +152,7 @@ LEFT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "node", "code", "reasons"), LEFT)
+@each_row(("body", "node", "code", "reasons"), LEFT, at_once=4)
 @pytest.mark.parametrize("style", STYLES)
 def test_a_pad_that_is_left_is_named_with_what_stands_in_between(
     body: str, node: str, code: str, reasons: Sequence[str], style: str
@@ -188,7 +189,7 @@ def test_a_pad_where_the_style_wants_it_is_not_named(style: str) -> None:
     assert finding.reason == "Relu 'r1' reads it, which has no window"
 
 
-@pytest.mark.parametrize("style", STYLES)
+@each_row("style", STYLES, at_once=8)
 @pytest.mark.parametrize(
     ("pad", "reason"),
     [('Pad <mode = "reflect"> (x, p)', "copies data"), ("Pad (x, n)", "it crops")],
@@ -228,7 +229,7 @@ SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
         (f"[n] y = mine.Anything <{SAME}> (x)", "custom-operator", "Anything"),
     ],
 )
-@pytest.mark.parametrize("style", STYLES)
+@each_row("style", STYLES, at_once=8)
 def test_auto_pad_of_what_is_not_covered(body: str, code: str, reason: str, style: str) -> None:
     domain = "mine" if "mine" in body else "com.microsoft"
     (finding,) = found(foreign(body, domain), "PAD103", style)

@@ -20,9 +20,10 @@ from onnxpad.pipeline.next_option import (
     next_option,
 )
 from tests.support import parsed
+from tests.support.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "gains", "to_pads"),
     [
         ((2, 2, 9), (2, 2, 9), False, False),

@@ -18,6 +18,7 @@ from onnxpad.probe.cut import (
     _telling,
     _values,
 )
+from tests.support.rows import each_row
 
 H, W = symbol("h"), symbol("w")
 EVEN = symbol("e", Sizes(2, 64, 2))
@@ -28,7 +29,7 @@ def of(size: object) -> Any:
     return size.symbols[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("elements", "scale"),
     [(1, 1), (15, 1), (16, 2), (31, 2), (32, 4), (63, 4), (64, 8), (200, 16)],
 )
@@ -70,7 +71,7 @@ def test_the_first_size_at_which_no_axis_is_empty() -> None:
     assert _least(of(symbol("s", Sizes(1, 3))), [symbol("s", Sizes(1, 3)) - 9]) == 0  # at none
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shape", "slope"),
     [([H], 1), ([3 * H], 3), ([3 * H, 2 * H - 1], 2), ([floor_div(H, 2)], 1), ([5, 7 * W], 1),
      ([3 * H + W], 1)],

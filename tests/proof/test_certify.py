@@ -18,6 +18,7 @@ from onnxpad.graph import Graph
 from onnxpad.operators.table import operator_of
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from tests.support import LOW, Array, W, feeds_of, one, run
+from tests.support.rows import each_row
 
 LINE = "float[1, 2, L] x"
 
@@ -623,7 +624,7 @@ UNPROVED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "after", "reason"), UNPROVED)
+@each_row(("before", "after", "reason"), UNPROVED)
 def test_what_may_differ_is_not_proved(
     before: onnx.ModelProto, after: onnx.ModelProto, reason: str
 ) -> None:
@@ -638,7 +639,7 @@ CAPTURED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("readers", "refusal"),
     [
         ("z = Conv (y, w)", ""),
@@ -657,6 +658,7 @@ CAPTURED = (
         ("z = Conv (x, y)", "Conv '<z>' may tell"),
         (CAPTURED, "If '<z>' may tell"),
     ],
+    at_once=8,
 )
 def test_the_sign_of_a_zero_that_is_filled_in(readers: str, refusal: str) -> None:
     given = f"{amounts('p', 1, 2)}, {line(2)}, float m = {{-0.0}}, float half = {{0.5}}"
@@ -713,7 +715,7 @@ def test_a_window_over_nothing_but_the_least_integer_gives_it() -> None:
     assert not differences(before, after)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "roots", "alike"),
     [
         ("y = Identity (x)", ["x"], "padding"),

@@ -20,6 +20,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.sizes.analysed import analysed_domains
 from tests.support import W, assert_graph, one
+from tests.support.rows import each_row
 
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 0, 3}"
 NONE = "int64[8] p = {0, 0, 0, 0, 0, 0, 0, 0}"
@@ -118,7 +119,7 @@ def damaging(damage: Damage) -> type[Pass]:
     return Damaging
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@each_row("damage", DAMAGES, at_once=4)
 def test_what_also_damages_something_else_is_taken_back(damage: Damage) -> None:
     graph = Graph.from_proto(NETWORK)
     outcome = driver.rewrite(graph, Options(), passes=(damaging(damage),))

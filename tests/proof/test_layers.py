@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-import pytest
 
 from onnxpad.arithmetic.size import Unknown, symbol
 from onnxpad.proof.layers import (
@@ -29,6 +28,7 @@ from onnxpad.proof.layers import (
     without_sign,
 )
 from tests.proof.test_steps import padded
+from tests.support.rows import each_row
 
 N = symbol("n")
 
@@ -48,7 +48,7 @@ def test_merged_layers_pad_as_the_layers_do() -> None:
             assert len(found) <= sum(pair != (0, 0) for pair in (one, other))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("layers", "result"),
     [
         ([(0, 0, 3)], []),

@@ -22,6 +22,7 @@ from onnxpad.proof.meaning import SLIDING, MeaninglessError, meaning_of, padding
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
 from tests.operators.test_table import SCHEMAS
 from tests.support import BORDER, W, one, run
+from tests.support.rows import each_row
 
 LENGTH = 12
 
@@ -68,7 +69,7 @@ def cases() -> list[tuple[str, str, int, int]]:
     return found
 
 
-@pytest.mark.parametrize(("op", "attributes", "kernel", "opset"), cases())
+@each_row(("op", "attributes", "kernel", "opset"), cases(), at_once=8)
 def test_windows_are_where_onnxruntime_has_them(
     op: str, attributes: str, kernel: int, opset: int
 ) -> None:
@@ -176,7 +177,7 @@ def positions(model: onnx.ModelProto, size: int, zero: int) -> np.ndarray[Any, A
     return read
 
 
-@pytest.mark.parametrize(("op", "attributes", "kernel"), kin_cases())
+@each_row(("op", "attributes", "kernel"), kin_cases(), at_once=4)
 def test_windows_of_quantised_and_fused_operators(op: str, attributes: str, kernel: int) -> None:
     model = kin(op, attributes, kernel)
     graph = Graph.from_proto(model)
@@ -240,7 +241,10 @@ def kind(of: object) -> str:
     return str(of).rpartition(".")[2]
 
 
-@pytest.mark.parametrize("key", SLIDING, ids=".".join)
+@each_row(
+    "key",
+    SLIDING,
+)
 def test_a_row_is_as_its_schema_says(key: tuple[str, str]) -> None:
     row, schema = SLIDING[key], SCHEMAS[key][-1]
     place = {each.name.lower(): index for index, each in enumerate(schema.inputs)}
@@ -294,7 +298,7 @@ UNREAD = [
 ]
 
 
-@pytest.mark.parametrize(("body", "told"), UNREAD)
+@each_row(("body", "told"), UNREAD)
 def test_what_the_specification_forbids_has_no_meaning(body: str, told: str) -> None:
     graph = Graph.from_proto(one(body, inputs="float[1, 1, L] x"))
     with pytest.raises(UncertifiedError, match=told):

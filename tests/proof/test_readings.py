@@ -1,13 +1,12 @@
 """What the proof reads of a node: every attribute and default of windows and `Pad`s, or why not."""
 
-import pytest
-
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node
 from onnxpad.proof.certify import Certifier
 from onnxpad.proof.meaning import MeaninglessError, meaning_of, padding_of
 from tests.support import one
+from tests.support.rows import each_row
 
 ONES = ", ".join(["1"] * 90)
 GIVEN = f"""
@@ -258,12 +257,12 @@ WINDOWS: list[tuple[str, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "opset", "expected"), PADS)
+@each_row(("body", "opset", "expected"), PADS, at_once=8)
 def test_a_pad(body: str, opset: int, expected: str) -> None:
     assert pad_said(body, opset) == expected
 
 
-@pytest.mark.parametrize(("body", "opset", "expected"), WINDOWS)
+@each_row(("body", "opset", "expected"), WINDOWS)
 def test_a_window(body: str, opset: int, expected: str) -> None:
     assert window_said(body, opset) == expected
 
@@ -290,7 +289,7 @@ CROPS = """
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("nodes", "expected"),
     [
         ("y = Pad (x, pads)", "0+0 0+0 1+0 1+1 of 0"),
@@ -313,6 +312,7 @@ CROPS = """
         ("a = Pad (r, one1) y = Pad (a, one1)", "none"),
         ("a = Pad (r, add, u) y = Pad (a, one1)", "-1+0 of 0"),
     ],
+    at_once=8,
 )
 def test_the_layer_of_a_pad(nodes: str, expected: str) -> None:
     """A crop must be known not to be longer than its data, and an unknown fill not to be seen."""

@@ -7,6 +7,7 @@ from onnxpad.graph import Graph
 from onnxpad.proof.meaning import MeaninglessError
 from onnxpad.proof.scattering import scattered, scatters
 from tests.support import one
+from tests.support.rows import each_row
 
 GIVEN = (
     "float[2, 3, 3, 2] w = {" + ", ".join(["1"] * 36) + "}, float[3] b = {2, 2, 2}, "
@@ -35,7 +36,7 @@ def said(body: str, shape: str = "1, 2, 4, 5", opset: int = 17, *, further: bool
     return " ".join(words)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "bias", "shape", "expected"),
     [
         ("group = 1", "", "1, 2, 4, 5", "0+0 0+0"),

@@ -11,6 +11,7 @@ from onnxpad.proof.layers import Layer
 from onnxpad.proof.meaning import MeaninglessError, meaning_of, padding_of
 from onnxpad.proof.step_rules.step_node import StepNode, axes_of, axis_of, numbers_of, widened
 from tests.support import W, one
+from tests.support.rows import each_row
 
 GIVEN = (
     "float[2] f = {1, 2}, int64[2] i = {3, 4}, float[0] none = {}, double d = {1}, "
@@ -25,7 +26,7 @@ def call(body: str = "y = Sum (x, f, i, none, d, , u)") -> StepNode:
     return StepNode(graph, Analysis(graph), node, 13, 0, (0,), ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("place", "dtype", "values"),
     [
         (1, TensorProto.FLOAT, [1, 2]),
@@ -58,7 +59,7 @@ def test_the_inputs_that_are_given() -> None:
     assert node._replace(inner=((Layer(((1, 0),), 2),), ())).layers == (Layer(((1, 0),), 2),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("axes", "rank", "found"),
     [
         ((0, -1), 4, (0, 3)),

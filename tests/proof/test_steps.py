@@ -31,6 +31,7 @@ from onnxpad.proof.step_rules.step_node import Passed
 from onnxpad.proof.steps import STEPS, crop_of, data_inputs, through
 from tests.operators.test_table import SCHEMAS
 from tests.support import LOW, PADS, Array, one, run
+from tests.support.rows import each_row
 
 SPATIAL = ((0, 0), (0, 0), (1, 2), (0, 3))
 
@@ -318,7 +319,7 @@ ZEROS = {
 """Operators that are steps of 0 alone, with the opset that brought them."""
 
 
-@pytest.mark.parametrize("case", STEADY, ids=lambda case: case.body)
+@each_row("case", STEADY, at_once=8)
 def test_a_step_is_as_onnxruntime_runs_it(case: Case) -> None:
     check(case)
 
@@ -380,7 +381,7 @@ LATER_THAN_1 = {
 """Operators whose first versions mean something else, by the version from which they are known."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "versions"),
     [
         *((op, step.versions) for op, step in STEPS.items()),
@@ -439,7 +440,7 @@ def test_floats_hold_what_numpy_says(dtype: int, scalar: Any) -> None:
         normal_root(tiny / 2, dtype)
 
 
-@pytest.mark.parametrize(("dtype", "scalar"), [*WHOLE, (TensorProto.BOOL, None)])
+@each_row(("dtype", "scalar"), [*WHOLE, (TensorProto.BOOL, None)])
 def test_integers_hold_what_numpy_says(dtype: int, scalar: Any) -> None:
     low, high = (0, 1) if scalar is None else (np.iinfo(scalar).min, np.iinfo(scalar).max)
     assert holds(int(low), dtype)
@@ -451,7 +452,7 @@ def test_integers_hold_what_numpy_says(dtype: int, scalar: Any) -> None:
         computed("Add", int(high), 1, dtype)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "scale", "point", "expected"),
     [
         (1.0, 0.5, 3, 5),
@@ -487,7 +488,7 @@ def test_a_number_is_quantised_where_engines_agree(
         assert quantized(number, scale, point, TensorProto.UINT8) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("op", "a", "b", "dtype", "expected"),
     [
         ("Add", 1.5, 2.0, TensorProto.FLOAT, 3.5),
@@ -700,7 +701,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@each_row("case", REFUSED)
 def test_is_no_step(case: Case) -> None:
     found = step_of(case.model(padded=True), case.op)
     count = len(data_inputs(*found))
@@ -713,7 +714,7 @@ def test_is_no_step(case: Case) -> None:
 NORM = "y = BatchNormalization {attributes} (x, s, b, m, v)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "changed"),
     [
         ("<training_mode = 1>", {}),
@@ -780,7 +781,7 @@ SIGNS = [
 ]
 
 
-@pytest.mark.parametrize("case", SIGNS, ids=lambda case: case.body)
+@each_row("case", SIGNS, at_once=8)
 def test_zeros_of_either_sign(case: Case) -> None:
     assert [layer.fill for passed in check(case) for layer in passed.layers] == [EITHER_ZERO]
 
@@ -820,7 +821,7 @@ def test_inputs_that_are_padded_otherwise_join_no_step() -> None:
     assert through(*found, 0, [case.layers]) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "fills", "fill"),
     [
         ("y = Sub (a, b)", (2, 3), -1),
@@ -835,6 +836,7 @@ def test_inputs_that_are_padded_otherwise_join_no_step() -> None:
         ("y = Min (a, b)", (EITHER_ZERO, -2), -2),
         ("y = Div (b, a)", (0, 3), None),
     ],
+    at_once=8,
 )
 def test_operands_may_have_fills_of_their_own(
     body: str, fills: tuple[float | str, float | str], fill: float | str | None
@@ -857,7 +859,7 @@ def test_operands_may_have_fills_of_their_own(
     assert through(*found, 0, [inner[0], ()]) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("inputs", "passes"),
     [
         ("float[2, 3, 7, 8] a, float[2, 3, 7, 8] b", True),
@@ -1107,7 +1109,7 @@ def crop(body: str, given: str = "", shape: str = "2, 3, 9, 8", opset: int = 17)
 BOUNDS = "int64[1] s = {{{}}}, int64[1] e = {{{}}}, int64[1] a = {{{}}}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bounds", "amounts"),
     [
         ((1, 9, 2), (-1, 0)),
@@ -1136,7 +1138,7 @@ def test_crops_of_open_sizes() -> None:
     assert crop("y = Slice (x, s, e, a)", end, shape) is None  # h may be 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "given"),
     [
         ("y = Slice (x, s, e, a)", BOUNDS.format(5, 4, 2)),

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from onnxpad.graph import Graph
 from onnxpad.padding.plan import Padding
 from onnxpad.repadding.candidates import WHOLE, candidates, from_turns, in_turns, moved, resized
 from onnxpad.repadding.sites import Site, sites_of, with_pads
 from onnxpad.rewrite.context import Context
 from tests.support import parsed
+from tests.support.rows import each_row
 
 W = "float[1, 1, 3, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}"
 LINE = "float[1, 1, 1, 4] w = {1, 2, 3, 4}"
@@ -197,7 +196,7 @@ TRIED = {
 }
 
 
-@pytest.mark.parametrize("name", TRIED)
+@each_row("name", TRIED)
 def test_what_is_tried(name: str) -> None:
     found = [(each.tier, each.name, words(each.padding)) for each in candidates(site_of(name))]
     assert found == TRIED[name]
@@ -266,7 +265,7 @@ WHOLES = {
 }
 
 
-@pytest.mark.parametrize("name", WHOLES)
+@each_row("name", WHOLES)
 def test_whole_conventions(name: str) -> None:
     site = site_of(name)
     found = {each: words(WHOLE[each](site)) for each in WHOLES[name]}
@@ -281,7 +280,7 @@ def test_likely_conventions_of_a_whole_model_come_first() -> None:
     assert "convolutions: tensorflow; pools: tensorflow" not in names
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "more", "at_end", "wanted"),
     [
         ("line", 1, True, "0+1 2+2"),

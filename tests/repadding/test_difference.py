@@ -5,11 +5,11 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 
 from onnxpad.repadding.changes import NOTHING, Difference, OutputChange
 from onnxpad.repadding.difference import _change, _changes
 from onnxpad.validation.answers import Result
+from tests.support.rows import each_row
 
 INF, NAN = math.inf, math.nan
 
@@ -18,7 +18,7 @@ def f32(*values: float) -> Any:
     return np.array(values, np.float32)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "greatest", "relative"),
     [
         (f32(1, 2, 5), f32(1, 2, 5), 0.0, 0.0),

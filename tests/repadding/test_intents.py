@@ -9,6 +9,7 @@ from onnxpad.repadding.intents import intent_of, op_of
 from onnxpad.repadding.sites import Site, sites_of
 from onnxpad.rewrite.context import Context
 from tests.support import parsed
+from tests.support.rows import each_row
 
 
 def site_of(node: str, size: str, kernel: int) -> Site:
@@ -28,7 +29,7 @@ SOMETIMES = "SAME's at some sizes only"
 NO_CROP = "neither give size * stride nor crop nothing"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("node", "size", "kernel", "wanted"),
     [
         ("Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)", "8, 8", 3, "same"),
@@ -97,7 +98,7 @@ def test_the_operator_that_conventions_are_asked_for(node: str, op: str | None) 
     assert op_of(site_of(node, "8", 3)) == op
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "alike"),
     [
         (Padding(((0, 1),)), Padding(((0, 0),)), True),  # no window reaches the last element

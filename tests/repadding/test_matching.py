@@ -24,6 +24,7 @@ from onnxpad.repadding.working_copy import working_copy
 from onnxpad.rewrite.context import Context
 from onnxpad.validation.inputs import Draw
 from tests.support import one
+from tests.support.rows import each_row
 
 FLOAT = 1
 
@@ -217,7 +218,7 @@ def test_options_and_conventions() -> None:
         assert keys[at] == _key(steady, WHOLE[name](steady))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "opset", "padding", "sizes", "written"),
     [
         ("Conv <strides = [2, 2]> (x, w)", 17, Padding(None), (8, 9), Padding(None)),
@@ -231,8 +232,7 @@ def test_options_and_conventions() -> None:
         ("AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (x)", 9,
          Padding(((0, 0), (0, 0)), ceil=True, counted=True), (8, 9),
          Padding(((0, 0), (0, 0)), ceil=True, counted=True)),
-    ],
-)  # fmt: skip
+    ], at_once=4)  # fmt: skip
 def test_a_choice_is_written_as_the_opset_can_tell_it(
     body: str, opset: int, padding: Padding, sizes: tuple[int, ...], written: Padding
 ) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from onnxpad.repadding.references import Closeness, are_few, bits, gap, spread, trial, unrelated
+from tests.support.rows import each_row
 
 DEFAULT = Closeness()
 
@@ -15,7 +16,7 @@ def f(*values: Any, dtype: Any = np.float32) -> Any:
     return np.array(values, dtype)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "wanted"),
     [
         (f(1, 4, 2), 3),
@@ -32,7 +33,7 @@ def test_spread(values: Any, wanted: float) -> None:
     assert spread(values) == wanted
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("closeness", "wanted", "allowed"),
     [
         (DEFAULT, f(0, 10), [1e-4, 1e-4]),
@@ -53,7 +54,7 @@ def test_what_is_allowed(closeness: Closeness, wanted: Any, allowed: list[float]
     assert closeness.allowed(wanted).tolist() == pytest.approx(allowed, rel=1e-6, abs=0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "found", "close", "greatest"),
     [
         (f(0, 10), f(0, 10), True, 0),
@@ -80,7 +81,7 @@ def test_a_gap_of_values(wanted: Any, found: Any, close: bool, greatest: float) 
         assert seen.missing.tolist() == pytest.approx(apart.tolist())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "found", "apart"),
     [
         ((1, 2, 8), (1, 2, 4), math.log(2)),
@@ -139,7 +140,7 @@ def test_a_long_output_is_looked_at_evenly() -> None:
     assert np.linalg.norm(found.missing[-2:]) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("samples", "wanted"),
     [
         ([{"a": f(0, 1, 0, 1)}], 0.9 * 0.5),
@@ -166,7 +167,7 @@ def test_bits_that_tell_a_reference_from_another_output() -> None:
     assert bits(wanted * 2, [{"a": f(0, 0)}] * 2, 0) == 2 * bits(wanted, [{"a": f(0, 0)}], 0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answers", "few"),
     [
         ([f(0), f(0)], True),

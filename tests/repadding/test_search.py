@@ -22,6 +22,7 @@ from onnxpad.repadding.search import (
     _lengths,
     _stacked,
 )
+from tests.support.rows import each_row
 
 SIZE = 64
 
@@ -325,7 +326,7 @@ def test_moves_that_explain_what_is_missing() -> None:
         assert _by_fit(effects, np.array(shares) @ effects, moves) == order
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "left"),
     [
         ([4.0, 2, 0], 0.0),
@@ -360,7 +361,7 @@ def test_points_and_effects_of_moves() -> None:
     assert _stacked((0, 0), {})[0] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "better"),
     [
         (Trial(True, 9.0, 9.0, None), True),
@@ -423,7 +424,7 @@ def test_a_search_ends_with_the_first_right_point(right: Point, last: str) -> No
     assert (" ".join(tried), found) == (last, right)
 
 
-@pytest.mark.parametrize("most", [1, 2, 4, 9, 10, 12, 20, 30])
+@each_row("most", [1, 2, 4, 9, 10, 12, 20, 30], at_once=4)
 def test_a_search_ends_where_time_does(most: int) -> None:
     evaluate = sums(4, [5, 4, 3, 2, 1, 0], 0.5)
     within = Space(((0, 0, 1, 1),) * 4, ((0, 1),))

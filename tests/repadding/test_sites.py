@@ -12,6 +12,7 @@ from onnxpad.repadding.sites import Site, has_padding_to_vary, sites_of, with_pa
 from onnxpad.repadding.write import attributes, described, stays_open, write, written_as
 from onnxpad.rewrite.context import Context
 from tests.support import one
+from tests.support.rows import each_row
 
 W = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}"
 P = "int64[8] p = {0, 0, 1, 2, 0, 0, 3, 4}, int64[8] q = {0, 1, 1, 2, 0, 0, 3, 4}"
@@ -60,7 +61,7 @@ PAIRS = ((1, 3), (2, 4))
 STILL, THREE = (Window(1), Window(1)), (Window(3), Window(3))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "axes", "windows", "padding", "sizes"),
     [
         ("a = Pad (x, p) y = Conv (a, w)", (2, 3), THREE, PAIRS, (8, None)),
@@ -102,7 +103,7 @@ def test_a_pad_of_nothing_is_no_site() -> None:
     assert (sites, left) == ([], {})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("node", "padding", "flags"),
     [
         ("Conv <pads = [1, 0, 2, 3]> (x, w)", Padding(((1, 2), (0, 3))), ""),
@@ -168,7 +169,7 @@ def test_whether_there_is_anything_to_vary(body: str, varies: bool) -> None:
 ONES, NONE = ((1, 1), (1, 1)), ((0, 0), (0, 0))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("strides", "padding", "pads", "wanted", "words"),
     [
         ("1, 2", Padding(None), ONES, {"auto_pad": "SAME_UPPER"}, "SAME_UPPER, here H 1+1, W 1+1"),

@@ -17,6 +17,7 @@ from onnxpad.repadding.working_copy import working_copy
 from onnxpad.repadding.write import forget_sizes, write
 from onnxpad.rewrite.context import Context
 from tests.support import Array, one, parsed
+from tests.support.rows import each_row
 
 CONV = """
     g (float[1, 2, {h}, {w}] x) => (float[n, c, y, z] y)
@@ -138,7 +139,7 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
     assert compared > 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "padding", "fed"),
     [
         ("conv with dilation", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3], [0, 0, 0, 0, 0]]),
@@ -239,7 +240,7 @@ def test_no_choice_crops_less_than_nothing(pads: str) -> None:
     assert any(padding.output_padding > site.padding.output_padding for padding in found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("imports", "nodes", "domain", "inputs"),
     [
         ({"": 10}, "Pad <pads = [0, 0, 1, 0, 0, 0, 0, 1]> (x)", "com.microsoft", 2),

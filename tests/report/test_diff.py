@@ -16,6 +16,7 @@ from onnxpad.report.diff import node_text, painted, unified_diff
 from onnxpad.report.text import coloured
 from tests.strategies import examples
 from tests.support import MODELS, one
+from tests.support.rows import each_row
 
 NAMES = ("a.onnx", "b.onnx")
 
@@ -105,7 +106,7 @@ def test_a_constant_with_another_value_changes_what_reads_it() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "text"),
     [
         ({"pads": [0, 1], "auto_pad": "NOTSET"}, '<auto_pad = "NOTSET", pads = [0, 1]>'),

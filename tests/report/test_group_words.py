@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from onnxpad.finding import Certificate, Change
 from onnxpad.report.groups import ChangeGroup, change_groups
 from onnxpad.report.text.fix_text import _names, amounts_in_words, now_in_words, was_in_words
 from onnxpad.site_form import Amounts, SiteForm
 from tests.support import site_form
+from tests.support.rows import each_row
 
 CONV, UP = "Conv", "ConvTranspose"
 
@@ -22,7 +21,7 @@ def given(*amounts: tuple[str, int, int], pads: tuple[int, ...] = ()) -> Amounts
     return Amounts(amounts, (("pads", pads),) * bool(pads))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("was", "op_type", "said"),
     [
         ("Conv pads", CONV, "Conv pads"),
@@ -49,7 +48,7 @@ def test_the_form_before(was: str, op_type: str, said: str) -> None:
     assert was_in_words(group(was, "", op_type, repairs=True)) == f"{said} (does not run)"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("was", "now", "op_type", "said"),
     [
         ("Pad -> Conv", "", CONV, ["removed"]),
@@ -76,7 +75,7 @@ def test_the_form_after(was: str, now: str, op_type: str, said: list[str]) -> No
     assert now_in_words(group(was, now, op_type)) == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("amounts", "said"),
     [
         ([(None, 1)], []),
@@ -113,7 +112,7 @@ def test_changes_that_differ_in_amounts_alone_are_one_group() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "room", "said"),
     [
         (["a"], None, "a"),

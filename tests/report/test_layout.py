@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from onnxpad.report.layout import Screen, cells, coloured, here, pattern_of, shortened_to, wrapped
+from tests.support.rows import each_row
 
 LONG = "net/stage/block/conv"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "count"),
     [("", 0), ("ab", 2), ("é", 1), ("e\u0301", 1), ("畳", 2), (coloured("畳a", "good"), 3)],
 )
@@ -17,7 +18,7 @@ def test_the_cells_of_a_text(text: str, count: int) -> None:
     assert cells(text) == count
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("width", "short"),
     [(20, LONG), (19, "net/stag...ock/conv"), (18, "net/sta...ock/conv"), (9, "net...onv"),
      (8, "ne...onv"), (7, LONG)],
@@ -26,7 +27,7 @@ def test_a_name_without_its_middle(width: int, short: str) -> None:
     assert shortened_to(LONG, width) == short
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "room", "pattern"),
     [
         (LONG, 20, LONG), (LONG, 19, "*/stage/block/conv"), (LONG, 18, "*/stage/block/conv"),
@@ -39,7 +40,7 @@ def test_the_end_of_a_name_as_a_pattern(name: str, room: int, pattern: str) -> N
     assert pattern_of(name, room) == pattern
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "width", "first", "rest", "lines"),
     [
         ("ab cd ef", 5, "", None, ["ab cd", "ef"]),

@@ -32,6 +32,7 @@ from onnxpad.validation.result import (
     not_validated,
 )
 from tests.support import site_form
+from tests.support.rows import each_row
 
 IN_JSON = {"skipped": "uncompared", "drawn": "", "is_pad": ""}
 """Names of fields in JSON where they are others; empty for those that it has in words."""
@@ -336,7 +337,7 @@ class TestShortText:
         text = short_text(fixed(changes=(change(**FOLDED),)))
         assert "H 0+1, W 0+1   pads [0, 0, 1, 1]" in text
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("op_type", "forms", "was", "now"),
         [
             ("Conv", ("Pad -> Pad -> Conv", "Conv pads"), "Pad and Pad before Conv", "pads"),

@@ -12,6 +12,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.sizes.domain import SizeDomain
 from tests.support import BORDER, W, one
+from tests.support.rows import each_row
 
 OPEN = "float[1, 2, h, w] x, float[n] z"
 ALL = ("--shape", "--dim", "--dynamic pad", "--trust spec")
@@ -21,7 +22,7 @@ RISKY = SizeDomain(by_name=True)
 OF_H, OF_N = ({"name": name, "input": tensor} for name, tensor in (("h", "x"), ("n", "z")))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "facts", "left"),
     [
         ({}, {}, ALL),

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-import pytest
-
 from onnxpad.rewrite.rule import Example
+from tests.support.rows import each_row
 
 GIVEN = "    float[1] x"
 FLAGS = ("no-ceil", "symmetric-transpose")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "said"),
     [
         ({}, ""),

@@ -9,6 +9,7 @@ from onnxpad.operators.read import UnreadableError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.protect_from_fusion import _is_between, _is_touched, _signature
 from tests.support import BORDER, one, parsed
+from tests.support.rows import each_row
 
 NODES = (
     "r = Relu (x) n = Neg (p) m = Neg (n) a = Pad (r, m) g = Neg (h) k = Neg (g)"
@@ -16,7 +17,7 @@ NODES = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("edited", "touched"),
     [
         ("", False),
@@ -71,7 +72,7 @@ def test_a_function_that_is_there_twice_ends_no_command() -> None:
     assert validation.outcome == onnxpad.validate(model, model).outcome != "passed"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("above", "below", "edited", "between"),
     [
         ("Transpose", "Transpose", "", False),
@@ -98,7 +99,7 @@ def test_a_pad_between_transposes(above: str, below: str, edited: str, between: 
     assert _is_between(context, pad) == between
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("nodes", "opset", "known"),
     [
         ("a = Pad (x, p) b = Mul (a, k)", 17, True),

@@ -11,6 +11,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 from tests.support import one
+from tests.support.rows import each_row
 
 
 class Rule(Pass):
@@ -41,7 +42,7 @@ def said(match: Match) -> tuple[object, ...]:
     return found.severity, found.message, found.reason, dict(found.evidence)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "words", "expected"),
     [
         (Rule(), {}, "as found"),

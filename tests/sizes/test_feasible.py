@@ -23,6 +23,7 @@ from onnxpad.sizes.feasible import feasible_sizes
 from onnxpad.validation.inputs import describe, size_choices
 from tests.random_models.draw import Drawn, draw_model
 from tests.support import Array, one, ran, run, session
+from tests.support.rows import each_row
 
 SIZES = range(1, 41)
 
@@ -147,7 +148,7 @@ GRAPHS = [
 ]
 
 
-@pytest.mark.parametrize(("body", "initializers"), GRAPHS)
+@each_row(("body", "initializers"), GRAPHS, at_once=4)
 def test_the_sizes_are_those_at_which_onnxruntime_runs(body: str, initializers: str) -> None:
     model = one(body, inputs="float[1, 2, n] x", initializers=initializers, opset=13)
     if "Split" in body:
@@ -266,7 +267,7 @@ def test_told_are_the_sizes_at_which_onnxruntime_runs(
     assert in_words(found.sizes) == told
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         "a = Expand (x)",
@@ -482,13 +483,14 @@ def test_sizes_are_drawn_from_those_with_gaps() -> None:
     assert {size % 4 for choice in choices for size in choice.values()} == {0, 3}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "given",
     [
         {"dims": {"height": 6}},
         {"shapes": {"x": (1, 2, 8, 9)}},
         {"dims": {"height": "5..7"}},
     ],
+    at_once=4,
 )
 @pytest.mark.parametrize("call", [onnxpad.fix, onnxpad.check])
 def test_sizes_at_which_the_model_never_runs_are_refused(
@@ -613,7 +615,7 @@ def sizes_told(condition: Extent) -> str:
     return " ".join([name[0], *holds])
 
 
-@pytest.mark.parametrize(("body", "opset", "expected"), ASKED)
+@each_row(("body", "opset", "expected"), ASKED)
 def test_what_each_operator_asks(body: str, opset: int, expected: str) -> None:
     graph = Graph.from_proto(
         one(body, inputs=INPUTS, outputs="float[] y", initializers=GIVEN, opset=opset)

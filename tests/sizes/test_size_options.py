@@ -20,6 +20,7 @@ from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.sizes.size_options import _inputs, _known, _listed, _shape, _sizes, given_domain
 from tests.support import feeds_of, one, onnxpad_runs, run
+from tests.support.rows import each_row
 
 W = "float[1, 2, 3, 3] w = {" + ", ".join(str(i % 7 - 3) for i in range(18)) + "}"
 SAME = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
@@ -315,7 +316,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("shapes", "dims", "parts"), WRONG)
+@each_row(("shapes", "dims", "parts"), WRONG)
 def test_what_cannot_be_is_said_in_one_line(
     shapes: Mapping[str, str], dims: Mapping[str, str], parts: list[str]
 ) -> None:
@@ -534,7 +535,7 @@ def test_an_amount_computed_from_a_declared_size_is_of_that_size() -> None:
     assert (change.code, change.certificate.sizes) == ("PAD205", "size 33x?")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "sizes"),
     [
         (range(1, 2), Sizes(1, 1)),
@@ -561,7 +562,7 @@ def test_a_range_of_python_holds_what_it_lists(given: range, sizes: Sizes | None
 NO_SIZE, NO_RANGE, EMPTY = "is no size; give", "is no range; give", "holds no sizes; give"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "expected"),
     [
         ("1", Sizes(1, 1)), (" 16 ", Sizes(16, 16)), (8, Sizes(8, 8)), (NMAX, Sizes(NMAX, NMAX)),
@@ -586,7 +587,7 @@ def test_what_the_size_of_a_dimension_may_be(given: Any, expected: Sizes | str) 
 RANGED = "or . for an axis that stays open; a range is given by the dimension's name"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "expected"),
     [
         ("", ()), ("  ", ()), ("1,3,?,224", (1, 3, None, 224)), ("1,,3", (1, None, 3)),

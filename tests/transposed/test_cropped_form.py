@@ -18,6 +18,7 @@ from onnxpad.transposed.cropped_form import (
 )
 from onnxpad.transposed.crops_behind import End
 from tests.support import one
+from tests.support.rows import each_row
 
 
 def read(attributes: str = "strides = [3]") -> tuple[Analysis, TransposedOp]:
@@ -41,7 +42,7 @@ def test_the_form_of_a_crop(begin: int, end: int, pads: tuple[int, int], more: i
     assert form_of(read()[1], ((begin, end),)) == Padding((pads,), output_padding=(more,))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("begin", "end", "pads", "more"),
     [(0, 0, (0, 0), 0), (1, 1, (1, 1), 0), (2, 1, (2, 2), 1), (2, 0, (2, 2), 2),
      (1, -1, (1, 1), 2), (0, -2, (0, 0), 2)],
@@ -52,7 +53,7 @@ def test_the_form_with_equal_pads(begin: int, end: int, pads: tuple[int, int], m
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("begin", "end", "symmetric", "why"),
     [
         (-1, 0, False, "it would have to prepend 1 element on axis 2, and pads cannot be negative"),
@@ -77,7 +78,7 @@ def test_a_crop_without_a_form(begin: int, end: int, symmetric: bool, why: str) 
     assert refused.value.facts == {"axis": 2, "crop": [begin, end]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("begin", "end", "inside", "more", "rest"),
     [
         (0, 2, (0, 0), 0, (0, 2)),
@@ -97,7 +98,7 @@ def test_what_symmetric_pads_leave_to_crop(
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "words", "crop", "after"),
     [
         ("strides = [3]", "L 0+0, pads [0, 0]", (0, 0), {"pads": None, "output_padding": None}),
@@ -135,7 +136,7 @@ REFUSAL = RefusalError(Reason.FILL_DIFFERS, "another number")
 CUT = "it pads axis 2 where elements were cropped before"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("end", "amount", "fill", "crop", "foreign", "why"),
     [
         (End(0), 0, None, 0, 0, ""),

@@ -6,6 +6,7 @@ import pytest
 
 import onnxpad
 from tests.support import one
+from tests.support.rows import each_row
 
 GIVEN: Final = f"""
     float[2, 3, 3, 3] w = {{{", ".join(["1"] * 54)}}}, float[3] b = {{1, 2, 3}},
@@ -25,7 +26,7 @@ def sites(
     return onnxpad.show(model).sites
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "written", "amounts"),
     [
         pytest.param(f"{UP} y = Slice (t, s, e, ax)", "Slice", "H 1+1, W 1+1", id="a Slice"),
@@ -47,8 +48,7 @@ def sites(
             "t = ConvTranspose <strides = [2, 2]> (x, w, two) y = Pad (t, more, c)", "Pad",
             "H 0+-1, W 0+-1", id="a Pad with the bias",
         ),
-    ],
-)  # fmt: skip
+    ], at_once=4)  # fmt: skip
 def test_what_is_taken(body: str, written: str, amounts: str) -> None:
     (site,) = sites(body)
     assert (site.written, site.own, site.amounts) == (f"{written} downstream", FULL, amounts)
@@ -65,7 +65,7 @@ def test_bounds_as_attributes() -> None:
     assert onnxpad.show(model).sites[0].amounts == "H 1+1, W 1+0"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "further", "amounts", "code", "words"),
     [
         pytest.param(
@@ -103,8 +103,7 @@ def test_bounds_as_attributes() -> None:
             "it would have to append 2 elements on axis 2, and output_padding must stay below the "
             "stride 2", id="more than output_padding may be",
         ),
-    ],
-)  # fmt: skip
+    ], at_once=8)  # fmt: skip
 def test_what_stays_downstream(
     body: str, further: str, amounts: str, code: str, words: str
 ) -> None:
@@ -138,7 +137,7 @@ def test_the_operator_that_takes_a_crop_has_its_name(further: str) -> None:
     assert [node.name for node in nodes if node.op_type == "ConvTranspose"] == ["up"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "inputs", "own", "amounts"),
     [
         ("pads = [0, 0, 1, 1]", "4", "H 0+1, W 0+1, pads [0, 0, 1, 1]", "H 0+1, W 0+1"),
@@ -154,8 +153,7 @@ def test_the_operator_that_takes_a_crop_has_its_name(further: str) -> None:
             "auto_pad=SAME_UPPER, output_shape [8, 8]", "H 0+1, W 0+1",
         ),
         ("output_shape = [9, 9]", "4", "output_shape [9, 9]", "none"),
-    ],
-)  # fmt: skip
+    ], at_once=8)  # fmt: skip
 def test_its_own_crop(attributes: str, inputs: str, own: str, amounts: str) -> None:
     body = f"y = ConvTranspose <strides = [2, 2], {attributes}> (x, w)"
     (site,) = sites(body, f"float[1, 2, {inputs}, 4] x")

@@ -15,13 +15,14 @@ from onnxpad.validation.align import (
     nearest,
 )
 from tests.strategies import examples
+from tests.support.rows import each_row
 
 
 def numbered(*shape: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
     return np.arange(int(np.prod(shape))).reshape(shape)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shape", "wanted", "how"),
     [
         pytest.param((1, 5, 7, 3), (1, 3, 5, 7), "nhwc->nchw", id="NHWC"),
@@ -51,7 +52,7 @@ def test_found(shape: tuple[int, ...], wanted: tuple[int | str, ...], how: str) 
     assert bool(found.how) == (found.array.shape != shape)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shape", "wanted"),
     [
         pytest.param((1, 5, 7, 3), (1, 3, 7, 5), id="height and width"),
@@ -110,7 +111,7 @@ def test_views_are_of_one_order_whatever_the_stride_of_an_axis_of_size_1() -> No
     assert not _same_order(square[:, :1], line.reshape(2, 2)[:1])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shape", "moved", "wanted", "moves"),
     [
         ((2, 3, 5, 3), None, ("N", 3, 5, 3), False),  # it would be 2x3x3x5

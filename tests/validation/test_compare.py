@@ -8,6 +8,7 @@ import pytest
 
 from onnxpad.validation import compare as module
 from onnxpad.validation.compare import Tolerance, compare, strayed
+from tests.support.rows import each_row
 
 NAN, INF = math.nan, math.inf
 
@@ -16,7 +17,7 @@ def f32(*values: float) -> Any:
     return np.array(values, np.float32)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after"),
     [
         pytest.param(f32(1, -2, 3), f32(1, -2, 3), id="floats"),
@@ -38,7 +39,7 @@ def test_equal(before: Any, after: Any) -> None:
     assert not found.detail
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "says"),
     [
         pytest.param(f32(1, 2), f32(1, 2.1), "at [1] (1 of 2 elements", id="far apart"),
@@ -99,7 +100,7 @@ def test_blocks_are_one_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "9.0 became 10.0 at [1, 3] (2 of 24 elements differ)" in found.detail
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "counts"),
     [
         pytest.param(f32(4, 2, 1), f32(4, 2, 1), (), id="equal"),
@@ -138,7 +139,7 @@ def channels(*scales: float, shape: tuple[int, ...] = (1, -1, 9, 9)) -> Any:
 SMALL, WRONG = (1, 1e6, 1), (1.01, 1e6, 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("shape", "says"),
     [
         ((1, -1, 9, 9), "on axis 1 at 0"),

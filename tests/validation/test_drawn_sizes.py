@@ -32,6 +32,7 @@ from onnxpad.validation.inputs import (
     small_choices,
 )
 from tests.support import parsed
+from tests.support.rows import each_row
 
 FLOAT = TensorProto.FLOAT
 
@@ -95,7 +96,7 @@ def test_admitted_sizes_by_place_and_by_nearness(step: int) -> None:
                 assert abs(near - size) == min(abs(each - size) for each in listed)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("dim", "axis", "rank", "batch"),
     [
         ("n", 0, 2, True),
@@ -220,7 +221,7 @@ def test_axes_go_on_through_layout_and_bodies() -> None:
     assert [node.op_type for node in _nodes(graph)][:5] == [node.op_type for node in graph.node]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("nodes", "bound"),
     [
         ("y = Gather (d, i)", 5),

@@ -13,6 +13,7 @@ from onnxpad.validation.compare import Tolerance, alike, argmax_lost
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.whole import validate_models
 from tests.support import MODELS, one
+from tests.support.rows import each_row
 
 KERAS = MODELS / "mobilenet_keras.onnx"
 
@@ -164,7 +165,7 @@ class TestOutputsThatTellNothing:
         found = validate_models(model, model)
         assert (found.ok, found.outcome) == (False, "nothing compared")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("values", "flat"),
         [
             ([[0.1, 0.1], [0.1, 0.1]], True),

@@ -11,6 +11,7 @@ from onnxpad.errors import UsageError
 from onnxpad.validation.given import MatchedInputs, Note, given, require_within, settled
 from onnxpad.validation.inputs import Draw, outline
 from tests.support import parsed
+from tests.support.rows import each_row
 
 
 def array(*shape: int, kind: str = "float32") -> Any:
@@ -285,7 +286,7 @@ def read(row: dict[str, Any]) -> str:
     return told(found)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each_row("name", ROWS)
 def test_arrays(name: str) -> None:
     parts = (part.partition(" ==\n") for part in EXPECTED.split("\n== ")[1:])
     expected = {title: text.rstrip("\n") for title, _, text in parts}

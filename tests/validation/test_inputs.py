@@ -22,6 +22,7 @@ from onnxpad.validation.inputs import (
     size_choices,
 )
 from tests.support import parsed
+from tests.support.rows import each_row
 
 
 def first(model: onnx.ModelProto, seed: int = 0) -> dict[str, Array]:
@@ -34,7 +35,7 @@ FED += [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 UNFED = ["bfloat16", "float8e4m3fn", "int4", "complex64"]  # no word for them in onnxruntime's API
 
 
-@pytest.mark.parametrize("elem", FED + UNFED)
+@each_row("elem", FED + UNFED)
 @pytest.mark.parametrize("shape", ["[2,3]", ""])
 def test_every_type(elem: str, shape: str) -> None:
     model = parsed(f"g ({elem}{shape} x) => ({elem}{shape} y) {{ y = Identity (x) }}", opset=21)
@@ -45,7 +46,7 @@ def test_every_type(elem: str, shape: str) -> None:
     assert np.array_equal(data, first(model)["x"])
 
 
-@pytest.mark.parametrize("elem", FED)
+@each_row("elem", FED, at_once=8)
 def test_onnxruntime_takes_scalars_and_tensors(elem: str) -> None:
     model = parsed(
         f"g ({elem}[2,3] x, {elem} s) => ({elem}[2,3] y, {elem} t) "
@@ -79,7 +80,7 @@ GATHERS = {
 }
 
 
-@pytest.mark.parametrize("body", GATHERS.values(), ids=GATHERS.keys())
+@each_row("body", GATHERS.values(), at_once=8)
 def test_indices_stay_within_the_gathered_axis(body: str) -> None:
     model = parsed(
         "g (int64[400] i, bool c) => (float[?] y) <float[5] d = {1,2,3,4,5}, "
@@ -185,7 +186,7 @@ COMPUTED = {
 }
 
 
-@pytest.mark.parametrize("body", COMPUTED.values(), ids=COMPUTED.keys())
+@each_row("body", COMPUTED.values(), at_once=4)
 def test_open_channels_come_from_weights_that_are_computed(body: str) -> None:
     text = (
         "g (float[N,C,L] x, bool c) => (float[?,?,?] y) <int64[6] p = {0,0,0,0,0,0}, int64 n = {1},"

@@ -19,6 +19,7 @@ from onnxpad.validation.result import (
     not_validated,
     why_not,
 )
+from tests.support.rows import each_row
 
 STRICT = Tolerance(0.0, 0.0)
 ONES = np.linspace(-1, 1, 8, dtype=np.float32)
@@ -109,7 +110,7 @@ def test_an_original_alone_is_excused_where_it_does_not_run_optimised() -> None:
     assert excused(run, oracle, result("no", crashed=True), result(y=ONES), STRICT, None).ok
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("dtype", "own", "theirs", "ok"),
     [
         (np.float16, 0.02, 0.04, True),
@@ -119,6 +120,7 @@ def test_an_original_alone_is_excused_where_it_does_not_run_optimised() -> None:
         (np.float16, 0.04, 0.08, False),
         (np.float32, 0.02, 0.03, False),
     ],
+    at_once=8,
 )
 def test_halves_may_be_rounded_twice_as_much(
     dtype: Any, own: float, theirs: float, ok: bool

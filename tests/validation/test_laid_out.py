@@ -9,6 +9,7 @@ from onnxpad.validation.answers import laid_out
 from onnxpad.validation.given import MatchedInputs
 from onnxpad.validation.inputs import Draw
 from tests.support import Array, one
+from tests.support.rows import each_row
 
 MODEL = one(
     "y = Mul (x, c) z = Mul (x, e)",
@@ -40,7 +41,7 @@ def chosen(*expected: Mapping[str, Array], others: Array | None = MOVED, data: A
     return "data" if found.draws == given.draws else "other" if found.draws == draws[1:] else "?"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "kept"),
     [
         pytest.param({"y": y(DATA)}, "data", id="as it is"),
@@ -56,6 +57,7 @@ def chosen(*expected: Mapping[str, Array], others: Array | None = MOVED, data: A
         pytest.param({"y": y(DATA) + 1e4, "z": z(MOVED)}, "other", id="relative to y"),
         pytest.param({"y": y(DATA), "z": z(MOVED) + 1e4}, "data", id="relative to z"),
     ],
+    at_once=4,
 )
 def test_the_layout_is_that_of_the_nearer_outputs(expected: Mapping[str, Array], kept: str) -> None:
     assert chosen(expected) == kept

@@ -21,6 +21,7 @@ from onnxpad.validation.pairing import (
     scores,
 )
 from tests.support import one, parsed
+from tests.support.rows import each_row
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 
@@ -42,7 +43,7 @@ def outline(given: str, outputs: str = "") -> Interface:
     return Interface(inputs(given), 1, False, told)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ours", "theirs", "expected"),
     [
         ("a:2", "a:2", {}),
@@ -114,7 +115,7 @@ def makers(body: str, given: str = "float[4, 5] x, float[4, 5] w") -> Makers:
     return Makers(model.graph, ["x"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "choices", "varying"),
     [
         ("a = Relu (x) y = Add (a, c)", "", "a x y"),
@@ -143,7 +144,7 @@ def test_what_are_choices(body: str, choices: str, varying: str) -> None:
     assert "y" in found.nodes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("dtype", "discrete"),
     [
         ("bool", True), ("U1", True), ("S1", True), (object, True), ("int16", True),
@@ -168,7 +169,7 @@ BODY = "then_branch = t () => (float u) {{ a = Add ({0}, c) u = Mul (a, {1}) }}"
 ELSE = "else_branch = f () => (float v) { v = Neg (c) }"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ours", "theirs", "expected"),
     [
         ("y = ArgMax (p)", "y = ArgMax (q)", "p q chosen"),

@@ -10,6 +10,7 @@ from onnx import TensorProto, numpy_helper
 
 from onnxpad.validation.unquantised import unquantised
 from tests.support import Array, one, op_types, run
+from tests.support.rows import each_row
 
 HELD = "float s = {0.5}, float s2 = {0.25}, uint8 z = {128}, int8 i = {3}, int8 j = {-4}"
 PAIR = "q = QuantizeLinear (x, s, {0}) y = DequantizeLinear (q, s, {0})"
@@ -29,7 +30,7 @@ def result(model: onnx.ModelProto, data: Array = DATA) -> Array:
     return computed
 
 
-@pytest.mark.parametrize("opset", [10, 11, 17, 21])
+@each_row("opset", [10, 11, 17, 21], at_once=8)
 @pytest.mark.parametrize(("zero", "low", "high"), [("z", -64, 63.5), ("i", -65.5, 62)])
 def test_a_pair_becomes_its_limits(opset: int, zero: str, low: float, high: float) -> None:
     model = pairs(PAIR.format(zero), opset=opset)
@@ -79,7 +80,7 @@ def test_quantisers_of_another_domain_become_a_clip_of_onnx() -> None:
     assert np.array_equal(result(model), np.clip(DATA, -64, np.float32(63.5)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         pytest.param("y = Relu (x)", id="none"),

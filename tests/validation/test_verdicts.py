@@ -8,7 +8,6 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
-import pytest
 
 from onnxpad.engine.sessions import CPU
 from onnxpad.validation.answers import Result
@@ -18,6 +17,7 @@ from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.result import Comparison, Validation
 from onnxpad.validation.whole import _Check, _in_values, _outputs_text, _runs_none
 from tests.support import parsed
+from tests.support.rows import each_row
 
 CUDA = "CUDAExecutionProvider"
 X = np.array([[1.0, -2.0, 3.0, 0.5]], np.float32)
@@ -494,7 +494,7 @@ def expected() -> dict[str, str]:
     return {name: text.rstrip("\n") for name, _, text in parts}
 
 
-@pytest.mark.parametrize("name", ROWS)
+@each_row("name", ROWS, at_once=3)
 def test_a_verdict(name: str) -> None:
     found = check(**ROWS[name])
     found.validate(CUDA if "away" in ROWS[name] else CPU)

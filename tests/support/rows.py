@@ -1,0 +1,56 @@
+"""Tests of tables, several rows a test: most of what a small test costs is pytest's own."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import pytest
+
+Test: TypeAlias = Callable[..., None]
+
+
+def each_row(
+    names: str | Sequence[str], rows: Iterable[Any], *, at_once: int = 20
+) -> Callable[[Test], Test]:
+    """Parametrizes a test as pytest does, but with several rows a test; a failure names its row.
+
+    Args:
+        names: The parameters that a row gives.
+        rows: The rows, perhaps by `pytest.param`.
+        at_once: How many rows are one test.
+    """
+    given = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    several = not isinstance(names, str) or len(given) > 1
+    table = [_row(row, several=several) for row in rows]
+    parts = [table[start : start + at_once] for start in range(0, len(table), at_once)]
+
+    def decorated(test: Test) -> Test:
+        def together(*args: Any, rows: list[tuple[str, tuple[Any, ...]]], **others: Any) -> None:
+            for name, values in rows:
+                try:
+                    test(*args, **dict(zip(given, values, strict=True)), **others)
+                except BaseException as error:
+                    error.add_note(f"in the row {name}")
+                    raise
+
+        signature = inspect.signature(test)
+        kept = [each for name, each in signature.parameters.items() if name not in given]
+        assert len(kept) == len(signature.parameters) - len(given)
+        added = inspect.Parameter("rows", inspect.Parameter.KEYWORD_ONLY)
+        vars(together)["__signature__"] = signature.replace(parameters=[*kept, added])
+        together.__name__, together.__qualname__ = test.__name__, test.__qualname__
+        together.__module__, together.__doc__ = test.__module__, test.__doc__
+        vars(together).update(vars(test))
+        parametrized: Test = pytest.mark.parametrize("rows", parts)(together)
+        return parametrized
+
+    return decorated
+
+
+def _row(row: Any, *, several: bool) -> tuple[str, tuple[Any, ...]]:
+    """How a row is called, and its values."""
+    if isinstance(row, type(pytest.param())):
+        assert not row.marks, "a row with marks is a test of its own"
+        return str(row.id or row.values), tuple(row.values)
+    values = tuple(row) if several else (row,)
+    return repr(values), values

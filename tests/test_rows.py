@@ -1,0 +1,38 @@
+"""Several rows of a table in one test: each is asked, and one that fails is named."""
+
+import pytest
+
+from tests.support.rows import each_row
+
+ROWS = [(1, 1), pytest.param(2, 4, id="two"), (3, 9), (4, 15), (5, 25)]
+
+
+def test_each_row_is_asked_until_one_fails() -> None:
+    asked = []
+
+    @each_row("number, square", ROWS, at_once=2)
+    def holds(number: int, square: int, *, more: int) -> None:
+        asked.append(number + more)
+        assert number * number == square
+
+    (mark,) = vars(holds)["pytestmark"]
+    name, parts = mark.args
+    assert name == "rows"
+    holds(rows=parts[0], more=10)
+    with pytest.raises(AssertionError) as error:
+        holds(rows=parts[1], more=20)
+    assert error.value.__notes__ == ["in the row (4, 15)"]
+    holds(rows=parts[2], more=30)
+    assert asked == [11, 12, 23, 24, 35]
+
+
+def test_a_row_of_one_value_is_that_value() -> None:
+    asked = []
+
+    @each_row("given", [(1, 2), [3]])
+    def holds(given: object) -> None:
+        asked.append(given)
+
+    (mark,) = vars(holds)["pytestmark"]
+    holds(rows=mark.args[1][0])
+    assert asked == [(1, 2), [3]]
