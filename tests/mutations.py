@@ -533,7 +533,7 @@ _QUANTISED: Final = (
 )
 
 _WINDOW: Final = (
-    _mutant("the odd element is on the other side", "SAME_UPPER", CERTIFY, window._split,
+    _mutant("the odd element is on the other side", "SAME_UPPER", CERTIFY, window.halves,
             'if odd == "end"', 'if odd != "end"'),
     _mutant("SAME pads at least one", "MaxPool SAME, kernel 2", CERTIFY, window.same_pads,
             "maximum(same_raw_total(size, window), 0)", "maximum(same_raw_total(size, window), 1)"),

@@ -540,7 +540,7 @@ def check(
     asked_for = convention is not None or chosen.chosen  # they take longer than all the rest
     reports = {code for code in REPORTS if asked_for and chosen.has(code)}
     if convention is not None:
-        from onnxpad.conventions.frameworks import FRAMEWORKS
+        from onnxpad.conventions.table import FRAMEWORKS
 
         check_choice("convention", convention, tuple(FRAMEWORKS))
     with naming(given), gc_pause.paused():

@@ -12,7 +12,7 @@ import onnx
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
 from onnxpad.arguments import ModelSource, Source, listed, require_positive, require_timeout
-from onnxpad.conventions.frameworks import FRAMEWORKS, Framework
+from onnxpad.conventions.table import FRAMEWORKS, Framework
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.graph import Graph

@@ -95,6 +95,10 @@ class OpenWindow:
 AnyWindow: TypeAlias = Window | OpenWindow
 
 
+@overload
+def output_size(size: int, window: Window, begin: int, end: int) -> int: ...
+@overload
+def output_size(size: Extent, window: AnyWindow, begin: Extent, end: Extent) -> Extent: ...
 def output_size(size: Extent, window: AnyWindow, begin: Extent, end: Extent) -> Extent:
     """Number of windows that fit in the padded line.
 
@@ -106,6 +110,14 @@ def output_size(size: Extent, window: AnyWindow, begin: Extent, end: Extent) -> 
     return floor_div(size + begin + end - window.extent, window.stride) + 1
 
 
+@overload
+def pool_output_size(
+    size: int, window: Window, begin: int, end: int, *, ceil_mode: bool
+) -> int: ...
+@overload
+def pool_output_size(
+    size: Extent, window: AnyWindow, begin: Extent, end: Extent, *, ceil_mode: bool
+) -> Extent: ...
 def pool_output_size(
     size: Extent, window: AnyWindow, begin: Extent, end: Extent, *, ceil_mode: bool
 ) -> Extent:
@@ -161,7 +173,7 @@ def same_pads(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[Extent, Ex
     Source: ONNX Conv "auto_pad"; TensorFlow `GetWindowedOutputSizeVerbose`
     (tensorflow/core/framework/kernel_shape_util.cc), which clamps at 0 and knows dilation.
     """
-    return _split(maximum(same_raw_total(size, window), 0), odd)
+    return halves(maximum(same_raw_total(size, window), 0), odd)
 
 
 def constant_in_effect(size: Extent, window: AnyWindow, *, odd: Side) -> tuple[int, int] | None:
@@ -240,6 +252,14 @@ def meets_data(
     return all(always(where(some, condition, 1)) is True for condition in conditions)
 
 
+@overload
+def transposed_output_size(
+    size: int, window: Window, begin: int, end: int, output_padding: int = 0
+) -> int: ...
+@overload
+def transposed_output_size(
+    size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int = 0
+) -> Extent: ...
 def transposed_output_size(
     size: Extent, window: Window, begin: Extent, end: Extent, output_padding: int = 0
 ) -> Extent:
@@ -259,7 +279,7 @@ def transposed_same_pads(window: Window, output_padding: int = 0, *, odd: Side) 
     Source: ONNX ConvTranspose, `total_padding[i]` with `output_shape = input_shape * strides`;
     the clamp at 0 and the unchanged `output_padding` are onnxruntime's.
     """
-    return _split(max(window.extent + output_padding - window.stride, 0), odd)
+    return halves(max(window.extent + output_padding - window.stride, 0), odd)
 
 
 def transposed_pads_for_output(
@@ -274,15 +294,15 @@ def transposed_pads_for_output(
     Source: ONNX ConvTranspose "output_shape", `total_padding[i]`; the clamp is onnxruntime's.
     """
     total = transposed_output_size(size, window, 0, 0, output_padding) - output
-    begin, end = _split(maximum(total, 0), odd)
+    begin, end = halves(maximum(total, 0), odd)
     return begin, end, maximum(-total, 0) + output_padding
 
 
 @overload
-def _split(total: int, odd: Side) -> tuple[int, int]: ...
+def halves(total: int, odd: Side) -> tuple[int, int]: ...
 @overload
-def _split(total: Extent, odd: Side) -> tuple[Extent, Extent]: ...
-def _split(total: Extent, odd: Side) -> tuple[Extent, Extent]:
+def halves(total: Extent, odd: Side) -> tuple[Extent, Extent]: ...
+def halves(total: Extent, odd: Side) -> tuple[Extent, Extent]:
     """Both halves of a total, the greater one on the side `odd`."""
     half = floor_div(total, 2)
     return (half, total - half) if odd == "end" else (total - half, half)

@@ -36,7 +36,7 @@ def operators(incomplete: str) -> list[str]:
 
 def frameworks(incomplete: str) -> list[str]:
     """The frameworks of `repad --to` and `check --convention`."""
-    from onnxpad.conventions.frameworks import FRAMEWORKS
+    from onnxpad.conventions.table import FRAMEWORKS
 
     return _fitting(tuple(FRAMEWORKS), incomplete)
 

@@ -10,8 +10,8 @@ from itertools import combinations
 from typing import Final
 
 from onnxpad.conventions.effect import effect
-from onnxpad.conventions.named import AbsentError, Convention
 from onnxpad.conventions.question import Axis, AxisAnswer, Op, Question
+from onnxpad.conventions.table import AbsentError, Convention
 from onnxpad.records import dataclass
 
 _SEARCHED: Final = 400

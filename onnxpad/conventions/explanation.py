@@ -7,8 +7,8 @@ from types import MappingProxyType
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.by_size import Survey, survey
 from onnxpad.conventions.effect import effect
-from onnxpad.conventions.named import CONVENTIONS, AbsentError, conventions_for
 from onnxpad.conventions.question import Answer, Op, Question
+from onnxpad.conventions.table import CONVENTIONS, AbsentError, conventions_for
 from onnxpad.records import dataclass
 
 

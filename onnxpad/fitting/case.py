@@ -17,9 +17,15 @@ from onnxpad.arithmetic.window import (
     transposed_output_size,
 )
 from onnxpad.conventions.effect import effect
-from onnxpad.conventions.frameworks import FRAMEWORKS, INTENTS, Framework, Intent
-from onnxpad.conventions.named import CONVENTIONS, PYTORCH_PADDING, AbsentError, Convention
 from onnxpad.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.conventions.table import (
+    FRAMEWORKS,
+    INTENTS,
+    AbsentError,
+    Convention,
+    Framework,
+    Intent,
+)
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.padding.plan import Padding
 from onnxpad.records import dataclass
@@ -34,14 +40,6 @@ Likeness: TypeAlias = Literal[
 SAME_LOWER, causal, one of the two at some sizes only, or nothing of these."""
 
 _POOLS: Final = frozenset({"maxpool", "avgpool"})
-
-_NUMBERS: Final = {
-    "pytorch": (PYTORCH_PADDING, CONVENTIONS["pytorch-ceil"]),
-    "paddle": (PYTORCH_PADDING, CONVENTIONS["paddle-ceil"]),
-    "caffe": (CONVENTIONS["caffe"],),
-    "cudnn": (CONVENTIONS["cudnn"],),
-}
-"""The conventions of frameworks to which a user gives one number for both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +234,7 @@ def _fit(case: Case, framework: Framework) -> Fit:
     if holds == "always":
         return Fit(holds, counts=counts)
     rounds = case.op in _POOLS and _held(case, case.rounded_otherwise, framework)[0] == "always"
-    intent = case.intent if framework.ways[case.intent].get(case.op) else "same"
+    intent = case.intent if framework.follows(case.intent, case.op) else "same"
     return Fit(holds, _wanted(case, framework, intent), rounds, same_at=same_at)
 
 
@@ -284,10 +282,10 @@ def _candidates(
     }
     if len(numbers) == 1:
         padding, output_padding = zip(*numbers.pop(), strict=True)
-        for row in _NUMBERS.get(framework.name, ()):
+        for row in framework.by_number:
             yield partial(_by_number, row, padding, output_padding)
     for intent in sorted(INTENTS, key=lambda each: each != case.intent):
-        if framework.ways[intent].get(case.op):
+        if framework.follows(intent, case.op):
             yield partial(framework.answer, intent)
 
 

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
 from onnxpad.arithmetic.window import Side, Window, same_of, same_output_size, same_pads
-from onnxpad.conventions.frameworks import FRAMEWORKS
-from onnxpad.conventions.named import AbsentError
+from onnxpad.conventions.table import FRAMEWORKS, AbsentError
 from onnxpad.errors import ModelError
 from onnxpad.fitting.case import Case, Fit, case_of
 from onnxpad.graph import Node

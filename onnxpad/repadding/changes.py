@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from onnxpad.conventions.frameworks import Intent
+from onnxpad.conventions.table import Intent
 from onnxpad.records import dataclass
 
 

@@ -16,9 +16,8 @@ from onnxpad.arithmetic.window import (
     transposed_output_size,
 )
 from onnxpad.conventions.effect import effect
-from onnxpad.conventions.frameworks import INTENTS, Framework, Intent
-from onnxpad.conventions.named import AbsentError
 from onnxpad.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.conventions.table import INTENTS, AbsentError, Framework, Intent
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import Fill

@@ -9,9 +9,8 @@ from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent
-from onnxpad.conventions.frameworks import Framework, Intent
-from onnxpad.conventions.named import AbsentError
 from onnxpad.conventions.question import Op
+from onnxpad.conventions.table import AbsentError, Framework, Intent
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import meant

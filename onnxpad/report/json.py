@@ -13,8 +13,8 @@ from typing import Final
 from onnxpad._version import __version__
 from onnxpad.conventions.by_size import Difference, Parting
 from onnxpad.conventions.explanation import Explanation
-from onnxpad.conventions.named import source_of
 from onnxpad.conventions.question import Answer
+from onnxpad.conventions.table import source_of
 from onnxpad.conventions.writing import written
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.engine.timing import Timing

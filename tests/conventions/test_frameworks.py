@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions.frameworks import FRAMEWORKS, INTENTS, Intent
-from onnxpad.conventions.named import AbsentError
 from onnxpad.conventions.question import OPS, Op, Question
+from onnxpad.conventions.table import FRAMEWORKS, INTENTS, AbsentError, Intent
 from tests.strategies import sizes, windows
 from tests.support.rows import each_row
 
@@ -98,6 +97,6 @@ def test_nothing_is_padded_where_that_is_meant(size: int, window: Window) -> Non
 
 def test_every_framework_has_a_padding_for_convolutions_and_pools() -> None:
     for framework in FRAMEWORKS.values():
-        assert set(framework.ways) == set(INTENTS)
-        assert {"conv", "maxpool", "avgpool"} <= set(framework.ways["same"])
-        assert set(framework.ways["valid"]) == set(OPS)
+        assert set(framework.by_intent) == set(INTENTS)
+        assert all(framework.follows("same", op) for op in ("conv", "maxpool", "avgpool"))
+        assert all(framework.follows("valid", op) for op in OPS)

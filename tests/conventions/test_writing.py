@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.explanation import explained
-from onnxpad.conventions.named import CONVENTIONS
 from onnxpad.conventions.question import OPS, Answer, AxisAnswer, Op, Question
+from onnxpad.conventions.table import CONVENTIONS
 from onnxpad.conventions.writing import Written, written
 from tests.conventions.naive import computed, kernel, line
 from tests.strategies import windows

@@ -9,7 +9,7 @@ import pytest
 
 import onnxpad
 from onnxpad.api.fix import graph_of
-from onnxpad.conventions.frameworks import FRAMEWORKS
+from onnxpad.conventions.table import FRAMEWORKS
 from onnxpad.errors import UsageError
 from onnxpad.finding import Finding, Severity
 from onnxpad.repadding.towards import repad_graph

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onnxpad.conventions.frameworks import INTENTS
+from onnxpad.conventions.table import INTENTS
 from onnxpad.graph import Graph
 from onnxpad.padding.plan import Padding
 from onnxpad.repadding.intents import intent_of, op_of

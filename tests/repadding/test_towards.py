@@ -2,7 +2,7 @@
 
 import pytest
 
-from onnxpad.conventions.frameworks import FRAMEWORKS
+from onnxpad.conventions.table import FRAMEWORKS
 from onnxpad.graph import Graph
 from onnxpad.repadding.towards import PADDED_IN_FRONT, repad_graph
 from tests.support import one

@@ -1,4 +1,4 @@
-"""The catalogue of conventions, against windows that are walked and scattered element by element.
+"""The table of conventions, against windows that are walked and scattered element by element.
 
 Shares no formula with what it checks: of an answer only pads, output and window are read.
 """
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.explanation import Explanation, explained
-from onnxpad.conventions.named import CONVENTIONS
 from onnxpad.conventions.question import OPS, Answer, Op, Question
+from onnxpad.conventions.table import CONVENTIONS
 from tests.oracles import fitting, scattered, walk
 from tests.strategies import sizes, windows
 from tests.support.rows import each_row
@@ -69,7 +69,7 @@ def reads(op: Op, answer: Answer) -> list[Any]:
 
 def test_the_names_are_those_promised() -> None:
     assert set(CONVENTIONS) >= NAMED
-    assert all(row.source and row.forms for row in CONVENTIONS.values())
+    assert all(row.source and row.rules for row in CONVENTIONS.values())
     assert set(get_args(Op)) == set(OPS)
 
 
