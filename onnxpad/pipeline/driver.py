@@ -293,7 +293,7 @@ def _count(context: Context) -> int:
 
 def _report(progress: Progress | None, work: _Work, total: int) -> None:
     if progress is not None:
-        done = len(work.made) + len(work.undone)
+        done = sum(len(each.made) + len(each.undone) for each in work.editors)
         progress("rewriting and proving", done, max(done, total))
 
 
