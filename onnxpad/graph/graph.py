@@ -380,11 +380,11 @@ class Graph:
 
     def contradiction(self, node: Node) -> str:
         """How a node contradicts the schema of its operator; empty where it does not."""
-        if not self.names_standard(node):
-            return ""
         found: str | None = node.notes.get(contradiction)
         if found is None:
-            found = contradiction(node, self.opset, in_function=self._is_in_function)
+            found = ""
+            if self.names_standard(node):
+                found = contradiction(node, self.opset, in_function=self._is_in_function)
             node.notes[contradiction] = found
         return found
 
