@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 from onnxpad._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from onnxpad.api.check import CheckResult, check
     from onnxpad.api.explain import Explanation, explain
     from onnxpad.api.extensions import register, register_entry_points, registered, unregister
-    from onnxpad.api.fix import CheckResult, FixResult, check, fix
+    from onnxpad.api.fix import FixResult, fix
     from onnxpad.api.match import MatchResult, match
     from onnxpad.api.repad import RepadResult, repad
     from onnxpad.api.show import ShowResult, show
@@ -79,7 +80,8 @@ _MODULES = {
     "api.repad": {"RepadResult", "repad"},
     "api.show": {"ShowResult", "show"},
     "api.validate": {"ValidationResult", "validate"},
-    "api.fix": {"CheckResult", "FixResult", "check", "fix"},
+    "api.check": {"CheckResult", "check"},
+    "api.fix": {"FixResult", "fix"},
 }
 
 

@@ -17,8 +17,7 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.passes import PASSES
-from onnxpad.pipeline import driver
-from onnxpad.pipeline.driver import Outcome
+from onnxpad.pipeline.run import Outcome, Run
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.rewrite.context import Context
 from tests.mutation_cases import CASES, Case
@@ -86,7 +85,7 @@ def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, Outcome]:
     """What comes out when every change is certified, and probed if asked for."""
     graph = Graph.from_proto(case.model)
     probe = NeighbourhoodProbe(graph) if probes else None
-    outcome = driver.rewrite(graph, asked(case), probe=probe)
+    outcome = Run(graph, asked(case), probe=probe).rewrite()
     return graph.to_proto(), outcome
 
 

@@ -136,12 +136,11 @@ def _of_node(
 ) -> "NodeQuestion":
     """The question about a node of a model."""
     from onnxpad.api import kinds
-    from onnxpad.api.fix import naming
     from onnxpad.api.node_question import node_question
     from onnxpad.process import gc_pause
 
     source = kinds.given(model, "explain").source
-    with naming(source), gc_pause.paused():
+    with kinds.naming(source), gc_pause.paused():
         return node_question(
             source, node, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names
         )

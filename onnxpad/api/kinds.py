@@ -6,11 +6,14 @@ has such an object has loaded its package.
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from onnxpad import arguments
 from onnxpad.arguments import ModelSource, Source
-from onnxpad.errors import UsageError
+from onnxpad.errors import ModelError, UsageError
 from onnxpad.process import gc_pause
 from onnxpad.records import dataclass
 
@@ -130,3 +133,14 @@ def name_of(model: Source) -> str:
 def name_of_arrays(given: object) -> str:
     """Arrays in a few words: their path, or that they are in memory; empty if there are none."""
     return path_of(given) or ("" if given is None else "arrays in memory")
+
+
+@contextmanager
+def naming(model: Source) -> Iterator[None]:
+    """Errors about a model name its file exactly once."""
+    try:
+        yield
+    except ModelError as error:
+        if not isinstance(model, Path) or str(model) in str(error):
+            raise
+        raise ModelError(f"{model}: {error}") from error

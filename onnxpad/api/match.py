@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import onnx
 
 from onnxpad.api import kinds
-from onnxpad.api.fix import FixResult, fix, graph_of, naming
+from onnxpad.api.fix import FixResult, fix, graph_of
 from onnxpad.arguments import ModelSource, require_positive, require_timeout
 from onnxpad.engine.runtime import LimitError
 from onnxpad.errors import ValidationError
@@ -170,7 +170,7 @@ def match(
     pool.warm()  # while the model is read
     fixed = fix(model, validate=False)
     graph = graph_of(fixed)
-    with naming(source), kinds.limited(run_timeout, graph):
+    with kinds.naming(source), kinds.limited(run_timeout, graph):
         try:
             found = match_graph(
                 graph,

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from onnxpad.api import kinds
-from onnxpad.api.fix import naming
 from onnxpad.arguments import ModelSource
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
@@ -13,15 +12,13 @@ from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.inventory.fitted_conventions import Fitted, fitted
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
-from onnxpad.pipeline import driver
+from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_pause
 from onnxpad.records import dataclass
 from onnxpad.report import ShowReport
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.sizes.domain import SizeDomain
-from onnxpad.sizes.recorded import METADATA, recorded_sizes
-from onnxpad.sizes.size_options import Dims, Shapes, given_domain
+from onnxpad.sizes.size_options import Dims, Shapes
 
 __all__ = ["ShowResult", "show"]
 
@@ -85,38 +82,34 @@ def show(
     """
     asked = (node,) if isinstance(node, str) else tuple(node)
     given = kinds.given(model, "show").source
-    with naming(given), gc_pause.paused():
+    with kinds.naming(given), gc_pause.paused():
         graph = Graph.read(given)
-        recorded = recorded_sizes(graph)
-        domain = given_domain(
-            graph, shapes, dims, trust_dim_names=trust_dim_names, recorded=recorded
-        )
-        findings, fits, problem = _checked(graph, domain)
+        run = Run(graph, Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names))
+        findings, fits, problem = _checked(run)
         told = [each for each in findings if each.code not in REPORTS]
-        warnings = [recorded.warning] if recorded.warning else []
+        warnings = [*run.warnings]
         try:
-            sites = sites_in(contexts(graph, domain=domain), told, fits)
+            sites = sites_in(contexts(graph, domain=run.domain), told, fits)
         except ModelError as error:
             sites = list(written_sites(graph))
             problem = str(error)
     if problem:
         warnings.append(f"check cannot read the model, so nothing is said of fix: {problem}")
     placed = {id(finding) for site in sites for finding in site.findings}
-    taken = recorded.told(domain.given)
     return ShowResult(
         sites=chosen(sites, asked) if asked else tuple(sites),
         total=len(sites),
         asked=asked,
         conventions=tuple(each.message for each in findings if each.code in REPORTS),
         others=tuple(each for each in told if id(each) not in placed),
-        notes=(f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else (),
+        notes=run.notes,
         warnings=tuple(warnings),
         is_checked=not problem,
         model=kinds.path_of(model),
     )
 
 
-def _checked(graph: Graph, domain: SizeDomain) -> tuple[list[Finding], Mapping[int, Fitted], str]:
+def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Fitted], str]:
     """The findings of `check`, the conventions that operators fit, and why there are none.
 
     Conventions are asked for in the model as `fix` would leave it: there each operator has all of
@@ -132,6 +125,6 @@ def _checked(graph: Graph, domain: SizeDomain) -> tuple[list[Finding], Mapping[i
         return [finding for report in MODEL_REPORTS for finding in report().find(model)]
 
     try:
-        return driver.find(graph, Options(), domain=domain, at_last=at_last), fits, ""
+        return run.find(at_last), fits, ""
     except ModelError as error:
         return [], {}, str(error)

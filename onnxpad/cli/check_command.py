@@ -41,7 +41,7 @@ from onnxpad.options import Options
 from onnxpad.process import gc_pause
 
 if TYPE_CHECKING:
-    from onnxpad.api.fix import CheckResult
+    from onnxpad.api.check import CheckResult
     from onnxpad.report import FileReport
 
 
@@ -90,7 +90,7 @@ def check(
     sizes = Sizes(given("--shape", shape or ()), given("--dim", dim or ()))
 
     with gc_pause.paused_for_good():
-        from onnxpad.api import fix as api
+        from onnxpad.api import check as api
         from onnxpad.report import CheckReport
 
     options: dict[str, Any] = {

@@ -14,8 +14,7 @@ from typing import Final, TypeAlias
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.fusion.barred import Barred, Key, code_of, note, noted, told
-from onnxpad.graph import Graph
-from onnxpad.pipeline.driver import Outcome
+from onnxpad.pipeline.run import Outcome, Run
 from onnxpad.pipeline.transaction import Made
 from onnxpad.records import dataclass
 from onnxpad.validation.result import Divergence, Validation, not_validated
@@ -132,8 +131,7 @@ def _completed(
 
 
 def healed(
-    graph: Graph,
-    rewrite: Callable[[Barred], Outcome],
+    run: Run,
     validate: Callable[[Outcome], Validation],
     outcome: Outcome,
     verdict: Validation,
@@ -141,8 +139,7 @@ def healed(
     """Rewrites a graph without the changes for which it failed.
 
     Args:
-        graph: The rewritten graph; its metadata names the barred changes afterwards.
-        rewrite: Rewrites the original again with some changes barred.
+        run: The run that rewrote it; the metadata of the model names the barred changes afterwards.
         validate: Validates the graph as it is.
         outcome: The outcome of the first rewrite.
         verdict: The failure.
@@ -154,13 +151,13 @@ def healed(
 
     def attempt(leave: Barred) -> Validation:
         nonlocal outcome, tried
-        outcome, tried = rewrite(leave), True
-        return validate(outcome) if graph.changed else _UNCHANGED
+        outcome, tried = run.rewrite(leave), True
+        return validate(outcome) if run.graph.changed else _UNCHANGED
 
     guilty, verdict = heal(first.made, verdict, attempt)
     if tried:  # the last round need not be the best one, and it knew no reasons
-        outcome = rewrite(guilty)
-    note(graph, {**noted(graph), **guilty})
+        outcome = run.rewrite(guilty)
+    note(run.graph, {**noted(run.graph), **guilty})
     found = {each.key: each.finding for each in first.made if each.key in guilty}
     answered = tuple(
         replace(

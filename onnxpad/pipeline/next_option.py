@@ -4,21 +4,24 @@ A trial rewrites the result further, as the option asks, counts what that gains,
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import lcm
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from onnxpad.analysis import OpenAxis, open_axes
+from onnxpad.arguments import dims_given, shapes_given
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Counts, Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.operators.counts import counts_of
+from onnxpad.options import Options
+from onnxpad.pipeline.run import Run
 from onnxpad.reasons import BY_SIZE
+from onnxpad.rewrite.context import Context
 
 Keywords: TypeAlias = Mapping[str, Any]
-Trial: TypeAlias = Callable[[Keywords], object]
-"""Rewrites the graph further, with other keywords of `fix`."""
 
 _MOST: Final = 2
 """Most options tried."""
@@ -50,11 +53,10 @@ class _Candidate(NamedTuple):
 
 def next_option(
     graph: Graph,
+    options: Options,
     findings: Sequence[Finding],
     limits: Mapping[str, Sizes],
-    trial: Trial,
-    *,
-    to_pads: bool = False,
+    contexts: list[Context],
 ) -> NextOption | None:
     """The option that would gain most; None where none would gain anything.
 
@@ -63,11 +65,12 @@ def next_option(
 
     Args:
         graph: The result, which is as it was afterwards.
+        options: The options with which it was rewritten.
         findings: The padding that stays in it.
         limits: The sizes that open dimensions may have, by name, where they are limited.
-        trial: Rewrites the graph further.
-        to_pads: Whether `Pad`s are wanted in place of `auto_pad`.
+        contexts: The graphs of the model as they were left; the first trial that can takes them.
     """
+    to_pads = options.style != "fold"
     named = _candidates(graph, findings, limits, to_pads=to_pads)
     candidates = sorted(named, key=lambda each: -each.most)
     before = counts_of(graph) if candidates else None
@@ -75,21 +78,39 @@ def next_option(
     for candidate in candidates[:_MOST]:
         if before is None or gained >= candidate.most:
             break
-        after = _tried(graph, candidate.keywords, trial)
+        option, keywords, hint, _ = candidate
+        more = _beside(options, keywords)
+        known: list[Context] = []
+        if keywords.keys() == {"dynamic"}:  # on which no analysis depends
+            known, contexts[:] = contexts[:], []
+        after = _tried(graph, replace(options, **more), known)
         if after is None or not _gains(before, after, to_pads=to_pads):
             continue
         found = max(before.pads - after.pads, 0) + max(before.auto_pads - after.auto_pads, 0)
         if best is None or found > gained:
-            option, keywords, hint, _ = candidate
-            best, gained = NextOption(option, keywords, before, after, hint), found
+            best, gained = NextOption(option, more, before, after, hint), found
     return best
 
 
-def _tried(graph: Graph, keywords: Keywords, trial: Trial) -> Counts | None:
-    """The numbers after a trial; None where the model does not run with that option."""
+def _beside(options: Options, keywords: Keywords) -> dict[str, Any]:
+    """Keywords in which sizes are added to those given."""
+    given: dict[str, Any] = {
+        "shapes": shapes_given(options.shapes),
+        "dims": dims_given(options.dims),
+    }
+    return {
+        name: {**given[name], **value} if name in given else value
+        for name, value in keywords.items()
+    }
+
+
+def _tried(graph: Graph, options: Options, contexts: Sequence[Context]) -> Counts | None:
+    """The numbers of a graph rewritten further; None where the model does not run so."""
     mark = graph.mark()
+    still_open = {axis.label for axis in open_axes(graph.inputs)}
+    dims = {name: size for name, size in dims_given(options.dims).items() if name in still_open}
     try:
-        trial(keywords)
+        Run(graph, replace(options, dims=dims), contexts=contexts).settle()
         return counts_of(graph)
     except (ModelError, UsageError):
         return None

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
-import onnx
-
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
-from onnxpad.validation.result import Validation, why_not
 
 if TYPE_CHECKING:
+    import onnx
+
     from onnxpad.inventory.padding_site import PaddingSite
     from onnxpad.repadding.changes import Difference, Rewritten, Unchanged
     from onnxpad.repadding.verdict import Matching
+    from onnxpad.validation.result import Validation
 
 
 class Outcome(enum.StrEnum):
@@ -95,7 +95,7 @@ class FixReport:
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
     undone: tuple[Finding, ...]
-    validation: Validation | None
+    validation: "Validation | None"
     counts: tuple[Counts, Counts]
     seconds: float
     barred: tuple[Finding, ...] = ()
@@ -127,7 +127,7 @@ class FixReport:
         return not (self.exit_code or warnings or self.barred or self.delivery.older)
 
     @property
-    def compared(self) -> Validation | None:
+    def compared(self) -> "Validation | None":
         """The verdict on a model that differs; None without validation."""
         return self.validation if self.changed else None
 
@@ -166,7 +166,7 @@ class FileReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     error: str = ""
-    light: onnx.ModelProto | None = None
+    light: "onnx.ModelProto | None" = None
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit."""
@@ -270,7 +270,7 @@ class RepadReport:
     changes: "tuple[Rewritten, ...]"
     unchanged: "tuple[Unchanged, ...]"
     difference: "Difference"
-    validation: Validation | None
+    validation: "Validation | None"
     declared: Mapping[str, tuple[int | str | None, ...]]
     seconds: float
     notes: tuple[str, ...] = ()
@@ -280,6 +280,8 @@ class RepadReport:
     @property
     def failure(self) -> str:
         """Why it does not run, or reproduce the reference, in one line; else empty."""
+        from onnxpad.validation.result import why_not
+
         if self.difference.fails:
             return f"with this padding the model does not run: {self.difference.fails}"
         if self.validation is None or self.validation.ok:
@@ -331,7 +333,7 @@ class ValidateReport:
     inputs: str
     reference: str
     providers: tuple[str, ...]
-    validation: Validation
+    validation: "Validation"
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""

@@ -14,7 +14,7 @@ from onnxpad.options import Options
 from onnxpad.passes.drop_valid import DropValid
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.pipeline import driver
+from onnxpad.pipeline.run import Run
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 from tests.broken import Lost
@@ -236,9 +236,9 @@ PADDED = one(
 def test_a_change_is_judged_as_it_comes_out_beside_the_others(
     passes: tuple[type[Pass], ...], codes: list[str]
 ) -> None:
-    found = driver.find(Graph.from_proto(PADDED), Options(), passes=passes)
+    found = Run(Graph.from_proto(PADDED), Options(), passes=passes).find()
     assert [finding.code for finding in found if finding.fixable] == codes
-    outcome = driver.rewrite(Graph.from_proto(PADDED), Options(), passes=passes)
+    outcome = Run(Graph.from_proto(PADDED), Options(), passes=passes).rewrite()
     assert sorted(change.code for change in outcome.changes) == sorted(codes)
     undone = [finding for finding in found if not finding.fixable]
     assert [f"undone: {f.reason.removeprefix('fix would undo it: ')}" for f in undone] == [
@@ -248,6 +248,6 @@ def test_a_change_is_judged_as_it_comes_out_beside_the_others(
 
 def test_the_graph_comes_out_as_it_went_in() -> None:
     graph = Graph.from_proto(PADDED)
-    assert any(finding.fixable for finding in driver.find(graph, Options()))
+    assert any(finding.fixable for finding in Run(graph, Options()).find())
     assert not graph.changed
     assert graph.to_bytes() == PADDED.SerializeToString()

@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.api.fix import _repairs, _specified
+from onnxpad.api.fix_validation import _repairs, _specified
 from onnxpad.engine.sessions import Optimisation
 from onnxpad.errors import ValidationError
 from onnxpad.finding import Assumption, Certificate, Change, Counts

@@ -18,7 +18,7 @@ import pytest
 from typer.testing import Result
 
 import onnxpad.api
-from onnxpad.api.fix import CheckResult
+from onnxpad.api.check import CheckResult
 from onnxpad.cli.check_command import model_files
 from onnxpad.cli.options import Format, Style, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
@@ -93,8 +93,9 @@ class Api:
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     api = Api()
-    monkeypatch.setitem(sys.modules, "onnxpad.api.fix", api)
-    monkeypatch.setattr(onnxpad.api, "fix", api, raising=False)
+    for name in ("fix", "check"):
+        monkeypatch.setitem(sys.modules, f"onnxpad.api.{name}", api)
+        monkeypatch.setattr(onnxpad.api, name, api, raising=False)
     passes = SimpleNamespace(every_code=lambda: ("PAD101", "PAD201", "PAD202", "PAD501"))
     monkeypatch.setitem(sys.modules, "onnxpad.pipeline.own_passes", passes)
     return api
@@ -758,8 +759,9 @@ STUBBED = """
     from time import sleep
     from types import ModuleType, SimpleNamespace
     from onnxpad.finding import *
-    api = sys.modules["onnxpad.api.fix"] = ModuleType("onnxpad.api.fix")
-    import onnxpad.api; onnxpad.api.fix = api
+    api = ModuleType("onnxpad.api.fix")
+    sys.modules["onnxpad.api.fix"] = sys.modules["onnxpad.api.check"] = api
+    import onnxpad.api; onnxpad.api.fix = onnxpad.api.check = api
     name = "\\u7573\\u307f/conv"
     found = Finding("PAD201", Severity.WARNING, name, "Conv", "a Pad " + "x" * 200)
     from onnxpad.finding import Counts
@@ -834,7 +836,8 @@ def test_help_and_version_start_without_the_engine(args: list[str]) -> None:
     code = (
         "import sys\nfrom onnxpad.cli import app\n"
         f"try: app({args!r})\nexcept SystemExit as end: assert not end.code, end.code\n"
-        "assert not {'onnx', 'numpy', 'rich', 'onnxpad.api.fix'} & set(sys.modules)\n"
+        "heavy = {'onnx', 'numpy', 'rich', 'onnxpad.api.fix', 'onnxpad.api.check'}\n"
+        "assert not heavy & set(sys.modules)\n"
     )
     assert forks.run(code, modules=forks.LIGHT).returncode == 0
 

@@ -20,10 +20,10 @@ ITSELF = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from onnxpad.__main__ import main
-import onnxpad.api.fix
+import onnxpad.api.check, onnxpad.api.fix
 def engine(*_, **__):
     {engine}
-onnxpad.api.fix.check = onnxpad.api.fix.fix = engine
+onnxpad.api.check.check = onnxpad.api.fix.fix = engine
 sys.argv[1:] = {args!r}
 main()
 """

@@ -136,7 +136,7 @@ def test_a_trial_uses_the_analysis_of_the_result(monkeypatch: pytest.MonkeyPatch
         analysed.append(args)
         return contexts(*args, **named)
 
-    monkeypatch.setattr("onnxpad.pipeline.driver.contexts", counted)
+    monkeypatch.setattr("onnxpad.pipeline.run.contexts", counted)
     found = result.next
     assert found is not None
     assert found.keywords == {"dynamic": "auto-pad"}

@@ -8,9 +8,9 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
 from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
+from onnxpad.options import Options
 from onnxpad.pipeline import next_option as module
 from onnxpad.pipeline.next_option import (
-    Keywords,
     _by_range,
     _Candidate,
     _candidates,
@@ -141,19 +141,23 @@ def test_the_option_that_gains_most(
 ) -> None:
     """The candidates are given: how many findings each could settle, and what it leads to."""
     named = [
-        _Candidate(str(place), {"dynamic": str(place)}, "h", most)
+        _Candidate(str(place), {"no_ceil": place}, "h", most)
         for place, (most, _) in enumerate(tried)
     ]
     graph = Graph.from_proto(parsed("g (float[2] x) => (float[2] y) { y = Relu (x) }"))
     now, trials = BEFORE, 0
 
-    def trial(keywords: Keywords) -> None:
-        nonlocal now, trials
-        trials += 1
-        found = tried[int(keywords["dynamic"])][1]
-        if found is None:
-            raise UsageError("it does not run")
-        now = found
+    class Trial:
+        def __init__(self, graph: Graph, options: Options, **_: object) -> None:
+            self.options = options
+
+        def settle(self) -> None:
+            nonlocal now, trials
+            trials += 1
+            found = tried[int(self.options.no_ceil)][1]
+            if found is None:
+                raise UsageError("it does not run")
+            now = found
 
     def counted(_: Graph) -> Counts:
         nonlocal now
@@ -162,11 +166,12 @@ def test_the_option_that_gains_most(
 
     monkeypatch.setattr(module, "_candidates", lambda *_, **__: iter(named))
     monkeypatch.setattr(module, "counts_of", counted)
-    found = next_option(graph, [], {}, trial)
+    monkeypatch.setattr(module, "Run", Trial)
+    found = next_option(graph, Options(), [], {}, [])
     assert (found and found.option) == best
     assert trials == asked
     if found is not None:
         after = tried[int(found.option)][1]
         assert after is not None
         assert (found.before, found.after, found.hint) == (Counts(*BEFORE), Counts(*after), "h")
-        assert found.keywords == {"dynamic": best}
+        assert found.keywords == {"no_ceil": int(found.option)}

@@ -9,7 +9,7 @@ import onnxpad
 from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.options import Options
-from onnxpad.pipeline import driver
+from onnxpad.pipeline.run import Run
 from onnxpad.probe import cut as cutting
 from onnxpad.probe.cut import Neighbourhood, NeighbourhoodProbe, Scene, UnprobeableError
 from onnxpad.probe.run import ProbeResult, compare_runs
@@ -348,7 +348,7 @@ def test_what_cannot_be_probed_says_why(
     proto: onnx.ModelProto, why: str, probed: list[ProbeResult]
 ) -> None:
     graph = Graph.from_proto(proto)
-    outcome = driver.rewrite(graph, Options(), probe=NeighbourhoodProbe(graph))
+    outcome = Run(graph, Options(), probe=NeighbourhoodProbe(graph)).rewrite()
     assert [change.probe for change in outcome.changes] == [why]
     assert not probed
 
@@ -412,7 +412,7 @@ def test_a_wrong_change_shows_without_the_proof(
         proto = opened(proto)
     monkeypatch.setattr(certify.Certifier, "certify", believe)
     graph = Graph.from_proto(proto)
-    outcome = driver.rewrite(graph, Options(), probe=NeighbourhoodProbe(graph), passes=(broken,))
+    outcome = Run(graph, Options(), probe=NeighbourhoodProbe(graph), passes=(broken,)).rewrite()
     assert not outcome.changes
     assert [f.reason.startswith("undone: its probe differs: ") for f in outcome.undone] == [True]
     assert graph.to_bytes() == proto.SerializeToString()

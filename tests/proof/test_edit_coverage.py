@@ -11,7 +11,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.options import Options
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.pipeline import driver
+from onnxpad.pipeline.run import Run
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.edit_coverage import check_in_place, check_renamed
 from onnxpad.proof.prove import Prover
@@ -122,7 +122,7 @@ def damaging(damage: Damage) -> type[Pass]:
 @each_row("damage", DAMAGES, at_once=4)
 def test_what_also_damages_something_else_is_taken_back(damage: Damage) -> None:
     graph = Graph.from_proto(NETWORK)
-    outcome = driver.rewrite(graph, Options(), passes=(damaging(damage),))
+    outcome = Run(graph, Options(), passes=(damaging(damage),)).rewrite()
     assert outcome.changes == []
     assert len(outcome.undone) == 1
     assert "about which nothing is proved" in outcome.undone[0].reason
@@ -140,10 +140,10 @@ def test_what_damages_nothing_else_is_kept() -> None:
 
     for harmless in (adds_what_nobody_reads, takes_back_what_it_did):
         graph = Graph.from_proto(NETWORK)
-        outcome = driver.rewrite(graph, Options(), passes=(damaging(harmless),))
+        outcome = Run(graph, Options(), passes=(damaging(harmless),)).rewrite()
         assert [change.op_type for change in outcome.changes] == ["Conv"]
         plain = Graph.from_proto(NETWORK)
-        driver.rewrite(plain, Options(), passes=(FoldPad,))
+        Run(plain, Options(), passes=(FoldPad,)).rewrite()
         assert_graph(graph.to_proto(), plain.to_proto())
 
 
@@ -165,11 +165,11 @@ def test_one_of_two_readers_of_a_pad_cannot_be_folded_by_editing_the_pad() -> No
         initializers=f"{W}, {PADS}",
     )
     graph = Graph.from_proto(proto)
-    outcome = driver.rewrite(graph, Options(), passes=(Shrinking,))
+    outcome = Run(graph, Options(), passes=(Shrinking,)).rewrite()
     assert outcome.changes == []
     assert graph.to_bytes() == proto.SerializeToString()
     alone = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
-    outcome = driver.rewrite(Graph.from_proto(alone), Options(), passes=(Shrinking,))
+    outcome = Run(Graph.from_proto(alone), Options(), passes=(Shrinking,)).rewrite()
     assert outcome.changes == []  # what is known of the Pad's output would be outdated
 
 
@@ -215,7 +215,7 @@ def test_what_is_known_of_amounts_is_not_outdated(
             alter(context, match)
 
     graph = Graph.from_proto(COMPUTED)
-    outcome = driver.rewrite(graph, Options(), passes=(Altering,))
+    outcome = Run(graph, Options(), passes=(Altering,)).rewrite()
     assert outcome.changes == []
     assert graph.to_bytes() == COMPUTED.SerializeToString()
 
@@ -232,7 +232,7 @@ def test_inputs_that_are_declared_otherwise_are_taken_back() -> None:
         "a = Pad (x, p) y = Conv (a, w)", inputs="float[1, 2, H, V] x", initializers=f"{W}, {PADS}"
     )
     graph = Graph.from_proto(proto)
-    assert driver.rewrite(graph, Options(), passes=(Declaring,)).changes == []
+    assert Run(graph, Options(), passes=(Declaring,)).rewrite().changes == []
     assert graph.to_bytes() == proto.SerializeToString()
 
 
@@ -248,7 +248,7 @@ def test_a_guard_of_amounts_that_are_unknown_bars_nothing() -> None:
         outputs="float[] h, float[] u",
         initializers="int64[6] p = {0, 0, 1, 0, 0, 1}",
     )
-    outcome = driver.rewrite(Graph.from_proto(proto), Options())
+    outcome = Run(Graph.from_proto(proto), Options()).rewrite()
     assert [change.code for change in outcome.changes] == ["PAD102"]
 
 
@@ -266,7 +266,7 @@ def test_what_computes_the_root_is_no_part_of_what_is_dropped() -> None:
 
     proto = one("r = Relu (x) a = Pad (r, p) y = Sigmoid (a)", initializers=NONE)
     graph = Graph.from_proto(proto)
-    outcome = driver.rewrite(graph, Options(), passes=(Swapping,))
+    outcome = Run(graph, Options(), passes=(Swapping,)).rewrite()
     assert outcome.changes == []
     assert graph.to_bytes() == proto.SerializeToString()
 
@@ -283,14 +283,14 @@ def test_a_guard_that_changes_what_is_computed_is_taken_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = Graph.from_proto(GUARDED)
-    assert driver.rewrite(whole, Options()).changes
+    assert Run(whole, Options()).rewrite().changes
 
     def wrong(context: Context, exposed: Exposed) -> None:
         context.graph.set_attribute(exposed.pad.node, "mode", "edge")
 
     monkeypatch.setattr(protect_from_fusion, "guard", wrong)
     graph = Graph.from_proto(GUARDED)
-    driver.rewrite(graph, Options())
+    Run(graph, Options()).rewrite()
     modes = {str(node.attrs.get("mode")) for node in graph.nodes if node.op == "Pad"}
     assert "edge" not in modes
 

@@ -14,7 +14,7 @@ from onnxpad.arithmetic.size import evaluate, symbol
 from onnxpad.graph import Graph
 from onnxpad.operators.table import OPERATORS, Direction
 from onnxpad.options import Options
-from onnxpad.pipeline import driver
+from onnxpad.pipeline.run import Run
 from onnxpad.proof import meaning
 from onnxpad.proof.certify import Certifier, UncertifiedError
 from onnxpad.proof.layers import EXCLUDED, LEAST
@@ -281,7 +281,7 @@ def test_a_row_of_the_passes_alone_proves_nothing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(OPERATORS, row.key, row)
     model = unknown()
     graph = Graph.from_proto(model)
-    outcome = driver.rewrite(graph, Options())
+    outcome = Run(graph, Options()).rewrite()
     assert outcome.changes == []
     assert [undone.code for undone in outcome.undone] == ["PAD201"]
     assert graph.to_bytes() == model.SerializeToString()
@@ -349,7 +349,7 @@ def test_passes_leave_out_rows_that_scatter(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(OPERATORS, row.key, row)
     model = unknown()
     graph = Graph.from_proto(model)
-    outcome = driver.rewrite(graph, Options())
+    outcome = Run(graph, Options()).rewrite()
     assert outcome.changes == []
     assert outcome.undone == []
     assert graph.to_bytes() == model.SerializeToString()

@@ -17,7 +17,7 @@ from tests.support.checkout import ROOT
 
 LIGHT: Final = ("onnxpad.__main__", "onnxpad.cli", "onnxpad.finding", "onnxpad.report")
 """What every command imports; numpy and onnx, rich and onnxruntime are not among it."""
-HEAVY: Final = (*LIGHT, "onnxpad.api.fix")
+HEAVY: Final = (*LIGHT, "onnxpad.api.fix", "onnxpad.api.check")
 """What a command imports that reads models."""
 
 _SERVER: Final = """

@@ -16,7 +16,7 @@ from onnxpad.graph import Graph, Tensor
 from onnxpad.options import Options
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.pipeline import driver
+from onnxpad.pipeline.run import Run
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Pass
 from tests.broken import (
@@ -69,7 +69,7 @@ def test_what_cannot_be_certified_is_taken_back(
     before: onnx.ModelProto, broken: type[Pass], reason: str
 ) -> None:
     graph = Graph.from_proto(before)
-    outcome = driver.rewrite(graph, Options(), passes=(broken,))
+    outcome = Run(graph, Options(), passes=(broken,)).rewrite()
     assert not outcome.changes
     (undone,) = outcome.undone
     assert (undone.code, undone.severity) == (broken.code, Severity.INFO)
@@ -81,7 +81,7 @@ def test_what_cannot_be_certified_is_taken_back(
 
 
 def test_a_rule_that_changes_nothing_comes_to_an_end() -> None:
-    outcome = driver.rewrite(Graph.from_proto(PADDED), Options(), passes=(Idle,))
+    outcome = Run(Graph.from_proto(PADDED), Options(), passes=(Idle,)).rewrite()
     assert len(outcome.changes) == 1
     (undone,) = outcome.undone
     assert "without end" in undone.reason
@@ -96,7 +96,7 @@ def test_the_others_go_on_after_one_is_taken_back() -> None:
     )
     graph = Graph.from_proto(before)
     passes = tuple(Forgotten if kind is FoldPad else kind for kind in PASSES)
-    outcome = driver.rewrite(graph, Options(), passes=passes)
+    outcome = Run(graph, Options(), passes=passes).rewrite()
     assert [finding.code for finding in outcome.undone] == ["PAD201"]
     assert [change.code for change in outcome.changes] == ["PAD102"]
     assert_same(before, graph.to_proto())
@@ -177,7 +177,7 @@ class Doubting:
 def test_what_differs_on_a_runtime_is_taken_back() -> None:
     graph = Graph.from_proto(PADDED)
     probe = Doubting()
-    outcome = driver.rewrite(graph, Options(), probe=probe)
+    outcome = Run(graph, Options(), probe=probe).rewrite()
     assert probe.seen == [("y", "x")]
     assert not outcome.changes
     assert [finding.reason for finding in outcome.undone] == [
@@ -193,7 +193,7 @@ def test_changes_are_counted_as_they_are_made() -> None:
         initializers=f"{W}, {PADS}",
     )
     seen: list[tuple[str, int, int]] = []
-    driver.rewrite(Graph.from_proto(before), Options(), progress=lambda *step: seen.append(step))
+    Run(Graph.from_proto(before), Options(), progress=lambda *step: seen.append(step)).rewrite()
     assert seen == [("rewriting and proving", 1, 1), ("rewriting and proving", 2, 2)]
 
 
@@ -362,17 +362,19 @@ def test_names_decide_nothing(style: str, name: Callable[[int], str]) -> None:
 
 def test_a_graph_that_is_closed_stays_so_in_new_contexts() -> None:
     graph = Graph.from_proto(PADDED)
-    work = driver._Work(lambda: [Context(graph)], strict=False)
+    work = Run(graph, Options())
+    work.settle(passes=())
     (context,) = work.contexts
-    assert [each.closed for each in work.anew()] == [""]
-    work.close(context, "it runs otherwise")
+    assert [each.closed for each in work._anew()] == [""]
+    work._close(context, "it runs otherwise")
     assert context.closed == "it runs otherwise"
-    assert [each.closed for each in work.anew()] == ["it runs otherwise"]
-    again = driver._Work(lambda: [Context(graph)], strict=False, found=[context])
+    assert [each.closed for each in work._anew()] == ["it runs otherwise"]
+    again = Run(graph, Options(), contexts=[context])
+    again.settle(passes=())
     assert again.contexts == [context]
-    (fresh,) = again.anew()
+    (fresh,) = again._anew()
     assert fresh.closed == "it runs otherwise"
-    again.take([fresh])
+    again._take([fresh])
     assert again.contexts == [fresh]
-    again.take([])
+    again._take([])
     assert again.contexts == []

@@ -1,0 +1,160 @@
+"""The library's call to find padding, and what `fix` would do to it."""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+
+import onnx
+
+from onnxpad.api import kinds
+from onnxpad.arguments import ModelSource
+from onnxpad.finding import Finding, Severity
+from onnxpad.graph import Graph
+from onnxpad.options import Options, check_choice
+from onnxpad.passes import REPORTS
+from onnxpad.pipeline.chosen import choice
+from onnxpad.pipeline.run import Run
+from onnxpad.process import gc_pause
+from onnxpad.records import dataclass
+from onnxpad.report import CheckReport, FileReport
+from onnxpad.rewrite.context import Context
+from onnxpad.sizes.size_options import Dims, Shapes
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult(FileReport):
+    """The result of `check`: the findings, and what was asked."""
+
+    _options: Options = Options()
+    _convention: str = ""
+
+    def report(self, fail_on: Severity = Severity.WARNING) -> CheckReport:
+        """The report of this model alone, for the least severity that fails the check."""
+        return CheckReport(self._options, Severity(fail_on), (self,), self._convention)
+
+    def __str__(self) -> str:
+        """The report that `onnxpad check` prints on a terminal."""
+        from onnxpad.report.layout import Screen
+        from onnxpad.report.text.check_text import check_text
+
+        return check_text(self.report(), Screen(is_terminal=True)).rstrip("\n")
+
+    def __repr__(self) -> str:
+        """The result in one line."""
+        from onnxpad.report.text import one_line
+        from onnxpad.report.text.check_text import severities
+
+        return one_line(self, f"{severities(self.report())}, style {self._options.style}")
+
+    def _repr_html_(self) -> str:
+        """The findings by reason as a table, for notebooks."""
+        from onnxpad.report.result_html import check_html
+
+        return check_html(self.report())
+
+    def to_html(self) -> str:
+        """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""
+        from onnxpad.page.check_page import check_page
+
+        return check_page(self.report())
+
+    def outline(self) -> onnx.GraphProto | None:
+        """Inputs, nodes and initializers of the model; long tensors lack their elements."""
+        return None if self.light is None else self.light.graph
+
+    def functions(self) -> list[onnx.FunctionProto]:
+        """The functions of the model; long tensors lack their elements."""
+        return [] if self.light is None else list(self.light.functions)
+
+
+def check(
+    model: ModelSource,
+    *,
+    style: str = "fold",
+    dynamic: str = "keep",
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    trust_dim_names: bool = False,
+    no_ceil: bool = False,
+    trust: str | None = None,
+    symmetric_transpose: bool = False,
+    strict: bool = False,
+    convention: str | None = None,
+    select: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+) -> CheckResult:
+    """Find the padding that `fix` would rewrite, and the padding that stays, with the reason.
+
+    The model is only read. Each rewrite is tried and proved as `fix` does, so padding whose rewrite
+    `fix` would undo is reported as staying. Unlike `fix`, `check` does not run onnxruntime.
+
+    Args:
+        model: As for `fix`.
+        style: As for `fix`.
+        dynamic: As for `fix`.
+        shapes: As for `fix`.
+        dims: As for `fix`.
+        trust_dim_names: As for `fix`.
+        no_ceil: As for `fix`.
+        trust: As for `fix`.
+        symmetric_transpose: As for `fix`.
+        strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
+        convention: A framework, such as `tensorflow`: operators that do not pad as it does are
+            warnings. Without it, the conventions that the model's padding fits (PAD601 to PAD604)
+            are told if `select` names these codes.
+        select: Codes or prefixes of codes to report; all if empty. The others count as left alone,
+            as `fix` leaves them.
+        ignore: Codes or prefixes of codes to leave out.
+
+    Returns:
+        The findings, in the order of the graph.
+
+    Raises:
+        UsageError: As for `fix`, or an unknown code or framework.
+        ModelError: The model cannot be read, or the specification forbids it.
+    """
+    asked = Options(
+        style=style,
+        dynamic=dynamic,
+        shapes=shapes,
+        dims=dims,
+        trust_dim_names=trust_dim_names,
+        no_ceil=no_ceil,
+        trust=trust,  # type: ignore[arg-type]  # by its name
+        symmetric_transpose=symmetric_transpose,
+        strict=strict,
+        select=select,
+        ignore=ignore,
+    )
+    given = kinds.given(model, "check").source
+    chosen = choice(select, ignore)
+    asked_for = convention is not None or chosen.chosen  # they take longer than all the rest
+    reports = {code for code in REPORTS if asked_for and chosen.has(code)}
+    if convention is not None:
+        from onnxpad.conventions.table import FRAMEWORKS
+
+        check_choice("convention", convention, tuple(FRAMEWORKS))
+    with kinds.naming(given), gc_pause.paused():
+        graph = Graph.read(given)
+        run = Run(graph, asked)
+        found = run.find(partial(_conventions, reports, convention or "") if reports else None)
+    return CheckResult(
+        kinds.name_of(given),
+        tuple(finding for finding in found if chosen.has(finding.code)),
+        run.notes,
+        run.warnings,
+        light=graph.model.skeleton.light,
+        _options=asked,
+        _convention=convention or "",
+    )
+
+
+def _conventions(
+    codes: Collection[str], convention: str, contexts: Sequence[Context]
+) -> Iterator[Finding]:
+    """The findings of the reports with these codes on the graphs of a model."""
+    from onnxpad.fitting.reports import MODEL_REPORTS, padding_of
+
+    model = padding_of(contexts, convention)
+    for kind in MODEL_REPORTS:
+        if kind.code in codes:
+            yield from kind().find(model)

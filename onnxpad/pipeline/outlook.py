@@ -1,0 +1,122 @@
+"""The findings about a model as they come out once all rewrites were made and undone."""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from onnxpad.facts import Facts
+from onnxpad.finding import Finding, Severity
+from onnxpad.graph import Graph
+from onnxpad.pipeline.transaction import Made, Place, Undone
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Match
+
+Found: TypeAlias = tuple[Place, Match]
+
+
+def taken_back(undone: Undone, what: str) -> Finding:
+    """The finding about a change that was taken back."""
+    finding, why, code, facts = undone
+    return replace(
+        finding,
+        severity=Severity.INFO,
+        reason=f"{what}: {why}",
+        evidence=Facts(finding.evidence, **facts),
+        reason_code=code,
+    )
+
+
+def outlook(
+    graphs: Sequence[Context],
+    changes: Sequence[Made],
+    undone: Mapping[Place, Undone],
+    found: Sequence[Found],
+    last: Sequence[Match],
+    rewriting: Container[str],
+) -> list[Finding]:
+    """The findings about a model, each with its outcome after all rewrites were made and undone.
+
+    A padding that is refused at first may be rewritten after another change, by this rule or by
+    another one, or stay for another reason. So what changes is what the first look finds, and what
+    stays is what the last one finds in a node of the model, as in the report of `fix`.
+
+    Args:
+        graphs: The graphs, as they are without the changes.
+        changes: The changes made.
+        undone: Those that were taken back.
+        found: What was found before all changes.
+        last: What was found after them, without what was taken back.
+        rewriting: The codes of the passes that rewrite; the others are about the model as it is.
+    """
+    nodes = [(each, node) for each in graphs for node in each.graph.nodes]
+    holding = {id(node): each.graph for each, node in nodes}
+    named = {each.label(node): node for each, node in nodes}
+    made: dict[Place, list[Made]] = {}
+    for each in changes:
+        made.setdefault(each.place, []).append(each)
+    waiting = dict(undone)
+    stays: dict[int, list[Finding]] = {}
+
+    def about(match: Match) -> int:
+        return id(match.about) if id(match.about) in holding else id(named.get(match.finding.node))
+
+    for match in last:
+        node, finding = about(match), match.finding
+        if node not in holding and not finding.asked:  # a node that changes wrote for another one
+            label, op_type = _wrote(match, changes, named)
+            node, finding = id(named.get(label)), replace(finding, node=label, op_type=op_type)
+        if node in holding:
+            stays.setdefault(node, []).append(finding)
+    left = {node: tuple(findings) for node, findings in stays.items()}
+    changing = {about(match) for place, match in found if place in made or match.plan is not None}
+    told: list[Finding] = []
+    for place, match in found:
+        node = about(match)
+        if place in made:
+            told.append(_changed(match, made[place]))
+        elif place in waiting:
+            told.append(taken_back(waiting.pop(place), "fix would undo it"))
+        elif match.finding.code not in rewriting or node not in holding:
+            told.append(match.finding)
+        elif node in stays:
+            pass
+        elif match.plan is not None:
+            told.append(match.finding)  # it disappears with another rewrite
+        elif node not in changing:
+            told.append(_changed_by_another(match, holding[node], changes))
+        told += left.pop(node, ())
+    told += (taken_back(each, "fix would undo it") for each in waiting.values())
+    return [*told, *(each for findings in left.values() for each in findings)]
+
+
+def _wrote(match: Match, made: Sequence[Made], named: Container[str]) -> tuple[str, str]:
+    """The node of the original for which changes wrote the one that a finding is about."""
+    label, op_type = match.finding.node, match.finding.op_type
+    for each in reversed(made):
+        if label not in named and label in each.wrote:
+            label, op_type = each.finding.node, each.finding.op_type
+    return label, op_type
+
+
+def _changed(match: Match, made: Sequence[Made]) -> Finding:
+    """The finding of a match, given the changes made there."""
+    # A padding that was refused at first may have been rewritten after another change.
+    finding = match.finding if match.plan is not None else made[0].finding
+    taken = dict.fromkeys(a for each in made for a in each.change.certificate.assumptions)
+    limits = dict.fromkeys(each.change.certificate.limited_to for each in made)
+    return replace(finding, assumptions=tuple(taken), sizes="; ".join(filter(None, limits)))
+
+
+def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> Finding:
+    """The finding of what was refused at first, and went with a change made elsewhere."""
+    node = match.about or match.node
+    tensors = {graph.unique(tensor.name) for tensor in node.outputs if tensor.name}
+
+    def took(each: Made) -> bool:
+        return match.finding.node in each.change.removed or not tensors.isdisjoint(each.tensors)
+
+    by = next(filter(took, made), None)
+    if by is None:
+        return match.finding
+    finding, was = _changed(match, [by]), match.finding
+    return replace(finding, node=was.node, op_type=was.op_type, message=was.message)

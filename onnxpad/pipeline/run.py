@@ -1,0 +1,510 @@
+"""A run of the passes on all graphs of a model: made for good, only told, or tried further."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from onnxpad.errors import ModelError
+from onnxpad.finding import Change, Finding, Severity, Trust
+from onnxpad.fusion.barred import (
+    JOINS_NEIGHBOURS,
+    LAYS_OPEN,
+    NOTHING,
+    Barred,
+    Key,
+    code_of,
+    note,
+    noted,
+    told,
+)
+from onnxpad.graph import Graph, Node
+from onnxpad.options import Options
+from onnxpad.passes.guard_pad import GuardPad
+from onnxpad.pipeline.chosen import choice
+from onnxpad.pipeline.decide import DECIDING, record
+from onnxpad.pipeline.outlook import Found, outlook, taken_back
+from onnxpad.pipeline.own_passes import findings
+from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
+from onnxpad.process import gc_pause
+from onnxpad.proof.certify import UncertifiedError
+from onnxpad.records import dataclass
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.protect_from_fusion import Exposing, met, shield
+from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.scopes import contexts
+from onnxpad.sizes.domain import SizeDomain
+from onnxpad.sizes.recorded import METADATA, record_sizes, recorded_sizes
+from onnxpad.sizes.size_options import given_domain
+
+if TYPE_CHECKING:
+    from onnxpad.arithmetic.size import Sizes
+
+Passes: TypeAlias = Sequence[type[Pass]]
+Unprotected: TypeAlias = tuple[Graph, Sequence[Node], str]
+"""Nodes that onnxruntime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
+Progress: TypeAlias = Callable[[str, int, int], None]
+AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
+"""Finds something in the graphs of a model once the passes are done with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a run of the passes.
+
+    Attributes:
+        changes: Every rewrite made, in order.
+        findings: The findings that remain.
+        undone: The rewrites that could not be certified, or failed their probe.
+        made: The changes, each with the finding, the key that bars it, and its tensors.
+    """
+
+    changes: list[Change]
+    findings: list[Finding]
+    undone: list[Finding]
+    made: list[Made]
+
+
+class Run:
+    """The passes on all graphs of a model, which are analysed, edited and protected together.
+
+    Attributes:
+        graph: The main graph, which is edited.
+        options: The options of the user.
+        chosen: The codes that they choose.
+        domain: The sizes that they allow.
+        recorded: The sizes that the model's metadata recorded before.
+        probe: Runs each change; None if nothing runs.
+        decided: The changes that `decide` made.
+        decided_model: The model that they leave, serialised; None without any.
+        limits: The limits of the open sizes before the last `rewrite`, by name.
+        left: The graphs of the model as the passes left them, the main graph first.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        options: Options,
+        *,
+        passes: Passes | None = None,
+        probe: Probe | None = None,
+        exposing: Exposing | None = None,
+        progress: Progress | None = None,
+        domain: SizeDomain | None = None,
+        contexts: Sequence[Context] = (),
+    ) -> None:
+        """Declares the sizes that the user fixed; nothing is analysed yet.
+
+        Args:
+            graph: The main graph.
+            options: The options of the user. With `strict`, a change whose certificate names an
+                assumption is undone.
+            passes: The passes; if None, those that the options choose, users' own too.
+            probe: Runs each change; without it nothing runs.
+            exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
+            progress: Called with a step, the number of changes tried, and how many there may be.
+            domain: The sizes that the options allow, if the graph declares those fixed already.
+            contexts: The graphs of the model as another run left them, if its options differ in
+                none on which the analysis rests. They must not be used elsewhere afterwards.
+
+        Raises:
+            UsageError: A code is unknown, or a size is malformed.
+            MismatchError: A size does not fit the model.
+        """
+        self.graph = graph
+        self.options = options
+        self.chosen = choice(options.select, options.ignore)
+        self.recorded = recorded_sizes(graph)
+        if domain is None:
+            domain = given_domain(
+                graph,
+                options.shapes,
+                options.dims,
+                trust_dim_names=options.trust_dim_names,
+                recorded=self.recorded,
+            )
+        self.domain = domain
+        self.probe = probe
+        self.decided_model: bytes | None = None
+        self.decided: list[Change] = []
+        self.limits: Mapping[str, Sizes] = {}
+        self._passes = self.chosen.passes() if passes is None else passes
+        self._exposing = exposing
+        self._progress = progress
+        self._start = graph.mark()
+        self._barred: Barred = NOTHING
+        self._editors: list[Editor] = []
+        self._total = 0
+        self._first: list[Found] = []
+        self._version = graph.version
+        self._closed: dict[int, str] = {}
+        self._given = contexts
+        self.left: Sequence[Context] = ()
+        for each in contexts:
+            each.choose(options.dynamic)
+
+    def decide(self) -> None:
+        """Makes the changes for good that rest on the specification alone, if that is trusted.
+
+        The model's metadata names them. `decided_model` is the model that they leave.
+        """
+        if self.options.trust is not Trust.SPEC:
+            return
+        first = self.rewrite(passes=[kind for kind in DECIDING if self.chosen.has(kind.code)])
+        if first.changes:
+            record(self.graph, (each.key[1] for each in first.made))
+            self.decided_model, _ = self.graph.model.to_run()
+        self.decided = first.changes
+        self._start = self.graph.mark()
+
+    @gc_pause.paused()
+    def rewrite(self, barred: Barred = NOTHING, passes: Passes | None = None) -> Outcome:
+        """Applies every pass, in place, until none finds anything more.
+
+        Each change is certified, and probed if there is a probe, before the next one is looked for.
+        What an earlier call made is undone, but for what was decided.
+
+        Args:
+            barred: Rewrites not to make, besides those that the model's metadata bars.
+            passes: Other passes than those of the run.
+        """
+        passes = self._passes if passes is None else passes
+        self.graph.rollback(self._start)
+        known = {**noted(self.graph), **barred}
+        seen = self._looked_again(passes, self.settle(passes, known))
+        seen += _found(self.left, _reporting(passes), self._barred)
+        seen += _rest(self.left, passes, seen)
+        if self._exposing is not None:  # only asking onnxruntime tells which of these are barred
+            fresh = {key: why for key, why in self._barred.items() if key not in known}
+            opened = {key: why for key, why in fresh.items() if why == LAYS_OPEN}
+            note(self.graph, {**noted(self.graph), **opened})
+        changes = [made.change for made in self.made]
+        if any(change.certificate.within for change in (*self.decided, *changes)):
+            record_sizes(self.graph, self.domain.given, self.recorded)
+        undone = self.undone
+        return Outcome(
+            changes=changes,
+            findings=[match.finding for place, match in seen if place not in undone],
+            undone=[taken_back(each, "undone") for each in undone.values()],
+            made=self.made,
+        )
+
+    @gc_pause.paused()
+    def find(self, at_last: AtLast | None = None) -> list[Finding]:
+        """Everything the passes find in a graph, which stays as it is.
+
+        All rewrites are made as in `rewrite`, and undone at the end. Only this shows whether each
+        change can be certified, on which assumptions, and whether it can after the other changes.
+        `at_last` finds more in the graphs of the model as the rewrites of all passes leave them,
+        also of those that the options do not choose.
+        """
+        passes = self._passes
+        seen = self._looked_again(passes, self.settle(passes, looks=True))
+        rest = _rest(self.left, passes, seen)
+        made, undone = self.made, self.undone
+        added: list[Finding] = []
+        if at_last is not None:
+            if not self.chosen.is_all:
+                everything = replace(self.options, select=(), ignore=())
+                further = Run(self.graph, everything, domain=self.domain, contexts=self.left)
+                further.settle()
+                self.left = further.contexts
+            there = [each for each in self.left if each.graph.is_there() and not each.closed]
+            added += at_last(there)
+        self.graph.rollback(self._start)
+        if all(match.plan is None for _, match in self._first):
+            return [*(match.finding for _, match in (*self._first, *rest)), *added]
+        last = [match for place, match in (*seen, *rest) if place not in undone]
+        rewriting = {kind.code for kind in passes if kind.rewrites}
+        told = outlook(self.contexts, made, undone, self._first, last, rewriting)
+        return [*told, *added]
+
+    def settle(
+        self, passes: Passes | None = None, barred: Barred | None = None, *, looks: bool = False
+    ) -> list[Found]:
+        """Applies passes, and protects what they leave from onnxruntime's optimiser.
+
+        If a change exposes what cannot be protected, all is done anew without it.
+
+        Args:
+            passes: Other passes than those of the run.
+            barred: Rewrites not to make; by default those that the model's metadata bars.
+            looks: Whether to keep what the passes find before any change, and to leave it at that
+                if nothing of it can be rewritten.
+
+        Returns:
+            The last findings of the passes that rewrite, before anything was protected.
+        """
+        passes = self._passes if passes is None else passes
+        self._barred = noted(self.graph) if barred is None else barred
+        mark = self.graph.mark()
+        while True:
+            self._begin()
+            self._version = self.graph.version
+            if looks:
+                self._first = _found(self.contexts, _rewriting(passes), self._barred)
+                self._first += _found(self.contexts, _reporting(passes), self._barred)
+                if all(match.plan is None for _, match in self._first):
+                    self.left = self.contexts
+                    return list(self._first)
+            seen = self._applied(passes)
+            self._version = self.graph.version
+            fresh: Mapping[Key, str] = {}
+            if self.made or self.domain.declared:
+                fresh = self._changes_exposing_pads(self._shielded())
+            if not fresh:
+                self.left = self.contexts
+                return seen
+            self.graph.rollback(mark)
+            self._barred = {**self._barred, **fresh}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The sizes that were taken from the model's metadata as they are, in one line."""
+        taken = self.recorded.told(self.domain.given)  # not those that the user narrowed
+        return (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why sizes in the metadata cannot be used, in one line."""
+        return (self.recorded.warning,) if self.recorded.warning else ()
+
+    @property
+    def contexts(self) -> list[Context]:
+        """The contexts of the graphs, as the editors know them."""
+        return [editor.context for editor in self._editors]
+
+    @property
+    def made(self) -> list[Made]:
+        """The changes made, graph by graph."""
+        return [made for editor in self._editors for made in editor.made]
+
+    @property
+    def undone(self) -> dict[Place, Undone]:
+        """The changes that were taken back, in all graphs."""
+        return {place: each for editor in self._editors for place, each in editor.undone.items()}
+
+    def _begin(self) -> None:
+        """Has an editor for each graph; the graphs are analysed unless they are known."""
+        known, self._given = self._given, ()
+        self._closed = {each.graph.offset: each.closed for each in known if each.closed}
+        known = known or self._anew()
+        strict = self.options.strict
+        self._editors = [Editor(each, strict=strict, probe=self.probe) for each in known]
+        self.limits = known[0].domains[-1].domain.to_draw(self.graph)
+        self._total = 0 if self._progress is None else sum(map(_count, known))
+
+    def _anew(self) -> list[Context]:
+        """New contexts of all graphs, which know nothing of the edits made."""
+        found = contexts(self.graph, self.options, self.domain)
+        for context in found:
+            context.closed = context.closed or self._closed.get(context.graph.offset, "")
+        return found
+
+    def _take(self, found: Sequence[Context]) -> None:
+        """Goes on with other contexts of the same graphs."""
+        known = {each.graph.offset: each for each in found}
+        self._editors = [each for each in self._editors if each.context.graph.offset in known]
+        for editor in self._editors:
+            editor.take(known[editor.context.graph.offset])
+
+    def _close(self, context: Context, why: str) -> None:
+        """Leaves a body or function alone from now on."""
+        context.closed = self._closed[context.graph.offset] = why
+
+    def _report(self) -> None:
+        if self._progress is not None:
+            done = sum(len(each.made) + len(each.undone) for each in self._editors)
+            self._progress("rewriting and proving", done, max(done, self._total))
+
+    def _shielded(self) -> list[Unprotected]:
+        """Protects the graphs from onnxruntime's optimiser; returns what it would still harm.
+
+        The graphs are analysed anew, as the next reader of the result will do, without the size
+        limits of the original. The protections are proved like any other edit. If that fails, those
+        of that graph are undone. Only about the main graph onnxruntime can be asked.
+        """
+        pads = any(node.op == "Pad" for each in self.contexts for node in each.graph.nodes)
+        fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
+        guard_existing = self.chosen.has(GuardPad.code)
+        unprotected: list[Unprotected] = []
+        for editor in self._editors:
+            graph = editor.context.graph
+            if not graph.is_there() or editor.context.closed:
+                continue
+            context, mark = fresh.get(graph.offset, editor.context), graph.mark()
+            exposing = self._exposing if graph.is_main else None
+            left = shield(context, exposing, guard_existing=guard_existing)
+            try:
+                editor.check_guards(mark)
+            except UncertifiedError:
+                graph.rollback(mark)
+                left = context.sites.fusion.exposed()
+            unprotected += (
+                (graph, (each.pad.node, each.window, *each.way), LAYS_OPEN) for each in left
+            )
+            unprotected += ((graph, nodes, JOINS_NEIGHBOURS) for nodes in met(context))
+        return unprotected
+
+    def _changes_exposing_pads(self, left: Sequence[Unprotected]) -> dict[Key, str]:
+        """The changes to bar, since they expose nodes to the optimiser that cannot be protected.
+
+        Of those that touch such a node the latest; all changes, where none touches any.
+        """
+        made = [each for each in self.made if each.key not in self._barred]
+        guilty: dict[Key, str] = {}
+        for graph, nodes, why in left:
+            places = {graph.unique(tensor.name) for node in nodes for tensor in node.outputs}
+            touching = [found for found in made if not places.isdisjoint(found.tensors)]
+            guilty |= {found.key: why for found in touching[-1:]}
+        return guilty or {each.key: why for *_, why in left[:1] for each in made}
+
+    def _applied(self, passes: Passes) -> list[Found]:
+        """Applies passes until none finds anything to rewrite; returns their last findings."""
+        while True:
+            changes = len(self.made)
+            seen = self._applied_everywhere(passes)
+            main = self.contexts[0]
+            if len(self.made) == changes or main.is_final:
+                return seen
+            # The rewrites may have shown further limits of the feasible sizes.
+            found = self._anew()
+            if found[0].domains[-1].domain == main.domains[-1].domain:
+                return seen
+            self._take(found)
+
+    def _applied_everywhere(self, passes: Passes) -> list[Found]:
+        """Applies passes to each graph; to all again where a change inside may lead to others."""
+        while True:
+            seen: list[Found] = []
+            inside = len(self.made) - len(self._editors[0].made)
+            for editor in self._editors:
+                seen += self._exhausted_or_closed(editor, passes)
+            if len(self.made) - len(self._editors[0].made) == inside:
+                return seen
+            for editor in self._editors:
+                editor.mark_stale()
+
+    def _exhausted_or_closed(self, editor: Editor, passes: Passes) -> list[Found]:
+        """As `_exhausted`; a body or function that turns out to be malformed is left as it was."""
+        context = editor.context
+        if context.closed or not context.graph.is_there():
+            return []
+        if context.graph.is_main:
+            return self._exhausted(editor, passes)
+        mark, made = context.mark(), len(editor.made)
+        try:
+            return self._exhausted(editor, passes)
+        except ModelError as error:
+            context.rollback(mark)
+            del editor.made[made:]
+            self._close(context, str(error))
+            return []
+
+    def _exhausted(self, editor: Editor, passes: Passes) -> list[Found]:
+        """Applies the rewriting passes until they find nothing to do; returns their last findings.
+
+        A late stage may make an earlier one possible, so after each change it starts over.
+        """
+        seen: list[Found] = []
+        rewriting = _rewriting(passes)
+        stages = [[kind for kind in rewriting if kind.last is last] for last in (False, True)]
+
+        def changed(stage: Passes) -> bool:
+            changes = len(editor.made)
+            editor.context.ask_again()
+            for rule, match in _matches(editor.context, stage, self._barred):
+                seen.append((place_of(rule, match), match))
+                if match.plan is not None:
+                    editor.apply(rule, match)
+                    self._report()
+            return len(editor.made) != changes
+
+        while any(changed(stage) for stage in stages) or editor.retry():
+            seen.clear()
+        return seen
+
+    def _looked_again(self, passes: Passes, seen: list[Found]) -> list[Found]:
+        """The last findings of the rewriting passes; of protected graphs, the refusals anew."""
+        if self.graph.version == self._version:
+            return seen
+        self.left = self._anew()
+        found = _found(self.left, _rewriting(passes), self._barred)
+        return [(place, match) for place, match in found if match.plan is None]
+
+
+def _rewriting(passes: Passes) -> Passes:
+    return [kind for kind in passes if kind.rewrites]
+
+
+def _reporting(passes: Passes) -> Passes:
+    """The passes that report and do not wait for what the others say."""
+    return [kind for kind in passes if not kind.rewrites and not kind.rest]
+
+
+def _count(context: Context) -> int:
+    """How many changes there may be in a graph: at its `Pad`s, and where windows name a size.
+
+    Operators' own pads change only where the style does not want them there.
+    """
+    moves = context.style != "fold"
+    try:
+        windows = sum(
+            op.auto_pad != "NOTSET" or op.ceil_mode or (moves and any(map(any, op.pads)))
+            for op in context.windows()
+        )
+        return windows + sum(1 for _ in context.pads())
+    except ModelError:
+        if context.graph.is_main:
+            raise
+        return 0
+
+
+def _found(found: Iterable[Context], passes: Passes, barred: Barred) -> list[Found]:
+    """The findings of passes in all graphs. In a closed one, only the rule on scopes looks."""
+    seen: list[Found] = []
+    for context in found:
+        if not context.graph.is_there():
+            continue
+        try:
+            if not context.closed:
+                seen += _found_in(context, passes, barred)
+                continue
+        except ModelError as error:
+            if context.graph.is_main:
+                raise
+            context.closed = str(error)
+        seen += _found_in(context, [kind for kind in passes if kind.scopes], barred)
+    return seen
+
+
+def _found_in(context: Context, passes: Passes, barred: Barred) -> list[Found]:
+    return [(place_of(rule, match), match) for rule, match in _matches(context, passes, barred)]
+
+
+def _rest(found: Sequence[Context], passes: Passes, seen: Sequence[Found]) -> list[Found]:
+    """The findings of the passes that report padding about which no rewriting pass has one."""
+    rewriting = {kind.code for kind in passes if kind.rewrites}
+    told = (match.about for (code, *_), match in seen if code in rewriting)
+    known = frozenset(map(id, told))
+    for context in found:
+        context.told = known
+    return _found(found, [kind for kind in passes if kind.rest], NOTHING)
+
+
+def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple[Pass, Match]]:
+    for kind in passes:
+        rule = kind()
+        for match in findings(rule, context):
+            # A finding may be about a function as a whole, which has no outputs to name it by.
+            rewrites = match.plan is not None
+            reason = barred.get(key_of(context.graph, rule, match)) if rewrites else None
+            if reason is None:
+                yield rule, match
+            else:
+                finding = replace(
+                    match.finding,
+                    severity=Severity.INFO,
+                    reason=told(reason),
+                    reason_code=code_of(reason),
+                )
+                yield rule, match._replace(finding=finding, plan=None, barred=True)
