@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from onnxpad.arithmetic.window import Side, Window, transposed_same_pads
+from onnxpad.arithmetic.window import halves
+from onnxpad.conventions.question import Axis
+from onnxpad.conventions.table import CONVENTIONS
 from onnxpad.operators.amounts import Pair, Pairs, onnx_order, pairs_of
 from onnxpad.padding.plan import Padding
 from onnxpad.repadding.sites import Site
@@ -26,6 +28,7 @@ class Candidate(NamedTuple):
 
 AS_IS: Final = "as it is"
 _LIKELY, _LESS, _LEAST = 0, 1, 2
+_CROP: Final = CONVENTIONS["tensorflow-same"].rules["convtranspose"]
 
 
 def candidates(site: Site) -> list[Candidate]:
@@ -70,12 +73,13 @@ def _pads(site: Site) -> Iterator[tuple[str, Padding, int]]:
     if now.ceil:
         yield "rounded down", replace(now, ceil=False), _LIKELY
         now = replace(now, ceil=False)
-    yield "tensorflow-same", replace(now, pads=None, odd="end", undilated=False), _LIKELY
-    yield "pytorch-half", replace(now, pads=half(site)), _LIKELY
-    yield "onnx-same-lower", replace(now, pads=None, odd="begin", undilated=False), _LIKELY
+    names = ["tensorflow-same", "pytorch-half", "onnx-same-lower"]
     if any(window.dilation > 1 for window in site.windows):
-        yield "paddle-same", replace(now, pads=None, odd="end", undilated=True), _LIKELY
-    divided = tuple((each // 2, each - each // 2) for each in map(_total, site.windows))
+        names.append("paddle-same")
+    for name in names:
+        yield name, replace(by_row(site, name), ceil=now.ceil), _LIKELY
+    totals = (max(window.extent - window.stride, 0) for window in site.windows)
+    divided = tuple(halves(total, "end") for total in totals)
     yield "same, as where the stride divides the size", replace(now, pads=divided), _LESS
     yield (
         "same, odd at the begin, as where the stride divides the size",
@@ -89,9 +93,9 @@ def _pads(site: Site) -> Iterator[tuple[str, Padding, int]]:
         return
     yield from _written(replace(site, padding=now))
     if _is_line(site):
-        whole = tuple((window.extent - 1, 0) for window in site.windows)
-        yield "keras-causal", replace(now, pads=whole), _LIKELY
-        yield "all at the end", replace(now, pads=exchanged(whole)), _LESS
+        causal = replace(by_row(site, "keras-causal"), ceil=now.ceil)
+        yield "keras-causal", causal, _LIKELY
+        yield "all at the end", replace(causal, pads=exchanged(causal.numbers)), _LESS
     for by in (1, -1):
         yield f"moved by {by}", replace(now, pads=moved(now.pads, by)), _LEAST
 
@@ -99,11 +103,6 @@ def _pads(site: Site) -> Iterator[tuple[str, Padding, int]]:
 def _is_line(site: Site) -> bool:
     """Whether a window is longer than 1 on one axis only: also a series exported as 2-D."""
     return sum(window.extent > 1 for window in site.windows) == 1
-
-
-def _total(window: Window) -> int:
-    """SAME's total where the stride divides the size."""
-    return max(window.extent - window.stride, 0)
 
 
 def _written(site: Site) -> Iterator[tuple[str, Padding, int]]:
@@ -120,29 +119,14 @@ def _written(site: Site) -> Iterator[tuple[str, Padding, int]]:
 
 def _transposed(site: Site) -> Iterator[Candidate]:
     now, windows = site.padding, site.windows
-    pads = now.pads
-    assert pads is not None
+    pads = now.numbers
     none, uncropped = (0,) * len(windows), ((0, 0),) * len(windows)
-    short = tuple(max(w.stride - w.extent, 0) for w in windows)
-    sides: tuple[tuple[str, Side], ...] = (("tensorflow-same", "end"), ("onnx-same-lower", "begin"))
-    for name, odd in sides:
-        same = tuple(transposed_same_pads(w, odd=odd) for w in windows)
-        yield Candidate(name, replace(now, pads=same, output_padding=short), _LIKELY)
-    yield Candidate("tensorflow-valid", replace(now, pads=uncropped, output_padding=short), _LIKELY)
-    # PyTorch's usual halves, with the output_padding that gives size * stride.
-    symmetric = half(site)
-    fitting = tuple(
-        w.stride + 2 * b - w.extent for w, (b, _) in zip(windows, symmetric, strict=True)
-    )
-    if min(fitting) >= 0:
-        yield Candidate(
-            "pytorch-half", replace(now, pads=symmetric, output_padding=fitting), _LIKELY
-        )
-    yield Candidate(
-        "pytorch-half without output_padding",
-        replace(now, pads=symmetric, output_padding=none),
-        _LESS,
-    )
+    for name in ("tensorflow-same", "onnx-same-lower", "tensorflow-valid"):
+        yield Candidate(name, by_row(site, name), _LIKELY)
+    if fitting := _half(site):
+        yield Candidate("pytorch-half", fitting, _LIKELY)
+    bare = by_row(site, "pytorch-half")
+    yield Candidate("pytorch-half without output_padding", bare, _LESS)
     yield Candidate("begin and end exchanged", replace(now, pads=exchanged(pads)), _LIKELY)
     yield Candidate("begin and end in turns", replace(now, pads=in_turns(pads)), _LESS)
     yield Candidate("valid", replace(now, pads=uncropped, output_padding=none), _LESS)
@@ -198,9 +182,37 @@ def resized(site: Site, more: int, *, at_end: bool) -> Padding | None:
     return found[0].padding if found else None
 
 
-def half(site: Site) -> Pairs:
-    """PyTorch's usual `padding`: dilation * (kernel - 1) // 2 on both sides."""
-    return tuple((window.dilation * (window.kernel - 1) // 2,) * 2 for window in site.windows)
+_CROPS: Final = {
+    "onnx-same-lower": _CROP._replace(odd="begin"),
+    "paddle-same": _CROP,
+}
+"""Rules of transposed convolutions in place of the table's: those tried reach size * stride."""
+
+
+def by_row(site: Site, name: str) -> Padding:
+    """The padding of an operator by a row of the table, whether a framework refuses it or not.
+
+    SAME has no amounts here, except those that a transposed convolution crops at every size.
+    """
+    rules = CONVENTIONS[name].rules
+    if not site.is_transposed:
+        rule = rules["conv"]
+        if rule.amounts == "same":
+            return replace(site.padding, pads=None, odd=rule.odd, undilated=rule.undilated)
+    else:
+        rule = _CROPS.get(name) or rules["convtranspose"]
+    axes = [rule.padding(Axis(1, window), transposed=site.is_transposed) for window in site.windows]
+    pads = tuple((axis.begin, axis.end) for axis in axes)
+    appended = tuple(axis.output_padding for axis in axes) if site.is_transposed else ()
+    return replace(site.padding, pads=pads, output_padding=appended)
+
+
+def _half(site: Site) -> Padding | None:
+    """PyTorch's usual halves, with the output_padding that gives size * stride, if one does."""
+    found = by_row(site, "pytorch-output-padding")
+    crops = zip(site.windows, found.crop, strict=True)
+    reaches = all(window.extent - sum(crop) == window.stride for window, crop in crops)
+    return found if reaches else None
 
 
 def exchanged(pads: Pairs) -> Pairs:
@@ -237,27 +249,14 @@ def is_padded(site: Site) -> bool:
     return site.padding.is_same or any(map(any, site.padding.pads or ()))
 
 
-def _same(site: Site, *, lower: bool = False, undilated: bool = False) -> Padding:
-    """SAME; of a transposed convolution with an output of size * stride."""
-    if site.is_transposed:
-        odd = "onnx-same-lower" if lower else "tensorflow-same"
-        return next(each.padding for each in _transposed(site) if each.name == odd)
-    return replace(
-        site.padding,
-        pads=None,
-        odd="begin" if lower else "end",
-        undilated=undilated,
-        ceil=False,
-        counted=False,
-    )
+def _same(name: str) -> Convention:
+    """SAME by a row of the table, which neither rounds up nor counts padding."""
+    return lambda site: replace(by_row(site, name), ceil=False, counted=False)
 
 
-def _half(site: Site) -> Padding:
-    if site.is_transposed:
-        for each in _transposed(site):
-            if each.name.startswith("pytorch-half"):
-                return each.padding
-    return replace(site.padding, pads=half(site), ceil=False)
+def _pytorch(site: Site) -> Padding:
+    fitting = _half(site) if site.is_transposed else None
+    return replace(fitting or by_row(site, "pytorch-half"), ceil=False)
 
 
 def _rounded_up(site: Site) -> Padding:
@@ -269,7 +268,7 @@ def _rounded_up(site: Site) -> Padding:
 
 
 def _caffe(site: Site) -> Padding:
-    found = _half(site) if is_padded(site) else site.padding
+    found = _pytorch(site) if is_padded(site) else site.padding
     if not site.is_pool:
         return found
     return replace(found, ceil=True, counted=site.leaves_padding_out)
@@ -298,21 +297,20 @@ def _uncounted(site: Site) -> Padding:
 def _causal(site: Site) -> Padding:
     if site.is_transposed or not _is_line(site) or site.is_pool:
         return site.padding
-    pads = tuple((window.extent - 1, 0) for window in site.windows)
-    return replace(site.padding, pads=pads)
+    return by_row(site, "keras-causal")
 
 
 _ONE_KIND: Final[Mapping[str, Convention]] = {
-    "tensorflow": _where_padded(_same),
-    "pytorch": _where_padded(_half),
+    "tensorflow": _where_padded(_same("tensorflow-same")),
+    "pytorch": _where_padded(_pytorch),
     "caffe": _caffe,
-    "same, odd at the begin": _where_padded(lambda site: _same(site, lower=True)),
-    "paddle": _where_padded(lambda site: _same(site, undilated=True)),
+    "same, odd at the begin": _where_padded(_same("onnx-same-lower")),
+    "paddle": _where_padded(_same("paddle-same")),
     "begin and end exchanged": _of(exchanged),
     "begin and end in turns": _of(in_turns),
     "in turns read as ONNX's order": _of(from_turns),
-    "tensorflow everywhere": _same,
-    "pytorch everywhere": _half,
+    "tensorflow everywhere": _same("tensorflow-same"),
+    "pytorch everywhere": _pytorch,
     "valid": lambda site: replace(site.padding, pads=((0, 0),) * len(site.windows), ceil=False),
 }
 _CONVOLUTIONS: Final[Mapping[str, Convention]] = {"causal": _causal}
