@@ -9,7 +9,6 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.question import Answer, Op, Question
 from onnxpad.errors import UsageError
-from onnxpad.fitting.case import answer_of
 from onnxpad.fitting.padded import padded_operator
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.asked_for import nearest
@@ -23,6 +22,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
 from onnxpad.padding.window_site import WindowSites
 from onnxpad.records import dataclass
+from onnxpad.repadding.intents import answer_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sizes.recorded import recorded_sizes
@@ -106,7 +106,8 @@ def _own(context: Context, node: Node, question: Question) -> Answer | None:
     found = padded_operator(context, node)
     if found is None or found.sizes != question.sizes:
         return None
-    return answer_of(found.padding, question)
+    own = answer_of(found.padding, question)
+    return own if min(own.output) >= 1 else None
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:

@@ -12,9 +12,6 @@ from typing import Final, Literal, TypeAlias
 
 from onnxpad.arithmetic.window import (
     Window,
-    output_size,
-    pool_output_size,
-    transposed_output_size,
 )
 from onnxpad.conventions.effect import effect
 from onnxpad.conventions.question import Answer, AxisAnswer, Op, Question
@@ -29,6 +26,7 @@ from onnxpad.conventions.table import (
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.padding.plan import Padding
 from onnxpad.records import dataclass
+from onnxpad.repadding.intents import answer_of
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""
@@ -167,7 +165,8 @@ class Case:
 
     def with_padding(self, padding: Padding) -> tuple[Answer | None, ...]:
         """The same with another padding."""
-        return tuple(answer_of(padding, question) for question in self.questions)
+        found = (answer_of(padding, question) for question in self.questions)
+        return tuple(each if min(each.output) >= 1 else None for each in found)
 
     def fit(self, framework: str) -> Fit:
         """Whether it fits a framework of `FRAMEWORKS`."""
@@ -182,26 +181,6 @@ class Case:
 
 
 case_of: Final = lru_cache(maxsize=4096)(Case)
-
-
-def answer_of(padding: Padding, question: Question) -> Answer | None:
-    """The windows of an operator with a padding; None where it has none."""
-    axes = []
-    sizes, windows = question.sizes, question.windows
-    output_padding = padding.output_padding or (0,) * len(sizes)
-    pads = padding.amounts(sizes, windows)
-    for size, window, (begin, end), more in zip(sizes, windows, pads, output_padding, strict=True):
-        if question.op == "convtranspose":
-            output = transposed_output_size(size, window, begin, end, more)
-        elif question.op == "conv":
-            output = output_size(size, window, begin, end)
-        else:
-            output = pool_output_size(size, window, begin, end, ceil_mode=padding.ceil)
-        assert isinstance(output, int)
-        if output < 1:
-            return None
-        axes.append(AxisAnswer(size, window, begin, end, output, more))
-    return Answer(tuple(axes), padding.counted)
 
 
 def _is_alike(op: Op, one: Answer, other: Answer) -> bool:

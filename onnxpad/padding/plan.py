@@ -65,13 +65,8 @@ class Padding:
         if self.pads is not None:
             return self.pads
         seen = [window_of(w.kernel, w.stride) if self.undilated else w for w in windows]
-        found = []
-        for size, window in zip(sizes, seen, strict=True):
-            begin, end = same_pads(size, window, odd=self.odd)
-            assert isinstance(begin, int)
-            assert isinstance(end, int)
-            found.append((begin, end))
-        return tuple(found)
+        pairs = zip(sizes, seen, strict=True)
+        return tuple(same_pads(size, window, odd=self.odd) for size, window in pairs)
 
     def reached(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> Pairs:
         """The pads at these sizes with what rounding up reads beyond them."""
@@ -80,7 +75,6 @@ class Padding:
             sizes, windows, self.amounts(sizes, windows), strict=True
         ):
             count = pool_output_size(size, window, begin, end, ceil_mode=self.ceil)
-            assert isinstance(count, int)
             last = (count - 1) * window.stride + window.extent
             found.append((begin, max(end, last - size - begin)))
         return tuple(found)

@@ -148,8 +148,8 @@ def chosen(
     Raises:
         AbsentError: The framework has no such operator, or ONNX's has no such padding.
     """
-    tried = [*_sizes(site, sizes)]
-    answers = [framework.answer(intent, Question(op, each, site.windows)) for each in tried]
+    tried = [Question(op, each, site.windows) for each in _sizes(site, sizes)]
+    answers = [framework.answer(intent, question) for question in tried]
     for answer in answers:
         for window, axis in zip(site.windows, answer.axes, strict=True):
             if window != axis.window and window.kernel > 1:
@@ -158,13 +158,13 @@ def chosen(
                 )
     if intent == "same" and framework.name != "valid" and not site.is_transposed:
         _require_size(framework, answers)
-    now = [_now(site, each) for each in tried]
+    now = [answer_of(site.padding, question) for question in tried]
     if all(_effect(op, one) == _effect(op, other) for one, other in zip(now, answers, strict=True)):
         return None
     for padding in _expressing(site, answers[0]):
         if all(
-            _computes(site, padding, each, answer)
-            for each, answer in zip(tried, answers, strict=True)
+            _computes(padding, question, answer)
+            for question, answer in zip(tried, answers, strict=True)
         ):
             _require_runnable(site, padding, tried, sizes, opset)
             return padding
@@ -197,23 +197,19 @@ def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]
         )
 
 
-def _now(site: Site, sizes: tuple[int, ...]) -> Answer:
-    """An operator as it is, at some sizes."""
-    return _answer(site, site.padding, sizes)
-
-
-def _answer(site: Site, padding: Padding, sizes: tuple[int, ...]) -> Answer:
-    pads = padding.amounts(sizes, site.windows)
-    output_padding = padding.output_padding or (0,) * len(pads)
+def answer_of(padding: Padding, question: Question) -> Answer:
+    """The windows of an operator with a padding; an output below 1 is none."""
+    op, sizes, windows = question.op, question.sizes, question.windows
+    appended = padding.output_padding or (0,) * len(sizes)
+    pads = padding.amounts(sizes, windows)
     axes = []
-    for size, window, pair, more in zip(sizes, site.windows, pads, output_padding, strict=True):
-        if site.is_transposed:
+    for size, window, pair, more in zip(sizes, windows, pads, appended, strict=True):
+        if op == "convtranspose":
             output = transposed_output_size(size, window, *pair, more)
-        elif site.is_pool:
-            output = pool_output_size(size, window, *pair, ceil_mode=padding.ceil)
-        else:
+        elif op == "conv":
             output = output_size(size, window, *pair)
-        assert isinstance(output, int)
+        else:
+            output = pool_output_size(size, window, *pair, ceil_mode=padding.ceil)
         axes.append(AxisAnswer(size, window, *pair, output, more))
     return Answer(tuple(axes), padding.counted)
 
@@ -235,8 +231,8 @@ def _expressing(site: Site, answer: Answer) -> Iterator[Padding]:
     yield Padding(None, odd="begin", counted=answer.counts)
 
 
-def _computes(site: Site, padding: Padding, sizes: tuple[int, ...], wanted: Answer) -> bool:
-    found = _answer(site, padding, sizes)
+def _computes(padding: Padding, question: Question, wanted: Answer) -> bool:
+    found = answer_of(padding, question)
     counts = wanted.counts and any(map(any, wanted.pads))
     same = (found.pads, found.output) == (wanted.pads, wanted.output)
     return same and (padding.counted == counts or not any(map(any, wanted.pads)))
@@ -245,7 +241,7 @@ def _computes(site: Site, padding: Padding, sizes: tuple[int, ...], wanted: Answ
 def _require_runnable(
     site: Site,
     padding: Padding,
-    tried: Sequence[tuple[int, ...]],
+    tried: Sequence[Question],
     sizes: Sequence[int | None],
     opset: int,
 ) -> None:
@@ -263,8 +259,8 @@ def _require_runnable(
                     f"at open sizes it would be {auto_pad}, which onnxruntime misreads for this "
                     "kernel, stride and dilation; fix the sizes with --shape or --dim"
                 )
-    for each in tried:
-        answer = _answer(site, padding, each)
+    for question in tried:
+        answer = answer_of(padding, question)
         for axis in answer.axes:
             if site.is_pool and max(axis.begin, axis.end) >= axis.window.kernel:
                 raise AbsentError(
@@ -284,6 +280,3 @@ def _require_runnable(
 
 def _divides_by_whole_kernels(site: Site, opset: int) -> bool:
     return opset < CHANGED["AveragePool"] or site.row.onnxruntime.divides_by_whole_kernels
-
-
-__all__ = ["Reading", "chosen", "intent_of", "op_of"]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions.question import Op, Question
-from onnxpad.fitting.case import Case, Fit, answer_of
+from onnxpad.conventions.question import Op
+from onnxpad.fitting.case import Case, Fit
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.plan import Padding
 from tests.support.rows import each_row
@@ -19,7 +19,7 @@ def crop(pads: Pairs, output_padding: tuple[int, ...]) -> Padding:
 
 def output(op: Op, size: int, window: Window, padding: Padding) -> int | None:
     """The windows on one axis; None where there is none."""
-    answer = answer_of(padding, Question(op, (size,), (window,)))
+    (answer,) = Case(op, (window,), ((size,),), padding).answers
     return None if answer is None else answer.output[0]
 
 
