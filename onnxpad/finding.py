@@ -81,6 +81,7 @@ class Finding:
             that the model leaves open.
         reason_code: The stable code of the reason, such as `copies-data`; empty if there is no
             reason. Its facts are in `evidence`.
+        brief: The reason without formulas of open sizes and advice; empty if it has no formula.
     """
 
     code: str
@@ -93,6 +94,7 @@ class Finding:
     assumptions: tuple[str, ...] = ()
     sizes: str = ""
     reason_code: str = ""
+    brief: str = ""
 
     @property
     def fixable(self) -> bool:

@@ -158,12 +158,14 @@ class RefusalError(Exception):
         facts: What it is about: numbers, names, axes. `options` are command line options of which
             each one alone would do away with the reason. They are no part of the message, since
             some may have been given already.
+        brief: The message without formulas of open sizes; empty if it has none.
     """
 
-    def __init__(self, code: Reason, message: str, **facts: object) -> None:
+    def __init__(self, code: Reason, message: str, brief: str = "", /, **facts: object) -> None:
         """Keeps the facts in the order given."""
         super().__init__(message)
         self.code = code
+        self.brief = brief
         self.facts = MappingProxyType(facts)
 
     @property

@@ -96,9 +96,11 @@ class RecogniseSame(Pass):
                 strict = context.asked.strict
                 option = () if strict and maxima else ("--dynamic auto-pad",)
                 formula = context.sites.wording.amounts(pad, *option)
-                reason = f"it is {plan.auto_pad} at every size; {formula}"
                 facts = {**formula.facts, "auto_pad": plan.auto_pad}
-                asked = RefusalError(Reason.SAME_AT_EVERY_SIZE, reason, **facts)
+                same = f"it is {plan.auto_pad} at every size"
+                told = f"{formula.brief}, so no constant pads fit; {same}" * bool(formula.brief)
+                reason = f"{same}; {formula}"
+                asked = RefusalError(Reason.SAME_AT_EVERY_SIZE, reason, told, **facts)
                 yield self.refused(context, pad.node, message, asked, before=before)
 
     def rewrite(self, match: Match, context: Context) -> None:

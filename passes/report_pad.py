@@ -80,7 +80,10 @@ class ReportPad(Pass):
             general = dict.fromkeys(cause.general for cause in causes)
             refusal = RefusalError(
                 causes[0].code,
-                "; ".join(_brief(dict.fromkeys(cause.text for cause in causes))),
+                "; ".join(_first(dict.fromkeys(cause.text for cause in causes))),
+                "; ".join(dict.fromkeys(cause.brief or cause.general for cause in causes))
+                if any(cause.brief for cause in causes)
+                else "",
                 summary="; ".join(general),
                 **_facts(context, pad, found, path),
                 options=_help_all(causes),
@@ -114,13 +117,15 @@ _NOT_COVERED: Final = "which onnxpad does not cover"
 class _Cause(NamedTuple):
     """Why a `Pad` stays: a code, a text with names, and one without, which groups equal causes.
 
-    Any of the `options` would do away with it.
+    Any of the `options` would do away with it. `brief` is the text without names and formulas,
+    and is empty where it has no formula.
     """
 
     code: Reason
     text: str
     general: str
     options: tuple[str, ...] = ()
+    brief: str = ""
 
 
 def _cause(code: Reason, form: str, named: str, general: str) -> _Cause:
@@ -210,7 +215,8 @@ def _declined(context: Context, node: Node, name: str) -> _Cause:
         context.sites.planned(op, context.style, context.sites.outer(op))
     except RefusalError as refusal:
         cause = _cause(refusal.code, f"{{}}: {refusal}", name, str(node.op))
-        return cause._replace(options=refusal.options)
+        brief = f"{node.op}: {refusal.brief}" if refusal.brief else ""
+        return cause._replace(options=refusal.options, brief=brief)
     form = f"in style {context.style} it stays before {{}}"
     return _cause(Reason.AS_ASKED, form, name, str(node.op))
 
@@ -250,7 +256,7 @@ def _and(texts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
-def _brief(texts: Iterable[str]) -> Iterator[str]:
+def _first(texts: Iterable[str]) -> Iterator[str]:
     """The first few texts, and how many more there are."""
     for count, text in enumerate(listed := list(texts)):
         if count == MOST_READERS:

@@ -97,7 +97,7 @@ class ResolveAutoPad(Pass):
         facts = {**refusal.facts, "auto_pad": op.auto_pad, "pads": formula, "options": options}
         facts["multiples"] = context.open_sites.multiples(op, refusal.sizes)
         reason = f"{refusal}: {formula}{hindrance}"
-        why = RefusalError(refusal.code, reason, **facts, **hindered)
+        why = RefusalError(refusal.code, reason, str(refusal), **facts, **hindered)
         asked = "--dynamic auto-pad" if context.dynamic == "auto-pad" else ""
         return self.refused(context, op.node, message, why, asked=asked)
 

@@ -339,18 +339,24 @@ def explain(a: Extent, name: str) -> str:
     Where `name` has several words, the formula uses n for it. A size of several symbols keeps
     their own names.
     """
+    return "".join(in_words(a, name, "n" if " " in name else name))
+
+
+def in_words(a: Extent, name: str, letter: str) -> tuple[str, str]:
+    """Return `a` as `explain` does, with `letter` in a formula, and apart what that stands for."""
     if not isinstance(a, Size) or len(a.terms) > 1:
-        return str(a)
+        return str(a), ""
     symbol, form = _form(a, "an explanation")
     named = replace(symbol, name=name)
     few = render.cases(form, named, most=4)
-    letter = "n" if " " in name else name
     found = render.recognise(form, replace(symbol, name=letter))
     if found and not few:
         text = str(found)
-        return name if text == letter else text if letter == name else f"{text} with n {name}"
+        if text == letter:
+            return name, ""
+        return text, f" with {letter} {name}" if letter != name else ""
     several = few or render.cases(form, named, most=8)
-    return several or f"a function of {name} with period {period(a)} from {threshold(a)} on"
+    return several or f"a function of {name} with period {period(a)} from {threshold(a)} on", ""
 
 
 def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:

@@ -301,7 +301,7 @@ def dumped(document: Mapping[str, object]) -> str:
     return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
 
 
-_WORDS: Final = {"skipped": "uncompared", "totals": "pads", "drawn": "", "is_pad": ""}
+_WORDS: Final = {"skipped": "uncompared", "totals": "pads", "drawn": "", "is_pad": "", "brief": ""}
 """The words that JSON has for facts, by field: the property with these, or none."""
 
 

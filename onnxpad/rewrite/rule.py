@@ -220,6 +220,7 @@ class Pass:
             text,
             Facts(facts),
             reason_code=reason.code,
+            brief=reason.brief,
         )
         return Match(finding, node, None, node)
 

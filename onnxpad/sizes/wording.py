@@ -15,8 +15,8 @@ from onnxpad.arithmetic.size import (
     Extent,
     Size,
     Unknown,
-    explain,
     in_terms_of,
+    in_words,
     repeating,
     symbol,
 )
@@ -151,11 +151,13 @@ class Wording:
         told = {axis: self._told(pad, axis, pair) for axis, pair in pairs.items()}
         formula = _by_axis({axis: text for axis, text in told.items() if text})
         if not _extremes(extents):
-            sources = f"the size{'s' if ' and ' in sources else ''} {sources}"
-        what = f"its amounts depend on {sources}{': ' if formula else ''}{formula}"
+            several = len(self._sources(extents)) > 1
+            sources = f"the size{'s' * several} {sources}"
+        what = f"its amounts depend on {sources}"
         return RefusalError(
             Reason.SIZE_DEPENDENT,
-            what,
+            f"{what}: {formula}" if formula else what,
+            what if formula else "",
             axes=list(pairs),
             sizes=self.places(extents),
             amounts={axis: text for axis, text in told.items() if text},
@@ -256,9 +258,8 @@ class Wording:
 
     @remembered
     def _pair(self, pair: ExtentPair, name: str) -> str:
-        begin, end = (explain(extent, name) for extent in pair)
-        _, said, which = end.partition(" with n ")
-        return f"the begin is {begin.removesuffix(said + which)}, and the end is {end}"
+        (begin, of), (end, also) = (in_words(extent, name, "n") for extent in pair)
+        return f"the begin is {begin}{of * (of != also)}, and the end is {end}{also}"
 
     def _is_traced(self, extent: Extent) -> bool:
         """Whether an extent grows with axes of graph inputs alone."""

@@ -17,9 +17,9 @@ _SHORT: Final = 64
 """Elements up to which a constant is read: more than a `Pad` has amounts."""
 _INTEGERS: Final = {onnx.TensorProto.INT32, onnx.TensorProto.INT64}
 _NUMBERS: Final = {*_INTEGERS, onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE}
-_LISTS: Final = "pads paddings strides dilations kernel_shape output_padding perm"
 _TYPES: Final[Mapping[str, int]] = {
-    **dict.fromkeys(_LISTS.split(), AttributeProto.INTS),
+    **dict.fromkeys(("pads", "paddings", "output_padding", "perm"), AttributeProto.INTS),
+    **dict.fromkeys(("kernel_shape", "strides", "dilations"), AttributeProto.INTS),
     **dict.fromkeys(("axis", "ceil_mode", "count_include_pad"), AttributeProto.INT),
     **dict.fromkeys(("auto_pad", "mode"), AttributeProto.STRING),
     "value": AttributeProto.FLOAT,

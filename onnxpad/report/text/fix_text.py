@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 from onnxpad.finding import Assumption, Change, Finding
-from onnxpad.reasons import Reason
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.groups import (
     ChangeGroup,
@@ -38,8 +37,6 @@ GROUPS = 6
 _VARIANTS, _NAMES = 4, 3
 _QUOTED = re.compile(r" '[^']*'")
 _PAD: Final = StepForm("Pad", "pad")
-_FORMULA = ": on ax"
-"""How the formula of an open size begins in a reason: the details have it."""
 
 
 def fix_text(report: FixReport, screen: Screen | None = None) -> str:
@@ -298,12 +295,7 @@ def _short_groups(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]
 
 def short_reason(finding: Finding) -> str:
     """The reason of a finding without names, formulas of open sizes and advice."""
-    reason = reason_without_names(finding) or finding.message
-    head, formula, _ = reason.partition(_FORMULA)
-    if formula and finding.reason_code == Reason.SAME_AT_EVERY_SIZE:
-        same, _, depends = head.partition("; ")
-        return f"{depends}, so no constant pads fit; {same}"
-    return head
+    return finding.brief or reason_without_names(finding) or finding.message
 
 
 def _assumptions(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
