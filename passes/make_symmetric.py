@@ -11,7 +11,7 @@ from onnxpad.padding.plan import Padding
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.transposed.cropped_form import (
+from onnxpad.sites.cropped_form import (
     attributes_of,
     check_gives,
     crop_of,

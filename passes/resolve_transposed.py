@@ -9,7 +9,7 @@ from onnxpad.operators.read import TransposedOp
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.transposed.cropped_form import crop_of, described, express, form_of, told_form
+from onnxpad.sites.cropped_form import crop_of, described, express, form_of, told_form
 
 
 class ResolveTransposed(Pass):

@@ -7,8 +7,8 @@ from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.transposed.cropped_form import told_form
-from onnxpad.transposed.crops_behind import CropsBehind, Left, Taking, take
+from onnxpad.sites.cropped_form import told_form
+from onnxpad.sites.crops_behind import CropsBehind, Left, Taking, take
 
 
 class TakeCrop(Pass):

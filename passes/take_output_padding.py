@@ -6,7 +6,7 @@ from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.transposed.cropped_form import crop_of, express, form_of, told_form, written_form
+from onnxpad.sites.cropped_form import crop_of, express, form_of, told_form, written_form
 
 
 class TakeOutputPadding(Pass):

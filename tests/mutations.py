@@ -44,8 +44,8 @@ from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.transposed import cropped_form, crops_behind
-from onnxpad.transposed.crops_behind import CropsBehind, End
+from onnxpad.sites import cropped_form, crops_behind
+from onnxpad.sites.crops_behind import CropsBehind, End
 
 CERTIFY: Final = "certify"
 PROBES: Final = "probes"

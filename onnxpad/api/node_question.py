@@ -20,11 +20,11 @@ from onnxpad.operators.read import (
     is_transposed,
 )
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
-from onnxpad.padding.window_site import WindowSites
 from onnxpad.records import dataclass
 from onnxpad.repadding.intents import answer_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
+from onnxpad.sites.reading import SiteReader
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.sizes.size_options import given_domain
 
@@ -210,11 +210,12 @@ def _told(size: Extent) -> str:
 
 def _unpadded(context: Context, op: WindowOp, padded: tuple[Extent, ...]) -> tuple[Extent, ...]:
     """Sizes without what `Pad`s in front of a node add; the same where that is not known."""
-    site = WindowSites(context.graph, context.analysis).of(op)
-    amounts = [amount for pair in site.front or () for amount in pair]
+    site = SiteReader(context.graph, context.analysis).of(op)
+    amounts = [amount for pair in site.front.amounts or () for amount in pair]
     if not amounts or any(isinstance(each, int) and each < 0 for each in amounts):
         return padded
-    lost = any(isinstance(each, Unknown) for each in site.sizes)
-    if lost or (_are_open(site.sizes) and not _are_open(padded)):
+    sizes = site.source_sizes
+    lost = any(isinstance(each, Unknown) for each in sizes)
+    if lost or (_are_open(sizes) and not _are_open(padded)):
         return padded
-    return padded if any(isinstance(size, int) and size <= 0 for size in site.sizes) else site.sizes
+    return padded if any(isinstance(each, int) and each <= 0 for each in sizes) else sizes

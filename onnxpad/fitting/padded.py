@@ -15,13 +15,13 @@ from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.plan import Padding
 from onnxpad.padding.site import windows_over
-from onnxpad.padding.window_site import WindowSites
 from onnxpad.reasons import RefusalError
 from onnxpad.records import dataclass
 from onnxpad.repadding.intents import chosen, intent_of, op_of
-from onnxpad.repadding.sites import Site, sites_of
-from onnxpad.repadding.towards import PADDED_IN_FRONT, counted_at_first, is_padded_in_front
+from onnxpad.repadding.sites import sites_of
+from onnxpad.repadding.towards import PADDED_IN_FRONT, counted_at_first
 from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
 
 _MOST: Final = 64
 """The greatest stride of which each remainder is looked at."""
@@ -66,12 +66,19 @@ class Padded:
         graph, site = self.context.graph, self.site
         if not graph.is_main:
             return "it is in a body or function, which repad does not cover"
-        if is_padded_in_front(WindowSites(graph, self.context.analysis), site):
+        if site.is_padded_upstream:
             return PADDED_IN_FRONT
         reading = intent_of(site)
         if reading.intent is None:
             return reading.why
-        asked = site, self.case.op, FRAMEWORKS[framework], reading.intent, site.sizes, graph.opset
+        asked = (
+            site,
+            self.case.op,
+            FRAMEWORKS[framework],
+            reading.intent,
+            site.known_sizes,
+            graph.opset,
+        )
         try:
             found = chosen(*asked)
         except AbsentError as error:

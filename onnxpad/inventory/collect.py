@@ -45,12 +45,12 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_named, uncovered
 from onnxpad.padding.computed_pads import MANY
 from onnxpad.padding.readers import Readers
-from onnxpad.padding.window_site import Amounts, PadUpstream, WindowSite, WindowSites, added, is_pad
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
-from onnxpad.transposed.cropped_form import crop_of, described
-from onnxpad.transposed.crops_behind import CropsBehind
+from onnxpad.sites.cropped_form import crop_of, described
+from onnxpad.sites.crops_behind import CropsBehind
+from onnxpad.sites.reading import Amounts, PadUpstream, Site, SiteReader, added, is_pad
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
@@ -129,7 +129,7 @@ class _Collector:
         self._context = context
         self._graph = context.graph
         self._analysis = context.analysis
-        self._sites = WindowSites(context.graph, context.analysis)
+        self._sites = SiteReader(context.graph, context.analysis)
         self._findings = findings
         self._conventions = conventions
         self._taken: set[int] = set()  # `Pad`s that belong to another site
@@ -173,10 +173,10 @@ class _Collector:
     def _window(self, op: WindowOp) -> PaddingSite:
         graph, node = self._graph, op.node
         site = self._sites.of(op, self._crops)
-        upstream, source, sizes = site.upstream, site.source, site.sizes
+        upstream, source, sizes = site.front.pads, site.source, site.source_sizes
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
         own = self._own(site)
-        total = added(own, site.front) if site.is_whole else None
+        total = added(own, site.front.amounts) if site.front.is_whole else None
         # A formula holds for a size of which nothing is known, too.
         formulas = self._at_any_size(op) if own is None else own
         axes = self._axes(op.axes, total if upstream else formulas, sizes)
@@ -218,7 +218,7 @@ class _Collector:
             findings=self._about(nodes, way),
         )
 
-    def _own(self, site: WindowSite) -> Amounts | None:
+    def _own(self, site: Site) -> Amounts | None:
         """An operator's own padding: the same at every size, or as formulas; None if unknown."""
         return site.own if site.constant is None else site.constant
 

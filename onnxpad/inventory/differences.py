@@ -8,7 +8,7 @@ from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.amounts import Pair, Pairs
-from onnxpad.operators.read import UnreadableError, integers_of, read_slide, read_window
+from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
     Direction,
@@ -16,8 +16,8 @@ from onnxpad.operators.table import (
     operator_named,
     uncovered,
 )
-from onnxpad.padding.window_site import Amounts, WindowSite, WindowSites, added, own_padding
 from onnxpad.records import dataclass
+from onnxpad.sites.reading import Amounts, Site, SiteReader, added, own_padding
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
@@ -32,7 +32,8 @@ class _Operator:
         node: Its name.
         label: Its name in reports.
         op_type: Its operator.
-        site: Its padding; None where it has no row or cannot be read.
+        op: How it slides; None where it has no row or cannot be read.
+        site: The same with all that pads what it reads.
         total: (begin, end) per spatial axis; None where unknown.
         constant: Constant amounts that read the same at every size; None where there are none.
         windows: The number of windows per spatial axis; None where unknown.
@@ -44,7 +45,8 @@ class _Operator:
     node: str
     label: str
     op_type: str
-    site: WindowSite | None
+    op: WindowOp | None
+    site: Site | None
     total: Amounts | None
     constant: Amounts | None
     windows: tuple[Extent, ...] | None
@@ -54,8 +56,7 @@ class _Operator:
     @property
     def divides(self) -> bool:
         """Whether where its padding ends decides what an average divides by."""
-        op = None if self.site is None else self.site.op
-        return op is not None and op.ceil_mode and op.count_include_pad
+        return self.op is not None and self.op.ceil_mode and self.op.count_include_pad
 
 
 def padding_differences(
@@ -129,11 +130,9 @@ def _is_same(one: _Operator, other: _Operator) -> bool:
         return True
     if one.total == other.total or (one.constant is not None and one.constant == other.constant):
         return True
-    if one.site is not None and other.site is not None:
-        sites = one.site, other.site
-        known = [not any(isinstance(size, Unknown) for size in site.sizes) for site in sites]
-        own = [(site.op.auto_pad, site.op.pads) for site in sites]
-        if known == [True, False] and own[0] == own[1]:
+    if one.op is not None and other.op is not None:
+        own = [(op.auto_pad, op.pads) for op in (one.op, other.op)]
+        if _has_sizes(one.site) and not _has_sizes(other.site) and own[0] == own[1]:
             # Another operator upstream broke the sizes here, and with them what is known of `Pad`s.
             return True
     total, windows = _at(other, one.site)
@@ -145,22 +144,29 @@ def _is_same(one: _Operator, other: _Operator) -> bool:
     return all(_may_be_same(*ends) for pair in pairs for ends in zip(*pair, strict=True))
 
 
-def _at(each: _Operator, other: WindowSite | None) -> tuple[Amounts, tuple[Extent, ...] | None]:
+def _at(each: _Operator, other: Site | None) -> tuple[Amounts, tuple[Extent, ...] | None]:
     """The total padding of an operator and its windows, over data of the sizes of another site."""
-    site = each.site
+    op, site = each.op, each.site
     assert each.total is not None
-    if site is None or site.front is None or other is None:
+    if op is None or site is None or other is None or not _has_sizes(other):
         return each.total, each.windows
-    pairs = zip(other.sizes, site.front, strict=True)
+    front = site.front.amounts
+    assert front is not None
+    pairs = zip(other.source_sizes, front, strict=True)
     data = tuple(size + begin + end for size, (begin, end) in pairs)
-    own, _ = own_padding(site.op, data)
-    total = added(own, site.front)
-    if own is None or total is None or any(isinstance(size, Unknown) for size in other.sizes):
+    own, _ = own_padding(op, data)
+    total = added(own, front)
+    if own is None or total is None:
         return each.total, each.windows
     return total, tuple(
-        pool_output_size(size, window, begin, end, ceil_mode=site.op.ceil_mode)
-        for size, window, (begin, end) in zip(data, site.op.windows, own, strict=True)
+        pool_output_size(size, window, begin, end, ceil_mode=op.ceil_mode)
+        for size, window, (begin, end) in zip(data, op.windows, own, strict=True)
     )
+
+
+def _has_sizes(site: Site | None) -> bool:
+    """Whether the sizes of what is padded are known, as numbers or formulas."""
+    return site is not None and not any(isinstance(size, Unknown) for size in site.source_sizes)
 
 
 def _may_be_same(before: Extent, after: Extent) -> bool:
@@ -174,7 +180,7 @@ def _may_be_same(before: Extent, after: Extent) -> bool:
 
 
 def _operators(graph: Graph, analysis: Analysis) -> Iterator[_Operator]:
-    sites = WindowSites(graph, analysis)
+    sites = SiteReader(graph, analysis)
     for node in graph.nodes:
         if not node.outputs or not node.inputs:
             continue
@@ -183,27 +189,29 @@ def _operators(graph: Graph, analysis: Analysis) -> Iterator[_Operator]:
         if window is None:
             continue
         layout = CHANNELS_FIRST if row is None else row.layout
-        site, unread = None, ""
+        op, site, unread = None, None, ""
         total: Amounts | None = None
         constant: Amounts | None = None
         try:
             if graph.contradiction(node):
                 raise UnreadableError("it contradicts its schema")
             if row is not None:
-                site = sites.of(read_window(graph, analysis, node))
-                total, constant = site.total, added(site.constant, site.front)
+                op = read_window(graph, analysis, node)
+                site = sites.of(op)
+                total, constant = site.total, added(site.constant, site.front.amounts)
             else:
                 own = _written(analysis, node, layout)
                 around = own and sites.front(node.inputs[0], layout.rank(len(own))).amounts
                 total = constant = added(own, around and layout.spatial(around))
         except (ModelError, UnreadableError):
-            site = total = constant = None
+            op = site = total = constant = None
             unread = str(node.attrs.get("pads", ""))
         yield _Operator(
             node.outputs[0].name,
             node.name,
             f"{graph.label(node)} ({node.op})",
             node.op,
+            op,
             site,
             total,
             constant,

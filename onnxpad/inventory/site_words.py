@@ -13,8 +13,8 @@ from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingS
 from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Layout
-from onnxpad.padding.window_site import PadUpstream
 from onnxpad.rewrite.scopes import PADDING
+from onnxpad.sites.reading import PadUpstream
 
 _MOST_LISTED: Final = 12
 _ALSO_PADS: Final = frozenset({"output_padding", "output_shape"})

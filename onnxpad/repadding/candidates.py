@@ -9,7 +9,7 @@ from onnxpad.conventions.question import Axis
 from onnxpad.conventions.table import CONVENTIONS
 from onnxpad.operators.amounts import Pair, Pairs, onnx_order, pairs_of
 from onnxpad.padding.plan import Padding
-from onnxpad.repadding.sites import Site
+from onnxpad.sites.reading import Site
 
 
 class Candidate(NamedTuple):
@@ -91,7 +91,7 @@ def _pads(site: Site) -> Iterator[tuple[str, Padding, int]]:
     yield "valid", replace(now, pads=((0, 0),) * count), _LESS
     if now.pads is None:
         return
-    yield from _written(replace(site, padding=now))
+    yield from _written(replace(site, written=now))
     if _is_line(site):
         causal = replace(by_row(site, "keras-causal"), ceil=now.ceil)
         yield "keras-causal", causal, _LIKELY

@@ -22,7 +22,7 @@ from onnxpad.operators.amounts import Pair
 from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import Fill
 from onnxpad.padding.plan import Padding
-from onnxpad.repadding.sites import Site
+from onnxpad.sites.reading import Site
 
 
 class Reading(NamedTuple):
@@ -75,7 +75,7 @@ def intent_of(site: Site) -> Reading:
 
 def _pads(site: Site, place: int) -> Iterator[Intent]:
     """The intents that fit the numbers on one axis."""
-    window, size = site.windows[place], site.sizes[place]
+    window, size = site.windows[place], site.known_sizes[place]
     begin, end = pair = _pair(site, place)
     total = _total(size, window)
     is_half = begin == end and begin in {(window.extent - 1) // 2, window.extent // 2}
@@ -92,7 +92,7 @@ def _pads(site: Site, place: int) -> Iterator[Intent]:
 def _may_be_same(site: Site, place: int) -> bool:
     """Whether the numbers on one axis are SAME's at its size, or at some if it is open."""
     window, (begin, end) = site.windows[place], _pair(site, place)
-    if _total(site.sizes[place], window) is not None:
+    if _total(site.known_sizes[place], window) is not None:
         return "same" in _pads(site, place)
     least = max(window.extent - window.stride, 0)
     return least <= begin + end < window.extent and abs(begin - end) <= 1

@@ -46,11 +46,12 @@ from onnxpad.repadding.references import (
     unrelated,
 )
 from onnxpad.repadding.search import Point, Search, Space, Trial
-from onnxpad.repadding.sites import Site, sites_of, with_pads
+from onnxpad.repadding.sites import sites_of, with_pads
 from onnxpad.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
 from onnxpad.repadding.working_copy import WorkingCopy, add_outputs, working_copy
 from onnxpad.repadding.write import attributes, forget_sizes, write, written_as
 from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import ask, laid_out
 from onnxpad.validation.given import Arrays, MatchedInputs, Note, given
 from onnxpad.validation.inputs import Draw, outline

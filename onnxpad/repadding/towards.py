@@ -14,16 +14,16 @@ from onnxpad.conventions.table import AbsentError, Framework, Intent
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import meant
-from onnxpad.operators.amounts import Pairs, is_padded
+from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.plan import Padding
-from onnxpad.padding.window_site import WindowSites
 from onnxpad.records import dataclass
 from onnxpad.repadding.changes import Rewriting, Rewritten, Unchanged
 from onnxpad.repadding.intents import chosen, intent_of, op_of
-from onnxpad.repadding.sites import Site, sites_of
+from onnxpad.repadding.sites import sites_of
 from onnxpad.repadding.write import PADDING, described, write
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
+from onnxpad.sites.reading import Site
 
 PADDED_IN_FRONT: Final = "a Pad in front of it, which could not be folded, pads its data too"
 """Why an operator stays whose data is padded upstream, too."""
@@ -74,11 +74,10 @@ def repad_graph(graph: Graph, framework: Framework, only: Collection[str] = ()) 
     labels = [*(site.label for site in sites), *(each.node for each in kept)]
     wanted = {*labels} if not only else {*_only(only, labels)}
     kept = [each for each in kept if each.node in wanted]
-    read = WindowSites(graph, main.analysis)
     plans: list[_Plan] = []
     for site in sites:
         if site.label in wanted:
-            planned = _planned(main, site, read)
+            planned = _planned(main, site)
             if isinstance(planned, _Plan):
                 plans.append(planned)
             else:
@@ -118,12 +117,12 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def _planned(context: Context, site: Site, read: WindowSites) -> _Plan | Unchanged:
+def _planned(context: Context, site: Site) -> _Plan | Unchanged:
     """An operator with the intent of its padding, or why that is not known."""
     op = op_of(site)
     if op is None:
         return _left(site, f"no framework has a convention for {site.node.op}")
-    if is_padded_in_front(read, site):
+    if site.is_padded_upstream:
         return _left(site, PADDED_IN_FRONT)
     if op == "avgpool" and site.padding.counted and not counted_at_first(context, site):
         return _left(site, "it averages over a Pad of zeros, as it would in any framework")
@@ -131,14 +130,6 @@ def _planned(context: Context, site: Site, read: WindowSites) -> _Plan | Unchang
     if reading.intent is None:
         return _left(site, reading.why)
     return _Plan(site, op, reading.intent, dict(site.node.attrs))
-
-
-def is_padded_in_front(read: WindowSites, site: Site) -> bool:
-    """Whether `Pad`s upstream pad what an operator reads, or may do so."""
-    front = read.front(site.node.inputs[site.data], site.rank)
-    if front.amounts is None or not front.is_whole:
-        return True
-    return is_padded(site.row.layout.spatial(front.amounts))
 
 
 def counted_at_first(context: Context, site: Site) -> bool:
@@ -158,7 +149,7 @@ def _write(graph: Graph, framework: Framework, plans: Sequence[_Plan]) -> None:
     """Writes paddings until none changes any more; each pass is right one operator further."""
     opset = graph.opset
     for _ in range(len(plans) + 1):
-        sizes = {id(site.node): site.sizes for site in sites_of(Context(graph))[0]}
+        sizes = {id(site.node): site.known_sizes for site in sites_of(Context(graph))[0]}
         moved = [_step(graph, framework, plan, sizes[id(plan.site.node)], opset) for plan in plans]
         if not any(moved):
             return
@@ -169,7 +160,7 @@ def _step(
 ) -> bool:
     """Writes the padding of one operator for these sizes of its data; whether it changed."""
     site = plan.site
-    pairs = [*zip(site.sizes, sizes, strict=True)]
+    pairs = [*zip(site.known_sizes, sizes, strict=True)]
     if any(was is not None and now is None for was, now in pairs):
         return False  # the graph contradicts itself as long as others are not written
     here = tuple(None if was is None else now for was, now in pairs)

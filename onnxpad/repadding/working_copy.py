@@ -20,7 +20,7 @@ from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.table import FLOATS, Fill
 from onnxpad.padding.plan import ANY_SIZE, Padding
 from onnxpad.records import dataclass
-from onnxpad.repadding.sites import Site
+from onnxpad.sites.reading import Site
 
 _PAD_AS_INPUT = 11  # the first opset whose Pad takes its amounts as an input
 _CONTRIB = "com.microsoft"  # its Pad does in every opset, for float and float16

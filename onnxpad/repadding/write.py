@@ -11,7 +11,7 @@ from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.padding.plan import Padding
-from onnxpad.repadding.sites import Site
+from onnxpad.sites.reading import Site
 
 PADDING: Final = (
     "auto_pad",
@@ -83,7 +83,7 @@ def stays_open(site: Site, padding: Padding) -> bool:
         return False
     return any(
         size is None and window.stride > 1
-        for size, window in zip(site.sizes, site.windows, strict=True)
+        for size, window in zip(site.known_sizes, site.windows, strict=True)
     )
 
 

@@ -16,7 +16,7 @@ from onnxpad.inventory.site_words import (
     told_range,
     told_size,
 )
-from onnxpad.padding.window_site import added
+from onnxpad.sites.reading import added
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row
 

@@ -5,8 +5,9 @@ from typing import Any
 from onnxpad.graph import Graph
 from onnxpad.padding.plan import Padding
 from onnxpad.repadding.candidates import WHOLE, candidates, from_turns, in_turns, moved, resized
-from onnxpad.repadding.sites import Site, sites_of, with_pads
+from onnxpad.repadding.sites import sites_of, with_pads
 from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
 from tests.support import parsed
 from tests.support.rows import each_row
 

@@ -6,8 +6,9 @@ from onnxpad.conventions.table import INTENTS
 from onnxpad.graph import Graph
 from onnxpad.padding.plan import Padding
 from onnxpad.repadding.intents import intent_of, op_of
-from onnxpad.repadding.sites import Site, sites_of
+from onnxpad.repadding.sites import sites_of
 from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
 from tests.support import parsed
 from tests.support.rows import each_row
 

@@ -19,9 +19,10 @@ from onnxpad.repadding.matching import (
     _Task,
 )
 from onnxpad.repadding.references import Closeness
-from onnxpad.repadding.sites import Site, sites_of, with_pads
+from onnxpad.repadding.sites import sites_of, with_pads
 from onnxpad.repadding.working_copy import working_copy
 from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
 from onnxpad.validation.inputs import Draw
 from tests.support import one
 from tests.support.rows import each_row

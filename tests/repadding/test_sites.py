@@ -8,9 +8,10 @@ import pytest
 from onnxpad.arithmetic.window import Window
 from onnxpad.graph import Graph
 from onnxpad.padding.plan import Padding
-from onnxpad.repadding.sites import Site, has_padding_to_vary, sites_of, with_pads
+from onnxpad.repadding.sites import has_padding_to_vary, sites_of, with_pads
 from onnxpad.repadding.write import attributes, described, stays_open, write, written_as
 from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
 from tests.support import one
 from tests.support.rows import each_row
 
@@ -91,7 +92,12 @@ def test_a_pad_is_a_site_with_the_window_that_reads_it(
     _, found, left = read(body)
     pad = next(site for site in found if site.node.op == "Pad")
     assert not left
-    assert (pad.axes, pad.windows, pad.padding.pads, pad.sizes) == (axes, windows, padding, sizes)
+    assert (pad.axes, pad.windows, pad.padding.pads, pad.known_sizes) == (
+        axes,
+        windows,
+        padding,
+        sizes,
+    )
     assert pad.rank == 4
     assert pad.is_still == (windows[0].kernel == 1)
     assert [pad.is_pool, pad.is_transposed, pad.leaves_padding_out] == [False] * 3
@@ -140,7 +146,7 @@ def test_a_pad_of_nothing_is_no_site() -> None:
 def test_how_an_operator_pads(node: str, padding: Padding, flags: str) -> None:
     context, (site,), left = read(f"y = {node}")
     assert not left
-    assert (site.padding, site.axes, site.rank, site.sizes) == (padding, (2, 3), 4, (8, None))
+    assert (site.padding, site.axes, site.rank, site.known_sizes) == (padding, (2, 3), 4, (8, None))
     told = {
         "pool": site.is_pool,
         "sized": site.is_sized,

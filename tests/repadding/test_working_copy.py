@@ -12,10 +12,11 @@ from onnxpad.graph import Graph
 from onnxpad.padding.plan import Padding
 from onnxpad.repadding.candidates import WHOLE, candidates
 from onnxpad.repadding.matching import type_of_data
-from onnxpad.repadding.sites import Site, sites_of, with_pads
+from onnxpad.repadding.sites import sites_of, with_pads
 from onnxpad.repadding.working_copy import working_copy
 from onnxpad.repadding.write import forget_sizes, write
 from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
 from tests.support import Array, one, parsed
 from tests.support.rows import each_row
 

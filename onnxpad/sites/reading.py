@@ -1,4 +1,4 @@
-"""Window operators with all that pads what they read: their own padding, and `Pad`s upstream.
+"""Operators that pad, with all that pads what they read: their own padding, and `Pad`s upstream.
 
 Every report of how much an operator pads reads this. What a rewrite may take over is asked of
 `padding.site`, and the proof has a reading of its own.
@@ -10,16 +10,21 @@ from typing import Final, NamedTuple, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.arithmetic.window import constant_in_effect, odd_side, same_pads
+from onnxpad.arithmetic.window import Window, constant_in_effect, odd_side, same_pads
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import ExtentPair
-from onnxpad.operators.read import UnreadableError, WindowOp, read_pad
+from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
+from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, read_pad
+from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator
+from onnxpad.padding.plan import Padding
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
+from onnxpad.records import dataclass
+from onnxpad.sites.cropped_form import crop_of, written_form
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})
 _MOST_STEPS: Final = 48
 _MOST_NODES: Final = 96
+_UNKNOWN: Final = (Unknown("not known"),)
 
 Amounts: TypeAlias = tuple[ExtentPair, ...]
 """(begin, end) for each axis, which may depend on sizes."""
@@ -63,37 +68,132 @@ class Front(NamedTuple):
     amounts: Amounts | None
     is_whole: bool
 
+    def along(self, axes: Sequence[int]) -> "Front":
+        """The same along some axes."""
+        amounts = self.amounts
+        return self._replace(amounts=amounts and tuple(amounts[axis] for axis in axes))
 
-class WindowSite(NamedTuple):
-    """A window operator with all that pads what it reads.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """An operator that pads, with all that pads what it reads.
+
+    A `Pad` alone can be one, too. Its windows are those of the operator that reads it, and stand
+    still where none does.
 
     Attributes:
         op: The operator.
-        own: Its own padding, (begin, end) per spatial axis; None where unknown.
+        label: Its name in reports.
+        windows: One per spatial axis; none where a kernel is known only at run time.
+        axes: The spatial axes of its data.
+        rank: The rank of its data.
+        sizes: The sizes of its data on these axes; Unknown where not known.
+        written: How the operator itself pads; None where its attributes do not say that alone, as
+            those of a transposed convolution with `output_shape`.
+        own: Its own padding, (begin, end) per spatial axis, of a transposed convolution its crop;
+            None where unknown.
         constant: Constant amounts that read the same at every size; None where there are none.
-        upstream: The `Pad`s upstream, the nearest first.
-        front: What they add per spatial axis; None where unknown.
-        is_whole: Whether that is all of it, as `Front` has it.
+        front: The padding by the `Pad`s upstream, per spatial axis.
         source: The tensor that is padded.
-        sizes: Its sizes along the window's axes; Unknown where not known.
+        source_sizes: Its sizes along these axes; Unknown where not known.
     """
 
-    op: WindowOp
+    op: WindowOp | TransposedOp | PadOp
+    label: str
+    windows: tuple[Window, ...]
+    axes: tuple[int, ...]
+    rank: int
+    sizes: tuple[Extent, ...]
+    written: Padding | None
     own: Amounts | None
     constant: Amounts | None
-    upstream: tuple[PadUpstream, ...]
-    front: Amounts | None
-    is_whole: bool
+    front: Front
     source: Tensor
-    sizes: tuple[Extent, ...]
+    source_sizes: tuple[Extent, ...]
 
     @property
     def total(self) -> Amounts | None:
-        """All padding per spatial axis; None where a part of it is unknown."""
-        return added(self.own, self.front)
+        """All padding per spatial axis; None where a part of it is unknown.
+
+        `Pad`s in front of a transposed convolution are no part: its own pads crop.
+        """
+        return self.own if self.is_transposed else added(self.own, self.front.amounts)
+
+    @property
+    def is_padded_upstream(self) -> bool:
+        """Whether `Pad`s upstream pad what it reads, or may do so."""
+        amounts = self.front.amounts
+        return amounts is None or not self.front.is_whole or is_padded(amounts)
+
+    @property
+    def padding(self) -> Padding:
+        """How the operator itself pads, where its attributes say that."""
+        assert self.written is not None
+        return self.written
+
+    @property
+    def node(self) -> Node:
+        """The operator's node."""
+        return self.op.node
+
+    @property
+    def operator(self) -> Operator | None:
+        """Its row; None for a `Pad`."""
+        return None if isinstance(self.op, PadOp) else row_of(self.op)
+
+    @property
+    def row(self) -> Operator:
+        """The row of a window operator."""
+        assert not isinstance(self.op, PadOp)
+        return row_of(self.op)
+
+    @property
+    def known_sizes(self) -> tuple[int | None, ...]:
+        """The sizes of its data; None for those that are open."""
+        return tuple(size if isinstance(size, int) else None for size in self.sizes)
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether it is a transposed convolution, whose pads crop."""
+        return isinstance(self.op, TransposedOp)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether it is a `Pad` that no window operator alone reads."""
+        return isinstance(self.op, PadOp) and all(window.kernel == 1 for window in self.windows)
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether its output size may round up."""
+        return isinstance(self.op, WindowOp) and self.op.operator.pools
+
+    @property
+    def data(self) -> int:
+        """The index of the input that is its data."""
+        return 0 if isinstance(self.op, PadOp) else row_of(self.op).inputs.data
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether SAME and rounding up depend on the size: some stride is above 1."""
+        return not self.is_transposed and any(window.stride > 1 for window in self.windows)
+
+    @property
+    def leaves_padding_out(self) -> bool:
+        """Whether it divides by the number of elements that are no padding, unless told to."""
+        return isinstance(self.op, WindowOp) and self.op.operator.padding is Fill.EXCLUDED
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Equal for operators that one line of a program may have written."""
+        return self.node.op, self.windows, self.padding
 
 
-class WindowSites:
+def row_of(op: WindowOp | TransposedOp) -> Operator:
+    """The row of a window operator, a transposed convolution included."""
+    return CONV_TRANSPOSE if isinstance(op, TransposedOp) else op.operator
+
+
+class SiteReader:
     """Reads the sites of one graph, which must stay as it is."""
 
     def __init__(self, graph: Graph, analysis: Analysis) -> None:
@@ -101,7 +201,7 @@ class WindowSites:
         self._graph = graph
         self._analysis = analysis
 
-    def of(self, op: WindowOp, barred: Collection[int] = frozenset()) -> WindowSite:
+    def of(self, op: WindowOp | TransposedOp, barred: Collection[int] = frozenset()) -> Site:
         """The site of an operator.
 
         Args:
@@ -111,35 +211,74 @@ class WindowSites:
         Raises:
             ModelError: A `Pad` upstream has amounts that the specification forbids.
         """
-        layout = op.operator.layout
-        pads, around, is_whole = self.front(op.data, op.rank, barred)
-        front = None if around is None else layout.spatial(around)
-        source = pads[-1].pad.inputs[0] if pads else op.data
+        layout, windows = row_of(op).layout, tuple(w for w in op.windows if isinstance(w, Window))
+        rank = layout.rank(len(op.windows))
         shape = self._analysis.shape(op.data)
-        data = layout.spatial(shape) if shape is not None and len(shape) == op.rank else ()
-        own, constant = own_padding(op, data)
-        sizes = self._sizes(op, pads, source, data, front)
-        return WindowSite(op, own, constant, pads, front, is_whole, source, sizes)
+        sizes = layout.spatial(shape) if shape is not None and len(shape) == rank else ()
+        own: Amounts | None
+        constant: Amounts | None
+        if isinstance(op, TransposedOp):
+            own = constant = self._crop(op)
+        else:
+            own, constant = own_padding(op, sizes)
+        front = self.front(op.data, rank, barred).along(op.axes)
+        source = front.pads[-1].pad.inputs[0] if front.pads else op.data
+        return Site(
+            op,
+            self._graph.place_of(op.node),
+            windows if len(windows) == len(op.windows) else (),
+            op.axes,
+            rank,
+            sizes or _UNKNOWN * len(op.windows),
+            written_padding(op),
+            own,
+            constant,
+            front,
+            source,
+            self._source_sizes(op.axes, rank, source, sizes, front) or _UNKNOWN * len(op.windows),
+        )
 
-    def _sizes(
+    def of_pad(
+        self, op: PadOp, amounts: Pairs, axes: tuple[int, ...], windows: tuple[Window, ...]
+    ) -> Site:
+        """The site of a `Pad`.
+
+        Args:
+            op: The `Pad`.
+            amounts: Its amounts, over all axes of its data.
+            axes: The axes along which it is looked at.
+            windows: The windows that slide along them.
+        """
+        shape, rank = self._analysis.shape(op.data), len(amounts)
+        pairs = tuple(amounts[axis] for axis in axes)
+        sizes = _UNKNOWN * len(axes) if shape is None else tuple(shape[axis] for axis in axes)
+        front, label = self.front(op.data, rank).along(axes), self._graph.place_of(op.node)
+        written = Padding(pairs), pairs, pairs
+        return Site(op, label, windows, axes, rank, sizes, *written, front, op.data, sizes)
+
+    def _crop(self, op: TransposedOp) -> Amounts | None:
+        try:
+            return crop_of(self._analysis, op)
+        except RefusalError:
+            return None
+
+    def _source_sizes(
         self,
-        op: WindowOp,
-        pads: Sequence[PadUpstream],
+        axes: Sequence[int],
+        rank: int,
         source: Tensor,
-        data: Sequence[Extent],
-        front: Amounts | None,
+        sizes: Sequence[Extent],
+        front: Front,
     ) -> tuple[Extent, ...]:
         """The sizes of what is padded: those of the source, where it has the axes of the data."""
-        if data and front is not None:
-            pairs = zip(data, front, strict=True)
+        if sizes and front.amounts is not None:
+            pairs = zip(sizes, front.amounts, strict=True)
             found = tuple(size - begin - end for size, (begin, end) in pairs)
             if not any(isinstance(size, Unknown) for size in found):
                 return found
-        moved = any(step.op not in {"Pad", "Identity"} for each in pads for step in each.path)
+        moved = any(step.op not in {"Pad", "Identity"} for each in front.pads for step in each.path)
         shape = None if moved else self._analysis.shape(source)
-        if shape is None or len(shape) != op.rank:
-            return (Unknown("not known"),) * len(op.windows)
-        return op.operator.layout.spatial(shape)
+        return () if shape is None or len(shape) != rank else tuple(shape[axis] for axis in axes)
 
     def front(self, tensor: Tensor, rank: int, barred: Collection[int] = frozenset()) -> Front:
         """The padding of a tensor of that rank by the `Pad`s upstream of it.
@@ -260,6 +399,17 @@ def added(one: Amounts | None, other: Amounts | None) -> Amounts | None:
         return None
     found = tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
     return None if any(isinstance(each, Unknown) for pair in found for each in pair) else found
+
+
+def written_padding(op: WindowOp | TransposedOp) -> Padding | None:
+    """How an operator itself pads; None where its attributes do not say that alone."""
+    if isinstance(op, TransposedOp):
+        return written_form(op) if op.is_explicit else None
+    if op.auto_pad == "VALID":
+        return Padding(((0, 0),) * len(op.windows), counted=op.count_include_pad)
+    if op.auto_pad != "NOTSET":
+        return Padding(None, odd=odd_side(op.auto_pad), counted=op.count_include_pad)
+    return Padding(op.pads, ceil=op.ceil_mode, counted=op.count_include_pad)
 
 
 def own_padding(op: WindowOp, sizes: Sequence[Extent]) -> tuple[Amounts | None, Amounts | None]:

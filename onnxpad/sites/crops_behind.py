@@ -21,7 +21,7 @@ from onnxpad.padding.step_fills import EitherZero
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
-from onnxpad.transposed.cropped_form import (
+from onnxpad.sites.cropped_form import (
     attributes_of,
     check_gives,
     crop_of,

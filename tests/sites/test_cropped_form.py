@@ -7,7 +7,7 @@ from onnxpad.graph import Graph
 from onnxpad.operators.read import TransposedOp, read_transposed
 from onnxpad.padding.plan import Padding
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.transposed.cropped_form import (
+from onnxpad.sites.cropped_form import (
     attributes_of,
     crop_of,
     described,
@@ -16,7 +16,7 @@ from onnxpad.transposed.cropped_form import (
     told_form,
     written_form,
 )
-from onnxpad.transposed.crops_behind import End
+from onnxpad.sites.crops_behind import End
 from tests.support import one
 from tests.support.rows import each_row
 

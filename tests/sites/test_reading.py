@@ -5,7 +5,7 @@ import pytest
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.operators.read import read_window
-from onnxpad.padding.window_site import WindowSites
+from onnxpad.sites.reading import SiteReader
 from tests.support import one
 
 
@@ -28,7 +28,7 @@ def test_the_own_padding_of_an_operator(attributes: str, inputs: str, own: objec
     graph = Graph.from_proto(one(text, initializers=W3))
     analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
     assert node is not None
-    site = WindowSites(graph, analysis).of(read_window(graph, analysis, node))
+    site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
     assert (site.own, site.constant) == own
 
 
@@ -71,7 +71,7 @@ def test_the_padding_in_front_of_an_operator(front: str, amounts: object, left_o
     graph = Graph.from_proto(model)
     analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
     assert node is not None
-    site = WindowSites(graph, analysis).of(read_window(graph, analysis, node))
-    assert site.front == amounts
+    site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
+    assert site.front.amounts == amounts
     assert site.total == amounts
-    assert (not site.is_whole) == left_out
+    assert (not site.front.is_whole) == left_out
