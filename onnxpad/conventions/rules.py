@@ -22,7 +22,7 @@ from onnxpad.arithmetic.window import (
 from onnxpad.conventions.question import Axis, AxisAnswer, Question
 
 Amounts: TypeAlias = Literal["none", "number", "same", "causal", "input", "begin"]
-"""What is padded on an axis: nothing; one number at both ends; SAME's total, divided between them;
+"""The padding of an axis: nothing; one number at both ends; SAME's total, divided between them;
 the extent less 1, at the begin. A transposed convolution crops as much: SAME's total is what its
 full result has too many, or (`input`) what SAME pads on its input; `begin` is a number at the begin
 and all else at the end."""
@@ -43,7 +43,7 @@ padding or an output_padding, from which it follows then; Keras's with an output
 (size - 1) * stride + extent % 2 + output_padding."""
 
 Appended: TypeAlias = Literal["nothing", "given", "missing", "given or missing"]
-"""What a transposed convolution appends: nothing, what a user gave, or what its length lacks."""
+"""The elements that a transposed convolution appends: none, those given, or those it lacks."""
 
 
 class Demand(NamedTuple):
