@@ -52,6 +52,12 @@ def _batch_normalization(call: Call) -> Ask[int]:
     return (yield from call.dtype_of(0 if call.output == 0 else 3))
 
 
+def _dropout(call: Call) -> Ask[int]:
+    if call.output > 0 and call.opset >= 10:
+        return BOOL
+    return (yield from call.dtype_of(0))
+
+
 def _layer_normalization(call: Call) -> Ask[int]:
     if call.output > 0:
         return call.integer("stash_type", FLOAT)
@@ -83,7 +89,7 @@ DTYPES: dict[str, DtypeRule] = {
     "Cast": _of_attribute("to", None),
     "ConstantOfShape": _constant_of_shape,
     "DequantizeLinear": _dequantize_linear,
-    "Dropout": _of_outputs(None, BOOL),
+    "Dropout": _dropout,
     "DynamicQuantizeLinear": _of_outputs(UINT8, FLOAT, UINT8),
     "LayerNormalization": _layer_normalization,
     "OneHot": input_dtype(2),

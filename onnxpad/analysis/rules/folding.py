@@ -89,6 +89,7 @@ def _evaluated(call: Call, arrays: Operands) -> Array:
     """Return one output of a node as onnx's reference evaluator computes it."""
     if any(isinstance(value, onnx.AttributeProto) for value in call.node.attrs.values()):
         raise UndeterminedError(f"{call.op} with an attribute that is not a number")
+    call.flag("keepdims")
     from onnx.reference import ReferenceEvaluator  # 0.07 s
 
     names = ["" if array is None else f"x{index}" for index, array in enumerate(arrays)]

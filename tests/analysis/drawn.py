@@ -1,0 +1,105 @@
+"""Nodes drawn over a pool of tensors, with all that is claimed of their outputs, as lines of text.
+
+`claims.txt` keeps them: what the analysis claims more, less or otherwise than before shows there.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import onnx
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.size import Unknown
+from onnxpad.graph import Graph
+from tests import run_command
+from tests.support import parsed
+
+CLAIMS: Final = Path(__file__).with_name("claims.txt")
+
+INPUTS: Final = """
+    float[2, n, 6, 5] x, float[n, m] v, float s, float[3, 5, 4] k, float[?] r, float16[2, n] h,
+    uint8[1, 2, 6, 5] u, int64[2] t, int64[n] i, bool[n, 1] l
+"""
+GIVEN: Final = """
+    int64[1] one = {1}, int64[1] minus = {-1}, int64[2] two = {2, 3}, int64[2] twice = {1, 1},
+    int64[2] ends = {0, -1}, int64[2] far = {1, 4}, int64 three = {3}, int64 nought = {0},
+    int64[0] none = {}, int64[4] sizes = {0, -1, 3, 5}, int64[4] zero = {2, 0, 6, 5},
+    int64[3] whole = {2, -1, 15}, int64[4] four = {1, 2, 1, 3}, uint8 byte = {7},
+    int64[8] pads = {0, 1, 2, 0, 0, -1, 0, 3}, float half = {0.5}, bool yes = {1}, bool no = {0},
+    int64[2, 2] grid = {0, 1, 1, 0}, float[2] f = {1.5, -2}, float[2, 2] g = {0, 1, -3, 2.5},
+    float[2, 2, 2, 2] w = {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}, int32[2] n32 = {2, 5}
+"""
+SHARED: Final = "dims = Shape (x) dim = Gather (dims, three) part = Neg (dims)"
+
+
+def kept() -> dict[int, list[tuple[str, str]]]:
+    """The nodes by opset, each with what is claimed of its outputs."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    for line in CLAIMS.read_text(encoding="utf-8").splitlines():
+        if line.startswith("# opset "):
+            opset = int(line.removeprefix("# opset "))
+            found[opset] = []
+        else:
+            node, _, claims = line.partition("  =>  ")
+            found[opset].append((node, claims))
+    return found
+
+
+def outputs(node: str) -> list[str]:
+    """The names of a node's outputs."""
+    return re.split(r", ", node.partition(" = ")[0])
+
+
+def model_of(nodes: Iterable[str], opset: int) -> onnx.ModelProto:
+    """One graph of all nodes; the names of the outputs of the n-th begin with `n_`."""
+    body = []
+    for place, node in enumerate(nodes):
+        names = ", ".join(f"_{place}_{name}" for name in outputs(node))
+        body.append(f"{names} = {node.partition(' = ')[2]}")
+    text = f"g ({INPUTS}) => () <{GIVEN}> {{ {SHARED} {' '.join(body)} }}"
+    return parsed(text, opset=opset)
+
+
+def claimed(nodes: list[str], opset: int) -> Iterator[str]:
+    """What is claimed of the outputs of each node: type, shape, elements, and the lower bound."""
+    graph = Graph.from_proto(model_of(nodes, opset))
+    analysis = Analysis(graph)
+    signs = Signs(graph, analysis)
+    for place, node in enumerate(nodes):
+        yield "; ".join(_of(graph, analysis, signs, f"_{place}_{name}") for name in outputs(node))
+
+
+def main() -> int:
+    """Keeps the claims of all nodes anew."""
+    texts = []
+    for opset, lines in kept().items():
+        nodes = [node for node, _ in lines]
+        texts.append(f"# opset {opset}\n")
+        found = claimed(nodes, opset)
+        texts += [f"{node}  =>  {said}\n" for node, said in zip(nodes, found, strict=True)]
+    CLAIMS.write_text("".join(texts), encoding="utf-8")
+    return 0
+
+
+def _of(graph: Graph, analysis: Analysis, signs: Signs, name: str) -> str:
+    tensor = graph.tensor(name)
+    dtype, shape, value = analysis.dtype(tensor), analysis.shape(tensor), analysis.value(tensor)
+    parts = [
+        "no type" if dtype is None else onnx.TensorProto.DataType.Name(dtype).lower(),
+        "no rank" if shape is None else f"({_listed(shape)})",
+        "" if value is None else f"= {_listed(value.data.reshape(-1))}",
+        f">= {signs.bound(tensor)}",
+        f"infinite as {origin.name}" if (origin := signs.infinite(tensor)) else "",
+    ]
+    return " ".join(filter(None, parts)).replace(name, "it")
+
+
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join("?" if isinstance(each, Unknown) else str(each) for each in items)
+
+
+if __name__ == "__main__":
+    run_command(main)

@@ -1,0 +1,24 @@
+"""What is claimed of nodes drawn over a pool of tensors is what is kept.
+
+After a change that is meant: `python -m tests.analysis.drawn`, then read `git diff tests/analysis`.
+"""
+
+import pytest
+
+from tests.analysis import drawn
+
+AT_ONCE = 60
+
+KEPT = [
+    pytest.param(opset, nodes[start : start + AT_ONCE], id=f"opset {opset}, from {start}")
+    for opset, nodes in drawn.kept().items()
+    for start in range(0, len(nodes), AT_ONCE)
+]
+
+
+@pytest.mark.parametrize(("opset", "lines"), KEPT)
+def test_what_is_claimed(opset: int, lines: list[tuple[str, str]]) -> None:
+    found = drawn.claimed([node for node, _ in lines], opset)
+    assert [f"{node}: {claims}" for (node, _), claims in zip(lines, found, strict=True)] == [
+        f"{node}: {claims}" for node, claims in lines
+    ]
