@@ -165,6 +165,8 @@ PAIRS = [
         {"a": ints(1, 2, 3), "p": ints(2, 1), "mode": "wrap", "opset": 19},
         "another mode",
     ),
+    ("NonZero", {"a": ints(0)}, {"a": np.array(0)}, "a scalar"),
+    ("ReduceL1", {"a": ints(1)}, {"a": ints(1), "keepdims": 2}, "neither kept nor dropped"),
     ("ReduceSum", {"a": floats(1, 2)}, {"a": floats(1, 0.5)}, "fractions"),
     ("ReduceSum", {"a": floats(1, 2)}, {"a": floats(1, INF)}, "an infinity"),
     ("ReduceSum", {"a": floats(2**24 - 1, 1)}, {"a": floats(2**24, 1)}, "a sum that is rounded"),

@@ -89,7 +89,8 @@ def _evaluated(call: Call, arrays: Operands) -> Array:
     """Return one output of a node as onnx's reference evaluator computes it."""
     if any(isinstance(value, onnx.AttributeProto) for value in call.node.attrs.values()):
         raise UndeterminedError(f"{call.op} with an attribute that is not a number")
-    call.flag("keepdims")
+    for name in ("keepdims", "noop_with_empty_axes"):
+        call.flag(name)
     from onnx.reference import ReferenceEvaluator  # 0.07 s
 
     names = ["" if array is None else f"x{index}" for index, array in enumerate(arrays)]
@@ -127,6 +128,11 @@ def _ordered(call: Call, arrays: Operands) -> None:
     if data.dtype.kind == "f":
         _require(not np.isnan(data).any(), "an order of NaN")
         _require(not np.signbit(data[data == 0]).any(), "an order of zeros")
+
+
+def _of_axes(call: Call, arrays: Operands) -> None:
+    """Refuse a scalar, which has one axis to runtimes and none to the evaluator."""
+    _require(_data(arrays).ndim, "positions in a scalar")
 
 
 def _sorted(call: Call, arrays: Operands) -> None:
@@ -328,7 +334,7 @@ FOLDED: dict[str, Callable[[Call, Sequence[Value | None]], Value | None]] = {
     "EyeLike": _moved(),
     "GatherND": _moved(_gathered),
     "IsInf": _moved(),
-    "NonZero": _moved(),
+    "NonZero": _moved(_of_axes),
     "OneHot": _one_hot,
     "Pad": _moved(_reflected),
     "ReverseSequence": _moved(_lengths),

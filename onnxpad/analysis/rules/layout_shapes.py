@@ -279,7 +279,8 @@ def _one_hot(call: Call) -> Ask[Shape]:
 
 def _non_zero(call: Call) -> Ask[Shape]:
     rank = len((yield from call.shape_of(0)))
-    return (rank, Unknown("the number of elements that are not zero"))
+    several = rank or Unknown("a scalar has one axis to some runtimes")
+    return (several, Unknown("the number of elements that are not zero"))
 
 
 LAYOUT_SHAPES: dict[str, ShapeRule] = {
