@@ -8,16 +8,16 @@ class Later:
 
     __slots__ = ("_ask", "_known")
 
-    def __init__(self, ask: Callable[[], object]) -> None:
-        """Takes what works it out, from values that never change."""
-        self._ask: Callable[[], object] | None = ask
+    def __init__(self, ask: Callable[..., object], *args: object) -> None:
+        """Takes the function that works it out, and its arguments, which never change."""
+        self._ask: tuple[Callable[..., object], tuple[object, ...]] | None = ask, args
         self._known: object = None
 
     def get(self) -> object:
         """The fact."""
-        ask = self._ask
-        if ask is not None:
-            self._known = ask()
+        if self._ask is not None:
+            ask, args = self._ask
+            self._known = ask(*args)
             self._ask = None
         return self._known
 
@@ -48,6 +48,10 @@ class Facts(Mapping[str, object]):
     def __len__(self) -> int:
         """How many there are."""
         return len(self._held)
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[dict[str, object]]]:
+        """What another process makes them of: all facts, worked out."""
+        return type(self), (dict(self),)
 
     def __repr__(self) -> str:
         """All facts."""

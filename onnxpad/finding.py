@@ -3,7 +3,6 @@
 import enum
 from collections.abc import Mapping
 from dataclasses import field
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from onnxpad.records import dataclass
@@ -90,7 +89,7 @@ class Finding:
     op_type: str
     message: str
     reason: str = ""
-    evidence: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    evidence: Mapping[str, object] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
     sizes: str = ""
     reason_code: str = ""
@@ -128,8 +127,8 @@ class Certificate:
     statement: str
     sizes: str = "every size"
     assumptions: tuple[str, ...] = ()
-    facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-    within: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: MappingProxyType({}))
+    facts: Mapping[str, object] = field(default_factory=dict)
+    within: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     @property
     def limited_to(self) -> str:

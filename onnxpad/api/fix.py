@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,7 +19,6 @@ from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
-from onnxpad.graph.model import Model
 from onnxpad.operators.counts import counts_of
 from onnxpad.options import Options
 from onnxpad.pipeline.chosen import choice
@@ -43,9 +42,14 @@ class FixResult(FixReport):
     """The result of `fix`: its report, and the rewritten model."""
 
     _graph: Graph
-    _same_kind: Callable[[Model], Any]
+    _same_kind: kinds.SameKind
     _limits: Mapping[str, Sizes]
     _contexts: list[Context]
+
+    def __getstate__(self) -> tuple[object, ...]:
+        """What goes into another process: all but the analysis, which spares time here."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return tuple({**values, "_contexts": []}.values())
 
     def __str__(self) -> str:
         """The report that `onnxpad fix` prints."""

@@ -35,6 +35,30 @@ _PARTS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class SameKind:
+    """Makes a result the kind of object that was given.
+
+    Attributes:
+        rebuild: Makes it of the model, and of what is known.
+        known: The object that was given, with its weights, which the result shares; or its class.
+        shares: Whether it does.
+    """
+
+    rebuild: "Callable[..., Any]"
+    known: tuple[Any, ...] = ()
+    shares: bool = False
+
+    def __call__(self, now: "Model") -> Any:
+        """The model as an object of that kind."""
+        return self.rebuild(now, *self.known)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What another process makes it of: there, the object that was given is not at hand."""
+        held = (_refuse_elsewhere,) if self.shares else (self.rebuild, self.known)
+        return SameKind, held
+
+
+@dataclass(frozen=True, slots=True)
 class Given:
     """A model that a caller gave.
 
@@ -44,7 +68,7 @@ class Given:
     """
 
     source: Source
-    same_kind: "Callable[[Model], Any]"
+    same_kind: SameKind
 
 
 def given(model: ModelSource, call: str) -> Given:
@@ -70,17 +94,17 @@ def _given(model: Any, call: str) -> Given:
         from onnxpad.api import graphsurgeon_graph
 
         source, values = graphsurgeon_graph.serialised(model), graphsurgeon_graph.values(model)
-        return Given(source, lambda now: graphsurgeon_graph.rebuilt(now, model, values))
+        return Given(source, SameKind(graphsurgeon_graph.rebuilt, (model, values), shares=True))
     if _is_a(model, "onnx_ir", "Model"):
         from onnxpad.api import ir_model
 
         held, weights = ir_model.serialised(model), ir_model.weights(model)
-        return Given(held, lambda now: ir_model.rebuilt(now, model, weights))
+        return Given(held, SameKind(ir_model.rebuilt, (model, weights), shares=True))
     if _is_a(model, "torch.onnx", "ONNXProgram"):
         from onnxpad.api import ir_model
 
         held, weights = ir_model.serialised_program(model), ir_model.weights(model.model)
-        return Given(held, lambda now: ir_model.program(now, model, weights))
+        return Given(held, SameKind(ir_model.program, (model, weights), shares=True))
     return Given(arguments.source(model, call), _plain(model))
 
 
@@ -90,20 +114,34 @@ def _is_a(model: object, package: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(model, kind)
 
 
-def _plain(model: object) -> "Callable[[Model], Any]":
+def _plain(model: object) -> SameKind:
     """Gives a result back as bytes or as an `onnx.ModelProto`; there is no path of it yet."""
     if isinstance(model, str | os.PathLike):
-        return _refuse_path
+        return SameKind(_refuse_path)
     if isinstance(model, bytes | bytearray | memoryview):
-        kind: Callable[[bytes], Any] = type(model)
-        return lambda now: kind(now.to_bytes())
-    return lambda now: now.to_proto()
+        return SameKind(_as_bytes, (type(model),))
+    return SameKind(_as_proto)
+
+
+def _as_bytes(now: "Model", kind: "Callable[[bytes], Any]") -> Any:
+    return kind(now.to_bytes())
+
+
+def _as_proto(now: "Model") -> Any:
+    return now.to_proto()
 
 
 def _refuse_path(_: "Model") -> Any:
     raise UsageError(
         "the model was given by its path, and the result has none yet: save(path) writes it, and "
         "model is the onnx.ModelProto"
+    )
+
+
+def _refuse_elsewhere(_: "Model") -> Any:
+    raise UsageError(
+        "the object that was given is in the process that called onnxpad: as_same_kind works "
+        "there, and model is the onnx.ModelProto"
     )
 
 

@@ -6,10 +6,10 @@ other padding computes something else.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from onnxpad.arithmetic.notation import told
+from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
@@ -94,7 +94,7 @@ class ModelReport:
             about.op_type,
             message,
             _STAYS,
-            MappingProxyType(evidence),
+            Facts(evidence),
             reason_code=self.info_reason,
         )
 
@@ -110,7 +110,7 @@ class ModelReport:
             f"fix and repad leave it: {kept}"
             if kept
             else f"onnxpad repad MODEL --to {convention} cures it",
-            MappingProxyType({**about.facts(), "convention": convention, **evidence}),
+            Facts({**about.facts(), "convention": convention, **evidence}),
             reason_code=Reason.FRAMEWORK_CONVENTION,
         )
 

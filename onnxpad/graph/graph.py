@@ -5,6 +5,7 @@ undone. Only the parts that differ in the end are encoded again; the rest is cop
 """
 
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -184,7 +185,22 @@ class Graph:
     def pristine(self) -> "Graph":
         """The main graph as it was loaded, without any edits."""
         with gc_pause.paused():
-            return type(self)(Model(self.model.skeleton, self.model.path))
+            return type(self)(Model(self.model.original, self.model.path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What another process makes the main graph of: the file by its path, and the model now.
+
+        A model that was not read from a file goes along.
+        """
+        if not self.is_main:
+            raise TypeError("a body or a function goes into another process with its model alone")
+        model, path = self.model, self.model.path
+        original: bytes | int = bytes(model.original.data)
+        if path is not None:
+            path = path.absolute()
+            if path.name != _NO_FILE:
+                original = zlib.crc32(model.original.data)
+        return _restored, (path, original, model.to_bytes() if model.changed else None)
 
     # Graphs inside
 
@@ -839,6 +855,28 @@ class Graph:
                 raise ModelError(
                     f"node '{describe(node)}' (Identity) has no input; export the model again"
                 )
+
+
+def _restored(path: Path | None, original: bytes | int, now: bytes | None) -> Graph:
+    """The main graph of a model that another process edited.
+
+    Args:
+        path: The path of the file, or one that says where external data lies.
+        original: The bytes of the original, or the checksum of the file that it is in.
+        now: The model as it is now; None if it is the original.
+
+    Raises:
+        ModelError: The file is gone or has other contents.
+    """
+    if isinstance(original, bytes):
+        before = read_bytes(memoryview(original), "the model")
+    else:
+        assert path is not None
+        before = read_file(path)
+        if zlib.crc32(before.data) != original:
+            raise ModelError(f"{path}: has changed since the result was made; fix it again")
+    latest = before if now is None else read_bytes(memoryview(now), "the model")
+    return Graph(Model(latest, path, before))
 
 
 @contextmanager

@@ -303,7 +303,7 @@ class EngineReading:
         """The first window as data: start, number of windows, fills outside of the data."""
         axes = [*zip(self._axis_names, self.first.axes, self._sizes, self._windows, strict=True)]
         return {
-            "axes": Later(lambda: [_axis_facts(*axis) for axis in axes]),
+            "axes": Later(_axes_facts, axes),
             "outside": [layer.fill for layer in self.first.layers],
         }
 
@@ -475,6 +475,10 @@ def _told(layers: Layers) -> str:
         for layer in layers
     ]
     return ", then ".join(fills) or "nothing"
+
+
+def _axes_facts(axes: Sequence[tuple[int, _Reach, Extent, WindowAxis]]) -> list[dict[str, object]]:
+    return [_axis_facts(*axis) for axis in axes]
 
 
 def _axis_facts(axis: int, read: _Reach, size: Extent, window: WindowAxis) -> dict[str, object]:

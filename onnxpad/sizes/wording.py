@@ -236,17 +236,8 @@ class Wording:
         shape, inputs = self._analysis.shape(pad.data) or (), self._inputs
         rank = len(shape)
         known = {axis: shape[axis] if -rank <= axis < rank else None for axis in pairs}
-
-        def tables() -> dict[int, object]:
-            found: dict[int, object] = {}
-            for axis, pair in pairs.items():
-                table = residue_table(pair, known[axis], constant=True)
-                if table is not None:
-                    label = inputs[table.of].label if table.of in inputs else table.of
-                    found[axis] = replace(table, of=label).as_data("begin", "end")
-            return found
-
-        return Later(tables)
+        labels = {name: each.label for name, each in inputs.items()}
+        return Later(_tables, pairs, known, labels)
 
     @remembered
     def _in_own_terms(self, pair: ExtentPair, size: Extent) -> str:
@@ -325,3 +316,16 @@ def _and(texts: Iterable[str]) -> str:
     """The texts as a list: `a, b and c`."""
     listed: Sequence[str] = list(texts)
     return f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else "".join(listed)
+
+
+def _tables(
+    pairs: Mapping[int, ExtentPair], sizes: Mapping[int, Extent | None], labels: Mapping[str, str]
+) -> dict[int, object]:
+    """Tables of a `Pad`'s begin and end by remainder, by axis; none where there are too many."""
+    found: dict[int, object] = {}
+    for axis, pair in pairs.items():
+        table = residue_table(pair, sizes[axis], constant=True)
+        if table is not None:
+            named = replace(table, of=labels.get(table.of, table.of))
+            found[axis] = named.as_data("begin", "end")
+    return found
