@@ -1,8 +1,9 @@
 """The choices of a user for a rewrite, as one value."""
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final
+from typing import Any, Final, TypedDict, TypeVar
 
 from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import UsageError
@@ -12,6 +13,25 @@ from onnxpad.records import dataclass
 
 STYLES: Final = ("fold", "pad", "symmetric")
 DYNAMIC: Final = ("keep", "pad", "auto-pad")
+
+
+Call = TypeVar("Call", bound=Callable[..., object])
+
+
+class OptionKeywords(TypedDict, total=False):
+    """The same as `Options`, as keywords of a call; `trust` by its name."""
+
+    style: str
+    dynamic: str
+    shapes: Shapes | None
+    dims: Dims | None
+    trust_dim_names: bool
+    no_ceil: bool
+    trust: str | None
+    symmetric_transpose: bool
+    strict: bool
+    select: str | Sequence[str]
+    ignore: str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +79,20 @@ class Options:
         return self.symmetric_transpose or self.style == "symmetric"
 
     @classmethod
+    def of(cls, keywords: OptionKeywords) -> "Options":
+        """Options of the keywords of a call.
+
+        Raises:
+            UsageError: There is no such choice.
+            TypeError: There is no such option.
+        """
+        for name in keywords:
+            if name not in OptionKeywords.__annotations__:
+                near = meant(name, [*OptionKeywords.__annotations__])
+                raise TypeError(f"there is no option {name!r}{near}")
+        return cls(**keywords)  # type: ignore[arg-type]  # trust by its name
+
+    @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> "Options":
         """Options by name, as a configuration has them; a dash stands for an underscore.
 
@@ -74,6 +108,20 @@ class Options:
             if name not in names:
                 raise UsageError(f"unknown option {name!r}{meant(name, names)}")
         return cls(**given)
+
+
+def names_options(call: Call) -> Call:
+    """A call that takes options as keywords; its signature names each, for help and completion."""
+    signature, usual = inspect.signature(call), Options()
+    named = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=getattr(usual, name), annotation=kind
+        )
+        for name, kind in OptionKeywords.__annotations__.items()
+    ]
+    *own, _ = signature.parameters.values()
+    vars(call)["__signature__"] = signature.replace(parameters=[*own, *named])
+    return call
 
 
 def check_choice(what: str, choice: str, choices: Sequence[str]) -> None:

@@ -9,18 +9,25 @@ import pytest
 import onnxpad
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
-from onnxpad.options import Options
+from onnxpad.options import OptionKeywords, Options
 
 
 def test_they_are_those_of_fix_and_check() -> None:
     """With the same defaults; what only runs or only shows something is no option of a rewrite."""
     usual = {each.name: each.default for each in fields(Options)}
+    assert list(OptionKeywords.__annotations__) == list(usual)
     for call, others in (
         (onnxpad.fix, {"model", "validate", "reference", "run_timeout", "progress"}),
         (onnxpad.check, {"model", "convention"}),
     ):
         found = {name: each.default for name, each in signature(call).parameters.items()}
         assert {name: found[name] for name in found.keys() - others} == usual
+
+
+def test_an_option_that_there_is_not() -> None:
+    for call in (onnxpad.fix, onnxpad.check):
+        with pytest.raises(TypeError, match="there is no option 'styl'; did you mean 'style'"):
+            call("m.onnx", styl="pad")  # type: ignore[call-arg]
 
 
 def test_a_choice_has_its_value() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
+from typing import Unpack
 
 import onnx
 
@@ -9,7 +10,7 @@ from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
-from onnxpad.options import Options, check_choice
+from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.chosen import choice
 from onnxpad.pipeline.run import Run
@@ -17,7 +18,6 @@ from onnxpad.process import gc_pause
 from onnxpad.records import dataclass
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.rewrite.context import Context
-from onnxpad.sizes.size_options import Dims, Shapes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,21 +66,9 @@ class CheckResult(FileReport):
         return [] if self.light is None else list(self.light.functions)
 
 
+@names_options
 def check(
-    model: ModelSource,
-    *,
-    style: str = "fold",
-    dynamic: str = "keep",
-    shapes: Shapes | None = None,
-    dims: Dims | None = None,
-    trust_dim_names: bool = False,
-    no_ceil: bool = False,
-    trust: str | None = None,
-    symmetric_transpose: bool = False,
-    strict: bool = False,
-    convention: str | None = None,
-    select: str | Sequence[str] = (),
-    ignore: str | Sequence[str] = (),
+    model: ModelSource, *, convention: str | None = None, **options: Unpack[OptionKeywords]
 ) -> CheckResult:
     """Find the padding that `fix` would rewrite, and the padding that stays, with the reason.
 
@@ -112,21 +100,9 @@ def check(
         UsageError: As for `fix`, or an unknown code or framework.
         ModelError: The model cannot be read, or the specification forbids it.
     """
-    asked = Options(
-        style=style,
-        dynamic=dynamic,
-        shapes=shapes,
-        dims=dims,
-        trust_dim_names=trust_dim_names,
-        no_ceil=no_ceil,
-        trust=trust,  # type: ignore[arg-type]  # by its name
-        symmetric_transpose=symmetric_transpose,
-        strict=strict,
-        select=select,
-        ignore=ignore,
-    )
+    asked = Options.of(options)
     given = kinds.given(model, "check").source
-    chosen = choice(select, ignore)
+    chosen = choice(asked.select, asked.ignore)
     asked_for = convention is not None or chosen.chosen  # they take longer than all the rest
     reports = {code for code in REPORTS if asked_for and chosen.has(code)}
     if convention is not None:

@@ -2,25 +2,25 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import onnx
 
 from onnxpad.api import kinds
-from onnxpad.api.fix_validation import FixValidation
+from onnxpad.api.fix_validation import Verdict, engine_questions, validated
 from onnxpad.arguments import ModelSource, require_timeout
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
-from onnxpad.finding import Finding, NextOption
+from onnxpad.finding import NextOption
 from onnxpad.graph import Graph
 from onnxpad.operators.counts import counts_of
-from onnxpad.options import Options
+from onnxpad.options import OptionKeywords, Options, names_options
 from onnxpad.pipeline.chosen import choice
 from onnxpad.pipeline.next_option import next_option
 from onnxpad.pipeline.run import Run
@@ -28,8 +28,7 @@ from onnxpad.process import gc_pause
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, FixReport, Outcome
 from onnxpad.rewrite.context import Context
-from onnxpad.sizes.size_options import Dims, Shapes
-from onnxpad.validation.result import Validation, why_not
+from onnxpad.validation.result import why_not
 
 if TYPE_CHECKING:
     from onnxpad.validation.given import Arrays
@@ -189,24 +188,15 @@ class FixResult(FixReport):
         )
 
 
+@names_options
 def fix(
     model: ModelSource,
     *,
-    style: str = "fold",
-    dynamic: str = "keep",
-    shapes: Shapes | None = None,
-    dims: Dims | None = None,
-    trust_dim_names: bool = False,
-    no_ceil: bool = False,
-    trust: str | None = None,
-    symmetric_transpose: bool = False,
     validate: bool = True,
     reference: "Arrays | None" = None,
-    strict: bool = False,
-    select: str | Sequence[str] = (),
-    ignore: str | Sequence[str] = (),
     run_timeout: float | None = None,
     progress: Progress | None = None,
+    **options: Unpack[OptionKeywords],
 ) -> FixResult:
     """Write all padding of a model in one style; every rewrite is proved, probed and validated.
 
@@ -253,51 +243,29 @@ def fix(
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
-    asked = Options(
-        style=style,
-        dynamic=dynamic,
-        shapes=shapes,
-        dims=dims,
-        trust_dim_names=trust_dim_names,
-        no_ceil=no_ceil,
-        trust=trust,  # type: ignore[arg-type]  # by its name
-        symmetric_transpose=symmetric_transpose,
-        strict=strict,
-        select=select,
-        ignore=ignore,
-    )
+    asked = Options.of(options)
+    chosen = choice(asked.select, asked.ignore)
+    asked = replace(asked, select=chosen.chosen, ignore=chosen.left_out)
     require_timeout(run_timeout)
     if reference is not None and not validate:
         raise UsageError("a reference is for the validation, which is not asked for; leave out one")
-    held = kinds.given(model, "fix")
-    chosen = choice(select, ignore)
-    asked = replace(asked, select=chosen.chosen, ignore=chosen.left_out)
-    given = held.source
-    with kinds.naming(given), gc_pause.paused():
-        graph = Graph.read(given)
+    given = kinds.given(model, "fix")
+    with kinds.naming(given.source), gc_pause.paused():
+        graph = Graph.read(given.source)
         before = counts_of(graph)
-        probe = exposing = None
-        if validate:
-            from onnxpad.pipeline.ask_optimiser import misfolded
-            from onnxpad.probe.cut import NeighbourhoodProbe
-
-            probe, exposing = NeighbourhoodProbe(graph), misfolded
+        probe, exposing = engine_questions(graph) if validate else (None, None)
         run = Run(graph, asked, probe=probe, exposing=exposing, progress=progress)
-    verdict: Validation | None = None
-    barred: tuple[Finding, ...] = ()
-    missed: tuple[str, ...] = ()
-    with nullcontext() if probe is None else kinds.limited(run_timeout, graph):
-        with kinds.naming(given):
+    with kinds.limited(run_timeout, graph) if validate else nullcontext():
+        with kinds.naming(given.source):
             run.decide()
-            outcome = run.rewrite()
-        if probe is not None:
-            validation = FixValidation(run, probe, given, reference, progress)
-            outcome, verdict, barred = validation.healed(outcome)
-            missed = validation.missed()
+            verdict = Verdict(run.rewrite())  # analyses, settles, guards
+        if validate:
+            verdict = validated(run, verdict.outcome, given.source, reference, progress)
     with gc_pause.paused():
         after = counts_of(graph) if graph.changed else before
+    outcome, validation, barred, missed = verdict
     return FixResult(
-        name=kinds.name_of(given),
+        name=kinds.name_of(given.source),
         options=asked,
         changed=graph.changed,
         validate=validate,
@@ -305,7 +273,7 @@ def fix(
         findings=tuple(each for each in outcome.findings if chosen.has(each.code)),
         undone=tuple(outcome.undone),
         barred=barred,
-        validation=verdict,
+        validation=validation,
         counts=(before, after),
         seconds=time.perf_counter() - start,
         declared=run.domain.declared,
@@ -318,7 +286,7 @@ def fix(
         warnings=(*run.warnings, *missed),
         delivery=IN_MEMORY,
         _graph=graph,
-        _same_kind=held.same_kind,
+        _same_kind=given.same_kind,
         _limits=run.limits,
         _contexts=[*run.left],
     )

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from onnxpad.arguments import Source
 from onnxpad.finding import Assumption, Change, Finding
+from onnxpad.graph import Graph
 from onnxpad.pipeline.heal import failed, healed
 from onnxpad.pipeline.run import Outcome, Run
 from onnxpad.sizes.recorded import recorded_sizes
@@ -20,57 +21,91 @@ from onnxpad.validation.result import (
 
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
+    from onnxpad.rewrite.protect_from_fusion import Exposing
     from onnxpad.validation.given import Arrays
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 
-class FixValidation:
+class Verdict(NamedTuple):
+    """What is said of a run once both models ran.
+
+    Attributes:
+        outcome: What the run made and kept.
+        validation: The result of running both models; None without validation.
+        barred: The findings whose changes were taken back, since the model failed with them.
+        missed: Why a model that nothing changes does not reproduce the reference.
+    """
+
+    outcome: Outcome
+    validation: Validation | None = None
+    barred: tuple[Finding, ...] = ()
+    missed: tuple[str, ...] = ()
+
+
+def engine_questions(graph: Graph) -> "tuple[NeighbourhoodProbe, Exposing]":
+    """What asks onnxruntime about each change, and about what its optimiser does to the result."""
+    from onnxpad.pipeline.ask_optimiser import misfolded
+    from onnxpad.probe.cut import NeighbourhoodProbe
+
+    return NeighbourhoodProbe(graph), misfolded
+
+
+def validated(
+    run: Run,
+    outcome: Outcome,
+    source: Source,
+    reference: "Arrays | None",
+    progress: Progress | None,
+) -> Verdict:
+    """The verdict on a rewritten model; if it fails, on it without the changes responsible.
+
+    Args:
+        run: The run that rewrote it.
+        outcome: What it made.
+        source: The model as it was given.
+        reference: A framework's inputs and outputs, which the result has to reproduce too.
+        progress: Called with (step, done, total).
+    """
+    compared = _Comparison(run, source, reference, progress)
+    if not run.graph.changed:
+        nothing = compared.nothing("no change was kept") if outcome.undone else None
+        return Verdict(outcome, nothing, missed=compared.missed())
+    found, barred = compared.verdict(outcome), tuple[Finding, ...]()
+    if failed(found) and not by_reference_alone(found):
+        outcome, found, barred = healed(run, compared.verdict, outcome, found)
+    return Verdict(outcome, found, barred, compared.missed())
+
+
+class _Comparison:
     """Compares what a run makes of a model with that model, on onnxruntime."""
 
     def __init__(
         self,
         run: Run,
-        probe: "NeighbourhoodProbe",
         source: Source,
         reference: "Arrays | None",
         progress: Progress | None,
     ) -> None:
-        """Compares nothing yet.
+        from onnxpad.probe.cut import NeighbourhoodProbe
 
-        Args:
-            run: The run, whose graph is compared as it is then.
-            probe: Its probe.
-            source: The model as it was given.
-            reference: A framework's inputs and outputs, which the result has to reproduce too.
-            progress: Called with (step, done, total).
-        """
+        assert isinstance(run.probe, NeighbourhoodProbe)
         self._run = run
-        self._probe = probe
+        self._probe = run.probe
         self._source = source
         self._reference = reference
         self._progress = progress
 
-    def healed(self, outcome: Outcome) -> tuple[Outcome, Validation | None, tuple[Finding, ...]]:
-        """Validates the model; if it fails, without the changes that are responsible.
+    def nothing(self, why: str) -> Validation:
+        """The verdict where nothing is compared."""
+        return not_validated(why, probes=self._probe.count)
 
-        Returns:
-            What was kept, the verdict on it, and the findings whose changes were taken back.
-        """
-        if not self._run.graph.changed:
-            nothing = not_validated("no change was kept", probes=self._probe.count)
-            return outcome, nothing if outcome.undone else None, ()
-        verdict = self.validated(outcome)
-        if not failed(verdict) or by_reference_alone(verdict):
-            return outcome, verdict, ()
-        return healed(self._run, self.validated, outcome, verdict)
-
-    def validated(self, outcome: Outcome) -> Validation:
+    def verdict(self, outcome: Outcome) -> Validation:
         """The verdict on the model as it is."""
         decided, reference = self._run.decided, self._reference
         unseen = _specified(decided, outcome.changes)
         if unseen:
-            found = not_validated(unseen, probes=self._probe.count)
+            found = self.nothing(unseen)
         else:
             found = self._compared(repairs=_repairs(decided, outcome, self._probe.repaired))
         if reference is not None:
@@ -99,10 +134,9 @@ class FixValidation:
         from onnxpad.engine.wheels import warnings
         from onnxpad.validation.whole import validate_models
 
-        run, probes = self._run, self._probe.count
+        run = self._run
         if run.graph.model.has_external_data and run.graph.model.path is None:
-            why = "its external data cannot be found; pass the path of the model"
-            return not_validated(why, probes=probes)
+            return self.nothing("its external data cannot be found; pass the path of the model")
         rewritten, folder = run.graph.model.to_run()
         verdict = validate_models(
             self._source if run.decided_model is None else run.decided_model,
@@ -115,7 +149,7 @@ class FixValidation:
             progress=self._progress,
             repairs=repairs,
         )
-        return replace(verdict, probes=probes, warnings=(*verdict.warnings, *warnings()))
+        return replace(verdict, probes=self._probe.count, warnings=(*verdict.warnings, *warnings()))
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:

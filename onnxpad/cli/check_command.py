@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,7 +37,7 @@ from onnxpad.cli.options import (
 from onnxpad.cli.output import explained, report_error, screen, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
-from onnxpad.options import Options
+from onnxpad.options import OptionKeywords, Options
 from onnxpad.process import gc_pause
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def check(
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport
 
-    options: dict[str, Any] = {
+    options: OptionKeywords = {
         "style": style.value,
         "dynamic": dynamic.value,
         "trust_dim_names": trust_dim_names,
@@ -120,7 +120,7 @@ def check(
 
             few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else file
             write(file_text(few, place))
-    asked, page = Options(**options), str(html or "")
+    asked, page = Options.of(options), str(html or "")
     report = CheckReport(asked, fail_on, tuple(files), convention or "", page)
     if html is not None:
         from onnxpad.page.check_page import check_page

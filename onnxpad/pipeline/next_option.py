@@ -110,7 +110,7 @@ def _tried(graph: Graph, options: Options, contexts: Sequence[Context]) -> Count
     still_open = {axis.label for axis in open_axes(graph.inputs)}
     dims = {name: size for name, size in dims_given(options.dims).items() if name in still_open}
     try:
-        Run(graph, replace(options, dims=dims), contexts=contexts).settle()
+        Run(graph, replace(options, dims=dims), contexts=contexts).edit()
         return counts_of(graph)
     except (ModelError, UsageError):
         return None

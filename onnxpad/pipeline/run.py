@@ -170,7 +170,7 @@ class Run:
         passes = self._passes if passes is None else passes
         self.graph.rollback(self._start)
         known = {**noted(self.graph), **barred}
-        seen = self._looked_again(passes, self.settle(passes, known))
+        seen = self._looked_again(passes, self.edit(passes, known))
         seen += _found(self.left, _reporting(passes), self._barred)
         seen += _rest(self.left, passes, seen)
         if self._exposing is not None:  # only asking onnxruntime tells which of these are barred
@@ -198,7 +198,7 @@ class Run:
         also of those that the options do not choose.
         """
         passes = self._passes
-        seen = self._looked_again(passes, self.settle(passes, looks=True))
+        seen = self._looked_again(passes, self.edit(passes, looks=True))
         rest = _rest(self.left, passes, seen)
         made, undone = self.made, self.undone
         added: list[Finding] = []
@@ -206,7 +206,7 @@ class Run:
             if not self.chosen.is_all:
                 everything = replace(self.options, select=(), ignore=())
                 further = Run(self.graph, everything, domain=self.domain, contexts=self.left)
-                further.settle()
+                further.edit()
                 self.left = further.contexts
             there = [each for each in self.left if each.graph.is_there() and not each.closed]
             added += at_last(there)
@@ -218,7 +218,7 @@ class Run:
         told = outlook(self.contexts, made, undone, self._first, last, rewriting)
         return [*told, *added]
 
-    def settle(
+    def edit(
         self, passes: Passes | None = None, barred: Barred | None = None, *, looks: bool = False
     ) -> list[Found]:
         """Applies passes, and protects what they leave from onnxruntime's optimiser.
@@ -238,7 +238,7 @@ class Run:
         self._barred = noted(self.graph) if barred is None else barred
         mark = self.graph.mark()
         while True:
-            self._begin()
+            self._analyse()
             self._version = self.graph.version
             if looks:
                 self._first = _found(self.contexts, _rewriting(passes), self._barred)
@@ -246,11 +246,11 @@ class Run:
                 if all(match.plan is None for _, match in self._first):
                     self.left = self.contexts
                     return list(self._first)
-            seen = self._applied(passes)
+            seen = self._settled(passes)
             self._version = self.graph.version
             fresh: Mapping[Key, str] = {}
             if self.made or self.domain.declared:
-                fresh = self._changes_exposing_pads(self._shielded())
+                fresh = self._changes_exposing_pads(self._guarded())
             if not fresh:
                 self.left = self.contexts
                 return seen
@@ -283,7 +283,7 @@ class Run:
         """The changes that were taken back, in all graphs."""
         return {place: each for editor in self._editors for place, each in editor.undone.items()}
 
-    def _begin(self) -> None:
+    def _analyse(self) -> None:
         """Has an editor for each graph; the graphs are analysed unless they are known."""
         known, self._given = self._given, ()
         self._closed = {each.graph.offset: each.closed for each in known if each.closed}
@@ -316,7 +316,7 @@ class Run:
             done = sum(len(each.made) + len(each.undone) for each in self._editors)
             self._progress("rewriting and proving", done, max(done, self._total))
 
-    def _shielded(self) -> list[Unprotected]:
+    def _guarded(self) -> list[Unprotected]:
         """Protects the graphs from onnxruntime's optimiser; returns what it would still harm.
 
         The graphs are analysed anew, as the next reader of the result will do, without the size
@@ -358,11 +358,11 @@ class Run:
             guilty |= {found.key: why for found in touching[-1:]}
         return guilty or {each.key: why for *_, why in left[:1] for each in made}
 
-    def _applied(self, passes: Passes) -> list[Found]:
+    def _settled(self, passes: Passes) -> list[Found]:
         """Applies passes until none finds anything to rewrite; returns their last findings."""
         while True:
             changes = len(self.made)
-            seen = self._applied_everywhere(passes)
+            seen = self._settled_everywhere(passes)
             main = self.contexts[0]
             if len(self.made) == changes or main.is_final:
                 return seen
@@ -372,7 +372,7 @@ class Run:
                 return seen
             self._take(found)
 
-    def _applied_everywhere(self, passes: Passes) -> list[Found]:
+    def _settled_everywhere(self, passes: Passes) -> list[Found]:
         """Applies passes to each graph; to all again where a change inside may lead to others."""
         while True:
             seen: list[Found] = []

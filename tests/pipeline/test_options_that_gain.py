@@ -151,7 +151,7 @@ def test_the_option_that_gains_most(
         def __init__(self, graph: Graph, options: Options, **_: object) -> None:
             self.options = options
 
-        def settle(self) -> None:
+        def edit(self) -> None:
             nonlocal now, trials
             trials += 1
             found = tried[int(self.options.no_ceil)][1]

@@ -363,14 +363,14 @@ def test_names_decide_nothing(style: str, name: Callable[[int], str]) -> None:
 def test_a_graph_that_is_closed_stays_so_in_new_contexts() -> None:
     graph = Graph.from_proto(PADDED)
     work = Run(graph, Options())
-    work.settle(passes=())
+    work.edit(passes=())
     (context,) = work.contexts
     assert [each.closed for each in work._anew()] == [""]
     work._close(context, "it runs otherwise")
     assert context.closed == "it runs otherwise"
     assert [each.closed for each in work._anew()] == ["it runs otherwise"]
     again = Run(graph, Options(), contexts=[context])
-    again.settle(passes=())
+    again.edit(passes=())
     assert again.contexts == [context]
     (fresh,) = again._anew()
     assert fresh.closed == "it runs otherwise"
