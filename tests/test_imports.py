@@ -211,10 +211,11 @@ LEAVES: Final = (
 BOTH: Final = """
 import sys
 from onnxpad.cli import app
-for words in ("fix -o", "fix -q --no-validate -o", "fix --no-validate --select PAD --style pad -o"):
+FAST = "fix --no-validate"
+for words in ("fix -o", f"{FAST} --format json -o", f"{FAST} --select PAD --style pad -o"):
     try: app([*words.split(), sys.argv[2], sys.argv[1]])
     except SystemExit as end: assert not end.code, (words, end.code)
-for words in ("check", "check --select PAD1 --no-ceil", "check -q --ignore PAD2"):
+for words in ("check", "check --select PAD1 --no-ceil", "check --format json --ignore PAD2"):
     try: app([*words.split(), sys.argv[1]])
     except SystemExit as end: assert end.code == 1, (words, end.code)
 print("modules", *(name for name in sys.modules if name.startswith("onnxpad.")))

@@ -8,20 +8,11 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onnxpad._version import __version__
-from onnxpad.conventions.by_size import Difference, Parting
-from onnxpad.conventions.explanation import Explanation
-from onnxpad.conventions.question import Answer
-from onnxpad.conventions.table import source_of
-from onnxpad.conventions.writing import written
-from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
-from onnxpad.engine.timing import Timing
 from onnxpad.finding import Assumption, Certificate, Change, Finding, NextOption, Page, Severity
 from onnxpad.reasons import Reason
-from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
-from onnxpad.repadding.verdict import Distinguishable, Repadded, Tried
 from onnxpad.report import (
     CheckReport,
     FileReport,
@@ -39,12 +30,18 @@ from onnxpad.validation.result import (
     Validation,
 )
 
+if TYPE_CHECKING:
+    from onnxpad.conventions.explanation import Explanation
+    from onnxpad.conventions.question import Answer
+    from onnxpad.doctor.diagnosis import Diagnosis
+
 SCHEMA = 1
 
-VALIDATED = Validation | Run | Comparison | Placement | Divergence | PaddingDifference | Timing
-EXAMINED = Diagnosis | Driver | Library | Package | Problem | Provider
-MATCHED = Repadded | Distinguishable | Tried | Rewritten | Unchanged | OutputChange
-RECORDS = Finding | Change | Page | VALIDATED | EXAMINED | Parting | Difference | MATCHED
+_RECORDS: Final = (
+    *(Finding, Change, Page),
+    *(Validation, Run, Comparison, Placement, Divergence, PaddingDifference),
+)
+"""Records that are written by their fields, in whatever report; others are words."""
 
 
 def fix_json(report: FixReport) -> str:
@@ -113,6 +110,8 @@ def check_json(report: CheckReport) -> str:
 
 def validate_json(report: ValidateReport) -> str:
     """The report of one `validate` as one JSON object."""
+    from onnxpad.engine.timing import Timing
+
     document = {
         **head("validate", report.exit_code),
         "original": report.original,
@@ -127,11 +126,13 @@ def validate_json(report: ValidateReport) -> str:
         "html": report.html or None,
         "validation": report.validation,
     }
-    return dumped(document)
+    return dumped(document, Timing)
 
 
 def match_json(report: MatchReport) -> str:
     """The report of one `match` as one JSON object."""
+    from onnxpad.repadding.verdict import Distinguishable, Repadded, Tried
+
     matching = report.matching
     document = {
         **head("match", report.exit_code),
@@ -153,11 +154,13 @@ def match_json(report: MatchReport) -> str:
         "data": report.delivery.data,
         "seconds": report.seconds,
     }
-    return dumped(document)
+    return dumped(document, Repadded, Distinguishable, Tried)
 
 
 def repad_json(report: RepadReport) -> str:
     """The report of one `repad` as one JSON object."""
+    from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
+
     difference = report.difference
     document = {
         **head("repad", report.exit_code),
@@ -180,11 +183,15 @@ def repad_json(report: RepadReport) -> str:
         "notes": report.notes,
         "warnings": report.warnings,
     }
-    return dumped(document)
+    return dumped(document, Rewritten, Unchanged, OutputChange)
 
 
-def explain_json(explanation: Explanation, picture: str = "") -> str:
+def explain_json(explanation: "Explanation", picture: str = "") -> str:
     """The report of one `explain` as one JSON object."""
+    from onnxpad.conventions.by_size import Difference, Parting
+    from onnxpad.conventions.table import source_of
+    from onnxpad.conventions.writing import written
+
     question, windows, about = explanation.question, explanation.windows, explanation.about
     found = {name: answer for name, answer in explanation.conventions.items() if answer is not None}
     group = {name: names for names in explanation.agree for name in names}
@@ -221,19 +228,22 @@ def explain_json(explanation: Explanation, picture: str = "") -> str:
             for name, answer in found.items()
         },
     }
-    return dumped(document)
+    return dumped(document, Parting, Difference)
 
 
-def _own(own: Answer | None, same: Sequence[str]) -> dict[str, object] | None:
+def _own(own: "Answer | None", same: Sequence[str]) -> dict[str, object] | None:
     """The padding that a model has at a node, and the conventions that compute the same there."""
     if own is None:
         return None
     return {"pads": own.pads, "output": own.output, "same": same}
 
 
-def doctor_json(found: Diagnosis, exit_code: int) -> str:
+def doctor_json(found: "Diagnosis", exit_code: int) -> str:
     """The report of `doctor` as one JSON object."""
-    return dumped({**head("doctor", exit_code), "ok": found.ok, **_fields(found)})
+    from onnxpad.doctor.diagnosis import Driver, Library, Package, Problem, Provider
+
+    document = {**head("doctor", exit_code), "ok": found.ok, **_fields(found)}
+    return dumped(document, Driver, Library, Package, Problem, Provider)
 
 
 def rules_json(pages: Iterable[Page], command: str = "rules") -> str:
@@ -295,22 +305,27 @@ def _codes(certificate: Certificate) -> list[str]:
     return [each.code for each in certificate.assumptions if isinstance(each, Assumption)]
 
 
-def dumped(document: Mapping[str, object]) -> str:
-    """A report as text, with a newline at the end."""
+def dumped(document: Mapping[str, object], *records: type) -> str:
+    """A report as text, with a newline at the end.
+
+    Args:
+        document: The report.
+        records: Further records in it that are written by their fields.
+    """
     # ASCII with escapes is the same JSON on every console encoding.
-    return json.dumps(_plain(document), indent=2, allow_nan=False) + "\n"
+    return json.dumps(_plain(document, (*_RECORDS, *records)), indent=2, allow_nan=False) + "\n"
 
 
 _WORDS: Final = {"skipped": "uncompared", "totals": "pads", "drawn": "", "is_pad": "", "brief": ""}
 """The words that JSON has for facts, by field: the property with these, or none."""
 
 
-def _fields(value: RECORDS | Certificate) -> dict[str, object]:
+def _fields(value: Any) -> dict[str, object]:
     names = (_WORDS.get(field.name, field.name) for field in dataclasses.fields(value))
     return {name: getattr(value, name) for name in names if name}
 
 
-def _plain(value: object) -> object:
+def _plain(value: object, records: tuple[type, ...]) -> object:
     """A value converted to JSON's types; evidence may hold values of any type."""
     if value is None or isinstance(value, bool):
         return value
@@ -321,18 +336,18 @@ def _plain(value: object) -> object:
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(item, records) for key, item in value.items()}
     if isinstance(value, Certificate):
-        return _plain({**_fields(value), "assumption_codes": _codes(value)})
-    if isinstance(value, RECORDS):
-        return _plain(_fields(value))
+        return _plain({**_fields(value), "assumption_codes": _codes(value)}, records)
+    if isinstance(value, records):
+        return _plain(_fields(value), records)
     if isinstance(value, set | frozenset):
-        return sorted((_plain(item) for item in value), key=str)
+        return sorted((_plain(item, records) for item in value), key=str)
     tolist = getattr(value, "tolist", None)  # numpy's scalars and arrays, without importing it
     if callable(tolist):
-        return _plain(tolist())
+        return _plain(tolist(), records)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [_plain(item) for item in value]
+        return [_plain(item, records) for item in value]
     return str(value)
 
 
