@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from onnxpad.analysis import open_axes
 from onnxpad.arguments import Dims, Shapes, Source
@@ -9,9 +10,10 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import Window
 from onnxpad.conventions.question import Answer, Op, Question
 from onnxpad.errors import UsageError
-from onnxpad.fitting.padded import padded_operator
+from onnxpad.fitting.padded import takes_nearest
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.asked_for import nearest
+from onnxpad.operators.amounts import is_padded
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -24,7 +26,7 @@ from onnxpad.records import dataclass
 from onnxpad.repadding.intents import answer_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.sites.reading import SiteReader
+from onnxpad.sites.reading import Site, SiteReader
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.sizes.size_options import given_domain
 
@@ -90,24 +92,39 @@ def node_question(
         raise UsageError(f"node {label!r} has a kernel that is known only at run time")
     layout = CONV_TRANSPOSE.layout if isinstance(read, TransposedOp) else read.operator.layout
     found = _extents(context, label, read.data, layout, len(windows))
-    data = found if isinstance(read, TransposedOp) else _unpadded(context, read, found)
+    site = SiteReader(context.graph, context.analysis).of(read)
+    data = found if isinstance(read, TransposedOp) else _unpadded(site, found)
     told = " x ".join(map(_told, data))
     reads = f"node {label!r} reads {read.data.name!r} of {told}"
     if data != found:
         reads = f"node {label!r} has data of {told}, without the Pads in front"
     sizes, padded = (_known(context, each, reads) for each in (data, found))
     op = _op(read, label)
-    own = _own(context, node, Question(op, sizes, windows))
+    own = _own(context, site, Question(op, sizes, windows))
     return NodeQuestion(label, op, sizes, windows, padded if padded != sizes else (), own)
 
 
-def _own(context: Context, node: Node, question: Question) -> Answer | None:
-    """The padding that a node has in the model, that of a `Pad` directly in front included."""
-    found = padded_operator(context, node)
-    if found is None or found.sizes != question.sizes:
+def _own(context: Context, site: Site, question: Question) -> Answer | None:
+    """The padding that a node has in the model, that of `Pad`s in front included.
+
+    An average over a `Pad` divides by what that adds, too. None where it is not known, or a `Pad`
+    writes something else than the node's own padding stands for.
+    """
+    is_alike = site.fills_as_own or (len(site.front.pads) == 1 and takes_nearest(context, site))
+    if site.written is None or not is_alike:
         return None
-    own = answer_of(found.padding, question)
-    return own if min(own.output) >= 1 else None
+    if question.sizes == site.source_sizes:
+        front, total = site.front.amounts, site.total
+    else:
+        front, total = None, site.own if question.sizes == site.sizes else None
+    pads = tuple((b, e) for b, e in total or () if isinstance(b, int) and isinstance(e, int))
+    if len(pads) != len(question.sizes):
+        return None
+    padding = site.padding
+    if not site.is_transposed:
+        counted = padding.counted or (site.leaves_padding_out and is_padded(front or ()))
+        padding = replace(padding, pads=pads, counted=counted)
+    return answer_of(padding, question)
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
@@ -208,9 +225,8 @@ def _told(size: Extent) -> str:
     return str(size) if isinstance(size, int | Size) else "?"
 
 
-def _unpadded(context: Context, op: WindowOp, padded: tuple[Extent, ...]) -> tuple[Extent, ...]:
+def _unpadded(site: Site, padded: tuple[Extent, ...]) -> tuple[Extent, ...]:
     """Sizes without what `Pad`s in front of a node add; the same where that is not known."""
-    site = SiteReader(context.graph, context.analysis).of(op)
     amounts = [amount for pair in site.front.amounts or () for amount in pair]
     if not amounts or any(isinstance(each, int) and each < 0 for each in amounts):
         return padded

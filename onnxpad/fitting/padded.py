@@ -9,7 +9,6 @@ from onnxpad.arithmetic.window import Side, Window, same_of, same_output_size, s
 from onnxpad.conventions.table import FRAMEWORKS, AbsentError
 from onnxpad.errors import ModelError
 from onnxpad.fitting.case import Case, Fit, case_of
-from onnxpad.graph import Node
 from onnxpad.operators.amounts import Pairs, add, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
@@ -21,7 +20,7 @@ from onnxpad.repadding.intents import chosen, intent_of, op_of
 from onnxpad.repadding.sites import sites_of
 from onnxpad.repadding.towards import PADDED_IN_FRONT, counted_at_first
 from onnxpad.rewrite.context import Context
-from onnxpad.sites.reading import Site
+from onnxpad.sites.reading import Site, SiteReader
 
 _MOST: Final = 64
 """The greatest stride of which each remainder is looked at."""
@@ -29,25 +28,31 @@ _MOST: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Padded:
-    """A window operator with its total padding: its own, and that of a `Pad` directly in front.
+    """A window operator with all padding that its own could be, as conventions are about that.
 
     Attributes:
-        label: Its name in reports.
-        op_type: Its operator, as ONNX names it.
-        site: The operator, with its own padding.
+        site: The operator.
         context: The graph that it is in.
         sizes: The spatial sizes of the data that is padded.
         padding: How it pads in total.
         case: What decides which conventions it fits.
     """
 
-    label: str
-    op_type: str
     site: Site
     context: Context
     sizes: tuple[Extent, ...]
     padding: Padding
     case: "Case"
+
+    @property
+    def label(self) -> str:
+        """Its name in reports."""
+        return self.site.label
+
+    @property
+    def op_type(self) -> str:
+        """Its operator, as ONNX names it."""
+        return self.site.node.op
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -171,23 +176,9 @@ def padded_operators(
     return found, left
 
 
-def padded_operator(context: Context, node: Node) -> Padded | None:
-    """One operator with its total padding; None where that is not known."""
-    for site in sites_of(context)[0]:
-        if site.node is node:
-            found = _total(context, site)
-            return found if isinstance(found, Padded) else None
-    return None
-
-
 def _total(context: Context, site: Site) -> Padded | str:
     """An operator with its total padding, or why that is not known."""
-    shape = context.analysis.shape(site.node.inputs[site.data])
-    unknown = Unknown("its rank is unknown")
-    sizes: tuple[Extent, ...] = tuple(
-        unknown if shape is None or len(shape) != site.rank else shape[axis] for axis in site.axes
-    )
-    padding, kind = site.padding, op_of(site)
+    sizes, padding, kind = site.sizes, site.padding, op_of(site)
     if kind is None:
         return f"no framework has a convention for {site.node.op}"
     if any(isinstance(s, int) and s < 1 for s in sizes):
@@ -196,22 +187,19 @@ def _total(context: Context, site: Site) -> Padded | str:
         isinstance(size, int) for size in sizes
     ):
         return f"a stride above {_MOST} at an open size"
-    if not site.is_transposed:
-        op = context.window(site.node)
-        assert isinstance(op, WindowOp)
-        pad = _taken(context, op)
-        if pad is not None:
-            source = context.sites.spatial(op, pad.data)
-            total = _with_front(op, padding, pad, source, site.windows)
-            if total is None:
-                return "a Pad in front computes its amounts"
-            sizes, padding = source, total
+    op = site.op
+    if isinstance(op, WindowOp) and takes_nearest(context, site):
+        others = {id(each.pad) for each in site.front.pads[1:]}
+        alike = SiteReader(context.graph, context.analysis).of(op, others) if others else site
+        sizes = context.sites.spatial(op, alike.source)
+        total = _with_front(op, alike, sizes)
+        if total is None:
+            return "a Pad in front computes its amounts"
+        padding = total
     windows = site.windows
     kept = _sliding(windows, padding)
     axes = [axis for axis, each in enumerate(kept) if each]
     return Padded(
-        site.label,
-        site.node.op,
         site,
         context,
         sizes,
@@ -242,30 +230,26 @@ def _sliding(windows: Sequence[Window], padding: Padding) -> list[bool]:
     return kept if any(kept) else [True] * len(kept)
 
 
-def _taken(context: Context, op: WindowOp) -> PadOp | None:
-    """The `Pad` directly in front of an operator, if the operator's own padding means the same."""
-    pad = context.sites.pad_before(op)
-    if pad is None:
-        return None
+def takes_nearest(context: Context, site: Site) -> bool:
+    """Whether an operator's own padding could be that of the `Pad` directly in front, if any."""
+    nearest = next(iter(site.front.pads), None)
+    if nearest is None or any(step.op != "Identity" for step in nearest.steps):
+        return False
+    pad = context.pad(nearest.pad)
+    if not isinstance(site.op, WindowOp) or not isinstance(pad, PadOp):
+        return False
     try:
-        context.sites.check_mergeable(op, pad)
+        context.sites.check_mergeable(site.op, pad)
     except RefusalError:
-        return None
-    return pad
+        return False
+    return True
 
 
-def _with_front(
-    op: WindowOp,
-    own: Padding,
-    pad: PadOp,
-    sizes: Sequence[Extent],
-    windows: Sequence[Window],
-) -> Padding | None:
+def _with_front(op: WindowOp, site: Site, sizes: Sequence[Extent]) -> Padding | None:
     """An operator's padding together with that of a `Pad`; None where it is unknown."""
-    extents = pad.extents_over(op.rank)
-    if extents is None:
+    amounts, own, windows = site.front.amounts, site.padding, site.windows
+    if amounts is None:
         return None
-    amounts = op.operator.layout.spatial(extents)
     numbers = tuple(
         (begin, end) for begin, end in amounts if isinstance(begin, int) and isinstance(end, int)
     )
@@ -277,7 +261,7 @@ def _with_front(
         if len(known) < len(sizes):
             return None
         padded = tuple(size + sum(pair) for size, pair in zip(known, numbers, strict=True))
-        same = own.amounts(padded, tuple(windows))
+        same = own.amounts(padded, windows)
         return Padding(add(same, numbers), counted=counted)
     if own.pads is None or is_padded(own.pads):
         return None

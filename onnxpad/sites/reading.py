@@ -14,8 +14,9 @@ from onnxpad.arithmetic.window import Window, constant_in_effect, odd_side, same
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, read_pad
-from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator
+from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, lowest
 from onnxpad.padding.plan import Padding
+from onnxpad.padding.step_fills import Number
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
 from onnxpad.records import dataclass
@@ -62,11 +63,14 @@ class Front(NamedTuple):
         amounts: What they add to each axis; None where that is not known.
         is_whole: Whether that is all of it. Otherwise a step hands on padding of some `Pad`, but by
             how much is not known, and it is left out.
+        fill: The number that is around the data; None where it is not known, there are several, or
+            data is copied there.
     """
 
     pads: tuple[PadUpstream, ...]
     amounts: Amounts | None
     is_whole: bool
+    fill: Number | None = None
 
     def along(self, axes: Sequence[int]) -> "Front":
         """The same along some axes."""
@@ -96,6 +100,7 @@ class Site:
         front: The padding by the `Pad`s upstream, per spatial axis.
         source: The tensor that is padded.
         source_sizes: Its sizes along these axes; Unknown where not known.
+        fills_as_own: Whether the `Pad`s upstream write the number that its own padding stands for.
     """
 
     op: WindowOp | TransposedOp | PadOp
@@ -110,6 +115,7 @@ class Site:
     front: Front
     source: Tensor
     source_sizes: tuple[Extent, ...]
+    fills_as_own: bool = True
 
     @property
     def total(self) -> Amounts | None:
@@ -236,6 +242,7 @@ class SiteReader:
             front,
             source,
             self._source_sizes(op.axes, rank, source, sizes, front) or _UNKNOWN * len(op.windows),
+            self._fills_as_own(op, front),
         )
 
     def of_pad(
@@ -255,6 +262,14 @@ class SiteReader:
         front, label = self.front(op.data, rank).along(axes), self._graph.place_of(op.node)
         written = Padding(pairs), pairs, pairs
         return Site(op, label, windows, axes, rank, sizes, *written, front, op.data, sizes)
+
+    def _fills_as_own(self, op: WindowOp | TransposedOp, front: Front) -> bool:
+        if not front.pads or isinstance(op, TransposedOp):  # whose own padding crops
+            return True
+        dtype = self._analysis.dtype(op.data)
+        is_lowest = op.operator.padding is Fill.LOWEST
+        own = op.zero if not is_lowest else None if dtype is None else lowest(dtype)
+        return front.fill is not None and front.fill == own
 
     def _crop(self, op: TransposedOp) -> Amounts | None:
         try:
@@ -302,11 +317,11 @@ class _Walk:
         self._graph = graph
         self._analysis = analysis
         self._pads: dict[int, list[PadUpstream]] = {node: [] for node in barred}
-        self._amounts: dict[tuple[int, int], tuple[Amounts | None, bool]] = {}
+        self._fronts: dict[tuple[int, int], Front] = {}
 
     def front(self, tensor: Tensor, rank: int) -> Front:
         pads = {id(each.pad): each for each in self._above(tensor, 0)}
-        return Front(tuple(pads.values()), *self._around(tensor, rank))
+        return self._around(tensor, rank)._replace(pads=tuple(pads.values()))
 
     # Operators in between are those that a `Pad` can be moved past at all; whether it can past this
     # one does not matter. Of an operator that joins tensors, all must be padded.
@@ -341,56 +356,69 @@ class _Walk:
             return (0,)
         return tuple(i for i in data_inputs(self._graph, node) if i < len(node.inputs))
 
-    def _around(self, tensor: Tensor, rank: int) -> tuple[Amounts | None, bool]:
-        """The amounts around a tensor, None where unknown, and whether these are all."""
+    def _around(self, tensor: Tensor, rank: int) -> Front:
+        """The padding of a tensor, but for the list of `Pad`s."""
         node = self._graph.producer(tensor)
         if node is None or not self._pads.get(id(node)):
-            return ((0, 0),) * rank, True
+            return Front((), ((0, 0),) * rank, True)
         key = id(node), rank
-        if key not in self._amounts:
-            self._amounts[key] = self._behind(node, rank)
-        return self._amounts[key]
+        if key not in self._fronts:
+            self._fronts[key] = self._behind(node, rank)
+        return self._fronts[key]
 
-    def _behind(self, node: Node, rank: int) -> tuple[Amounts | None, bool]:
-        graph, analysis = self._graph, self._analysis
-        if is_pad(graph, node):
-            inner, is_whole = self._around(node.inputs[0], rank)
-            try:
-                own = read_pad(graph, analysis, node).extents_over(rank)
-            except UnreadableError:
-                own = None
-            return added(own, inner), is_whole
+    def _behind(self, node: Node, rank: int) -> Front:
+        if is_pad(self._graph, node):
+            return self._behind_pad(node, self._around(node.inputs[0], rank), rank)
         if node.op in _COPIES:
             return self._around(node.inputs[0], rank)
         if node.op == "Transpose":
             perm = node.attrs.get("perm") or [*range(rank)][::-1]
-            inner, is_whole = self._around(node.inputs[0], rank)
-            if inner is None or not isinstance(perm, list) or sorted(perm) != [*range(rank)]:
-                return None, False
-            return tuple(inner[axis] for axis in perm), is_whole
+            inner = self._around(node.inputs[0], rank)
+            if not isinstance(perm, list) or sorted(perm) != [*range(rank)]:
+                return Front((), None, False)
+            return inner.along(perm)
         return self._behind_step(node, rank)
 
-    def _behind_step(self, node: Node, rank: int) -> tuple[Amounts | None, bool]:
-        """As `_behind`, of a step; the numbers that `Pad`s write do not matter to that."""
-        left_out = ((0, 0),) * rank, False
-        data, layers, is_whole = self._data(node), list[PadLayer](), True
+    def _behind_pad(self, node: Node, inner: Front, rank: int) -> Front:
+        try:
+            pad = read_pad(self._graph, self._analysis, node)
+        except UnreadableError:
+            return Front((), None, inner.is_whole)
+        fill = pad.value if pad.mode == "constant" else None
+        if inner.amounts is None or is_padded(inner.amounts):
+            fill = fill if fill == inner.fill else None
+        return Front((), added(pad.extents_over(rank), inner.amounts), inner.is_whole, fill)
+
+    def _behind_step(self, node: Node, rank: int) -> Front:
+        left_out = Front((), ((0, 0),) * rank, False)
+        data = self._data(node)
+        amounts: list[Pairs] = []
+        inside: list[Front] = []
         for place in data:
             shape = self._analysis.shape(node.inputs[place])
             if shape is None:
                 return left_out
-            inner, known = self._around(node.inputs[place], len(shape))
-            numbers = tuple(
-                (b, e) for b, e in inner or () if isinstance(b, int) and isinstance(e, int)
-            )
+            inner = self._around(node.inputs[place], len(shape))
+            pairs = inner.amounts or ()
+            numbers = [(b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int)]
             if len(numbers) != len(shape):
                 return left_out
-            layers.append(PadLayer(numbers, 0))
-            is_whole &= known
-        try:
-            found = behind(self._graph, self._analysis, node, data, layers).layer.amounts
-        except RefusalError:
-            return left_out
-        return (found, is_whole) if len(found) == rank else left_out
+            amounts.append(tuple(numbers))
+            inside.append(inner)
+        fills = [each.fill for each in inside if each.fill is not None]
+        whole = all(each.is_whole for each in inside)
+        # Zeros stand for fills of which nothing is known, since the amounts do not depend on them.
+        tries = ([fills] if len(fills) == len(data) else []) + [[0] * len(data)]
+        for written in tries:
+            layers = list(map(PadLayer, amounts, written))
+            try:
+                layer = behind(self._graph, self._analysis, node, data, layers).layer
+            except RefusalError:
+                continue
+            if len(layer.amounts) == rank:
+                fill = layer.value if written is fills else None
+                return Front((), layer.amounts, whole, fill)
+        return left_out
 
 
 def added(one: Amounts | None, other: Amounts | None) -> Amounts | None:
