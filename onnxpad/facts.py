@@ -50,7 +50,7 @@ class Facts(Mapping[str, object]):
         return len(self._held)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[dict[str, object]]]:
-        """What another process makes them of: all facts, worked out."""
+        """The parts that another process makes them of: all facts, worked out."""
         return type(self), (dict(self),)
 
     def __repr__(self) -> str:
