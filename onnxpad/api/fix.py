@@ -46,7 +46,7 @@ class FixResult(FixReport):
     _contexts: list[Context]
 
     def __getstate__(self) -> tuple[object, ...]:
-        """What goes into another process: all but the analysis, which spares time here."""
+        """The fields that go into another process: all but the analysis, which spares time here."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return tuple({**values, "_contexts": []}.values())
 

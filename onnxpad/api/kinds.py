@@ -53,7 +53,7 @@ class SameKind:
         return self.rebuild(now, *self.known)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What another process makes it of: there, the object that was given is not at hand."""
+        """The parts to make it of in another process: there, the object given is not at hand."""
         held = (_refuse_elsewhere,) if self.shares else (self.rebuild, self.known)
         return SameKind, held
 

@@ -188,7 +188,7 @@ class Graph:
             return type(self)(Model(self.model.original, self.model.path))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What another process makes the main graph of: the file by its path, and the model now.
+        """The parts of which another process makes it: the file by its path, and the model now.
 
         A model that was not read from a file goes along.
         """
