@@ -28,7 +28,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 class Verdict(NamedTuple):
-    """What is said of a run once both models ran.
+    """The verdict on a run once both models ran.
 
     Attributes:
         outcome: What the run made and kept.
@@ -44,7 +44,7 @@ class Verdict(NamedTuple):
 
 
 def engine_questions(graph: Graph) -> "tuple[NeighbourhoodProbe, Exposing]":
-    """What asks onnxruntime about each change, and about what its optimiser does to the result."""
+    """The probe of each change, and who asks what onnxruntime's optimiser does to the result."""
     from onnxpad.pipeline.ask_optimiser import misfolded
     from onnxpad.probe.cut import NeighbourhoodProbe
 
