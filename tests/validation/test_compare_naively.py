@@ -1,0 +1,201 @@
+"""Comparisons of drawn tensors, held against the same worked out element by element."""
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.validation import compare as module
+from onnxpad.validation.compare import Tolerance, argmax_lost, compare, strayed
+
+DEFAULTS = {"float16": (1e-2, 5e-3), "float32": (1e-4, 1e-5), "float64": (1e-9, 1e-10)}
+TYPES = ("float16", "float32", "float64", "int8", "int64", "uint8", "bool", "complex64")
+SHAPES = ((), (1,), (5,), (2, 3), (1, 8), (2, 3, 4), (3, 0))
+
+
+def drawn(draws: random.Random) -> tuple[Any, Any, Tolerance, float]:
+    """Two tensors, of which one may differ in some elements, a tolerance and noise."""
+    dtype, shape = draws.choice(TYPES), draws.choice(SHAPES)
+    numbers = np.random.default_rng(draws.randrange(10**6))
+    scale = draws.choice((1, 1, 1000, 1e-3, 0)) if dtype.startswith("f") else 1
+    before: Any = np.asarray(numbers.integers(0, 9, shape) * scale).astype(dtype)
+    after = before.copy()
+    for _ in range(draws.choice((0, 1, 1, 2, 5))):
+        if after.size:
+            place = tuple(draws.randrange(size) for size in shape)
+            special = draws.choice((math.nan, math.inf, -math.inf))
+            if dtype.startswith("f") and draws.random() < 0.2:
+                after[place] = special
+                if draws.random() < 0.5:
+                    before[place] = special
+            elif dtype == "bool":
+                after[place] = not after[place]
+            else:
+                step = draws.choice((1, 1, 2, 1e-3, 1e-6, 0.04)) * (scale or 1)
+                after[place] = after[place] + np.asarray(step).astype(dtype)
+    rtol, atol = draws.choice((None, None, 0.0, 0.3)), draws.choice((None, None, None, 0.0, 1.0))
+    noise = draws.choice((0.0, 0.0, 0.4))
+    return before, after, Tolerance(rtol, atol, draws.choice((1.0, 10.0))), noise
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_every_field_is_what_a_walk_over_the_elements_gives(
+    part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK", 3)
+    for seed in range(part * 40, part * 40 + 40):
+        before, after, tolerance, noise = drawn(random.Random(seed))
+        with np.errstate(all="ignore"):
+            found = compare("y", before, after, tolerance, noise)
+            check(found, before, after, tolerance, noise)
+
+
+def check(found: Any, before: Any, after: Any, tolerance: Tolerance, noise: float) -> None:
+    name, is_number = before.dtype.name, before.dtype.kind in "iufc"
+    wide = complex if before.dtype.kind == "c" else float
+    a, b = ([wide(each) for each in side.reshape(-1)] for side in (before, after))
+    apart = [i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y and not (x != x != y)]
+    apart = [i for i in apart if not (a[i] != a[i] and b[i] != b[i])]
+    gaps = {i: abs(a[i] - b[i]) for i in apart}
+    special = [i for i in apart if not (np.isfinite(a[i]) and np.isfinite(b[i]))]
+    finite = [i for i in apart if i not in special]
+    scale = max((abs(each) for each in a if np.isfinite(each)), default=0.0) if is_number else 0.0
+    relative, absolute = DEFAULTS.get(name, (0.0, 0.0))
+    relative = relative * tolerance.factor if tolerance.rtol is None else tolerance.rtol
+    absolute = absolute * tolerance.factor * scale if tolerance.atol is None else tolerance.atol
+    allowed = [gaps[i] <= relative * abs(a[i]) + (absolute + 2 * noise) for i in finite]
+    assert found.equal is (not apart)
+    assert found.ok is (not apart or (is_number and not special and all(allowed)))
+    assert found.dtype == name
+    assert found.special == (len(special) if is_number else 0)
+    greatest = max((gaps[i] for i in finite), default=0.0)
+    if special or (apart and not is_number):
+        assert math.isnan(found.max_abs)
+    else:
+        assert found.max_abs == greatest
+        expected = 0.0 if not apart else greatest / scale if scale else math.inf
+        assert found.max_rel == pytest.approx(expected)
+    place = (special or [i for i in finite if gaps[i] == greatest] or [0])[0]
+    if not apart:
+        assert found.worst == ()
+    elif is_number:
+        assert found.worst == tuple(map(int, np.unravel_index(place, before.shape)))
+    if found.ok:
+        assert not found.detail
+    else:
+        first = list(map(int, np.unravel_index(apart[0], before.shape)))
+        flat = before.reshape(-1)[apart[0]], after.reshape(-1)[apart[0]]
+        assert found.detail.startswith(f"{flat[0]} became {flat[1]} at {first}")
+        assert f"({len(apart)} of {before.size} elements differ)" in found.detail
+        assert ("NaN or infinity on one side in" in found.detail) is bool(special and is_number)
+    if before.dtype.kind == "f" and before.ndim in (1, 2) and before.shape[-1] > 1 and before.size:
+        rows = zip(
+            before.reshape(-1, before.shape[-1]), after.reshape(-1, before.shape[-1]), strict=True
+        )
+        same = [int(one.argmax()) == int(other.argmax()) for one, other in rows]
+        assert found.argmax == sum(same) / len(same)
+    else:
+        assert found.argmax is None
+    if name in DEFAULTS:
+        steps = [ulps(before.reshape(-1)[i], after.reshape(-1)[i]) for i in finite]
+        assert found.ulp == max(steps, default=0)
+    assert sum(count for _, count in found.histogram) == (len(finite) if is_number else 0)
+    if scale:
+        for decade, count in found.histogram:
+            inside = [i for i in finite if math.floor(math.log10(gaps[i] / scale)) == decade]
+            assert count == len(inside)
+
+
+def ulps(one: Any, other: Any) -> int:
+    """How many numbers of the type lie between two, one of them included."""
+    kind: Any = {2: np.int16, 4: np.int32, 8: np.int64}[one.itemsize]
+    ranks = []
+    for each in (one, other):
+        bits = int(np.asarray(each).view(kind))
+        ranks.append(bits if bits >= 0 else -(bits & np.iinfo(kind).max))
+    return abs(ranks[0] - ranks[1])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_slice_strays_where_a_walk_over_slices_says_so(part: int) -> None:
+    for seed in range(part * 20, part * 20 + 20):
+        draws = random.Random(seed)
+        numbers = np.random.default_rng(seed)
+        shape = draws.choice(
+            ((1, 3, 8, 9), (4, 3, 32), (2, 70), (1, 3, 7, 9), (3, 30, 4), (2, 2, 2))
+        )
+        kind = draws.choice(("float32", "float64", "float16"))
+        count = draws.choice((1, 2))
+        pairs = []
+        for _ in range(count):
+            before = numbers.standard_normal(shape) * 100
+            before[:, 0] *= 1e-3
+            after = before.copy()
+            after[:, draws.choice((0, 1))] *= 1 + draws.choice((0, 1e-6, 1e-2))
+            pairs.append((before.astype(kind), after.astype(kind)))
+        tolerance = Tolerance(draws.choice((None, 0.1)), draws.choice((None, None, 1.0)))
+        noise = draws.choice((0.0, 0.0, 0.01))
+        found = strayed(pairs, tolerance, noise)
+        expected = naive_strays(pairs, kind, tolerance, noise)
+        assert (found is not None) is bool(expected), seed
+        if found is not None:
+            axis, index, sample = expected[0]
+            assert f"on axis {axis} at {index} the greatest is" in found.detail
+            assert found.sample == sample
+
+
+def naive_strays(pairs: Any, kind: str, tolerance: Tolerance, noise: float) -> list[Any]:
+    """The first axis with a slice that strays, the slice that differs most, and in which pair."""
+    if tolerance.atol is not None:
+        return []
+    rank = pairs[0][0].ndim
+    relative, absolute = DEFAULTS[kind]
+    relative = relative if tolerance.rtol is None else tolerance.rtol
+    for axis in sorted({min(1, rank - 1), rank - 1}):
+        far = []
+        for index in range(pairs[0][0].shape[axis]):
+            wide = np.float32 if kind == "float16" else np.dtype(kind).type
+            sides = [
+                (np.take(a, index, axis).astype(wide), np.take(b, index, axis).astype(wide))
+                for a, b in pairs
+            ]
+            total = sum(a.size for a, _ in sides)
+            scale = max(float(np.abs(a).max()) for a, _ in sides)
+            gaps = [float(np.abs(b - a).max()) for a, b in sides]
+            excess = max(float((np.abs(b - a) - relative * np.abs(a)).max()) for a, b in sides)
+            if total >= 64 and excess > absolute * scale + 2 * noise:
+                far.append((max(gaps), index, gaps.index(max(gaps))))
+        if far:
+            _, index, sample = max(far, key=lambda each: each[0])
+            return [(axis, index, sample)]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "noise", "says"),
+    [
+        ([3.0, 1.0], [1.0, 3.0], 0.0, "the row is elsewhere, at 1 and not at 0"),
+        (
+            [[1.0, 3.0], [5.0, 2.0]],
+            [[3.0, 1.0], [2.0, 5.0]],
+            0.0,
+            "each of 2 rows is elsewhere, at 0",
+        ),
+        ([[1.0, 3.0], [5.0, 2.0]], [[3.0, 1.0], [5.0, 2.0]], 0.0, ""),
+        ([3.0, 1.0], [3.0, 2.0], 0.0, ""),
+        ([3.0, 1.0], [1.0, 3.0], 1.0, ""),
+        ([3.0, 1.0], [1.0, 3.0], 0.99, "the row"),
+        ([3.0, 3.0 - 1e-6], [3.0 - 1e-6, 3.0], 0.0, ""),
+        ([3.0, 3.0 - 1e-4], [3.0 - 1e-4, 3.0], 0.0, "the row"),
+        ([[[3.0, 1.0]]], [[[1.0, 3.0]]], 0.0, ""),
+        ([3.0], [1.0], 0.0, ""),
+        ([3.0, 1.0], [1.0, 3.0, 5.0], 0.0, ""),
+    ],
+)
+def test_the_greatest_element_of_scores(before: Any, after: Any, noise: float, says: str) -> None:
+    one, other = (np.array(side, np.float32) for side in (before, after))
+    found = argmax_lost(one, other, Tolerance(), noise)
+    assert bool(found) is bool(says)
+    assert says in found
