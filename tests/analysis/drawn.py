@@ -21,7 +21,7 @@ CLAIMS: Final = Path(__file__).with_name("claims.txt")
 
 INPUTS: Final = """
     float[2, n, 6, 5] x, float[n, m] v, float s, float[3, 5, 4] k, float[?] r, float16[2, n] h,
-    uint8[1, 2, 6, 5] u, int64[2] t, int64[n] i, bool[n, 1] l
+    uint8[1, 2, 6, 5] u, int64[2] t, int64[n] i, bool[n, 1] l, bool flag
 """
 GIVEN: Final = """
     int64[1] one = {1}, int64[1] minus = {-1}, int64[2] two = {2, 3}, int64[2] twice = {1, 1},
