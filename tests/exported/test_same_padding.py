@@ -1,0 +1,111 @@
+"""Every command names the same padding for each operator of each model.
+
+The commands are asked without what they do besides: `show` for its sites, `validate` for the totals
+that its table compares, `repad` and `match` for the parts that they vary, `check` for the padding
+that it compares with conventions, and `explain` for that of a node.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from onnxpad.api.node_question import node_question
+from onnxpad.arithmetic.size import Extent
+from onnxpad.errors import UsageError
+from onnxpad.fitting.padded import padded_operators, takes_nearest
+from onnxpad.graph import Graph
+from onnxpad.inventory.collect import sites_in
+from onnxpad.inventory.differences import _operators
+from onnxpad.repadding.sites import sites_of, with_pads
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import contexts
+from onnxpad.sites.reading import Site, SiteReader, added
+from tests.support import EXPORTED, FEW
+
+Flat = tuple[int, ...]
+
+
+def flat(amounts: Sequence[tuple[Extent, Extent]] | None) -> Flat | None:
+    """Amounts in ONNX's order; None unless all are numbers."""
+    found = [begin for begin, _ in amounts or ()] + [end for _, end in amounts or ()]
+    known = tuple(each for each in found if isinstance(each, int))
+    return known if amounts is not None and len(known) == len(found) else None
+
+
+def named_by_show(context: Context) -> dict[str, tuple[Flat | None, Flat | None]]:
+    """The total and the own padding of window operators."""
+    found = [site for site in sites_in([context]) if site.kind == "window"]
+    return {site.node: (site.pads, site.own_pads) for site in found}
+
+
+def named_by_validate(context: Context) -> dict[str, Flat | None]:
+    found = list(_operators(context.graph, context.analysis))
+    totals = ((each, each.total if each.constant is None else each.constant) for each in found)
+    return {each.label.rpartition(" (")[0]: flat(total) for each, total in totals}
+
+
+def named_by_match(context: Context) -> dict[str, Flat | None]:
+    """The sum of the parts that `match` varies: an operator's own padding and a `Pad` in front."""
+    sites = [site for site in sites_of(context)[0] if not site.is_transposed]
+    parts = {site.label: site.own if site.constant is None else site.constant for site in sites}
+    for pad in with_pads(context, sites)[0]:
+        pairs = dict(zip(pad.axes, pad.own or (), strict=True))
+        for site in sites if pad.operator is None else ():
+            if site.node.inputs[site.data].name == pad.node.outputs[0].name:
+                around = tuple(pairs.get(axis, (0, 0)) for axis in site.axes)
+                parts[site.label] = added(parts[site.label], around)
+    return {label: flat(amounts) for label, amounts in parts.items()}
+
+
+@pytest.mark.parametrize("path", EXPORTED, ids=lambda path: path.stem)
+def test_commands_name_the_same_padding(path: Path) -> None:
+    for context in contexts(Graph.read(path)):
+        reader = SiteReader(context.graph, context.analysis)
+        sites = {context.label(op.node): reader.of(op) for op in context.windows()}
+        shown, table = named_by_show(context), named_by_validate(context)
+        varied = named_by_match(context)
+        fitted = {each.label: each for each in padded_operators([context])[0]}
+        assert shown.keys() >= sites.keys()
+        for label, site in sites.items():
+            total, own = shown[label]
+            constant = site.own if site.constant is None else site.constant
+            assert own == flat(constant)
+            if site.front.is_whole:
+                assert total == flat(added(constant, site.front.amounts))
+            if total is not None and context.graph.is_main:
+                assert table[context.graph.label(site.node)] == total
+            pads = site.front.pads
+            if total is not None and label in varied and all(each.path == () for each in pads):
+                assert varied[label] == total
+            # Conventions are about what the operator's own padding could be.
+            alone = not pads or (len(pads) == 1 and takes_nearest(context, site))
+            if total is not None and label in fitted and alone:
+                found = fitted[label]
+                assert flat(found.pads) == total or (found.pads is None and found.auto_pad)
+
+
+def of_each_form(context: Context) -> list[str]:
+    """An operator of each way to be padded, by what is upstream and how it pads itself."""
+    reader = SiteReader(context.graph, context.analysis)
+    sites = [reader.of(op) for op in context.windows()]
+
+    def form(site: Site) -> str:
+        return repr([[step.op for step in each.path] for each in site.front.pads])
+
+    sites.sort(key=form)
+    return [next(group).label for _, group in groupby(sites, form)]
+
+
+@pytest.mark.parametrize("path", FEW, ids=lambda path: path.stem)
+def test_explain_names_the_padding_that_show_names(path: Path) -> None:
+    for context in contexts(Graph.read(path))[:1]:
+        shown = named_by_show(context)
+        for label in of_each_form(context):
+            try:
+                found = node_question(path, label)
+            except UsageError:  # a size is open
+                continue
+            if found.own is not None:
+                assert flat(found.own.pads) == shown[label][0]
