@@ -9,7 +9,6 @@ import onnx
 
 from onnxpad.errors import OutputError, UsageError, let_through
 from onnxpad.file.atomic_write import Content, is_settled, sweep
-from onnxpad.file.embed_external import inlined
 from onnxpad.file.external_data import external_tensors, reference
 from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Skeleton, read_bytes
 from onnxpad.file.wire import Chunk, Record
@@ -61,6 +60,8 @@ def contents(
     if target.exists() and any(map(target.samefile, _files(skeleton.external, source).values())):
         raise OutputError(f"{target} holds the model's external data; name another file")
     if tensors and how == "inline":
+        from onnxpad.file.embed_external import inlined
+
         edited = read_bytes(memoryview(b"".join(chunks)), str(target))
         return {target: inlined(edited, source.parent)}
     if not tensors or _shares_data(source, target, tensors):
