@@ -1,15 +1,17 @@
 """Pools that round up, where the user wants none."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnxpad.arithmetic.notation import told
 from onnxpad.finding import Severity
 from onnxpad.operators.amounts import onnx_order
-from onnxpad.padding.ceil_mode import Floored, express_floored, floored
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
+
+if TYPE_CHECKING:
+    from onnxpad.padding.ceil_mode import Floored
 
 
 class RoundDown(Pass):
@@ -59,6 +61,8 @@ class RoundDown(Pass):
         """Every operator with `ceil_mode`."""
         if not context.no_ceil:
             return
+        from onnxpad.padding.ceil_mode import floored
+
         for op in context.windows():
             if not op.ceil_mode:
                 continue
@@ -85,13 +89,13 @@ class RoundDown(Pass):
                 **facts,
             )
 
-    def _severity(self, plan: Floored, opset: int) -> Severity:
+    def _severity(self, plan: "Floored", opset: int) -> Severity:
         wrong = plan.reaches_past and plan.op.count_include_pad and opset < _COUNTED_RIGHT
         return Severity.ERROR if wrong else self.severity
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `ceil_mode` and writes the pads."""
-        express_floored(context.graph, match.plan)
+        match.plan.express(context.graph)
 
 
 _COUNTED_RIGHT = 19

@@ -587,10 +587,10 @@ _ROUNDING: Final = (
             CERTIFY, ceil_mode.floored, "op.count_include_pad and (whole or pads == op.pads)",
             "op.count_include_pad", "if plan.reaches_past:", "if False:"),
     _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
-            ceil_mode.express_floored, "onnx_order(plan.pads)",
-            "[n for pair in plan.pads for n in pair]"),
+            ceil_mode.Floored.express, "onnx_order(self.pads)",
+            "[n for pair in self.pads for n in pair]"),
     _mutant("ceil_mode goes and no pads come", "MaxPool, ceil_mode", CERTIFY,
-            ceil_mode.express_floored, "if plan.reaches_past:", "if False:"),
+            ceil_mode.Floored.express, "if self.reaches_past:", "if False:"),
 )
 
 _SIGNS: Final = (

@@ -34,6 +34,16 @@ class Floored(NamedTuple):
         """Whether a window of the pool that rounds up reaches past its padding."""
         return self.pads != self.op.pads
 
+    def express(self, graph: Graph) -> None:
+        """Carries out the plan: the operator loses `ceil_mode` and gets the pads."""
+        row = self.op.operator
+        attributes: dict[str, object | None] = {"ceil_mode": None}
+        if self.reaches_past:
+            attributes["pads"] = onnx_order(self.pads)
+        if row.counts is not None and self.counts != self.op.count_include_pad:
+            attributes[row.counts] = None
+        graph.set_attributes(self.op.node, attributes)
+
 
 def floored(sites: Sites, op: WindowOp, style: str) -> Floored:
     """The plan for a pool with `ceil_mode`, whose pads a style then moves into a `Pad`.
@@ -157,14 +167,3 @@ def _check_style(sites: Sites, plan: Floored, style: str) -> None:
     if is_padded(split(op.pads, style)[1]) or not is_padded(split(pads, style)[1]):
         return
     sites.plan(op._replace(ceil_mode=False, pads=pads, count_include_pad=counts), style, None)
-
-
-def express_floored(graph: Graph, plan: Floored) -> None:
-    """Carries out a plan: the operator loses `ceil_mode` and gets the pads."""
-    op, row = plan.op, plan.op.operator
-    attributes: dict[str, object | None] = {"ceil_mode": None}
-    if plan.reaches_past:
-        attributes["pads"] = onnx_order(plan.pads)
-    if row.counts is not None and plan.counts != op.count_include_pad:
-        attributes[row.counts] = None
-    graph.set_attributes(op.node, attributes)
