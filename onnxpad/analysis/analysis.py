@@ -26,19 +26,20 @@ from onnxpad.analysis.rule_api import (
     known,
 )
 from onnxpad.analysis.rules.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES, DOMAIN
-from onnxpad.analysis.rules.declared_shapes import declared_shape
 from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
 from onnxpad.analysis.rules.elementwise import ARITHMETIC
 from onnxpad.analysis.rules.folding import FOLDED, folded, is_constant
 from onnxpad.analysis.rules.layout_contents import LAYOUT
-from onnxpad.analysis.rules.pools_and_convs import WINDOWS
+from onnxpad.analysis.rules.pools_and_convs import WINDOWS, of_row
 from onnxpad.analysis.rules.quantised import CONTRIB_VALUES, QUANTISED
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
+from onnxpad.declared import Row, Step
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared, step_declared
+from onnxpad.operators.table import declared_operator
 
 if TYPE_CHECKING:
     from onnxpad.declared import Declaration
@@ -269,7 +270,7 @@ class Analysis:
         if own is None:
             return None
         self.declared.add(own)
-        return declared_shape(own)
+        return of_row(declared_operator(own)) if isinstance(own, Row) else _of_step(own)
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
         found = yield from self._written_dtype(tensor)
@@ -425,3 +426,16 @@ def _is_open(answer: Any) -> bool:
     elif not isinstance(answer, tuple):
         return answer is None
     return Unknown in map(type, answer)
+
+
+def _of_step(step: Step) -> ShapeRule:
+    """The shape rule of a step that a user declared."""
+
+    def rule(call: Call) -> Ask[Shape]:
+        shape = yield from call.shape_of(0)
+        order = step.order(len(shape), call.node.attrs)
+        if order is None:
+            raise UndeterminedError(f"the order of axes that {call.op} gives")
+        return tuple(shape[axis] for axis in order)
+
+    return rule
