@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from onnxpad.analysis import Analysis
+from onnxpad.declared import Step, told
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import step_declared
@@ -44,7 +45,7 @@ from onnxpad.proof.step_rules.computing_steps import (
     unary,
     with_constants,
 )
-from onnxpad.proof.step_rules.declared_steps import declared
+from onnxpad.proof.step_rules.fill_arithmetic import Number
 from onnxpad.proof.step_rules.moving_steps import (
     Bounds,
     concat,
@@ -58,7 +59,7 @@ from onnxpad.proof.step_rules.moving_steps import (
     transpose,
     unsqueeze,
 )
-from onnxpad.proof.step_rules.step_node import Passed, Rule, StepNode
+from onnxpad.proof.step_rules.step_node import Passed, Rule, StepNode, named
 from onnxpad.records import dataclass
 
 
@@ -154,7 +155,7 @@ def _tried(
     if not data or len(inner) != len(data):
         return None
     own = None if graph.is_standard(node) else step_declared(graph, node)
-    step = STEPS[node.op] if own is None else StepRule(frozenset(), declared(own))
+    step = STEPS[node.op] if own is None else StepRule(frozenset(), _declared(own))
     every = [layer for layers in inner for layer in layers]
     fills = {layer.fill for layer in every if isinstance(layer.fill, str)}
     if not fills <= {NEGATIVE_ZERO, EITHER_ZERO}:
@@ -257,3 +258,30 @@ STEPS: Final[dict[str, StepRule]] = {
     **{op: StepRule(versions, keeps_zero) for op, versions in _ZERO.items()},
 }
 """Operators that padding commutes with. Without a row here, nothing is proved through one."""
+
+
+def _declared(step: Step) -> Rule:
+    """The rule of a step that a user declared: its declaration is all that is known of it."""
+
+    def rule(call: StepNode) -> Passed:
+        def made(number: Number) -> Number:
+            found = step.made_of(number, call.node.attrs)
+            if found is None:
+                raise MeaninglessError(f"what {told(step)} makes of {number} is not declared")
+            return found
+
+        for place, name in call.others():
+            shape = call.analysis.shape(call.node.inputs[place])
+            if shape is None or any(size != 1 for size in shape):
+                raise MeaninglessError(f"{name!r} has not one element")
+        layers = call.layers
+        if layers and step.permutes is None:
+            layers = call.mapped(made)
+        elif layers:
+            order = step.order(len(layers[0].amounts), call.node.attrs)
+            if order is None:
+                raise MeaninglessError(f"the order of axes that {told(step)} gives is unknown")
+            layers = call.moved(lambda amounts: [amounts[axis] for axis in order])
+        return named(call, layers, step.domain)
+
+    return rule
