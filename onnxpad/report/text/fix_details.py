@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from onnxpad.finding import Change, Finding
+from onnxpad.finding import Change, Finding, NextOption
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.groups import grouped, kept_as_asked, reason_groups, unrequested
 from onnxpad.report.layout import Paint, Screen
@@ -18,7 +18,6 @@ from onnxpad.report.text import (
     remarks,
     shown,
 )
-from onnxpad.report.text.next_text import next_line
 from onnxpad.report.text.validation_text import divergence_lines, is_warned, noted, times, untold
 
 if TYPE_CHECKING:
@@ -241,3 +240,19 @@ def ending(report: FixReport, paint: Paint) -> str:
     if written and report.outcome is Outcome.INVALID:
         said += " although the validation failed (--keep-invalid)"
     return f"{said}{beside(report.delivery.older, report.delivery.data)} ({report.seconds:.1f} s)"
+
+
+def next_line(found: NextOption, *, in_memory: bool = False) -> str:
+    """The line about an option that would gain something.
+
+    >>> from onnxpad.finding import Counts
+    >>> before, after = Counts(pads=3, auto_pads=0, nodes=274), Counts(0, 3, 110)
+    >>> print(next_line(NextOption("--dynamic auto-pad", {}, before, after)))
+    Next: --dynamic auto-pad would turn 3 Pads into auto_pad (nodes 274 -> 110)
+    """
+    hint = f"; {found.hint}" if found.hint else ""
+    option = shown(found.option)
+    if in_memory:
+        keywords = (f"{name}={value!r}" for name, value in found.keywords.items())
+        option = f"fix(..., {shown(', '.join(keywords))})"
+    return f"Next: {option} would {found.gain}{hint}"
