@@ -203,7 +203,8 @@ def _multiplied(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
 def _fitting(shapes: Sequence[Shape]) -> Conditions:
     """Conditions that shapes broadcast: on each axis all sizes other than 1 are equal."""
     for place in range(1, max(map(len, shapes), default=0) + 1):
-        sizes = dict.fromkeys(shape[-place] for shape in shapes if len(shape) >= place)
+        each = (shape[-place] for shape in shapes if len(shape) >= place)
+        sizes = dict.fromkeys(size for size in each if size != 1)
         for a, b in combinations(islice(sizes, _SIZES), 2):
             yield maximum(equal(a, b), maximum(equal(a, 1), equal(b, 1)))
 

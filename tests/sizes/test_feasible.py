@@ -557,7 +557,7 @@ ASKED: list[tuple[str, int, str]] = [
     ("y = Add (x, v)", 13, "m 1 8; ?"),
     ("y = Add (x, v)", 6, ""),
     ("y = Add (a, b)", 13, "m 1 5; ?"),
-    ("y = Add (x, c)", 13, "m 1 2; 1"),
+    ("y = Add (x, c)", 13, "m 1 2"),
     ("y = Where (x, v, x)", 13, "m 1 8; ?"),
     ("y = Concat <axis = 1> (x, v)", 13, "?; m 8"),
     ("y = Concat <axis = -1> (x, v)", 13, "?"),
