@@ -1,7 +1,7 @@
 """The passes, in running order."""
 
 import importlib
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.drop_valid import DropValid
@@ -26,13 +26,6 @@ from onnxpad.passes.split_pads import SplitPads
 from onnxpad.passes.take_crop import TakeCrop
 from onnxpad.passes.take_output_padding import TakeOutputPadding
 from onnxpad.rewrite.rule import Pass
-
-if TYPE_CHECKING:
-    from onnxpad.fitting.reports import MODEL_REPORTS as MODEL_REPORTS
-    from onnxpad.fitting.reports import ReportConvention as ReportConvention
-    from onnxpad.fitting.reports import ReportCounting as ReportCounting
-    from onnxpad.fitting.reports import ReportMixture as ReportMixture
-    from onnxpad.fitting.reports import ReportRounding as ReportRounding
 
 PASSES: Final[tuple[type[Pass], ...]] = (
     DropEmptyPad,
@@ -68,8 +61,8 @@ REPORTS: Final = {
 """`MODEL_REPORTS` by code: what `check` alone tells of a whole model, if asked."""
 
 
-def __getattr__(name: str) -> object:
-    """The reports on conventions, imported when first asked for: `fix` does without."""
+def __getattr__(name: str) -> Any:
+    """The reports on conventions, which stand above the passes and are imported when asked for."""
     if name == "MODEL_REPORTS" or name in REPORTS.values():
         return getattr(importlib.import_module("onnxpad.fitting.reports"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

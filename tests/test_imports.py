@@ -24,7 +24,7 @@ ORDER: Final = (
     "_version", "records", "messages", "errors", "facts", "site_form", "finding", "reasons",
     "arguments", "options", "declared",
     # Pure arithmetic, and the file on the level of bytes.
-    "process", "arithmetic", "conventions", "file",
+    "process", "arithmetic", "file",
     # One graph, what is known of it, and what its nodes say.
     "graph", "operators", "analysis", "sizes",
     # Proving: it knows no pass.
@@ -32,8 +32,9 @@ ORDER: Final = (
     # Running models: it knows no pass either.
     "engine", "validation", "probe",
     # Deciding and rewriting.
-    "fusion", "padding", "sites", "rewrite", "repadding", "fitting", "inventory", "passes",
-    "pipeline",
+    "fusion", "padding", "sites", "rewrite", "passes", "pipeline",
+    # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
+    "conventions", "repadding", "fitting", "inventory", "catalogue",
     # What a person meets.
     "doctor", "report", "page", "api", "cli", "__init__", "__main__",
 )  # fmt: skip
@@ -41,11 +42,10 @@ ORDER: Final = (
 
 APART: Final = {
     "arithmetic": {"file", "process"},
-    "conventions": {"process"},
-    "file": {"arithmetic", "conventions", "process"},
-    "proof": {"process", "operators", "conventions"},
-    "engine": {"process", "arithmetic", "file", "graph", "analysis", "operators", "sizes", "proof"}
-    | {"conventions"},
+    "file": {"arithmetic", "process"},
+    "proof": {"process", "operators"},
+    "engine": {"process", "arithmetic", "file", "graph", "analysis", "operators", "sizes", "proof"},
+    "conventions": {"pipeline", "passes", "rewrite", "padding", "proof", "analysis", "graph"},
     "probe": {"proof"},
     "validation": {"analysis", "operators", "sizes", "proof"},
     "report": {"graph", "analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},
@@ -202,7 +202,7 @@ LEAVES: Final = (
     # Models as other packages hold them.
     "api.graphsurgeon_graph", "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
-    "inventory", "doctor", "api.show", "api.validate", "report.showing", "pipeline.catalogue",
+    "inventory", "doctor", "api.show", "api.validate", "report.showing", "catalogue",
     "report.diff", "engine.timing", "file.embed_external", "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands",

@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.catalogue import catalogue
 from onnxpad.declared import declaration_of, op_types
-from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.pipeline.own_passes import every_pass
 from onnxpad.process.entry_points import may_be_any
 from onnxpad.reasons import Reason

@@ -9,9 +9,9 @@ import onnx
 import pytest
 
 import onnxpad.doctor.examine
+from onnxpad.catalogue import catalogue
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Page, Severity
-from onnxpad.pipeline.catalogue import catalogue
 from onnxpad.report.layout import Screen
 from onnxpad.report.text import coloured
 from onnxpad.report.text.rule_pages import page_text, rules_text

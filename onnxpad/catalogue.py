@@ -3,20 +3,15 @@
 import inspect
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from onnxpad.finding import Page
+from onnxpad.fitting.reports import MODEL_REPORTS, ModelReport
 from onnxpad.pipeline.own_passes import every_pass
-
-if TYPE_CHECKING:
-    from onnxpad.fitting.reports import ModelReport
-    from onnxpad.rewrite.rule import Pass
+from onnxpad.rewrite.rule import Pass
 
 
 def catalogue() -> Mapping[str, Page]:
     """Every code with its page, in the order of the codes; users' own passes have theirs too."""
-    from onnxpad.fitting.reports import MODEL_REPORTS
-
     pages = {}
     kinds: list[type[Pass] | type[ModelReport]] = [*every_pass(), *MODEL_REPORTS]
     for kind in sorted(kinds, key=lambda each: each.code):
@@ -25,7 +20,7 @@ def catalogue() -> Mapping[str, Page]:
     return MappingProxyType(pages)
 
 
-def _text(kind: "type[Pass] | type[ModelReport]") -> str:
+def _text(kind: type[Pass] | type[ModelReport]) -> str:
     """A page: the docstring of a pass, with its examples before the heading on exactness."""
     written = inspect.cleandoc(vars(kind).get("__doc__") or kind.__name__)
     if not kind.examples:
