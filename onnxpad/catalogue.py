@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from onnxpad.finding import Page
-from onnxpad.fitting.reports import MODEL_REPORTS, ModelReport
+from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, ModelReport
 from onnxpad.pipeline.own_passes import every_pass
 from onnxpad.rewrite.rule import Pass
 

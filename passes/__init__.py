@@ -64,5 +64,5 @@ REPORTS: Final = {
 def __getattr__(name: str) -> Any:
     """The reports on conventions, which stand above the passes and are imported when asked for."""
     if name == "MODEL_REPORTS" or name in REPORTS.values():
-        return getattr(importlib.import_module("onnxpad.fitting.reports"), name)
+        return getattr(importlib.import_module("onnxpad.frameworks.fitting.reports"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -34,7 +34,7 @@ ORDER: Final = (
     # Deciding and rewriting.
     "fusion", "padding", "sites", "rewrite", "passes", "pipeline",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
-    "conventions", "repadding", "fitting", "inventory", "catalogue",
+    "frameworks", "inventory", "catalogue",
     # What a person meets.
     "doctor", "report", "page", "api", "cli", "__init__", "__main__",
 )  # fmt: skip
@@ -45,7 +45,6 @@ APART: Final = {
     "file": {"arithmetic", "process"},
     "proof": {"process", "operators"},
     "engine": {"process", "arithmetic", "file", "graph", "analysis", "operators", "sizes", "proof"},
-    "conventions": {"pipeline", "passes", "rewrite", "padding", "proof", "analysis", "graph"},
     "probe": {"proof"},
     "validation": {"analysis", "operators", "sizes", "proof"},
     "report": {"graph", "analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},
@@ -194,9 +193,8 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
 
 LEAVES: Final = (
     # What frameworks do.
-    "conventions", "fitting", "repadding", "api.match", "api.repad", "api.explain",
-    "api.node_question", "report.text.match_text", "report.text.repad_text",
-    "report.text.explain_text",
+    "frameworks", "api.match", "api.repad", "api.explain", "api.node_question",
+    "report.text.match_text", "report.text.repad_text", "report.text.explain_text",
     # Pages, pictures and notebooks.
     "page", "report.result_html", "report.window_drawing", "report.axis_svg", "report.explain_svg",
     # Models as other packages hold them.

@@ -121,7 +121,7 @@ def _measured(text: str) -> str:
 
 
 def test_every_convention_is_named() -> None:
-    from onnxpad.conventions.table import CONVENTIONS, PYTORCH_PADDING
+    from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
 
     named = re.findall(r"^\| (`.*`) \| ", README, flags=re.MULTILINE)
     names = {name for row in named for name in re.findall(r"`([a-z-]+)`", row)}

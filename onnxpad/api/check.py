@@ -106,7 +106,7 @@ def check(
     asked_for = convention is not None or chosen.chosen  # they take longer than all the rest
     reports = {code for code in REPORTS if asked_for and chosen.has(code)}
     if convention is not None:
-        from onnxpad.conventions.table import FRAMEWORKS
+        from onnxpad.frameworks.conventions.table import FRAMEWORKS
 
         check_choice("convention", convention, tuple(FRAMEWORKS))
     with kinds.naming(given), gc_pause.paused():
@@ -128,7 +128,7 @@ def _conventions(
     codes: Collection[str], convention: str, contexts: Sequence[Context]
 ) -> Iterator[Finding]:
     """The findings of the reports with these codes on the graphs of a model."""
-    from onnxpad.fitting.reports import MODEL_REPORTS, padding_of
+    from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, padding_of
 
     model = padding_of(contexts, convention)
     for kind in MODEL_REPORTS:

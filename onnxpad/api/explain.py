@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnxpad.arguments import listed
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions import explanation
-from onnxpad.conventions.explanation import About, explained
-from onnxpad.conventions.question import OPS, Op, Question
 from onnxpad.errors import UsageError
+from onnxpad.frameworks.conventions import explanation
+from onnxpad.frameworks.conventions.explanation import About, explained
+from onnxpad.frameworks.conventions.question import OPS, Op, Question
 from onnxpad.messages import meant
 
 if TYPE_CHECKING:

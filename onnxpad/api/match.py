@@ -14,14 +14,14 @@ from onnxpad.arguments import ModelSource, require_positive, require_timeout
 from onnxpad.engine.runtime import LimitError
 from onnxpad.errors import ValidationError
 from onnxpad.file.copy_external import ExternalData
+from onnxpad.frameworks.repadding.matching import match_graph
+from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.records import dataclass
-from onnxpad.repadding.matching import match_graph
-from onnxpad.repadding.verdict import Matching
 from onnxpad.report import IN_MEMORY, MatchReport
 from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
-    from onnxpad.repadding.verdict import Distinguishable, Outcome, Repadded, Tried
+    from onnxpad.frameworks.repadding.verdict import Distinguishable, Outcome, Repadded, Tried
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 

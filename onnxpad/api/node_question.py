@@ -8,9 +8,10 @@ from onnxpad.analysis import open_axes
 from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions.question import Answer, Op, Question
 from onnxpad.errors import UsageError
-from onnxpad.fitting.padded import takes_nearest
+from onnxpad.frameworks.conventions.question import Answer, Op, Question
+from onnxpad.frameworks.fitting.padded import takes_nearest
+from onnxpad.frameworks.repadding.intents import answer_of
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.asked_for import nearest
 from onnxpad.operators.amounts import is_padded
@@ -23,7 +24,6 @@ from onnxpad.operators.read import (
 )
 from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
 from onnxpad.records import dataclass
-from onnxpad.repadding.intents import answer_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sites.reading import Site, SiteReader

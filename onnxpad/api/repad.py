@@ -12,18 +12,18 @@ import onnx
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
 from onnxpad.arguments import ModelSource, Source, listed, require_positive, require_timeout
-from onnxpad.conventions.table import FRAMEWORKS, Framework
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
+from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
+from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
 from onnxpad.messages import meant
 from onnxpad.records import dataclass
-from onnxpad.repadding.towards import repad_graph
 from onnxpad.report import IN_MEMORY, RepadReport
 from onnxpad.sizes.size_options import Dims, Shapes
 
 if TYPE_CHECKING:
-    from onnxpad.repadding.changes import Difference, Rewriting
+    from onnxpad.frameworks.repadding.changes import Difference, Rewriting
     from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
 
@@ -260,8 +260,8 @@ def _run(
     progress: Progress | None,
 ) -> "tuple[Difference, Validation | None]":
     """Runs both models, and the result once more against the reference."""
-    from onnxpad.repadding.changes import NOTHING
-    from onnxpad.repadding.difference import difference
+    from onnxpad.frameworks.repadding.changes import NOTHING
+    from onnxpad.frameworks.repadding.difference import difference
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 

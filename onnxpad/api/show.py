@@ -118,7 +118,7 @@ def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Fitted], str]:
     fits: dict[int, Fitted] = {}
 
     def at_last(found: Sequence[Context]) -> list[Finding]:
-        from onnxpad.fitting.reports import MODEL_REPORTS, padding_of
+        from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, padding_of
 
         model = padding_of(found)
         fits.update(fitted(model.operators))

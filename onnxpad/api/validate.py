@@ -247,8 +247,8 @@ def may_be_padding(original: Source, found: Validation) -> bool:
     if not apart or found.ok:
         return False
 
+    from onnxpad.frameworks.repadding.sites import has_padding_to_vary
     from onnxpad.graph import Graph
-    from onnxpad.repadding.sites import has_padding_to_vary
     from onnxpad.rewrite.context import Context
 
     return has_padding_to_vary(Context(Graph.read(original)))

@@ -29,14 +29,14 @@ def providers(incomplete: str) -> list[str]:
 
 def operators(incomplete: str) -> list[str]:
     """The operators that `explain` explains."""
-    from onnxpad.conventions.question import OPS
+    from onnxpad.frameworks.conventions.question import OPS
 
     return _fitting(OPS, incomplete)
 
 
 def frameworks(incomplete: str) -> list[str]:
     """The frameworks of `repad --to` and `check --convention`."""
-    from onnxpad.conventions.table import FRAMEWORKS
+    from onnxpad.frameworks.conventions.table import FRAMEWORKS
 
     return _fitting(tuple(FRAMEWORKS), incomplete)
 

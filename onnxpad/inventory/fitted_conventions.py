@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from onnxpad.fitting.padded import Padded
+from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.operators.amounts import onnx_order
 
 _SHORT: Final = {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions.question import AxisAnswer
+from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
 from onnxpad.page.finding_sections import case_tables
 from onnxpad.page.fix_page import count_tiles

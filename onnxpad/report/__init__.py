@@ -13,9 +13,9 @@ from onnxpad.records import dataclass
 if TYPE_CHECKING:
     import onnx
 
+    from onnxpad.frameworks.repadding.changes import Difference, Rewritten, Unchanged
+    from onnxpad.frameworks.repadding.verdict import Matching
     from onnxpad.inventory.padding_site import PaddingSite
-    from onnxpad.repadding.changes import Difference, Rewritten, Unchanged
-    from onnxpad.repadding.verdict import Matching
     from onnxpad.validation.result import Validation
 
 

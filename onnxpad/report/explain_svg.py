@@ -7,7 +7,7 @@ import textwrap
 from typing import Final
 from xml.sax.saxutils import escape
 
-from onnxpad.conventions.explanation import Explanation
+from onnxpad.frameworks.conventions.explanation import Explanation
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg, text_svg
 from onnxpad.report.text import counted, shown
 from onnxpad.report.text.explain_text import divides_by, question_text

@@ -31,9 +31,9 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
-    from onnxpad.conventions.explanation import Explanation
-    from onnxpad.conventions.question import Answer
     from onnxpad.doctor.diagnosis import Diagnosis
+    from onnxpad.frameworks.conventions.explanation import Explanation
+    from onnxpad.frameworks.conventions.question import Answer
 
 SCHEMA = 1
 
@@ -131,7 +131,7 @@ def validate_json(report: ValidateReport) -> str:
 
 def match_json(report: MatchReport) -> str:
     """The report of one `match` as one JSON object."""
-    from onnxpad.repadding.verdict import Distinguishable, Repadded, Tried
+    from onnxpad.frameworks.repadding.verdict import Distinguishable, Repadded, Tried
 
     matching = report.matching
     document = {
@@ -159,7 +159,7 @@ def match_json(report: MatchReport) -> str:
 
 def repad_json(report: RepadReport) -> str:
     """The report of one `repad` as one JSON object."""
-    from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
+    from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
 
     difference = report.difference
     document = {
@@ -188,9 +188,9 @@ def repad_json(report: RepadReport) -> str:
 
 def explain_json(explanation: "Explanation", picture: str = "") -> str:
     """The report of one `explain` as one JSON object."""
-    from onnxpad.conventions.by_size import Difference, Parting
-    from onnxpad.conventions.table import source_of
-    from onnxpad.conventions.writing import written
+    from onnxpad.frameworks.conventions.by_size import Difference, Parting
+    from onnxpad.frameworks.conventions.table import source_of
+    from onnxpad.frameworks.conventions.writing import written
 
     question, windows, about = explanation.question, explanation.windows, explanation.about
     found = {name: answer for name, answer in explanation.conventions.items() if answer is not None}

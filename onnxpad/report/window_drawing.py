@@ -7,9 +7,9 @@ import string
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
-from onnxpad.conventions.effect import effect
-from onnxpad.conventions.explanation import Explanation
-from onnxpad.conventions.question import AxisAnswer
+from onnxpad.frameworks.conventions.effect import effect
+from onnxpad.frameworks.conventions.explanation import Explanation
+from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.records import dataclass
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]

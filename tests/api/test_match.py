@@ -10,8 +10,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
-from onnxpad.repadding import matching
-from tests.repadding import ports
+from onnxpad.frameworks.repadding import matching
+from tests.frameworks.repadding import ports
 from tests.support import Array, checked, run
 
 SIZE = 20

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.conventions.table import CONVENTIONS
+from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.report.text import coloured
 from onnxpad.report.text.explain_text import explain_text
 from tests.support import MODELS, ROOT, W, one, onnxpad_runs, parsed
@@ -342,7 +342,7 @@ def test_it_needs_neither_onnx_nor_onnxruntime() -> None:
         [sys.executable, "-X", "importtime", *words], capture_output=True, text=True, check=True
     )
     loaded = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
-    assert "onnxpad.conventions.table" in loaded
+    assert "onnxpad.frameworks.conventions.table" in loaded
     assert loaded.isdisjoint({"onnx", "onnxruntime", "numpy"})
 
 

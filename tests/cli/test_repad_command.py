@@ -10,7 +10,7 @@ import onnx
 import pytest
 from typer.testing import Result
 
-from onnxpad.conventions.table import FRAMEWORKS
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from tests.support import MODELS, one, onnxpad_runs
 
 PORT = MODELS / "misconverted" / "strided_conv2d.onnx"

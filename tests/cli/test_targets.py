@@ -11,9 +11,9 @@ import pytest
 
 from onnxpad.cli import completion
 from onnxpad.cli.fix_command import _is_written, require_apart, target_of
-from onnxpad.conventions.question import OPS
-from onnxpad.conventions.table import FRAMEWORKS
 from onnxpad.errors import OnnxpadError, OutputError, UsageError, let_through
+from onnxpad.frameworks.conventions.question import OPS
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.report import Outcome
 from tests.support.rows import each_row
 

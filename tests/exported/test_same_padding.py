@@ -14,11 +14,11 @@ import pytest
 from onnxpad.api.node_question import node_question
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError
-from onnxpad.fitting.padded import padded_operators, takes_nearest
+from onnxpad.frameworks.fitting.padded import padded_operators, takes_nearest
+from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in
 from onnxpad.inventory.differences import _operators
-from onnxpad.repadding.sites import sites_of, with_pads
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sites.reading import Site, SiteReader, added

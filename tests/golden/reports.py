@@ -18,13 +18,13 @@ from onnxpad.finding import (
     Severity,
     Trust,
 )
+from onnxpad.frameworks.repadding.changes import Difference, OutputChange, Rewritten, Unchanged
+from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.options import Options
 from onnxpad.page.check_page import check_page
 from onnxpad.page.fix_page import fix_page
 from onnxpad.page.validate_page import validate_page
 from onnxpad.reasons import Reason
-from onnxpad.repadding.changes import Difference, OutputChange, Rewritten, Unchanged
-from onnxpad.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.report import (
     IN_MEMORY,
     CheckReport,

@@ -9,7 +9,7 @@ import pytest
 import onnxpad.passes
 from onnxpad.catalogue import catalogue
 from onnxpad.finding import Page
-from onnxpad.fitting.reports import ModelReport
+from onnxpad.frameworks.fitting.reports import ModelReport
 from onnxpad.passes import MODEL_REPORTS, PASSES, REPORTS
 from onnxpad.rewrite.rule import Example, Pass
 from tests.support import assert_graph, fixed, one

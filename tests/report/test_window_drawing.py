@@ -5,7 +5,7 @@ from itertools import combinations, product
 import pytest
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.conventions.question import AxisAnswer
+from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg, text_svg
 from onnxpad.report.window_drawing import DrawnRow, DrawnWindow, full_output, letter, one_axis
 

@@ -11,9 +11,9 @@ import numpy as np
 import onnx
 
 import onnxpad
+from tests.frameworks.repadding import ports
+from tests.frameworks.repadding.ports import Padding, Place, Port, Style
 from tests.malformed.readers import place
-from tests.repadding import ports
-from tests.repadding.ports import Padding, Place, Port, Style
 from tests.soak.turn import QUOTES, Found, Turn, kind, quoted, used
 from tests.support import run
 

@@ -11,10 +11,10 @@ import pytest
 import onnxpad
 from onnxpad.engine import seeds
 from onnxpad.engine.sessions import CPU, open_session
+from onnxpad.frameworks.repadding.difference import difference
 from onnxpad.fusion.barred import noted
 from onnxpad.graph import Graph
 from onnxpad.probe.run import compare_runs
-from onnxpad.repadding.difference import difference
 from onnxpad.validation import answers, inputs
 from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import symbol
 from onnxpad.arithmetic.window import ODD, Window, same_pads
-from onnxpad.conventions.question import AxisAnswer
+from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph, table
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg
 from onnxpad.report.text import counted

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from onnxpad.conventions.table import FRAMEWORKS
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.inventory.padding_site import FIX, AxisPadding, OuterPad, PaddingSite, Step
 from onnxpad.report import ShowReport
 from onnxpad.report.groups import grouped

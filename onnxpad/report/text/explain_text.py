@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from onnxpad.arithmetic.notation import told, told_pair
-from onnxpad.conventions.by_size import Difference, Parting
-from onnxpad.conventions.explanation import Explanation
-from onnxpad.conventions.question import Answer, Op
-from onnxpad.conventions.writing import written
+from onnxpad.frameworks.conventions.by_size import Difference, Parting
+from onnxpad.frameworks.conventions.explanation import Explanation
+from onnxpad.frameworks.conventions.question import Answer, Op
+from onnxpad.frameworks.conventions.writing import written
 from onnxpad.report.text import Paint, counted, plain, shown
 from onnxpad.report.window_drawing import (
     WIDEST,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from onnxpad.repadding.changes import OutputChange, Rewritten, Unchanged
+from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.report import RepadReport
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBROKEN, Screen

@@ -1,0 +1,156 @@
+"""How a convention pads one operator, as data, and the function that evaluates it on an axis.
+
+Metal Performance Shaders has no row of its own. It centres the windows on the image, with
+`SizeSame` and `AddRemainderToTopLeft` by default. Where SAME pads at all, that is CoreML's with
+TOP_LEFT_HEAVY. Where the extent is below the stride, the first window starts inside the image,
+which no `pads` of an ONNX operator express. Its pools do not round up as Caffe's do.
+Source: Apple, `MPSNNPaddingMethod`.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeAlias
+
+from onnxpad.arithmetic.window import (
+    Side,
+    Window,
+    halves,
+    output_size,
+    pool_output_size,
+    same_pads,
+    transposed_output_size,
+)
+from onnxpad.frameworks.conventions.question import Axis, AxisAnswer, Question
+
+Amounts: TypeAlias = Literal["none", "number", "same", "causal", "input", "begin"]
+"""The padding of an axis: nothing; one number at both ends; SAME's total, divided between them;
+the extent less 1, at the begin. A transposed convolution crops as much: SAME's total is what its
+full result has too many, or (`input`) what SAME pads on its input; `begin` is a number at the begin
+and all else at the end."""
+
+Usual: TypeAlias = Literal["half", "none", "least"]
+"""The number at both ends, if a user gives none: half the window, nothing, or the least crop that
+reaches size * stride. It takes an output_padding of at most 1, unless the extent is below the
+stride."""
+
+Rounding: TypeAlias = Literal["down", "toward 0", "up", "up if padded", "up, kept"]
+"""How the number of windows rounds. Down, a window longer than the padded line has no output;
+toward 0, it has one where less than a stride is missing. Up, a last window that would start in the
+end padding is dropped: always, only in a layer that pads at all, or never (with C's division)."""
+
+Output: TypeAlias = Literal["multiple", "asked", "parity"]
+"""The length of a transposed convolution's output: size * stride; the same, unless a user gave a
+padding or an output_padding, from which it follows then; Keras's with an output_padding, which is
+(size - 1) * stride + extent % 2 + output_padding."""
+
+Appended: TypeAlias = Literal["nothing", "given", "missing", "given or missing"]
+"""The elements that a transposed convolution appends: none, those given, or those it lacks."""
+
+
+class Demand(NamedTuple):
+    """A condition without which a convention does not exist.
+
+    Attributes:
+        holds: Whether it holds for a question.
+        words: The condition in a few words.
+    """
+
+    holds: Callable[[Question], bool]
+    words: str
+
+
+Limit: TypeAlias = Callable[[Axis, AxisAnswer], str]
+"""Why a convention has no such padding on an axis, in a few words; empty if it has."""
+
+
+class Rule(NamedTuple):
+    """How a convention pads one operator.
+
+    Attributes:
+        amounts: What it pads, or crops if transposed.
+        odd: The end of SAME's that gets the odd element.
+        undilated: Whether it slides with dilation 1, whatever dilation was asked for.
+        usual: The number that a user would give; only for those that take one.
+        takes: Whether a user may give another number.
+        rounding: How the number of windows rounds.
+        output: The length of a transposed convolution's output, for those that crop or append what
+            it takes to reach it.
+        appended: What is appended to it.
+        demands: The conditions without which it does not exist.
+        limits: What it refuses on an axis.
+    """
+
+    amounts: Amounts
+    odd: Side = "end"
+    undilated: bool = False
+    usual: Usual = "none"
+    takes: bool = False
+    rounding: Rounding = "down"
+    output: Output = "multiple"
+    appended: Appended = "nothing"
+    demands: tuple[Demand, ...] = ()
+    limits: tuple[Limit, ...] = ()
+
+    def padding(self, axis: Axis, *, transposed: bool) -> AxisAnswer:
+        """The pads and the output on one axis, whether a framework refuses them or not.
+
+        An output below 1 is none.
+        """
+        window = axis.window
+        if self.undilated:
+            window = Window(window.kernel, window.stride)
+        return (self._scattered if transposed else self._gathered)(axis, window)
+
+    def number(self, axis: Axis) -> int:
+        """The number at both ends."""
+        if self.takes and axis.padding is not None:
+            return axis.padding
+        if self.usual == "least":
+            return max(axis.window.extent - axis.window.stride + 1, 0) // 2
+        return axis.half if self.usual == "half" else 0
+
+    def _gathered(self, axis: Axis, window: Window) -> AxisAnswer:
+        size, stride = axis.size, window.stride
+        if self.amounts == "same":
+            begin, end = same_pads(size, window, odd=self.odd)
+            return AxisAnswer(size, window, begin, end, -(-size // stride))
+        begin = end = self.number(axis) if self.amounts == "number" else 0
+        if self.amounts == "causal":
+            begin = window.extent - 1
+        output = output_size(size, window, begin, end)
+        if self.rounding == "toward 0":
+            output = pool_output_size(size, window, begin, end, ceil_mode=False)
+        elif self.rounding == "up" or (self.rounding == "up if padded" and (axis.padded or begin)):
+            output = pool_output_size(size, window, begin, end, ceil_mode=True)
+        elif self.rounding == "up if padded":
+            output = -(-(size - window.extent) // stride) + 1
+        elif self.rounding == "up, kept":
+            output = pool_output_size(size + stride - 1, window, begin, end, ceil_mode=False)
+        return AxisAnswer(size, window, begin, end, output)
+
+    def _scattered(self, axis: Axis, window: Window) -> AxisAnswer:
+        given = axis.output_padding or 0 if self.appended.startswith("given") else 0
+        full = transposed_output_size(axis.size, window, 0, 0)
+        wanted = self._wanted(axis)
+        begin = end = self.number(axis) if self.amounts in {"number", "begin"} else 0
+        if self.amounts == "same":
+            begin, end = halves(max(full + given - wanted, 0), self.odd)
+        elif self.amounts == "input":
+            begin, end = same_pads(axis.size, window, odd=self.odd)
+        elif self.amounts == "begin":
+            end = max(full - begin - wanted, 0)
+        appended = given
+        is_given = self.appended == "given or missing" and axis.output_padding is not None
+        if self.appended.endswith("missing") and not is_given:
+            appended = max(wanted - (full - begin - end), 0)
+        return AxisAnswer(axis.size, window, begin, end, full - begin - end + appended, appended)
+
+    def _wanted(self, axis: Axis) -> int:
+        """The length of the output that a transposed convolution is to have."""
+        stride, odd = axis.window.stride, axis.window.extent % 2
+        given = axis.output_padding
+        if self.output == "parity":
+            return (axis.size - 1) * stride + odd + (stride - odd if given is None else given)
+        if self.output == "asked" and not axis.padding is given is None:
+            pad = self.number(axis)
+            return transposed_output_size(axis.size, axis.window, pad, pad, given or 0)
+        return axis.size * stride

@@ -1,0 +1,500 @@
+"""The conventions of frameworks: a row for each, with its source and its rule for each operator.
+
+Conventions that leave the padding to the user (PyTorch's `padding`, Caffe's `pad`, cuDNN's) have
+the padding that is usual with them, unless the user gives another one: half the window for
+`pytorch-half`, `caffe` and `cudnn`, none for the pools that round up. Transposed convolutions reach
+size * stride, unless the user gives numbers.
+
+A framework is a row of rows: the conventions that it follows for an intent.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias, get_args
+
+from onnxpad.errors import UsageError
+from onnxpad.frameworks.conventions.question import OPS, Answer, Axis, AxisAnswer, Op, Question
+from onnxpad.frameworks.conventions.rules import Demand, Limit, Rule
+from onnxpad.records import dataclass
+
+
+class AbsentError(UsageError):
+    """A convention that does not exist for a question; the message says why in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """A framework's way to pad.
+
+    Attributes:
+        name: Its name.
+        source: Where it is written down.
+        rules: What it does with each operator for which it exists.
+        counts: Whether its average pools divide by the padding that they read, too, by default.
+    """
+
+    name: str
+    source: str
+    rules: Mapping[Op, Rule]
+    counts: bool = False
+
+    def answer(self, question: Question) -> Answer:
+        """The padding and output for an operator.
+
+        Raises:
+            AbsentError: The convention does not exist there.
+        """
+        rule = self.rules.get(question.op)
+        if rule is None:
+            raise AbsentError(f"not for {question.op}")
+        for demand in rule.demands:
+            if not demand.holds(question):
+                raise AbsentError(demand.words)
+        axes = tuple(_on(axis, rule, question.op) for axis in question.axes)
+        return Answer(axes, self.counts and question.op == "avgpool")
+
+
+def _on(axis: Axis, rule: Rule, op: Op) -> AxisAnswer:
+    found = rule.padding(axis, transposed=op == "convtranspose")
+    for limit in rule.limits:
+        if words := limit(axis, found):
+            raise AbsentError(words)
+    if found.output < 1:
+        raise AbsentError(f"no output at size {axis.size}")
+    return found
+
+
+# Conditions
+
+_APART: Final = Demand(
+    lambda question: not (question.is_strided and question.is_dilated),
+    "no stride together with a dilation",
+)
+_UNDILATED: Final = Demand(lambda question: not question.is_dilated, "no dilation")
+_STRIDE_1: Final = Demand(lambda question: not question.is_strided, "stride 1 only")
+_ONE_AXIS: Final = Demand(lambda question: len(question.sizes) == 1, "one axis only")
+
+
+def _to_half_the_kernel(axis: Axis, found: AxisAnswer) -> str:
+    most = axis.window.kernel // 2
+    return f"pads at most half the kernel, {most}, not {found.begin}" if found.begin > most else ""
+
+
+def _below_kernel(axis: Axis, found: AxisAnswer) -> str:
+    kernel = axis.window.kernel
+    return (
+        f"pads less than the kernel, {kernel}, not {found.begin}" if found.begin >= kernel else ""
+    )
+
+
+def _torch_appends(axis: Axis, found: AxisAnswer) -> str:
+    """PyTorch's output_padding is below the stride or the dilation."""
+    stride, dilation = axis.window.stride, axis.window.dilation
+    if (axis.output_padding or 0) < max(stride, dilation):
+        return ""
+    return (
+        f"PyTorch's output_padding is below the stride {stride} or the dilation {dilation}, not "
+        f"{axis.output_padding}"
+    )
+
+
+def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
+    """PyTorch's `output_size` is one that an output_padding below the stride reaches."""
+    stride = axis.window.stride
+    wanted, least = axis.size * stride, found.output - found.output_padding
+    if axis.output_padding is not None or least <= wanted < least + stride:
+        return ""
+    return f"PyTorch's ConvTranspose reaches {least} to {least + stride - 1} here, not {wanted}"
+
+
+def _paddle_appends(axis: Axis, found: AxisAnswer) -> str:
+    if found.output_padding < axis.window.stride:
+        return ""
+    limit = f"below the stride {axis.window.stride}"
+    return f"PaddlePaddle's output_padding is {limit}, not {found.output_padding}"
+
+
+def _onnx_appends(axis: Axis, found: AxisAnswer) -> str:
+    stride, appended = axis.window.stride, found.output_padding
+    return f"appends less than the stride, {stride}, not {appended}" if appended >= stride else ""
+
+
+def _keras_appends(axis: Axis, found: AxisAnswer) -> str:
+    stride = axis.window.stride
+    appended = found.output - (axis.size - 1) * stride - axis.window.extent % 2
+    if appended >= stride:
+        return f"output_padding is below the stride, {stride}, not {appended}"
+    if -(-found.output // stride) != axis.size:
+        return (
+            f"TensorFlow's SAME with stride {stride} does not reduce an output of {found.output} "
+            f"to {axis.size}"
+        )
+    return ""
+
+
+def _to_multiple(axis: Axis, found: AxisAnswer) -> str:
+    reached = found.output == axis.size * axis.window.stride
+    return "" if reached else "has no output_padding to reach size * stride"
+
+
+# Rules
+
+
+def _windows(rule: Rule, *demands: Demand) -> dict[Op, Rule]:
+    """A rule for convolutions and pools, whose pools have further demands."""
+    pool = rule._replace(demands=demands)
+    return {"conv": rule, "maxpool": pool, "avgpool": pool}
+
+
+def _pools(rule: Rule, limit: Limit, *demands: Demand) -> dict[Op, Rule]:
+    """A rule for pools that have a limit to the padding; demands are those of averages."""
+    pool = rule._replace(limits=(limit,))
+    return {"maxpool": pool, "avgpool": pool._replace(demands=demands)}
+
+
+# TensorFlow's, `GetWindowedOutputSizeVerbose` in core/framework/kernel_shape_util.cc: ceil(size /
+# stride) outputs, the odd element at the end. Keras's averages and TensorFlow's count no padding.
+_SAME: Final = Rule("same")
+_LOWER: Final = Rule("same", odd="begin")
+_NONE: Final = Rule("none")
+_HALF: Final = Rule("number", usual="half")
+_NUMBER: Final = Rule("number", takes=True)
+_HALF_OR_NUMBER: Final = Rule("number", usual="half", takes=True)
+
+# The gradient of SAME on an input of size * stride, so it crops what that pads. Where the full
+# output is shorter, the missing zeros are at the end: `Conv2DBackpropInput` in
+# core/kernels/conv_grad_shape_utils.cc.
+_CROP_SAME: Final = Rule("same", appended="missing")
+# Keras appends to its valid, too: size * stride + max(extent - stride, 0) outputs.
+_CROP_NONE: Final = Rule("none", appended="missing")
+_TORCH_TRANSPOSED: Final = Rule(
+    "number", usual="half", takes=True, appended="given or missing",
+    limits=(_torch_appends, _torch_reaches),
+)  # fmt: skip
+
+
+def _onnx(rule: Rule) -> dict[Op, Rule]:
+    """The specification's: size * stride outputs, or less where the full output is shorter."""
+    return {**_windows(rule), "convtranspose": rule._replace(appended="given")}
+
+
+def _demanding(rule: Rule, *demands: Demand) -> Rule:
+    return rule._replace(demands=demands)
+
+
+_TENSORFLOW: Final = "TensorFlow, core/framework/kernel_shape_util.cc"
+_TORCH: Final = "PyTorch, torch.nn, 'Shape' of each layer"
+_COREML: Final = "CoreML, SamePadding in mlmodel/format/NeuralNetwork.proto"
+
+_ROWS: Final = (
+    # `tf.nn.conv2d` alone has a stride together with a dilation.
+    Convention(
+        "tensorflow-same",
+        _TENSORFLOW,
+        {**_windows(_SAME, _UNDILATED), "convtranspose": _demanding(_CROP_SAME, _APART)},
+    ),
+    # `compute_conv_transpose_output_shape` has size * stride outputs, too.
+    Convention(
+        "keras-same",
+        "Keras, padding='same', which is TensorFlow's",
+        {
+            **_windows(_SAME, _UNDILATED),
+            "conv": _demanding(_SAME, _APART),
+            "convtranspose": _demanding(_CROP_SAME, _APART),
+        },
+    ),
+    # `ComputeOutSize` and `ComputePaddingWithOffset`: TensorFlow's formula, dilation included.
+    Convention(
+        "tflite",
+        "TensorFlow Lite, lite/kernels/padding.h",
+        {**_windows(_SAME, _UNDILATED), "convtranspose": _demanding(_CROP_SAME, _UNDILATED)},
+    ),
+    # As specified, dilation included. Runtimes differ where the extent is below the stride, and in
+    # pools with a dilation. onnxruntime crops nothing of a full output that is too short.
+    Convention("onnx-same-upper", "ONNX, auto_pad of each operator", _onnx(_SAME)),
+    Convention("onnx-same-lower", "ONNX, auto_pad of each operator", _onnx(_LOWER)),
+    Convention("coreml-same", _COREML, _windows(_SAME, _UNDILATED), counts=True),
+    Convention("coreml-same-top-left", _COREML, _windows(_LOWER, _UNDILATED), counts=True),
+    # It sets the dilation to 1, whatever was asked. Transposed it crops what its SAME pads on an
+    # input of that size, so that it has size * stride outputs only by chance.
+    Convention(
+        "paddle-same",
+        "PaddlePaddle, UpdatePaddingAndDilation in phi/kernels/cpu/conv_util.h",
+        {
+            **_windows(_SAME, _UNDILATED),
+            "conv": Rule("same", undilated=True),
+            "convtranspose": Rule(
+                "input", undilated=True, appended="given", limits=(_paddle_appends,)
+            ),
+        },
+    ),
+    # `_pooling_same_mode_padding_lr` in aten/src/ATen/native/Pool.h: the odd element at the end.
+    Convention(
+        "pytorch-same",
+        "PyTorch, padding='same' in torch/nn/modules/conv.py",
+        {"conv": _demanding(_SAME, _STRIDE_1)},
+    ),
+    # The SAME of PyTorch's users. An odd extent gives SAME's output size, an even one an output
+    # less where the size is one above a multiple of the stride.
+    Convention(
+        "pytorch-half",
+        "PyTorch, padding = dilation * (kernel - 1) // 2, as torchvision has it",
+        {"conv": _HALF, **_pools(_HALF, _to_half_the_kernel, _UNDILATED), "convtranspose": _HALF},
+        counts=True,
+    ),
+    # `ConvolutionLayer::compute_output_shape` computes a window that is longer than the padded line
+    # by less than a stride once, clipped. `PoolingLayer::Reshape` drops a last window that starts
+    # in the end padding, but only in a layer that pads at all, as CoreML's `includeLastPixel`.
+    Convention(
+        "caffe",
+        "Caffe, src/caffe/layers/conv_layer.cpp, deconv_layer.cpp, pooling_layer.cpp",
+        {
+            **_windows(
+                _HALF_OR_NUMBER._replace(rounding="up if padded", limits=(_below_kernel,)),
+                _UNDILATED,
+            ),
+            "conv": _HALF_OR_NUMBER._replace(rounding="toward 0"),
+            "convtranspose": _HALF_OR_NUMBER,
+        },
+        counts=True,
+    ),
+    # One number for both sides, so no SAME with an odd total.
+    Convention(
+        "cudnn",
+        "cuDNN API reference, cudnnGetConvolutionNdForwardOutputDim and cudnnGetPoolingNd...",
+        {**_windows(_HALF_OR_NUMBER, _UNDILATED), "convtranspose": _HALF_OR_NUMBER},
+        counts=True,
+    ),
+    # `pooling_output_shape_pad_lr` drops a last window that would start in the end padding. An
+    # average that counts its padding counts no element beyond it.
+    Convention(
+        "pytorch-ceil",
+        "PyTorch, aten/src/ATen/native/Pool.h",
+        _pools(_NUMBER._replace(rounding="up"), _to_half_the_kernel, _UNDILATED),
+        counts=True,
+    ),
+    Convention(
+        "caffe-ceil",
+        "Caffe, src/caffe/layers/pooling_layer.cpp",
+        {
+            op: _NUMBER._replace(
+                rounding="up if padded", limits=(_below_kernel,), demands=(_UNDILATED,)
+            )
+            for op in ("maxpool", "avgpool")
+        },
+        counts=True,
+    ),
+    # A last window that starts in the end padding is kept, unlike PyTorch's.
+    Convention(
+        "paddle-ceil",
+        "PaddlePaddle, PoolOutputSize in phi/kernels/funcs/pooling.h",
+        {
+            op: _NUMBER._replace(rounding="up, kept", demands=(_UNDILATED,))
+            for op in ("maxpool", "avgpool")
+        },
+    ),
+    Convention(
+        "tensorflow-valid",
+        _TENSORFLOW,
+        {**_windows(_NONE, _APART), "convtranspose": _demanding(_CROP_NONE, _APART)},
+    ),
+    # `_compute_causal_padding`: no output reads a later input.
+    Convention(
+        "keras-causal",
+        "Keras, src/layers/convolutional/conv1d.py",
+        {"conv": _demanding(Rule("causal"), _ONE_AXIS, _APART)},
+    ),
+    # `compute_conv_transpose_output_shape`; the crop is SAME's on an input of that length.
+    Convention(
+        "keras-output-padding",
+        "Keras, src/backend/common/backend_utils.py",
+        {
+            "convtranspose": _CROP_SAME._replace(
+                output="parity", demands=(_APART,), limits=(_keras_appends,)
+            )
+        },
+    ),
+    # `_ConvTransposeNd._output_padding`: the one given, or the one that reaches size * stride.
+    Convention("pytorch-output-padding", _TORCH, {"convtranspose": _TORCH_TRANSPOSED}),
+    Convention(
+        "onnx-output-shape",
+        "ONNX ConvTranspose, output_shape",
+        {
+            "convtranspose": Rule(
+                "same",
+                odd="begin",
+                usual="half",
+                takes=True,
+                output="asked",
+                appended="missing",
+                limits=(_onnx_appends,),
+            )
+        },
+    ),
+    # VALID, of which the elements from `padding` on are kept, as many as are wanted.
+    Convention(
+        "tensorflow-crop",
+        "VALID, then a slice (tf.slice, Keras Cropping1D to Cropping3D)",
+        {
+            "convtranspose": Rule(
+                "begin",
+                usual="half",
+                takes=True,
+                output="asked",
+                appended="missing",
+                demands=(_APART,),
+            )
+        },
+    ),
+)
+
+CONVENTIONS: Final[Mapping[str, Convention]] = {row.name: row for row in _ROWS}
+"""All conventions by name."""
+
+PYTORCH_PADDING: Final = Convention(
+    "pytorch-padding",
+    _TORCH,
+    {
+        "conv": _NUMBER,
+        **_pools(_NUMBER, _to_half_the_kernel, _UNDILATED),
+        "convtranspose": _NUMBER._replace(appended="given", limits=(_torch_appends,)),
+    },
+    counts=True,
+)
+"""PyTorch with the padding that a user gives; apart, since it is about nothing without one."""
+
+
+def conventions_for(question: Question) -> Mapping[str, Convention]:
+    """The conventions to compare: those named for the operator, `pytorch-padding` if one is given.
+
+    Those that have no rule for the operator are left out; others may still not exist there.
+    """
+    found = {name: row for name, row in CONVENTIONS.items() if question.op in row.rules}
+    if question.padding is not None:
+        found[PYTORCH_PADDING.name] = PYTORCH_PADDING
+    return found
+
+
+def source_of(name: str) -> str:
+    """Where a convention is written down."""
+    return PYTORCH_PADDING.source if name == PYTORCH_PADDING.name else CONVENTIONS[name].source
+
+
+# Frameworks
+
+Intent: TypeAlias = Literal["same", "valid", "causal"]
+"""The purpose of padding: `same` keeps the size (divided by the stride; times the stride, if
+transposed), `valid` pads nothing, and `causal` lets no output read a later input."""
+
+INTENTS: Final[tuple[Intent, ...]] = get_args(Intent)
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """A framework, with the conventions that it follows.
+
+    Attributes:
+        name: Its name, such as `pytorch`.
+        title: Its name as it writes it, such as `PyTorch`.
+        by_intent: The conventions for an intent; the first that exists for an operator counts.
+        by_number: The conventions to which a user gives one number for both sides.
+    """
+
+    name: str
+    title: str
+    by_intent: Mapping[Intent, tuple[Convention, ...]]
+    by_number: tuple[Convention, ...] = ()
+
+    def follows(self, intent: Intent, op: Op) -> bool:
+        """Whether it has a convention for an intent and an operator."""
+        return any(op in row.rules for row in self.by_intent[intent])
+
+    def answer(self, intent: Intent, question: Question) -> Answer:
+        """The padding and output of an operator that is written with an intent.
+
+        Raises:
+            AbsentError: The framework has no such operator, or no such padding.
+        """
+        why = f"{self.title} has no {intent} padding for {question.op}"
+        # Whoever means no padding gives 0 where a number may be given, and otherwise none.
+        number = (0,) * len(question.sizes) if intent == "valid" else None
+        asked = Question(question.op, question.sizes, question.windows, number)
+        for row in self.by_intent[intent]:
+            if question.op in row.rules:
+                try:
+                    return row.answer(asked)
+                except AbsentError as error:
+                    why = str(error)
+        raise AbsentError(why if self.title in why else f"{self.title}: {why}")
+
+
+_UNPADDED: Final = (
+    Convention(
+        "unpadded",
+        "no padding, rounded down; no crop",
+        dict.fromkeys(OPS, _NONE),
+    ),
+)
+"""No padding, where a framework says no more about it."""
+
+
+def _rows(*names: str) -> tuple[Convention, ...]:
+    return tuple(CONVENTIONS[name] for name in names)
+
+
+def _with(name: str, transposed: Rule) -> Convention:
+    """A convention with another rule for transposed convolutions."""
+    row = CONVENTIONS[name]
+    return replace(row, rules={**row.rules, "convtranspose": transposed})
+
+
+_REACHING: Final = _HALF_OR_NUMBER._replace(limits=(_to_multiple,))
+
+
+def _framework(
+    name: str,
+    title: str,
+    same: tuple[Convention, ...],
+    valid: tuple[Convention, ...] = _UNPADDED,
+    causal: tuple[Convention, ...] = (),
+    by_number: tuple[Convention, ...] = (),
+) -> Framework:
+    return Framework(name, title, {"same": same, "valid": valid, "causal": causal}, by_number)
+
+
+_VALID: Final = _rows("tensorflow-valid")
+_CAUSAL: Final = _rows("keras-causal")
+
+_FRAMEWORKS: Final = (
+    _framework("tensorflow", "TensorFlow", _rows("tensorflow-same"), _VALID, _CAUSAL),
+    _framework("keras", "Keras", _rows("keras-same"), _VALID, _CAUSAL),
+    _framework("tflite", "TensorFlow Lite", _rows("tflite")),
+    _framework(
+        "pytorch",
+        "PyTorch",
+        (
+            *_rows("pytorch-same"),
+            _with("pytorch-half", _TORCH_TRANSPOSED._replace(usual="least")),
+        ),
+        (PYTORCH_PADDING,),
+        by_number=(PYTORCH_PADDING, *_rows("pytorch-ceil")),
+    ),
+    _framework(
+        "caffe", "Caffe", (_with("caffe", _REACHING),), _rows("caffe"), by_number=_rows("caffe")
+    ),
+    _framework("cudnn", "cuDNN", (_with("cudnn", _REACHING),), by_number=_rows("cudnn")),
+    _framework(
+        "paddle",
+        "PaddlePaddle",
+        _rows("paddle-same"),
+        by_number=(PYTORCH_PADDING, *_rows("paddle-ceil")),
+    ),
+    _framework("coreml", "CoreML", _rows("coreml-same")),
+    _framework("coreml-top-left", "CoreML (TOP_LEFT_HEAVY)", _rows("coreml-same-top-left")),
+    _framework("onnx-same-upper", "ONNX's SAME_UPPER", _rows("onnx-same-upper")),
+    _framework("onnx-same-lower", "ONNX's SAME_LOWER", _rows("onnx-same-lower")),
+    _framework("valid", "VALID", _UNPADDED, _UNPADDED, _UNPADDED),
+)
+
+FRAMEWORKS: Final[Mapping[str, Framework]] = {each.name: each for each in _FRAMEWORKS}
+"""All frameworks by name."""

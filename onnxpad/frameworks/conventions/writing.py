@@ -1,0 +1,306 @@
+"""One line of PyTorch, of Keras and of ONNX that computes what a convention computes at one size.
+
+`x` is the data, `w` the weight, `n` the number of filters. PyTorch and ONNX have the channels
+first, Keras last. A line is empty where there is none, as for an average whose divisor differs from
+what the framework divides by.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from onnxpad.arithmetic.window import end_read, output_size, pool_output_size
+from onnxpad.frameworks.conventions.effect import divisors
+from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
+
+KERAS_NAMES: Final = {
+    "same": frozenset({"tensorflow-same", "keras-same"}),
+    "valid": frozenset({"tensorflow-valid"}),
+    "causal": frozenset({"keras-causal"}),
+}
+"""Keras's own words, with the conventions that they stand for."""
+
+
+class Written(NamedTuple):
+    """A convention in the words of three frameworks.
+
+    Attributes:
+        pytorch: A line of PyTorch.
+        keras: A line of Keras.
+        onnx: An operator of ONNX.
+    """
+
+    pytorch: str
+    keras: str
+    onnx: str
+
+
+def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> Written:
+    """How to write what a convention computes.
+
+    Args:
+        question: The operator.
+        answer: What the convention does.
+        names: The convention, and all that compute the same: those words may be used.
+    """
+    if question.op == "convtranspose":
+        return Written(
+            _torch_transposed(question, answer),
+            _keras_transposed(question, answer, names),
+            _onnx(question.op, answer, [(axis.begin, axis.end) for axis in answer.axes]),
+        )
+    return Written(
+        _torch(question, answer, names),
+        _keras(question, answer, names),
+        _onnx_slide(question.op, answer),
+    )
+
+
+# PyTorch
+
+
+def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
+    op, rank = question.op, len(answer.axes)
+    layer = {
+        "conv": f"Conv{rank}d(c, n, ",
+        "maxpool": f"MaxPool{rank}d(",
+        "avgpool": f"AvgPool{rank}d(",
+    }
+    slide = _slide(op, answer, "dilation")
+    if "pytorch-same" in names:
+        return f"nn.{layer[op]}{slide}, padding='same')"
+    if op == "avgpool" and _is_dilated(answer):
+        return ""
+    own = _torch_pads(op, answer)
+    if own is not None:
+        return f"nn.{layer[op]}{', '.join((slide, *own))})"
+    pads = [(axis.begin, _end(axis)) for axis in answer.axes]
+    amounts = ", ".join(f"{begin}, {end}" for begin, end in reversed(pads))
+    pool = f"nn.{layer[op]}{slide})"
+    if op == "conv":
+        return f"{pool}(F.pad(x, ({amounts})))"
+    if op == "maxpool":
+        return f"{pool}(F.pad(x, ({amounts}), value=-torch.inf))"
+    if _divides_by_kernel(answer):
+        return f"{pool}(F.pad(x, ({amounts})))"
+    if _counting(answer, pads, (False,)) is None:
+        return ""
+    return f"p = lambda t: {pool}(F.pad(t, ({amounts}))); p(x) / p(torch.ones_like(x))"
+
+
+def _torch_pads(op: Op, answer: Answer) -> list[str] | None:
+    """PyTorch's own arguments for the padding; None where they do not give the same."""
+    pads = tuple(axis.begin for axis in answer.axes)
+    padding = [f"padding={_short(pads)}"] if any(pads) else []
+    if op == "conv":
+        return padding if _outputs(answer, pads, ceil_mode=False) else None
+    kernels = (axis.window.kernel for axis in answer.axes)
+    if any(pad > kernel // 2 for pad, kernel in zip(pads, kernels, strict=True)):
+        return None
+    for ceil_mode in (False, True):
+        if not _outputs(answer, pads, ceil_mode=ceil_mode):
+            continue
+        rounding = ["ceil_mode=True"] if ceil_mode else []
+        if op == "maxpool":
+            return padding + rounding
+        counts = _counting(answer, [(pad, pad) for pad in pads], (True, False))
+        if counts is not None:
+            return padding + rounding + ([] if counts else ["count_include_pad=False"])
+    return None
+
+
+def _outputs(answer: Answer, pads: Sequence[int], *, ceil_mode: bool) -> bool:
+    """Whether the same padding on both sides gives the number of outputs."""
+    return answer.output == tuple(
+        pool_output_size(axis.size, axis.window, pad, pad, ceil_mode=True)
+        if ceil_mode
+        else output_size(axis.size, axis.window, pad, pad)
+        for axis, pad in zip(answer.axes, pads, strict=True)
+    )
+
+
+def _torch_transposed(question: Question, answer: Answer) -> str:
+    rank = len(answer.axes)
+    slide = _slide(question.op, answer, "dilation")
+    ends = [axis.end - axis.output_padding for axis in answer.axes]
+    begins = [axis.begin for axis in answer.axes]
+    appended = [begin - end for begin, end in zip(begins, ends, strict=True)]
+    most = [max(axis.window.stride, axis.window.dilation) for axis in answer.axes]
+    if all(0 <= each < limit for each, limit in zip(appended, most, strict=True)):
+        chosen = [f"padding={_short(begins)}"] if any(begins) else []
+        chosen += [f"output_padding={_short(appended)}"] if any(appended) else []
+        return f"nn.ConvTranspose{rank}d({', '.join(('c, n', slide, *chosen))})"
+    amounts = ", ".join(
+        f"{-begin}, {-end}" for begin, end in reversed([*zip(begins, ends, strict=True)])
+    )
+    return f"F.pad(nn.ConvTranspose{rank}d(c, n, {slide})(x), ({amounts}))"
+
+
+# Keras
+
+
+def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
+    op, rank = question.op, len(answer.axes)
+    if op == "conv":
+        layer = f"Conv{rank}D(n, {_slide(op, answer, 'dilation_rate')}"
+    else:
+        if question.is_dilated:
+            return ""
+        kind = "MaxPooling" if op == "maxpool" else "AveragePooling"
+        layer = f"{kind}{rank}D({_slide(op, answer, '')}"
+    if question.is_strided and _is_dilated(answer):
+        return ""
+    for word, known in KERAS_NAMES.items():
+        if known.intersection(names):
+            return f"{layer}, padding='{word}')" if word != "valid" else f"{layer})"
+    pads = [(axis.begin, _end(axis)) for axis in answer.axes]
+    if not any(map(any, pads)):
+        return f"{layer})"
+    if op == "maxpool":
+        amounts = ", ".join(f"({begin}, {end})" for begin, end in [(0, 0), *pads, (0, 0)])
+        return f"{layer})(ops.pad(x, ({amounts}), constant_values=-np.inf))"
+    if op == "avgpool" and not _divides_by_kernel(answer):
+        return ""
+    return f"{layer})({_zero_padding(pads)}(x))"
+
+
+def _keras_transposed(question: Question, answer: Answer, names: Sequence[str]) -> str:
+    if question.is_strided and _is_dilated(answer):
+        return ""
+    rank = len(answer.axes)
+    layer = f"Conv{rank}DTranspose(n, {_slide(question.op, answer, 'dilation_rate')}"
+    for word, known in KERAS_NAMES.items():
+        if known.intersection(names):
+            return f"{layer}, padding='{word}')" if word != "valid" else f"{layer})"
+    # Keras's valid appends zeros where the extent is below the stride.
+    kept = [max(axis.window.stride - axis.window.extent, 0) for axis in answer.axes]
+    ends = [
+        axis.end - axis.output_padding + more for axis, more in zip(answer.axes, kept, strict=True)
+    ]
+    layer, told = f"{layer})", ""
+    crops = [(axis.begin, max(end, 0)) for axis, end in zip(answer.axes, ends, strict=True)]
+    if any(map(any, crops)):
+        amounts = ", ".join(f"({begin}, {end})" for begin, end in crops)
+        told = f"Cropping{rank}D({_pairs(rank, amounts)})({layer}(x))"
+    if any(end < 0 for end in ends):
+        padding = _zero_padding([(0, max(-end, 0)) for end in ends])
+        told = f"{padding}({told or f'{layer}(x)'})"
+    return told or layer
+
+
+def _zero_padding(pads: Sequence[tuple[int, int]]) -> str:
+    amounts = ", ".join(f"({begin}, {end})" for begin, end in pads)
+    return f"ZeroPadding{len(pads)}D({_pairs(len(pads), amounts)})"
+
+
+def _pairs(rank: int, amounts: str) -> str:
+    """Amounts as Keras's layers take them: a pair on one axis, a tuple of pairs on more."""
+    return amounts if rank == 1 else f"({amounts})"
+
+
+# ONNX
+
+
+def _onnx_slide(op: Op, answer: Answer) -> str:
+    read = [(axis.begin, _end(axis)) for axis in answer.axes]
+    for pads, ceil_mode in ((answer.pads, False), (answer.pads, True), (read, False)):
+        if ceil_mode and op == "conv":
+            continue
+        axes = [
+            replace(axis, begin=begin, end=end)
+            for axis, (begin, end) in zip(answer.axes, pads, strict=True)
+        ]
+        found = (
+            pool_output_size(axis.size, axis.window, axis.begin, axis.end, ceil_mode=True)
+            if ceil_mode
+            else output_size(axis.size, axis.window, axis.begin, axis.end)
+            for axis in axes
+        )
+        below = all(max(axis.begin, axis.end) < axis.window.kernel for axis in axes)
+        if tuple(found) != answer.output or not (op == "conv" or below):
+            continue
+        further = ["ceil_mode=1"] if ceil_mode else []
+        if op == "avgpool":
+            counts = _counting(answer, pads, (False, True))
+            if counts is None:
+                continue
+            further += ["count_include_pad=1"] if counts else []
+        return _onnx(op, answer, pads, further)
+    return ""
+
+
+def _onnx(
+    op: Op, answer: Answer, pads: Sequence[tuple[int, int]], further: Sequence[str] = ()
+) -> str:
+    windows = [axis.window for axis in answer.axes]
+    name = {"conv": "Conv", "maxpool": "MaxPool", "avgpool": "AveragePool"}.get(op, "ConvTranspose")
+    lists = {
+        "kernel_shape": [window.kernel for window in windows],
+        "strides": [window.stride for window in windows],
+        "dilations": [window.dilation for window in windows],
+        "pads": [begin for begin, _ in pads] + [end for _, end in pads],
+        "output_padding": list(answer.output_padding),
+    }
+    usual = {"kernel_shape": None, "strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}
+    shown = [f"{key}={each}" for key, each in lists.items() if {*each} != {usual[key]}]
+    return f"{name} <{', '.join((*shown, *further))}>"
+
+
+# Shared
+
+
+def _slide(op: Op, answer: Answer, dilation: str) -> str:
+    """Kernel, stride and dilation as arguments; a pool's stride is always said."""
+    windows = [axis.window for axis in answer.axes]
+    strides = [window.stride for window in windows]
+    dilations = [window.dilation for window in windows]
+    told = [_short([window.kernel for window in windows])]
+    word = "strides" if dilation in {"", "dilation_rate"} else "stride"
+    if {*strides} != {1} or op in {"maxpool", "avgpool"}:
+        told.append(f"{word}={_short(strides)}")
+    if {*dilations} != {1}:
+        told.append(f"{dilation}={_short(dilations)}")
+    return ", ".join(told)
+
+
+def _short(numbers: Sequence[int]) -> str:
+    """One number where all are the same."""
+    return str(numbers[0]) if len({*numbers}) == 1 else f"({', '.join(map(str, numbers))})"
+
+
+def _is_dilated(answer: Answer) -> bool:
+    return any(axis.window.dilation > 1 for axis in answer.axes)
+
+
+def _end(axis: AxisAnswer) -> int:
+    """The end padding that is read."""
+    found = end_read(axis.size, axis.window, axis.begin, axis.output)
+    assert isinstance(found, int)
+    return found
+
+
+def _divides_by_kernel(answer: Answer) -> bool:
+    """Whether averages divide by the number of elements of the kernel everywhere."""
+    return all(
+        divisor == axis.window.kernel
+        for axis in answer.axes
+        for divisor in divisors(axis, counts=answer.counts)
+    )
+
+
+def _counting(
+    answer: Answer, pads: Sequence[tuple[int, int]], choices: Sequence[bool]
+) -> bool | None:
+    """The first choice of counting the padding, with these pads, that divides as the answer does.
+
+    None where none does. PyTorch and ONNX count alike: elements of the padding, none beyond it.
+    """
+    wanted = [[*divisors(axis, counts=answer.counts)] for axis in answer.axes]
+    for counts in choices:
+        axes = (
+            replace(axis, begin=begin, end=end)
+            for axis, (begin, end) in zip(answer.axes, pads, strict=True)
+        )
+        if wanted == [[*divisors(axis, counts=counts)] for axis in axes]:
+            return counts
+    return None

@@ -1,0 +1,298 @@
+"""The frameworks whose conventions an operator fits, from what decides that.
+
+A convention fits where it computes the same, whatever the numbers: padding that no window reaches
+makes no difference. Where a size is open, one size for each remainder by the stride is looked at,
+since all conventions depend on that remainder alone.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache, partial
+from typing import Final, Literal, TypeAlias
+
+from onnxpad.arithmetic.window import (
+    Window,
+)
+from onnxpad.frameworks.conventions.effect import effect
+from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.frameworks.conventions.table import (
+    FRAMEWORKS,
+    INTENTS,
+    AbsentError,
+    Convention,
+    Framework,
+    Intent,
+)
+from onnxpad.frameworks.repadding.intents import answer_of
+from onnxpad.operators.amounts import Pairs, is_padded
+from onnxpad.padding.plan import Padding
+from onnxpad.records import dataclass
+
+Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
+"""Whether a convention computes the same at all sizes, some, or none, or does not exist there."""
+
+Likeness: TypeAlias = Literal[
+    "none", "either", "same", "symmetric", "lower", "causal", "sometimes", "other"
+]
+"""The convention that padding is like: none, TensorFlow's SAME and symmetric alike, one of the two,
+SAME_LOWER, causal, one of the two at some sizes only, or nothing of these."""
+
+_POOLS: Final = frozenset({"maxpool", "avgpool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Whether an operator fits a framework.
+
+    Attributes:
+        holds: Whether the framework can pad so that the windows are the same.
+        pads: The pads that it has for the purpose of this padding; None where they depend on an
+            open size, or it has none.
+        rounds: Whether only the rounding of a pool's output size differs.
+        counts: Whether its averages count padding, where that makes a difference and is not what
+            the operator does; None if they agree.
+        same_at: The remainders by the stride of the sizes at which it is the same, if `sometimes`.
+    """
+
+    holds: Holds
+    pads: Pairs | None = None
+    rounds: bool = False
+    counts: bool | None = None
+    same_at: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The facts that decide which conventions an operator fits; operators that are alike share it.
+
+    Axes along which a window of one element slides by one are left out, unless all are such.
+
+    Attributes:
+        op: The kind of operator.
+        windows: One per axis.
+        samples: The sizes to look at, for each axis: each gives other windows.
+        padding: How it pads in total.
+    """
+
+    op: Op
+    windows: tuple[Window, ...]
+    samples: tuple[tuple[int, ...], ...]
+    padding: Padding
+
+    @cached_property
+    def questions(self) -> tuple[Question, ...]:
+        """The operator at sizes of which each axis has each of its samples at least once."""
+        return tuple(
+            Question(self.op, tuple(each[place % len(each)] for each in self.samples), self.windows)
+            for place in range(max(map(len, self.samples)))
+        )
+
+    @cached_property
+    def is_padded(self) -> bool:
+        """Whether its padding makes a difference at any size."""
+        if self.padding.pads is not None and not is_padded(self.padding.pads):
+            return any(self.padding.output_padding)
+        none = ((0, 0),) * len(self.windows)
+        plain = Padding(
+            none, ceil=self.padding.ceil, output_padding=(0,) * len(self.padding.output_padding)
+        )
+        return any(
+            one is not None and (other is None or not _is_alike(self.op, one, other))
+            for one, other in zip(self.answers, self.with_padding(plain), strict=True)
+        )
+
+    @cached_property
+    def rounding_matters(self) -> bool:
+        """Whether a pool that rounds up and one that rounds down differ here."""
+        if self.op not in _POOLS or self.padding.is_same:
+            return False
+        return any(
+            one is not None and other is not None and one.output != other.output
+            for one, other in zip(self.answers, self.rounded_otherwise, strict=True)
+        )
+
+    @cached_property
+    def counting_matters(self) -> bool:
+        """Whether an average that counts its padding and one that does not differ here."""
+        return self.op == "avgpool" and any(
+            each is not None and _counting_matters(each) for each in self.answers
+        )
+
+    @cached_property
+    def intent(self) -> Intent:
+        """The purpose of its padding."""
+        if not self.is_padded:
+            return "valid"
+        causal = tuple((window.extent - 1, 0) for window in self.windows)
+        is_causal = self.op == "conv" and len(causal) == 1 and self.padding.pads == causal
+        return "causal" if is_causal else "same"
+
+    @cached_property
+    def likeness(self) -> Likeness:
+        """The convention that it fits at all its sizes, of those that most models follow."""
+        if self.intent != "same":
+            return "causal" if self.intent == "causal" else "none"
+        same, symmetric = self.fit("tensorflow").holds, self.fit("pytorch").holds
+        if "always" in (same, symmetric):
+            if same == symmetric:
+                return "either"
+            return "same" if same == "always" else "symmetric"
+        if self.fit("onnx-same-lower").holds == "always":
+            return "lower"
+        return "sometimes" if "sometimes" in (same, symmetric) else "other"
+
+    @cached_property
+    def fits(self) -> tuple[str, ...]:
+        """The frameworks of `FRAMEWORKS` whose padding it is at all its sizes, if it pads."""
+        if not self.is_padded:
+            return ()
+        return tuple(name for name in FRAMEWORKS if self.fit(name).holds == "always")
+
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """The names of those frameworks as they write them."""
+        return tuple(FRAMEWORKS[name].title for name in self.fits)
+
+    @cached_property
+    def answers(self) -> tuple[Answer | None, ...]:
+        """Its windows for each question; None where it has none."""
+        return self.with_padding(self.padding)
+
+    @cached_property
+    def rounded_otherwise(self) -> tuple[Answer | None, ...]:
+        """The same if its output size rounded up instead of down, or down instead of up."""
+        return self.with_padding(replace(self.padding, ceil=not self.padding.ceil))
+
+    def with_padding(self, padding: Padding) -> tuple[Answer | None, ...]:
+        """The same with another padding."""
+        found = (answer_of(padding, question) for question in self.questions)
+        return tuple(each if min(each.output) >= 1 else None for each in found)
+
+    def fit(self, framework: str) -> Fit:
+        """Whether it fits a framework of `FRAMEWORKS`."""
+        found = self._fits.get(framework)
+        if found is None:
+            found = self._fits[framework] = _fit(self, FRAMEWORKS[framework])
+        return found
+
+    @cached_property
+    def _fits(self) -> dict[str, Fit]:
+        return {}
+
+
+case_of: Final = lru_cache(maxsize=4096)(Case)
+
+
+def _is_alike(op: Op, one: Answer, other: Answer) -> bool:
+    """Whether two answers have the same windows, whatever an average divides by."""
+    return all(_is_same_axis(op, *axes) for axes in zip(one.axes, other.axes, strict=True))
+
+
+def _is_same_axis(op: Op, one: AxisAnswer, other: AxisAnswer) -> bool:
+    if one.output != other.output:
+        return False
+    if one.begin == other.begin and one.window == other.window:
+        return True
+    if op == "convtranspose" or one.size >= 2 * one.window.extent + one.window.stride:
+        return False  # some windows read no padding, and read elsewhere
+    return effect(op, one, counts=False) == effect(op, other, counts=False)
+
+
+def _counting_matters(answer: Answer) -> bool:
+    return any(
+        effect("avgpool", axis, counts=True) != effect("avgpool", axis, counts=False)
+        for axis in answer.axes
+    )
+
+
+_Candidate: TypeAlias = Callable[[Question], Answer]
+
+
+def _fit(case: Case, framework: Framework) -> Fit:
+    holds, counts, same_at = _held(case, case.answers, framework)
+    if holds == "always":
+        return Fit(holds, counts=counts)
+    rounds = case.op in _POOLS and _held(case, case.rounded_otherwise, framework)[0] == "always"
+    intent = case.intent if framework.follows(case.intent, case.op) else "same"
+    return Fit(holds, _wanted(case, framework, intent), rounds, same_at=same_at)
+
+
+def _held(
+    case: Case, own: Sequence[Answer | None], framework: Framework
+) -> tuple[Holds, bool | None, tuple[int, ...]]:
+    """Whether windows are a framework's, how it counts if otherwise, and where it is the same."""
+    best: tuple[Holds, bool | None, tuple[int, ...]] = "absent", None, ()
+    for candidate in _candidates(case, own, framework):
+        same: list[bool] = []
+        exists = False
+        counts: bool | None = None
+        for question, mine in zip(case.questions, own, strict=True):
+            if mine is None:
+                continue
+            try:
+                theirs = candidate(question)
+            except AbsentError:
+                same.append(False)
+                continue
+            exists = True
+            same.append(_is_alike(case.op, mine, theirs))
+            if mine.counts != theirs.counts and case.counting_matters:
+                counts = theirs.counts
+        if same and all(same):
+            if counts is None:
+                return "always", None, ()
+            best = "always", counts, ()
+        elif exists and best[0] != "always":
+            if any(same):
+                best = "sometimes", None, _remainders(case, same)
+            elif best[0] == "absent":
+                best = "never", None, ()
+    return best
+
+
+def _candidates(
+    case: Case, own: Sequence[Answer | None], framework: Framework
+) -> Iterator[_Candidate]:
+    """The ways of a framework to pad: a number that a user may give it, and each of its intents."""
+    numbers = {
+        tuple((axis.begin, axis.output_padding + axis.begin - axis.end) for axis in each.axes)
+        for each in own
+        if each is not None
+    }
+    if len(numbers) == 1:
+        padding, output_padding = zip(*numbers.pop(), strict=True)
+        for row in framework.by_number:
+            yield partial(_by_number, row, padding, output_padding)
+    for intent in sorted(INTENTS, key=lambda each: each != case.intent):
+        if framework.follows(intent, case.op):
+            yield partial(framework.answer, intent)
+
+
+def _by_number(
+    row: Convention, padding: tuple[int, ...], output_padding: tuple[int, ...], question: Question
+) -> Answer:
+    """A framework's padding with a number for both sides."""
+    if question.op != "convtranspose":
+        return row.answer(replace(question, padding=padding))
+    if min(output_padding) < 0:
+        raise AbsentError("crops more at the end")
+    return row.answer(replace(question, padding=padding, output_padding=output_padding))
+
+
+def _remainders(case: Case, same: Sequence[bool]) -> tuple[int, ...]:
+    """The remainders at which it is the same, where all axes have the same ones."""
+    strides = {window.stride for window in case.windows}
+    if len(strides) != 1 or len(set(case.samples)) != 1 or len(same) != len(case.samples[0]):
+        return ()
+    (stride,) = strides
+    pairs = zip(case.samples[0], same, strict=True)
+    return tuple(size % stride for size, holds in pairs if holds)
+
+
+def _wanted(case: Case, framework: Framework, intent: Intent) -> Pairs | None:
+    """The pads of a framework for an intent; None where they depend on an open size."""
+    try:
+        found = {framework.answer(intent, question).pads for question in case.questions}
+    except AbsentError:
+        return None
+    return found.pop() if len(found) == 1 else None

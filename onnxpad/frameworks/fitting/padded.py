@@ -1,0 +1,301 @@
+"""The window operators of a model with their total padding, that of `Pad`s in front included."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
+from onnxpad.arithmetic.window import Side, Window, same_of, same_output_size, same_pads
+from onnxpad.errors import ModelError
+from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
+from onnxpad.frameworks.fitting.case import Case, Fit, case_of
+from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.sites import sites_of
+from onnxpad.frameworks.repadding.towards import PADDED_IN_FRONT, counted_at_first
+from onnxpad.operators.amounts import Pairs, add, is_padded
+from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.operators.table import Fill
+from onnxpad.padding.plan import Padding
+from onnxpad.padding.site import windows_over
+from onnxpad.reasons import RefusalError
+from onnxpad.records import dataclass
+from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site, SiteReader
+
+_MOST: Final = 64
+"""The greatest stride of which each remainder is looked at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Padded:
+    """A window operator with all padding that its own could be, as conventions are about that.
+
+    Attributes:
+        site: The operator.
+        context: The graph that it is in.
+        sizes: The spatial sizes of the data that is padded.
+        padding: How it pads in total.
+        case: What decides which conventions it fits.
+    """
+
+    site: Site
+    context: Context
+    sizes: tuple[Extent, ...]
+    padding: Padding
+    case: "Case"
+
+    @property
+    def label(self) -> str:
+        """Its name in reports."""
+        return self.site.label
+
+    @property
+    def op_type(self) -> str:
+        """Its operator, as ONNX names it."""
+        return self.site.node.op
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """One per spatial axis."""
+        return self.site.windows
+
+    @property
+    def averages_a_pad(self) -> bool:
+        """Whether it counts padding only since it averages over a `Pad`, as in any framework."""
+        if self.case.op != "avgpool" or not self.padding.counted or not self.context.graph.is_main:
+            return False
+        return not (self.site.padding.counted and counted_at_first(self.context, self.site))
+
+    def kept_by_repad(self, framework: str) -> str:
+        """Why repad leaves its padding as it is; empty if it does not."""
+        graph, site = self.context.graph, self.site
+        if not graph.is_main:
+            return "it is in a body or function, which repad does not cover"
+        if site.is_padded_upstream:
+            return PADDED_IN_FRONT
+        reading = intent_of(site)
+        if reading.intent is None:
+            return reading.why
+        asked = (
+            site,
+            self.case.op,
+            FRAMEWORKS[framework],
+            reading.intent,
+            site.known_sizes,
+            graph.opset,
+        )
+        try:
+            found = chosen(*asked)
+        except AbsentError as error:
+            return str(error)
+        return "" if found is not None else "it computes the same for the intent of its padding"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all its sizes are known, or open within known limits."""
+        return not any(isinstance(size, Unknown) for size in self.sizes)
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether its pads crop its output."""
+        return self.case.op == "convtranspose"
+
+    def fit(self, framework: str) -> Fit:
+        """Whether it fits a framework of `FRAMEWORKS`."""
+        found = self.case.fit(framework)
+        if found.pads is None or len(found.pads) == len(self.windows):
+            return found
+        rest = iter(found.pads)
+        pads = tuple(
+            next(rest) if kept else (0, 0) for kept in _sliding(self.windows, self.padding)
+        )
+        return replace(found, pads=pads)
+
+    def facts(self) -> dict[str, object]:
+        """The facts that decide which conventions it fits, as data."""
+        return {
+            "kernel": [window.kernel for window in self.windows],
+            "stride": [window.stride for window in self.windows],
+            "dilation": [window.dilation for window in self.windows],
+            "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
+            "pads": self.pads or self.auto_pad,
+            "output_padding": self.padding.output_padding,
+            "ceil_mode": self.padding.ceil,
+            "count_include_pad": self.padding.counted,
+        }
+
+    @property
+    def pads(self) -> Pairs | None:
+        """(begin, end) for each axis; None where they depend on an open size."""
+        known = tuple(size for size in self.sizes if isinstance(size, int))
+        if self.padding.pads is None and len(known) == len(self.sizes):
+            return self.padding.amounts(known, self.windows)
+        return self.padding.pads
+
+    @property
+    def auto_pad(self) -> str:
+        """The SAME that computes its pads from the size."""
+        return same_of(self.padding.odd)
+
+
+class Left(NamedTuple):
+    """An operator whose padding is not known.
+
+    Attributes:
+        label: Its name in reports.
+        op_type: Its operator.
+        reason: Why it is not known.
+    """
+
+    label: str
+    op_type: str
+    reason: str
+
+
+def padded_operators(
+    contexts: Iterable[Context],
+) -> tuple[list[Padded], list[Left]]:
+    """The window operators of all graphs of a model, and those not understood, with why."""
+    found: list[Padded] = []
+    left: list[Left] = []
+    for context in contexts:
+        try:
+            sites, unread = sites_of(context)
+            for site in sites:
+                padded = _total(context, site)
+                if isinstance(padded, Padded):
+                    found.append(padded)
+                else:
+                    left.append(Left(site.label, site.node.op, padded))
+            if unread:
+                ops = {context.label(node): node.op for node in context.graph.nodes}
+                left += (Left(label, ops.get(label, ""), why) for label, why in unread)
+        except ModelError:
+            if context.graph.is_main:
+                raise
+    return found, left
+
+
+def _total(context: Context, site: Site) -> Padded | str:
+    """An operator with its total padding, or why that is not known."""
+    sizes, padding, kind = site.sizes, site.padding, op_of(site)
+    if kind is None:
+        return f"no framework has a convention for {site.node.op}"
+    if any(isinstance(s, int) and s < 1 for s in sizes):
+        return "its data is empty"
+    if max(window.stride for window in site.windows) > _MOST and not all(
+        isinstance(size, int) for size in sizes
+    ):
+        return f"a stride above {_MOST} at an open size"
+    op = site.op
+    if isinstance(op, WindowOp) and takes_nearest(context, site):
+        others = {id(each.pad) for each in site.front.pads[1:]}
+        alike = SiteReader(context.graph, context.analysis).of(op, others) if others else site
+        sizes = context.sites.spatial(op, alike.source)
+        total = _with_front(op, alike, sizes)
+        if total is None:
+            return "a Pad in front computes its amounts"
+        padding = total
+    windows = site.windows
+    kept = _sliding(windows, padding)
+    axes = [axis for axis, each in enumerate(kept) if each]
+    return Padded(
+        site,
+        context,
+        sizes,
+        padding,
+        case_of(
+            kind,
+            tuple(windows[axis] for axis in axes),
+            tuple(_samples(sizes[axis], windows[axis]) for axis in axes),
+            replace(
+                padding,
+                pads=padding.pads and tuple(padding.pads[axis] for axis in axes),
+                output_padding=padding.output_padding
+                and tuple(padding.output_padding[axis] for axis in axes),
+            ),
+        ),
+    )
+
+
+def _sliding(windows: Sequence[Window], padding: Padding) -> list[bool]:
+    """For each axis whether a window slides along it that any convention could pad."""
+    plain = Window(1)
+    kept = [
+        window != plain
+        or (padding.pads is not None and padding.pads[axis] != (0, 0))
+        or any(padding.output_padding[axis : axis + 1])
+        for axis, window in enumerate(windows)
+    ]
+    return kept if any(kept) else [True] * len(kept)
+
+
+def takes_nearest(context: Context, site: Site) -> bool:
+    """Whether an operator's own padding could be that of the `Pad` directly in front, if any."""
+    nearest = next(iter(site.front.pads), None)
+    if nearest is None or any(step.op != "Identity" for step in nearest.steps):
+        return False
+    pad = context.pad(nearest.pad)
+    if not isinstance(site.op, WindowOp) or not isinstance(pad, PadOp):
+        return False
+    try:
+        context.sites.check_mergeable(site.op, pad)
+    except RefusalError:
+        return False
+    return True
+
+
+def _with_front(op: WindowOp, site: Site, sizes: Sequence[Extent]) -> Padding | None:
+    """An operator's padding together with that of a `Pad`; None where it is unknown."""
+    amounts, own, windows = site.front.amounts, site.padding, site.windows
+    if amounts is None:
+        return None
+    numbers = tuple(
+        (begin, end) for begin, end in amounts if isinstance(begin, int) and isinstance(end, int)
+    )
+    counted = own.counted or (op.operator.padding is Fill.EXCLUDED and is_padded(amounts))
+    if len(numbers) == len(amounts):
+        if own.pads is not None:
+            return replace(own, pads=add(own.pads, numbers), counted=counted)
+        known = [size for size in sizes if isinstance(size, int)]
+        if len(known) < len(sizes):
+            return None
+        padded = tuple(size + sum(pair) for size, pair in zip(known, numbers, strict=True))
+        same = own.amounts(padded, windows)
+        return Padding(add(same, numbers), counted=counted)
+    if own.pads is None or is_padded(own.pads):
+        return None
+    sides: tuple[Side, ...] = ("end", "begin")
+    for odd in sides:
+        if all(
+            _is_same(op, window, size, pair, odd)
+            for window, size, pair in zip(windows, sizes, amounts, strict=True)
+        ):
+            return Padding(None, odd=odd, counted=counted)
+    return None
+
+
+def _is_same(
+    op: WindowOp, window: Window, size: Extent, amounts: tuple[Extent, Extent], odd: Side
+) -> bool:
+    """Whether a `Pad` with these amounts has the windows of SAME at every size."""
+    begin, end = amounts
+    rounding = op.operator.pools, op.ceil_mode
+    output = windows_over(rounding, window, size + begin + end, (0, 0))
+    pairs = (begin, same_pads(size, window, odd=odd)[0]), (output, same_output_size(size, window))
+    return all(always(equal(one, other)) is True for one, other in pairs)
+
+
+def _samples(size: Extent, window: Window) -> tuple[int, ...]:
+    """Sizes to look at on one axis: its own, or a long one for each remainder by the stride."""
+    if isinstance(size, int):
+        return (size,)
+    stride = window.stride
+    long = 4 * window.extent + 2 * stride
+    start = long + -long % stride
+    rests = range(stride)
+    if isinstance(size, Size) and stride > 1:
+        rest = modulo(size, stride)
+        rests_possible = [each for each in rests if always(equal(rest, each)) is not False]
+        return tuple(start + each for each in rests_possible)
+    return tuple(start + each for each in rests)

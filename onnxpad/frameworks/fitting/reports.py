@@ -1,0 +1,453 @@
+"""PAD601 to PAD604: which frameworks' conventions a model's padding fits.
+
+They are reports on whole models, which `check` alone makes, if asked: with `--convention` on each
+operator that does not fit it, otherwise in one line on all of them. Nothing is rewritten, since
+other padding computes something else.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from onnxpad.arithmetic.notation import told
+from onnxpad.facts import Facts
+from onnxpad.finding import Finding, Severity
+from onnxpad.reasons import Reason
+from onnxpad.records import dataclass
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.rule import Example
+
+if TYPE_CHECKING:
+    from onnxpad.frameworks.fitting.case import Fit, Likeness
+    from onnxpad.frameworks.fitting.padded import Left, Padded
+
+_NAMES: "Final[Mapping[Likeness, str]]" = {
+    "same": "TensorFlow's SAME",
+    "symmetric": "PyTorch's symmetric padding",
+    "lower": "SAME_LOWER",
+    "causal": "causal padding",
+    "sometimes": "one of these at some sizes only",
+    "other": "no framework's padding",
+}
+_MIXED: Final = frozenset({"same", "symmetric", "lower"})
+"""Likenesses of the padding of a network that was written for one framework."""
+
+_FURTHER: "Final[tuple[Likeness, ...]]" = ("lower", "causal", "sometimes", "other")
+_COMPARED: Final = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
+_STAYS: Final = (
+    "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
+    "a framework"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPadding:
+    """The padding of a model.
+
+    Attributes:
+        operators: The window operators of all its graphs, in file order, with their total padding.
+        left: Those whose padding is not known.
+        convention: The framework asked for; empty if none was.
+        title: Its name as it writes it.
+    """
+
+    operators: "Sequence[Padded]"
+    left: "Sequence[Left]"
+    convention: str = ""
+    title: str = ""
+
+
+class ModelReport:
+    """Base class of these reports: one idea, one code.
+
+    A subclass's docstring and `examples` are the catalogue's page on its code, as for a `Pass`.
+
+    Attributes:
+        code: The code of its findings.
+        examples: Nodes that it reports, for its page.
+        severity: The severity of its findings, unless a convention was asked for.
+        info_reason: The code of the reason of what is only told.
+    """
+
+    code: ClassVar[str]
+    examples: ClassVar[tuple[Example, ...]] = ()
+    severity: ClassVar[Severity] = Severity.INFO
+    info_reason: ClassVar[Reason] = Reason.FRAMEWORK_CONVENTION
+
+    def find(self, model: ModelPadding) -> Iterator[Finding]:
+        """Yields every finding about a model."""
+        return self.unfit(model) if model.convention else self.report(model)
+
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """Yields what is told where no convention was asked for."""
+        raise NotImplementedError
+
+    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """Yields a finding about each operator that does not fit the convention asked for."""
+        return iter(())
+
+    def told(self, about: "Padded | Left", message: str, **evidence: object) -> Finding:
+        """A finding about the whole model, which names an operator concerned."""
+        return Finding(
+            self.code,
+            Severity.INFO,
+            about.label,
+            about.op_type,
+            message,
+            _STAYS,
+            Facts(evidence),
+            reason_code=self.info_reason,
+        )
+
+    def warned(self, about: "Padded", convention: str, message: str, **evidence: object) -> Finding:
+        """A finding about one operator that does not fit the convention asked for."""
+        kept = about.kept_by_repad(convention)
+        return Finding(
+            self.code,
+            Severity.WARNING,
+            about.label,
+            about.op_type,
+            message,
+            f"fix and repad leave it: {kept}"
+            if kept
+            else f"onnxpad repad MODEL --to {convention} cures it",
+            Facts({**about.facts(), "convention": convention, **evidence}),
+            reason_code=Reason.FRAMEWORK_CONVENTION,
+        )
+
+
+class ReportConvention(ModelReport):
+    """Operators that pad as a framework does.
+
+    ## What it does
+    Says which convention the padding of each operator fits: TensorFlow's SAME, with the odd element
+    at the end; PyTorch's, the same number at both ends; SAME_LOWER, with the odd element at the
+    begin; causal, all at the begin. The padding of an operator is its own and that of a `Pad`
+    directly in front. A convention fits if it computes the same at every size that the data may
+    have, so padding that no window reads makes no difference.
+
+    With `--convention NAME` each operator that does not fit that framework is a warning. `onnxpad
+    repad MODEL --to NAME` writes the framework's padding, which changes results.
+
+    ## Why it matters
+    A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
+    A network ported with the other padding reads one element further left everywhere, and
+    loses accuracy without any error.
+
+    ## When it is exact
+    Nothing is changed. Where a size is open, every remainder by the stride is looked at. Operators
+    with a kernel or a size that is not known are said to be so.
+
+    ## References
+    TensorFlow, `tf.nn`, "Notes on padding"; torch.nn.Conv2d, "Shape"; `onnxpad explain`.
+    """
+
+    code = "PAD601"
+    info_reason = Reason.CONVENTION_TOLD
+    examples = (
+        Example(
+            given="float[1, 1, 8, 8] x\nfloat[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
+            before="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
+        ),
+    )
+
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about all operators."""
+        padded = [each for each in model.operators if each.case.is_padded]
+        if padded:
+            yield self.told(
+                padded[0],
+                _summary(padded),
+                operators=[_facts(each) for each in padded],
+                unknown=[each._asdict() for each in model.left],
+            )
+
+    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about each that does not fit the convention asked for."""
+        untold: list[Padded | Left] = []
+        for each in model.operators:
+            fit = each.fit(model.convention)
+            if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
+                untold.append(each)
+            elif fit.holds != "always" and not fit.rounds and not each.averages_a_pad:
+                yield self.warned(
+                    each,
+                    model.convention,
+                    f"{_padding(each)}{_where(each)}, {_other(each, fit, model.title)}",
+                    would_be=fit.pads,
+                    same_at=fit.same_at,
+                )
+        untold += model.left
+        if untold:
+            labels = [each.label for each in untold]
+            some = "1 operator fits" if len(labels) == 1 else f"{len(labels)} operators fit"
+            yield self.told(
+                untold[0],
+                f"whether {some} {model.title} is not known (first: {labels[0]!r})",
+                operators=labels,
+            )
+
+
+class ReportMixture(ModelReport):
+    """Operators that pad as different frameworks do.
+
+    ## What it does
+    Reports a model in which no single convention fits all padding: one operator fits TensorFlow's
+    SAME alone, and another one PyTorch's symmetric padding or SAME_LOWER alone. Causal padding, and
+    numbers that are no framework's, do not count.
+
+    ## Why it matters
+    Frameworks pad all operators alike, unless a program says otherwise in numbers. A mixture may be
+    what its author wanted (Keras' ResNet50 pads its stem by numbers, as the original network did).
+    It may also be a port of which only a part was converted. `onnxpad match` finds the padding that
+    reproduces recorded outputs; `onnxpad repad MODEL --to NAME` writes one convention everywhere.
+
+    ## When it is exact
+    Nothing is changed. See PAD601 for what fits a convention.
+
+    ## References
+    `onnxpad rule PAD601`.
+    """
+
+    code = "PAD602"
+    examples = (
+        Example(
+            given="float[1, 1, 8, 8] x\nfloat[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
+            before="a = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)\n"
+            "y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (a, w)",
+        ),
+    )
+
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding, if there are operators of different conventions."""
+        groups: dict[str, list[Padded]] = {}
+        for each in model.operators:
+            if each.case.likeness in _MIXED:
+                groups.setdefault(_NAMES[each.case.likeness], []).append(each)
+        if len(groups) < 2:
+            return
+        fewest = min(groups.values(), key=len)
+        said = " and ".join(
+            f"{name} (first: {members[0].label!r})" for name, members in groups.items()
+        )
+        yield self.told(
+            fewest[0],
+            f"mixed: {said}",
+            conventions={name: [each.label for each in found] for name, found in groups.items()},
+        )
+
+
+class ReportRounding(ModelReport):
+    """Pools that round up beside pools that round down.
+
+    ## What it does
+    Reports a model in which the output size of one pool rounds up (`ceil_mode`) and that of another
+    one down, where rounding makes a difference at their sizes. With `--convention NAME` each pool
+    that rounds otherwise than that framework is a warning.
+
+    ## Why it matters
+    Caffe's pools round up, those of TensorFlow and cuDNN round down, and PyTorch's, PaddlePaddle's
+    and ONNX's do either. A network from Caffe that rounds down somewhere lost a column and a row
+    there: the next layers still run, on another size.
+
+    ## When it is exact
+    Nothing is changed. See PAD601 for what fits a convention.
+
+    ## References
+    Caffe, src/caffe/layers/pooling_layer.cpp; ONNX MaxPool-22, "ceil_mode".
+    """
+
+    code = "PAD603"
+    examples = (
+        Example(
+            given="float[1, 2, 30, 30] x",
+            before="a = MaxPool <ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]> (x)\n"
+            "b = Relu (a)\n"
+            "c = MaxPool <kernel_shape = [2, 2]> (b)\n"
+            "y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (c)",
+        ),
+    )
+
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding if pools round differently."""
+        matters = [each for each in model.operators if each.case.rounding_matters]
+        up = [each for each in matters if each.padding.ceil]
+        down = [each for each in matters if not each.padding.ceil]
+        if not up or not down:
+            return
+        fewer = min(up, down, key=len)
+        yield self.told(
+            fewer[0],
+            f"{len(up)} pool{'s round' if len(up) > 1 else ' rounds'} up (first: {up[0].label!r}) "
+            f"beside {len(down)} that round{'' if len(down) > 1 else 's'} down "
+            f"(first: {down[0].label!r})",
+            up=[each.label for each in up],
+            down=[each.label for each in down],
+        )
+
+    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about each that does not fit the convention asked for."""
+        for each in model.operators:
+            fit = each.fit(model.convention)
+            if fit.holds != "always" and fit.rounds and not each.averages_a_pad:
+                ways = ("up", "down") if each.padding.ceil else ("down", "up")
+                yield self.warned(
+                    each,
+                    model.convention,
+                    f"rounds its output size {ways[0]}, {model.title} {ways[1]}",
+                )
+
+
+class ReportCounting(ModelReport):
+    """Averages that count their padding beside averages that do not.
+
+    ## What it does
+    Reports a model in which one AveragePool divides by its padding too (`count_include_pad`) and
+    another one by the elements of its data alone, where that makes a difference. An average over a
+    `Pad` of zeros is left out: it is the same in any framework. With `--convention NAME` each one
+    that counts otherwise than that framework is a warning.
+
+    ## Why it matters
+    TensorFlow, Keras and PaddlePaddle leave padding out of an average; PyTorch and Caffe count it,
+    PyTorch unless told otherwise. ONNX leaves it out by default, so a converter that forgets
+    `count_include_pad` makes a network whose borders are too bright.
+
+    ## When it is exact
+    Nothing is changed. See PAD601 for what fits a convention.
+
+    ## References
+    torch.nn.AvgPool2d, `count_include_pad`; TensorFlow, `tf.nn.avg_pool`; ONNX AveragePool-22.
+    """
+
+    code = "PAD604"
+    examples = (
+        Example(
+            given="float[1, 2, 8, 8] x",
+            before="a = AveragePool <count_include_pad = 1, kernel_shape = [3, 3],"
+            " pads = [1, 1, 1, 1]> (x)\n"
+            "y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)",
+        ),
+    )
+
+    def report(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding if averages count differently."""
+        matters = [
+            each
+            for each in model.operators
+            if each.case.counting_matters and not each.averages_a_pad
+        ]
+        counting = [each for each in matters if each.padding.counted]
+        leaving = [each for each in matters if not each.padding.counted]
+        if not counting or not leaving:
+            return
+        fewer = min(counting, leaving, key=len)
+        yield self.told(
+            fewer[0],
+            f"{len(counting)} average{'s count' if len(counting) > 1 else ' counts'} padding "
+            f"(first: {counting[0].label!r}) beside {len(leaving)} that "
+            f"do{'' if len(leaving) > 1 else 'es'} not (first: {leaving[0].label!r})",
+            counting=[each.label for each in counting],
+            leaving_out=[each.label for each in leaving],
+        )
+
+    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about each that does not fit the convention asked for."""
+        for each in model.operators:
+            counts = each.fit(model.convention).counts
+            if counts is not None and not each.averages_a_pad:
+                words = f"does not count its padding, which {model.title} does"
+                if not counts:
+                    words = f"counts its padding, which {model.title} does not"
+                yield self.warned(each, model.convention, words)
+
+
+MODEL_REPORTS: Final[tuple[type[ModelReport], ...]] = (
+    ReportConvention,
+    ReportMixture,
+    ReportRounding,
+    ReportCounting,
+)
+
+
+def padding_of(contexts: Iterable[Context], convention: str = "") -> ModelPadding:
+    """The padding of the graphs of a model, for reports with a framework asked for, or without."""
+    # Evaluating conventions is for reports that are made: their pages are read without it.
+    from onnxpad.frameworks.conventions.table import FRAMEWORKS
+    from onnxpad.frameworks.fitting.padded import padded_operators
+
+    title = FRAMEWORKS[convention].title if convention else ""
+    return ModelPadding(*padded_operators(contexts), convention, title)
+
+
+def _summary(padded: "Sequence[Padded]") -> str:
+    """How many operators fit which convention, in one line."""
+    groups: dict[Likeness, list[Padded]] = {}
+    for each in padded:
+        groups.setdefault(each.case.likeness, []).append(each)
+    same, symmetric, either = (
+        len(groups.get(kind, ())) for kind in ("same", "symmetric", "either")
+    )
+    parts = []
+    first, second = _NAMES["same"], _NAMES["symmetric"]
+    if same and symmetric:
+        parts += [(same, first), (symmetric, second)]
+        parts += [(either, "both")] if either else []
+    elif same or symmetric:
+        one, other = (first, second) if same else (second, first)
+        too = f", {either} of them {other} too" if either else ""
+        parts.append((same + symmetric + either, one + too))
+    elif either:
+        parts.append((either, f"both {first} and {second}"))
+    for kind in _FURTHER:
+        named: dict[str, list[Padded]] = {}
+        for each in groups.get(kind, ()):
+            is_other = each.case.fits and kind in {"other", "sometimes"}
+            said = f"{each.case.titles[0]}'s padding" if is_other else _NAMES[kind]
+            named.setdefault(said, []).append(each)
+        parts += [(len(some), f"{said} (first: {some[0].label!r})") for said, some in named.items()]
+    (count, head), *rest = parts
+    head = f"{count} operator{' fits' if count == 1 else 's fit'} {head}"
+    return ", ".join([head, *(f"{number} {words}" for number, words in rest)])
+
+
+def _facts(each: "Padded") -> dict[str, object]:
+    fits = {name: each.fit(name) for name in _COMPARED}
+    return {
+        "node": each.label,
+        "op_type": each.op_type,
+        **each.facts(),
+        "fits": [name for name, fit in fits.items() if fit.holds == "always"],
+        "would_be": {name: fit.pads for name, fit in fits.items() if fit.holds != "always"},
+    }
+
+
+def _padding(each: "Padded") -> str:
+    pads = each.pads
+    if pads is None:
+        return f"pads as {each.auto_pad}"
+    said = f"{'crops' if each.is_transposed else 'pads'} {told(pads)}"
+    if any(each.padding.output_padding):
+        said += f", output_padding {list(each.padding.output_padding)}"
+    return said
+
+
+def _where(each: "Padded") -> str:
+    known = [size for size in each.sizes if isinstance(size, int)]
+    return f" on {'x'.join(map(str, known))}" if len(known) == len(each.sizes) else ""
+
+
+def _other(each: "Padded", fit: "Fit", name: str) -> str:
+    """The padding of the framework in words."""
+    verb = "crops" if each.is_transposed else "pads"
+    if fit.pads is not None:
+        return f"where {name} {verb} {told(fit.pads)}"
+    if fit.same_at:
+        stride = each.windows[0].stride
+        return f"which is {name}'s padding only {_sizes(fit.same_at, stride)}"
+    return f"where what {name} {verb} depends on the size"
+
+
+def _sizes(remainders: Sequence[int], stride: int) -> str:
+    if stride == 2:
+        return f"at {'odd' if remainders[0] else 'even'} sizes"
+    listed = " or ".join(map(str, remainders))
+    return f"at sizes that leave {listed} when divided by {stride}"

@@ -1,0 +1,113 @@
+"""How much the outputs of a model change with another padding: both models on the same inputs."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from onnxpad.engine.declared_bodies import with_bodies
+from onnxpad.engine.seeds import seeded
+from onnxpad.engine.sessions import CPU, Array, LimitError, Source, Value, folder_of, read_proto
+from onnxpad.frameworks.repadding.changes import Difference, OutputChange
+from onnxpad.frameworks.repadding.references import spread
+from onnxpad.validation.answers import Result, accepted, ask
+from onnxpad.validation.given import Arrays, given
+from onnxpad.validation.inputs import Draw, UndrawableError, outline
+
+
+def difference(
+    original: Source,
+    changed: bytes,
+    inputs: Arrays | None = None,
+    reference: Arrays | None = None,
+    folder: Path | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Difference:
+    """Runs both models on the same inputs, with optimisation off.
+
+    Args:
+        original: The original.
+        changed: The model with the other padding, serialised.
+        inputs: The inputs; those of the reference, or drawn ones, if None.
+        reference: A framework's outputs, of which only the inputs are used.
+        folder: Folder of the external data of `changed`.
+        progress: Called with (step, runs made, runs planned).
+
+    Raises:
+        UsageError: Arrays do not fit the model.
+        ModelError: A model cannot be read.
+    """
+    place = folder_of(original, folder)
+    made = 0
+
+    def ran() -> None:
+        nonlocal made
+        made += 1
+        if progress is not None:
+            progress("both models", made, max(made, 2 * len(draws)) if draws else 0)
+
+    draws: Sequence[Draw] = ()
+    original, after = with_bodies(original), with_bodies(changed)
+    try:
+        model = outline(read_proto(after))
+    except UndrawableError as error:
+        return Difference(uncompared=str(error))
+    if model.random:
+        original, after = seeded([original, after])
+    results: Sequence[Result] = ()
+    if inputs is not None or reference is not None:
+        draws = given(model, inputs, None if inputs is not None else reference).draws
+    else:
+        try:
+            draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place, ran=ran)
+        except LimitError as error:
+            return Difference(uncompared=f"the original {error}")
+        except UndrawableError as error:
+            return Difference(uncompared=str(error))
+        if not draws:
+            return Difference(uncompared=f"the original does not run: {why}")
+    run = partial(ask, draws=draws, provider=CPU, optimisation="off", anew=model.random, ran=ran)
+    if model.random or not results:
+        results = run(original, folder=place).results
+    labels = tuple(draw.label for draw in draws)
+    for result in results:
+        if result.error:
+            said = result.error if result.late else f"does not run: {result.error}"
+            return Difference((), labels, f"the original {said}")
+    answers = run(after, folder=folder).results
+    for answer in answers:
+        if answer.error:
+            return Difference((), labels, fails=answer.error)
+    return Difference(tuple(_changes(results, answers)), labels)
+
+
+def _changes(before: Sequence[Result], after: Sequence[Result]) -> Iterator[OutputChange]:
+    for name in before[0].outputs:
+        pairs = zip(before, after, strict=True)
+        found = [_change(name, one.outputs, other.outputs) for one, other in pairs]
+        yield max(found, key=lambda each: (each.before != each.after, each.relative))
+
+
+def _change(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) -> OutputChange:
+    one, other = before[name], after.get(name)
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+        return OutputChange(name, (), (), math.inf, math.inf)
+    if one.shape != other.shape:
+        return OutputChange(name, one.shape, other.shape, math.inf, math.inf)
+    greatest = _greatest(one, other)
+    relative = greatest / spread(one) if greatest and math.isfinite(greatest) else greatest
+    return OutputChange(name, one.shape, other.shape, greatest, relative)
+
+
+def _greatest(one: Array, other: Array) -> float:
+    """The greatest absolute difference; NaN and infinities equal themselves."""
+    if one.dtype.kind not in "iufb" and one.dtype.isbuiltin != 2:
+        return 0.0 if np.array_equal(one, other) else math.inf
+    with np.errstate(all="ignore"):
+        a, b = one.astype(np.float64), other.astype(np.float64)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        apart = np.where(same, 0.0, np.abs(a - b))
+    found = float(apart.max(initial=0.0))
+    return found if math.isfinite(found) else math.inf

@@ -1,0 +1,282 @@
+"""The intent of an operator's padding: SAME, VALID or causal; and its padding in a framework.
+
+An intent is read from numbers only where they admit just one.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.window import (
+    Window,
+    output_size,
+    pool_output_size,
+    same_of,
+    same_pads,
+    transposed_output_size,
+)
+from onnxpad.frameworks.conventions.effect import effect
+from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
+from onnxpad.operators.amounts import Pair
+from onnxpad.operators.onnxruntime_quirks import CHANGED
+from onnxpad.operators.table import Fill
+from onnxpad.padding.plan import Padding
+from onnxpad.sites.reading import Site
+
+
+class Reading(NamedTuple):
+    """The intent of an operator's padding.
+
+    Attributes:
+        intent: The intent; None where there is no telling.
+        why: Why not, in words.
+    """
+
+    intent: Intent | None
+    why: str = ""
+
+
+def op_of(site: Site) -> Op | None:
+    """The operator for which conventions are asked; None for those that no framework has."""
+    if site.is_transposed:
+        return "convtranspose"
+    if site.leaves_padding_out:
+        return "avgpool"
+    if site.row.padding is Fill.LOWEST:
+        return "maxpool"
+    return None if site.is_pool else "conv"
+
+
+def intent_of(site: Site) -> Reading:
+    """Reads the intent of an operator from its numbers."""
+    if site.padding.is_same:
+        return Reading("same")
+    fits: set[Intent] = {*INTENTS}
+    for place in range(len(site.windows)):
+        fits.intersection_update(_crops(site, place) if site.is_transposed else _pads(site, place))
+    if {"same", "valid"} <= fits:
+        return Reading(None, "SAME and VALID are the same here")
+    if len(fits) == 1:
+        return Reading(fits.pop())
+    pads = told(site.padding.pads or ())
+    if fits:
+        return Reading(None, f"its pads {pads} may be {' or '.join(sorted(fits))}")
+    if site.is_transposed:
+        return Reading(None, f"its pads {pads} neither give size * stride nor crop nothing")
+    if all(_may_be_same(site, place) for place in range(len(site.windows))):
+        return Reading(
+            None,
+            f"its pads {pads} are SAME's at some sizes only, and its size is open; fix it with "
+            "--shape or --dim",
+        )
+    return Reading(None, f"its pads {pads} are neither SAME's, nor half the kernel, nor none")
+
+
+def _pads(site: Site, place: int) -> Iterator[Intent]:
+    """The intents that fit the numbers on one axis."""
+    window, size = site.windows[place], site.known_sizes[place]
+    begin, end = pair = _pair(site, place)
+    total = _total(size, window)
+    is_half = begin == end and begin in {(window.extent - 1) // 2, window.extent // 2}
+    is_total = begin + end == total and abs(begin - end) <= 1
+    if pair == (0, 0):
+        yield "valid"
+    if is_total or (is_half and begin):
+        yield "same"
+    is_line = not site.is_pool and sum(each.extent > 1 for each in site.windows) <= 1
+    if is_line and pair == (window.extent - 1, 0):
+        yield "causal"
+
+
+def _may_be_same(site: Site, place: int) -> bool:
+    """Whether the numbers on one axis are SAME's at its size, or at some if it is open."""
+    window, (begin, end) = site.windows[place], _pair(site, place)
+    if _total(site.known_sizes[place], window) is not None:
+        return "same" in _pads(site, place)
+    least = max(window.extent - window.stride, 0)
+    return least <= begin + end < window.extent and abs(begin - end) <= 1
+
+
+def _crops(site: Site, place: int) -> Iterator[Intent]:
+    """The intents that fit the numbers of a transposed convolution on one axis."""
+    window, output_padding = site.windows[place], site.padding.output_padding[place]
+    begin, end = pair = _pair(site, place)
+    half = begin == end == (window.extent - 1) // 2
+    if begin + end - output_padding == window.extent - window.stride and (
+        half or abs(begin - end) <= 1
+    ):
+        yield "same"
+    if pair == (0, 0) and output_padding in {0, max(window.stride - window.extent, 0)}:
+        yield "valid"
+
+
+def _pair(site: Site, place: int) -> Pair:
+    assert site.padding.pads is not None
+    return site.padding.pads[place]
+
+
+def _total(size: int | None, window: Window) -> int | None:
+    """SAME's total on an axis; None where it depends on an open size."""
+    if size is None and window.extent > 1 and window.stride > 1:
+        return None
+    begin, end = same_pads(window.extent if size is None else size, window, odd="end")
+    return begin + end
+
+
+def chosen(
+    site: Site,
+    op: Op,
+    framework: Framework,
+    intent: Intent,
+    sizes: Sequence[int | None],
+    opset: int,
+) -> Padding | None:
+    """The padding of an operator in a framework, at these sizes of its data.
+
+    Args:
+        site: The operator.
+        op: Its operator.
+        framework: The framework.
+        intent: The intent of its padding.
+        sizes: The sizes of its data; None for those that are open.
+        opset: The version of the standard operators.
+
+    Returns:
+        The padding; None where the operator computes the same as it is.
+
+    Raises:
+        AbsentError: The framework has no such operator, or ONNX's has no such padding.
+    """
+    tried = [Question(op, each, site.windows) for each in _sizes(site, sizes)]
+    answers = [framework.answer(intent, question) for question in tried]
+    for answer in answers:
+        for window, axis in zip(site.windows, answer.axes, strict=True):
+            if window != axis.window and window.kernel > 1:
+                raise AbsentError(
+                    f"{framework.title} slides it without its dilation, and no padding does that"
+                )
+    if intent == "same" and framework.name != "valid" and not site.is_transposed:
+        _require_size(framework, answers)
+    now = [answer_of(site.padding, question) for question in tried]
+    if all(_effect(op, one) == _effect(op, other) for one, other in zip(now, answers, strict=True)):
+        return None
+    for padding in _expressing(site, answers[0]):
+        if all(
+            _computes(padding, question, answer)
+            for question, answer in zip(tried, answers, strict=True)
+        ):
+            _require_runnable(site, padding, tried, sizes, opset)
+            return padding
+    why = f"no attributes of {site.node.op} pad as {framework.title} does"
+    if None in sizes:
+        raise AbsentError(f"{why} at every size; fix the sizes with --shape or --dim")
+    raise AbsentError(f"{why} here")
+
+
+def _require_size(framework: Framework, answers: Sequence[Answer]) -> None:
+    """Raises unless the padding of a framework keeps the size, as SAME does."""
+    for answer in answers:
+        for axis in answer.axes:
+            wanted = -(-axis.size // axis.window.stride)
+            if axis.output < wanted:
+                raise AbsentError(
+                    f"{framework.title}'s usual padding, ({axis.begin}, {axis.end}), gives "
+                    f"{axis.output} elements at size {axis.size}, not {wanted}: it pads this apart"
+                )
+
+
+def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
+    """Sizes at which to ask: the one known, or one long one for each remainder by the stride."""
+    reach = max((sum(pair) for pair in site.padding.pads or ()), default=0)
+    longest = max(window.stride for window in site.windows)
+    for rest in range(longest if None in sizes else 1):
+        yield tuple(
+            2 * (window.extent + reach) * window.stride + rest if size is None else size
+            for size, window in zip(sizes, site.windows, strict=True)
+        )
+
+
+def answer_of(padding: Padding, question: Question) -> Answer:
+    """The windows of an operator with a padding; an output below 1 is none."""
+    op, sizes, windows = question.op, question.sizes, question.windows
+    appended = padding.output_padding or (0,) * len(sizes)
+    pads = padding.amounts(sizes, windows)
+    axes = []
+    for size, window, pair, more in zip(sizes, windows, pads, appended, strict=True):
+        if op == "convtranspose":
+            output = transposed_output_size(size, window, *pair, more)
+        elif op == "conv":
+            output = output_size(size, window, *pair)
+        else:
+            output = pool_output_size(size, window, *pair, ceil_mode=padding.ceil)
+        axes.append(AxisAnswer(size, window, *pair, output, more))
+    return Answer(tuple(axes), padding.counted)
+
+
+def _effect(op: Op, answer: Answer) -> object:
+    return [effect(op, axis, counts=answer.counts) for axis in answer.axes]
+
+
+def _expressing(site: Site, answer: Answer) -> Iterator[Padding]:
+    """The choices that might pad as a framework does."""
+    if site.is_transposed:
+        yield Padding(answer.pads, output_padding=answer.output_padding)
+        return
+    counted = answer.counts and any(map(any, answer.pads))
+    yield Padding(answer.pads, counted=counted)
+    if site.is_pool:
+        yield Padding(answer.pads, counted=counted, ceil=True)
+    yield Padding(None, odd="end", counted=answer.counts)
+    yield Padding(None, odd="begin", counted=answer.counts)
+
+
+def _computes(padding: Padding, question: Question, wanted: Answer) -> bool:
+    found = answer_of(padding, question)
+    counts = wanted.counts and any(map(any, wanted.pads))
+    same = (found.pads, found.output) == (wanted.pads, wanted.output)
+    return same and (padding.counted == counts or not any(map(any, wanted.pads)))
+
+
+def _require_runnable(
+    site: Site,
+    padding: Padding,
+    tried: Sequence[Question],
+    sizes: Sequence[int | None],
+    opset: int,
+) -> None:
+    """Raises unless ONNX and onnxruntime compute a padding as it is meant."""
+    name, row = site.node.op, site.row
+    for attribute, wanted in (("ceil_mode", padding.ceil), (row.counts or "", padding.counted)):
+        if wanted and (not attribute or opset < row.since.get(attribute, 1)):
+            raise AbsentError(f"{name} of opset {opset} has no {attribute}")
+    if padding.is_same and None in sizes:
+        auto_pad = same_of(padding.odd)
+        least = row.onnxruntime.runs_same_from[auto_pad]
+        for window in site.windows:
+            if window.dilation != 1 or window.extent - window.stride < least:
+                raise AbsentError(
+                    f"at open sizes it would be {auto_pad}, which onnxruntime misreads for this "
+                    "kernel, stride and dilation; fix the sizes with --shape or --dim"
+                )
+    for question in tried:
+        answer = answer_of(padding, question)
+        for axis in answer.axes:
+            if site.is_pool and max(axis.begin, axis.end) >= axis.window.kernel:
+                raise AbsentError(
+                    f"its pads would be {told(answer.pads)}, and a pool's are smaller than its "
+                    "kernel"
+                )
+            last = (axis.output - 1) * axis.window.stride + axis.window.extent
+            past = last > axis.begin + axis.size + axis.end
+            if padding.counted and past and _divides_by_whole_kernels(site, opset):
+                since = CHANGED["AveragePool"]
+                before = f"before opset {since} " if opset < since else ""
+                raise AbsentError(
+                    f"{before}{name} that counts its padding divides by the whole kernel where a "
+                    "window reaches past it"
+                )
+
+
+def _divides_by_whole_kernels(site: Site, opset: int) -> bool:
+    return opset < CHANGED["AveragePool"] or site.row.onnxruntime.divides_by_whole_kernels

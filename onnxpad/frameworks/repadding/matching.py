@@ -1,0 +1,851 @@
+"""Finds the padding with which a model reproduces a framework's recorded outputs.
+
+A copy of the model takes all padding as inputs (`working_copy`): one session runs every padding.
+Recorded tensors are reproduced one after the other, those with the fewest operators upstream
+first: inner tensors where there are any, then the outputs. For each, whole conventions are tried
+first, then what `search` finds. What is found is written into the model, and that is compared.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, groupby, islice, product
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import TensorProto
+
+from onnxpad.arithmetic.window import same_of
+from onnxpad.engine.sessions import (
+    CPU,
+    Array,
+    EngineError,
+    LimitError,
+    Session,
+    Value,
+    open_session,
+    read_proto,
+)
+from onnxpad.errors import UsageError
+from onnxpad.frameworks.repadding.candidates import AS_IS, WHOLE, Candidate, candidates, resized
+from onnxpad.frameworks.repadding.references import (
+    ROUNDINGS,
+    Closeness,
+    are_few,
+    bits,
+    gap,
+    trial,
+    unrelated,
+)
+from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
+from onnxpad.frameworks.repadding.sites import sites_of, with_pads
+from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
+from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, working_copy
+from onnxpad.frameworks.repadding.write import attributes, forget_sizes, write, written_as
+from onnxpad.graph import Graph
+from onnxpad.operators.amounts import Pairs
+from onnxpad.padding.plan import ANY_SIZE, Padding
+from onnxpad.records import dataclass
+from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
+from onnxpad.validation.answers import ask, laid_out
+from onnxpad.validation.given import Arrays, MatchedInputs, Note, given
+from onnxpad.validation.inputs import Draw, outline
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+_PARTLY: Final = 0.25
+"""Of the error, what may be left where padding explains a part of it."""
+_NEARLY: Final = 0.05
+"""The same of the output's range, where the shapes were others: unrelated outputs differ by 0.1
+and more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """Recorded tensors that are reproduced together: those with the same operators upstream.
+
+    Attributes:
+        names: The tensors.
+        sites: The operators upstream of them, by place in the working copy.
+    """
+
+    names: tuple[str, ...]
+    sites: frozenset[int]
+
+
+def match_graph(
+    graph: Graph,
+    reference: Arrays,
+    inputs: Arrays | None,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    seconds: float = 120.0,
+    partial: bool = False,
+    progress: Progress | None = None,
+) -> Matching:
+    """Finds the padding with which a graph reproduces a reference, and writes it into the graph.
+
+    The graph stays as it is unless the outcome is `matched`, or `partly matched` and `partial`.
+
+    Args:
+        graph: The model, its padding folded.
+        reference: A framework's outputs, with its inputs unless `inputs` is given, and inner
+            tensors by the names that the model has for them.
+        inputs: The inputs.
+        rtol: Allowed difference relative to each element.
+        atol: Allowed absolute difference; both None for rounding, relative to the range.
+        seconds: How long to search.
+        partial: Whether to write what explains a part of the difference.
+        progress: Called with (step, done, total).
+
+    Raises:
+        UsageError: The arrays do not fit the model.
+        ModelError: The model does not load.
+        LimitError: It does not end.
+    """
+    context = Context(graph)
+    windows, left = sites_of(context)
+    every, others = with_pads(context, windows)
+    options = {site: _options(site) for site in every}
+    sites = [site for site in every if len(options[site]) > 1]
+    run, folder = graph.model.to_run()
+    model = read_proto(run)
+    found = given(outline(model), inputs, reference, _inner_names(graph))
+    found = laid_out(_without_folded(graph, found), run, folder)
+    if not any(found.expected):
+        note = "the reference has no output: what is behind its inner tensors is not compared"
+        found = replace(found, remarks=(*found.remarks, Note(note)))
+    wanted = tuple(
+        {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
+    )
+    dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
+    names = list(dict.fromkeys(name for sample in wanted for name in sample))
+    copy = working_copy(model, sites, dtypes, names)
+    chosen = [options[site] for site in copy.sites]
+    closeness = Closeness(rtol, atol)
+    task = _Task(graph, copy, chosen, found.draws, wanted, closeness, seconds, progress, folder)
+    with _opened(copy, folder) as task.session:
+        rest = (*left, *others, *copy.left)
+        result = replace(task.solve(), left=rest, notes=found.notes, runs=task.runs)
+        if result.outcome == "not matched" and result.left and result.distinguishable:
+            count = len(result.left)
+            what = "1 operator" if count == 1 else f"{count} operators"
+            result = replace(
+                result, reason=f"{result.reason}; the padding of {what} cannot be varied"
+            )
+        if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
+            mark = graph.mark()
+            task.write()
+            why = _confirmed(graph, found, task)
+            if why and result.outcome == "matched":
+                graph.rollback(mark)
+                return replace(result, outcome="not matched", reason=why, changes=())
+    return result
+
+
+def _opened(copy: WorkingCopy, folder: Path | None) -> Session:
+    """A session of the working copy, optimised if it loads so."""
+    try:
+        return open_session(copy.model, optimisation="full", folder=folder)
+    except EngineError:
+        return open_session(copy.model, folder=folder)
+
+
+def _inner_names(graph: Graph) -> set[str]:
+    """The names of inner tensors, also of those that folding padding has taken away."""
+    before = graph.model.skeleton.light.graph.node
+    return {name for node in before for name in node.output if name} | _kept_names(graph)
+
+
+def _kept_names(graph: Graph) -> set[str]:
+    return {output.name for node in graph.nodes for output in node.outputs if output.name}
+
+
+def _without_folded(graph: Graph, found: MatchedInputs) -> MatchedInputs:
+    """The arrays without inner tensors that are folded into operators, such as that of a `Pad`.
+
+    Raises:
+        UsageError: There are no others.
+    """
+    kept = _kept_names(graph)
+    gone = dict.fromkeys(name for sample in found.inner for name in sample if name not in kept)
+    if not gone:
+        return found
+    inner = tuple(
+        {name: value for name, value in sample.items() if name in kept} for sample in found.inner
+    )
+    names = ", ".join(map(repr, gone))
+    if not any((*inner, *found.expected)):
+        raise UsageError(
+            f"the reference has only padded tensors ({names}), whose padding is now an operator's; "
+            "add an output or the output of an operator"
+        )
+    note = f"not compared, as its padding is now an operator's: {names}"
+    return replace(found, inner=inner, remarks=(*found.remarks, Note(note)))
+
+
+def type_of_data(context: Context, site: Site) -> int:
+    """The element type of the data of an operator; UNDEFINED where it is unknown."""
+    data = site.node.inputs[site.data]
+    return context.analysis.dtype(data) or TensorProto.UNDEFINED
+
+
+def _confirmed(graph: Graph, found: MatchedInputs, task: "_Task") -> str:
+    """Why the model as written does not reproduce the reference; empty if it does."""
+    run, folder = graph.model.to_run()
+    names = list(dict.fromkeys(name for sample in found.inner for name in sample))
+    if names:
+        model = onnx.ModelProto()
+        model.CopyFrom(read_proto(run))
+        add_outputs(model.graph, names)
+        run = model
+    answers = ask(run, found.draws, CPU, "off", folder=folder)
+    errors = [result.error for result in answers.results if result.error]
+    if errors:
+        return f"with the padding found the model does not run: {errors[0]}"
+    for outputs, inner, result in zip(found.expected, found.inner, answers.results, strict=True):
+        for name, value in {**outputs, **inner}.items():
+            seen = gap(value, result.outputs.get(name), task.closeness)
+            if not seen.is_close:
+                return (
+                    f"with the padding found, {name!r} differs by {seen.greatest:.2g} of "
+                    "its range without optimisation"
+                )
+    return ""
+
+
+class _Task:
+    """One model, its working copy in a session, and what it should answer."""
+
+    session: Session
+
+    def __init__(
+        self,
+        graph: Graph,
+        copy: WorkingCopy,
+        options: Sequence[list[Candidate]],
+        draws: Sequence[Draw],
+        wanted: Sequence[Mapping[str, Array]],
+        closeness: Closeness,
+        seconds: float,
+        progress: Progress | None,
+        folder: Path | None,
+    ) -> None:
+        self._folder = folder
+        self.closeness = closeness
+        self.runs = 0
+        self._graph = graph
+        self._copy = copy
+        self._draws = draws
+        self._wanted = wanted
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._late = time.monotonic() + _LATE * seconds
+        self._progress = progress or (lambda *_: None)
+        self._options = options
+        self._whole = _conventions(copy.sites, options)
+        self._sizes: dict[Point, list[tuple[int, ...]]] = {}
+        self._effects: dict[tuple[int, int, tuple[int, ...]], object] = {}
+        self._greatest: dict[tuple[Point, tuple[str, ...]], float] = {}
+        self._tried: dict[str, Tried] = {}
+        self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
+        self._reach_of_failure = 0
+        self._fails = False  # the model as it is, so that other sizes lead no nearer
+        self._resized: tuple[Point, ...] = ()
+        self._point: Point = (0,) * len(copy.sites)
+        self._settled = self._point
+        self._reached: tuple[str, ...] = ()
+
+    # Evaluating
+
+    def _is_over(self) -> bool:
+        return time.monotonic() > self._end
+
+    def _choices(self, point: Point) -> list[Padding]:
+        return [options[at].padding for options, at in zip(self._options, point, strict=True)]
+
+    def _outputs(
+        self, point: Point, sample: int, names: Sequence[str]
+    ) -> Mapping[str, Value] | None:
+        feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
+        self.runs += 1
+        sizes = self._copy.probes
+        self._progress(f"trying candidates, {self._seconds:g} s at most", self.runs, 0)
+        try:
+            found = self.session.run(feeds, [*names, *sizes])
+        except LimitError:
+            if not any(point):
+                raise
+            self._reach_of_failure = 0
+            return None
+        except EngineError as error:
+            quoted = str(error).split("'")[1::2]
+            self._reach_of_failure = max((self._places.get(name, 0) for name in quoted), default=0)
+            return None
+        if sample == 0:
+            self._sizes[point] = [
+                tuple(int(size) for size in np.asarray(found.pop(name))) for name in sizes
+            ]
+        return found
+
+    def _trial(self, point: Point, names: Sequence[str], samples: Sequence[int]) -> Trial:
+        asked = [[name for name in names if name in self._wanted[each]] for each in samples]
+        found = [
+            self._outputs(point, each, mine) for each, mine in zip(samples, asked, strict=True)
+        ]
+        wanted = [
+            {name: self._wanted[each][name] for name in mine}
+            for each, mine in zip(samples, asked, strict=True)
+        ]
+        seen, greatest = trial(wanted, found, self.closeness)
+        if any(each is None for each in found):  # nearer where it fails further downstream
+            seen = seen._replace(gap=_FAILED - self._reach_of_failure)
+        elif self._fails and seen.gap:
+            seen = seen._replace(gap=_FAILED + seen.gap)
+        self._greatest[point, tuple(names)] = greatest
+        return seen
+
+    # Solving
+
+    def solve(self) -> Matching:
+        """Searches; the result is about the working copy."""
+        every = tuple(dict.fromkeys(name for sample in self._wanted for name in sample))
+        whole = range(len(self._wanted))
+        base = self._trial(self._point, every, whole)
+        before = self._greatest[self._point, every]
+        if base.solved:
+            return Matching("matches already", before=before, after=before)
+        told = tuple(self._distinguishable())
+        self._fails = base.gap > _FAILED / 2
+        if base.gap:
+            self._resized = tuple(self._of_recorded_sizes())
+        held_out = len(self._wanted) > 1
+        samples = [*whole][: -1 if held_out else None][:_SAMPLES]
+        first = self._reach(samples)
+        if not first and held_out and not self._trial(self._point, every, whole).solved:
+            first = self._reach(whole)
+        self._put_back_idle()
+        final = self._trial(self._point, every, whole)
+        after = self._greatest[self._point, every]
+        result = Matching(
+            "matched",
+            before=before,
+            after=after,
+            distinguishable=told,
+            tried=tuple(self._tried.values()),
+            changes=tuple(self._changes()),
+        )
+        if final.solved and not (self._tells(after) and self._is_told_apart(every)):
+            reason = (
+                f"a padding fits, but the reference is too little to tell that from chance after "
+                f"{self.runs} tries; record more samples, or inner tensors"
+            )
+            return replace(result, outcome="not matched", reason=reason, changes=())
+        if final.solved:
+            return replace(result, by=self._convention(every))
+        explained = self._borne(base, every)
+        if explained is None and self._is_certain():
+            explained = self._settled
+        if explained is not None:
+            self._point = explained
+            self._put_back_idle()
+            self._trial(self._point, every, whole)
+            result = replace(
+                result,
+                after=self._greatest[self._point, every],
+                changes=tuple(self._changes()),
+            )
+        is_partly = explained is not None and bool(result.changes)
+        outcome: Outcome = "partly matched" if is_partly else "not matched"
+        reason = self._reason(told, is_partly=is_partly, is_late=self._is_over())
+        if not is_partly:
+            result = replace(result, after=after, changes=())
+        return replace(result, outcome=outcome, reason=reason, first=first)
+
+    def _borne(self, base: Trial, names: Sequence[str]) -> Point | None:
+        """The nearest point that takes away most of the difference and is no chance; None if none.
+
+        That is a convention of the whole model, or what was found, as far as operators that are
+        alike have it together: single operators, chosen freely, come near anything.
+        """
+        ways = [*self._whole.values(), self._in_groups(self._point)]
+        whole = range(len(self._wanted))
+        tried = {way: self._trial(way, names, whole) for way in dict.fromkeys(ways) if any(way)}
+        best = min(tried, key=lambda way: tried[way].rank, default=None)
+        return best if best is not None and self._explains(base, tried[best]) else None
+
+    def _in_groups(self, point: Point) -> Point:
+        """A point with only those changes that all operators share that are alike, two or more."""
+        kept = [0] * len(point)
+        for group in self._groups():
+            options = {
+                point[each]
+                for each in group
+                if not self._is_alike(self._point, each, 0, point[each])
+            }
+            moved = [each for each in group if point[each]]
+            if len(options) == 1 and len(moved) > 1:
+                (option,) = options
+                for each in group:
+                    kept[each] = option
+        return tuple(kept)
+
+    def _tells(self, after: float, names: Collection[str] | None = None) -> bool:
+        """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
+        wanted = [
+            {name: value for name, value in sample.items() if names is None or name in names}
+            for sample in self._wanted
+        ]
+        found = [
+            self._outputs((0,) * len(self._point), each, [*sample])
+            for each, sample in enumerate(wanted)
+        ]
+        return bits(wanted, found, after) > math.log2(self.runs) + _SURE
+
+    def _is_certain(self) -> bool:
+        """Whether recorded inner tensors are reproduced that the model as it was does not give."""
+        whole = range(len(self._wanted))
+        if not any(self._settled) or not self._trial(self._settled, self._reached, whole).solved:
+            return False
+        return self._tells(self._greatest[self._settled, self._reached], self._reached)
+
+    def _put_back_idle(self) -> None:
+        """Puts back changes that compute the same at the sizes of the run."""
+        if self._point not in self._sizes:
+            self._outputs(self._point, 0, ())
+        self._point = tuple(
+            0 if self._is_alike(self._point, place, option, 0) else option
+            for place, option in enumerate(self._point)
+        )
+
+    def _is_told_apart(self, names: Sequence[str]) -> bool:
+        """Whether the padding found and others mostly give different outputs.
+
+        Where they do not, as with a softmax that is all 0 and 1, any model may agree by chance.
+        """
+        others = [
+            (place, option)
+            for place in sorted(frozenset[int]().union(*(goal.sites for goal in self._goals())))
+            for option in self._differing(place)
+        ]
+        step = max(1, -(-len(others) // _OTHERS))
+        answers = [self._trial(self._point, names, range(len(self._wanted))).missing]
+        for place, option in others[::step]:
+            point = (*self._point[:place], option, *self._point[place + 1 :])
+            answers.append(self._trial(point, names, range(len(self._wanted))).missing)
+        return not are_few(answers)
+
+    def _explains(self, base: Trial, final: Trial) -> bool:
+        """Whether most of the difference is gone, and more than by chance after so many tries."""
+        is_comparable = math.isfinite(base.error)
+        most = _PARTLY * base.error if is_comparable else _NEARLY
+        if not final.error < most:
+            return False
+        before = base.error if is_comparable else unrelated(self._wanted)
+        elements = sum(value.size for sample in self._wanted for value in sample.values())
+        told = elements * math.log2(before / max(final.error, _TINY))
+        return told > math.log2(self.runs) + _SURE
+
+    def _reason(self, told: Sequence[Distinguishable], *, is_partly: bool, is_late: bool) -> str:
+        none = "no padding that was tried reproduces"
+        if not told:
+            return f"{none} it: at these sizes no other one of its operators computes anything else"
+        if is_partly:
+            return f"this padding explains a part of the difference; {none} the rest"
+        return f"{none} it; time ran out (--seconds)" if is_late else f"{none} it"
+
+    def _reach(self, samples: Sequence[int]) -> str:
+        """Reproduces the goals in order; returns the operator of the first out of reach."""
+        settled: set[int] = set()
+        reached: list[str] = []
+        for goal in self._goals():
+            fresh = frozenset(goal.sites - settled)
+            found = self._search(goal.names, fresh, samples)
+            if not found and settled & goal.sites:
+                found = self._search((*reached, *goal.names), goal.sites, samples)
+            if not found:
+                return self._label(goal.names[0])
+            reached += goal.names
+            settled |= goal.sites
+            self._reached, self._settled = tuple(reached), self._point
+        return ""
+
+    def _search(self, names: Sequence[str], free: frozenset[int], samples: Sequence[int]) -> bool:
+        """Moves the point to one that reproduces these tensors, or to the nearest one found."""
+        space = Space(
+            tuple(tuple(each.tier for each in options) for options in self._options),
+            tuple(self._groups()),
+            self._is_alike,
+        )
+        samples = self._telling(names, samples)
+        wanted = [
+            {name: self._wanted[each][name] for name in names if name in self._wanted[each]}
+            for each in samples
+        ]
+        search = Search(
+            lambda point: self._trial(point, names, samples),
+            space,
+            self._is_over,
+            unrelated(wanted),
+            lambda: time.monotonic() > self._late,
+        )
+        starts = {AS_IS: self._point}
+        for name, whole in self._whole.items():
+            starts[name] = tuple(
+                chosen if place in free else now
+                for place, (now, chosen) in enumerate(zip(self._point, whole, strict=True))
+            )
+        resized = [
+            tuple(other if place in free else now for place, (now, other) in enumerate(pairs))
+            for pairs in (zip(self._point, each, strict=True) for each in self._resized)
+        ]
+        found = search.run([*starts.values()], free, resized) if free else self._point
+        told = {self._point}
+        for name, start in starts.items():
+            greatest = self._greatest.get((start, tuple(names)))
+            if greatest is not None and start not in told:
+                told.add(start)
+                count = sum(
+                    not self._is_idle(self._point, place, option)
+                    for place, option in enumerate(start)
+                )
+                self._tried.setdefault(name, Tried(name, greatest, count))
+        if not search.trial(found).solved:
+            search = self._with_noise(search, found, names, samples)
+        if search.trial(found).solved:
+            self._point = search.pruned(found, free)
+            return True
+        best = search.trial(found)
+        if best.rank < search.trial(self._point).rank:
+            self._end += _GRACE * self._seconds
+
+            def is_enough(trial: Trial) -> bool:
+                return trial.gap <= best.gap and trial.error <= _ALIKE * best.error
+
+            self._point = search.pruned(found, free, is_enough)
+        return False
+
+    def _telling(self, names: Sequence[str], samples: Sequence[int]) -> Sequence[int]:
+        """The samples that have some of these tensors; of all samples one, if none of them has."""
+        having = [
+            each for each, wanted in enumerate(self._wanted) if not wanted.keys().isdisjoint(names)
+        ]
+        return [each for each in samples if each in having] or having[:1]
+
+    def _with_noise(
+        self, search: Search, found: Point, names: Sequence[str], samples: Sequence[int]
+    ) -> Search:
+        """The search with what onnxruntime's own rounding allows, where that may decide."""
+        greatest = self._greatest[found, tuple(names)]
+        if self.closeness.noise or not greatest < _NEAR:
+            return search
+        noise = 0.0
+        choices = self._copy.feeds(self._choices(found))
+        with open_session(self._copy.model, folder=self._folder) as plain:
+            for each in samples:
+                feeds = {**self._draws[each].feeds, **choices}
+                exact, fast = plain.run(feeds, list(names)), self._outputs(found, each, names)
+                for name, value in exact.items():
+                    other = None if fast is None else fast[name]
+                    if isinstance(value, np.ndarray):
+                        noise = max(noise, gap(value, other, self.closeness).greatest)
+        noise = min(noise, _NEAR / ROUNDINGS) if math.isfinite(noise) else 0.0
+        self.closeness = replace(self.closeness, noise=noise)
+        return Search(lambda point: self._trial(point, names, samples), search.space, self._is_over)
+
+    # Options
+
+    def _is_idle(self, point: Point, place: int, option: int) -> bool:
+        """Whether an option computes the same as the one chosen, at the sizes of that run."""
+        return self._is_alike(point, place, point[place], option)
+
+    def _is_alike(self, point: Point, place: int, one: int, other: int) -> bool:
+        """Whether two options of an operator compute the same, at the sizes of a run."""
+        sizes = self._sizes.get(point)
+        if one == other or sizes is None:
+            return one == other
+        return self._effect(place, one, sizes[place]) == self._effect(place, other, sizes[place])
+
+    def _effect(self, place: int, option: int, sizes: tuple[int, ...]) -> object:
+        """The effect of an option at these sizes; a search asks for the same ones at each point."""
+        key = place, option, sizes
+        if key not in self._effects:
+            padding = self._options[place][option].padding
+            self._effects[key] = _effect(self._copy.sites[place], padding, sizes)
+        return self._effects[key]
+
+    def _of_recorded_sizes(self) -> Iterator[Point]:
+        """Points whose totals give the recorded sizes, each of a few kinds of like operators.
+
+        An element more in front of an upsampling by 4 is 4 more in the output. The totals that add
+        up to what the output lacks are few; where they go, to the begin or to the end, is tried.
+        """
+        name, wanted = next(iter(self._wanted[0].items()))
+        value = (self._outputs(self._point, 0, (name,)) or {}).get(name)
+        sizes = self._sizes.get(self._point)
+        if not isinstance(value, np.ndarray) or value.ndim != wanted.ndim or sizes is None:
+            return
+        ways = [wanted.shape[2:], wanted.shape[1:-1]]
+        channels = [wanted.shape[1:2], wanted.shape[-1:]]
+        axes = next((w for w, c in zip(ways, channels, strict=True) if c == value.shape[1:2]), None)
+        if axes is None:
+            return
+        alike: dict[object, list[int]] = {}
+        for place, site in enumerate(self._copy.sites):
+            if len(site.windows) == len(axes) and (site.is_transposed or not site.is_sized):
+                alike.setdefault(site.signature, []).append(place)
+        lacking = np.array(axes) - np.array(value.shape[2:])
+        weights = {
+            tuple(group): sum(
+                np.array(value.shape[2:])
+                / np.maximum(_output_sizes(self._copy.sites[at], sizes[at]), 1)
+                for at in group
+            )
+            for group in alike.values()
+        }
+        found = [
+            (sum(map(abs, totals)), groups, totals)
+            for count in (1, 2, 3)
+            for groups in islice(combinations(weights, count), _COMBINED)
+            for totals in product(_TOTALS, repeat=count)
+            if np.all(
+                np.abs(sum(t * weights[g] for g, t in zip(groups, totals, strict=True)) - lacking)
+                < 0.5
+            )
+        ]
+        found.sort(key=lambda each: (len(set(each[2])), each[0]))
+        for (_, groups, totals), at_end in product(found[:_RESIZED], (True, False)):
+            point = list(self._point)
+            for group, total in zip(groups, totals, strict=True):
+                for place in group:
+                    point[place] = self._of_total(place, total, at_end=at_end)
+            yield tuple(point)
+
+    def _of_total(self, place: int, more: int, *, at_end: bool) -> int:
+        """The option of an operator whose output is so much longer; its own if there is none."""
+        site, options = self._copy.sites[place], self._options[place]
+        chosen = resized(site, more, at_end=at_end)
+        if chosen is None:
+            return 0
+        for at, each in enumerate(options):
+            if each.padding == chosen:
+                return at
+        options.append(Candidate(f"{more:+} elements, as the recorded sizes", chosen, 2))
+        return len(options) - 1
+
+    def _differing(self, place: int) -> Iterator[int]:
+        """Options of an operator that compute something else than the one chosen, each once."""
+        sizes = self._sizes.get(self._point)
+        if sizes is None:
+            return
+        options = range(len(self._options[place]))
+        effects = [self._effect(place, option, sizes[place]) for option in options]
+        told = {effects[self._point[place]]}
+        for option, effect in enumerate(effects):
+            if effect not in told:
+                told.add(effect)
+                yield option
+
+    def _groups(self) -> Iterator[tuple[int, ...]]:
+        """Operators that are alike and have the same options, by place."""
+        alike: dict[object, list[int]] = {}
+        for place, (site, options) in enumerate(zip(self._copy.sites, self._options, strict=True)):
+            if len(options) > 1:
+                key = site.signature, tuple(each.padding for each in options)
+                alike.setdefault(key, []).append(place)
+        yield from (tuple(group) for group in alike.values() if len(group) > 1)
+
+    def _distinguishable(self) -> Iterator[Distinguishable]:
+        """The operators with another likely padding that differs here."""
+        for place, (site, options) in enumerate(zip(self._copy.sites, self._options, strict=True)):
+            others = {
+                each.name: self._described(place, each.padding)
+                for at, each in enumerate(options)
+                if each.tier == 0 and not self._is_idle(self._point, place, at)
+            }
+            if others:
+                now = self._described(place, site.padding)
+                yield Distinguishable(site.label, site.node.op, now, others)
+
+    def _described(self, place: int, padding: Padding) -> str:
+        site = self._copy.sites[place]
+        start = self._sizes.get((0,) * len(self._copy.sites))
+        if start is None and padding.is_same:
+            return same_of(padding.odd)
+        sizes = () if start is None else start[place]
+        return written_as(site, padding, padding.amounts(sizes, site.windows))
+
+    # Goals
+
+    def _goals(self) -> list[_Goal]:
+        """The tensors to reproduce, those with the fewest operators upstream first."""
+        places = {id(site.node): place for place, site in enumerate(self._copy.sites)}
+        names = dict.fromkeys(name for sample in self._wanted for name in sample)
+        goals = [(name, frozenset(self._upstream(name, places))) for name in names]
+        goals.sort(key=lambda each: len(each[1]))
+        return [
+            _Goal(tuple(name for name, _ in alike), sites)
+            for sites, alike in groupby(goals, key=lambda each: each[1])
+        ]
+
+    def _upstream(self, name: str, places: Mapping[int, int]) -> Iterator[int]:
+        seen: set[int] = set()
+        tensors = [self._graph.tensor(name)]
+        while tensors:
+            node = self._graph.producer(tensors.pop())
+            if node is None or id(node) in seen:
+                continue
+            seen.add(id(node))
+            if id(node) in places:
+                yield places[id(node)]
+            tensors += self._graph.sources(node)
+
+    def _label(self, name: str) -> str:
+        node = self._graph.producer(self._graph.tensor(name))
+        return name if node is None else f"{node.op} {self._graph.label(node)}"
+
+    # Results
+
+    def _changed(self) -> Iterator[tuple[int, Site, Candidate, Pairs]]:
+        """The operators whose padding is another one, with its amounts at the sizes reached."""
+        if not any(self._point):
+            return
+        if self._point not in self._sizes:
+            self._outputs(self._point, 0, ())
+        sizes = self._sizes.get(self._point)
+        for place, (site, at) in enumerate(zip(self._copy.sites, self._point, strict=True)):
+            chosen = self._options[place][at]
+            if at and (sizes is not None or not chosen.padding.is_same):
+                here = () if sizes is None else sizes[place]
+                padding = self._writable(site, chosen.padding, here)
+                told = chosen._replace(padding=padding)
+                yield place, site, told, padding.amounts(here, site.windows)
+
+    def _writable(self, site: Site, padding: Padding, sizes: tuple[int, ...]) -> Padding:
+        """A padding as attributes can tell it in the model's opset, and onnxruntime runs it.
+
+        onnxruntime refuses SAME with dilations, and older opsets have pools without ceil_mode.
+        """
+        if padding.is_same and any(window.dilation > 1 for window in site.windows):
+            padding = replace(padding, pads=padding.amounts(sizes, site.windows))
+        since = 0 if site.operator is None else site.operator.since.get("ceil_mode", 0)
+        if padding.ceil and self._graph.opset < since and sizes and not padding.counted:
+            padding = replace(padding, pads=padding.reached(sizes, site.windows), ceil=False)
+        return padding
+
+    def _changes(self) -> Iterator[Repadded]:
+        for place, site, chosen, pads in self._changed():
+            yield Repadded(
+                site.label,
+                site.node.op,
+                self._described(place, site.padding),
+                written_as(site, chosen.padding, pads),
+                chosen.name,
+                attributes(site, chosen.padding, pads),
+            )
+
+    def _convention(self, names: Sequence[str]) -> str:
+        """The convention of the whole model that gives the point found; empty if none does.
+
+        Operators that are as they were may have the convention's padding or compute the same.
+        """
+        for name, whole in self._whole.items():
+            alike = all(not at or at == also for at, also in zip(self._point, whole, strict=True))
+            if alike and self._trial(whole, names, range(len(self._wanted))).solved:
+                return name
+        return ""
+
+    def write(self) -> None:
+        """Writes what was found into the graph."""
+        changed = [*self._changed()]
+        names = [output.name for output in self._copy.model.graph.output]
+        known = {tensor.name for tensor, _ in self._graph.claimed_outputs()}
+        sizes = self._outputs(self._point, 0, [name for name in names if name in known])
+        for _, site, chosen, pads in changed:
+            write(self._graph, site, chosen.padding, pads)
+        shapes = {
+            name: value.shape
+            for name, value in (sizes or {}).items()
+            if isinstance(value, np.ndarray)
+        }
+        forget_sizes(self._graph, shapes)
+
+
+def _output_sizes(site: Site, sizes: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """The sizes of an operator's output, of stride 1 or transposed."""
+    pads = np.sum(site.padding.amounts(sizes, site.windows), axis=1)
+    extents = np.array([window.extent for window in site.windows])
+    if not site.is_transposed:
+        return np.asarray(np.array(sizes) + pads - extents + 1)
+    strides = np.array([window.stride for window in site.windows])
+    output_padding = np.array(site.padding.output_padding or 0)
+    return np.asarray((np.array(sizes) - 1) * strides + extents - pads + output_padding)
+
+
+def _options(site: Site) -> list[Candidate]:
+    """The options of an operator, first that of the model; equal ones at any size only once."""
+    whole = (Candidate(name, convention(site), 1) for name, convention in WHOLE.items())
+    found: dict[object, Candidate] = {}
+    for each in (*candidates(site), *whole):
+        found.setdefault(_key(site, each.padding), each)
+    return list(found.values())
+
+
+def _conventions(sites: Sequence[Site], options: Sequence[Sequence[Candidate]]) -> dict[str, Point]:
+    """For each convention of the whole model, the options that pad so at any size."""
+    known = [
+        {_key(site, each.padding): at for at, each in enumerate(found)}
+        for site, found in zip(sites, options, strict=True)
+    ]
+    return {
+        name: tuple(
+            places[_key(site, convention(site))] for site, places in zip(sites, known, strict=True)
+        )
+        for name, convention in WHOLE.items()
+    }
+
+
+def _key(site: Site, padding: Padding) -> object:
+    """A value that is equal for choices that compute the same at any size."""
+    if site.is_transposed or site.is_sized:
+        return padding
+    return _effect(site, padding, (ANY_SIZE,) * len(site.windows))
+
+
+def _effect(site: Site, padding: Padding, sizes: tuple[int, ...]) -> object:
+    """A value that is equal for choices that compute the same at these sizes."""
+    found = padding.effect(sizes, site.windows)
+    # The operator behind a Pad may reach its end by padding of its own.
+    return found if site.operator is not None else (found, padding.amounts(sizes, site.windows))
+
+
+_FAILED: Final = 1e9
+"""How far the shapes are of a model that does not run."""
+_TOTALS: Final = (-1, 1, -2, 2, -3, 3, -4, 4)
+"""By how much totals differ that are tried to give the recorded sizes."""
+_COMBINED: Final = 500
+"""Combinations of kinds of operators whose totals are tried together."""
+_RESIZED: Final = 40
+"""Ways to give the recorded sizes that the search begins with."""
+_SAMPLES: Final = 1
+"""Samples on which the search looks; all are compared in the end."""
+_SURE: Final = 7.0
+"""Bits of a reference beyond those that all tries use up: less than 1 in 100 match by chance."""
+_GRACE: Final = 0.25
+"""The share of the time for putting back, after the search, changes that explain nothing."""
+_TINY: Final = 1e-12
+"""An error that is as good as none."""
+_LATE: Final = 1 / 12
+"""The share of the time after which outputs that all look unrelated are reason to stop."""
+_ALIKE: Final = 1.1
+"""How much larger an error may become by putting back a change that explains nothing."""
+_OTHERS: Final = 12
+"""Other paddings that are tried to see whether a reference tells them from the one found."""
+_NEAR: Final = 1e-3
+"""A difference, relative to the range, that rounding might explain in a deep model."""

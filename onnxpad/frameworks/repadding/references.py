@@ -1,0 +1,228 @@
+"""How far outputs are from those that a framework recorded."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from onnxpad.engine.sessions import Array, Value
+from onnxpad.frameworks.repadding.search import Trial
+from onnxpad.records import dataclass
+from onnxpad.validation.align import nearest
+
+_MOST = 1 << 13
+"""Elements of an answer on which the search looks; all of them tell whether it is solved."""
+_UNLIKE = 10.0
+"""How far shapes of different ranks are; of others the sum of |log(size / size wanted)| tells."""
+_DEFAULTS: Mapping[str, float] = {"float64": 1e-5, "float32": 1e-5, "float16": 5e-3}
+_COARSE = 2e-2
+"""The same for types of fewer bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closeness:
+    """When an output counts as reproduced.
+
+    Attributes:
+        rtol: Allowed difference relative to each element; None for the default.
+        atol: Allowed absolute difference on top; None for the default, which is relative to the
+            range of the output (its greatest less its least element): 1e-5 for float32.
+        noise: How much onnxruntime differs from itself between levels of optimisation, relative to
+            the range; a few times that is rounding.
+    """
+
+    rtol: float | None = None
+    atol: float | None = None
+    noise: float = 0.0
+
+    def allowed(self, wanted: Array) -> npt.NDArray[np.float64]:
+        """The greatest difference allowed for each element."""
+        wide = np.abs(wanted.astype(np.float64))
+        if self.rtol is not None or self.atol is not None:
+            return (self.atol or 0.0) + (self.rtol or 0.0) * wide
+        if wanted.dtype.kind != "f" and wanted.dtype.isbuiltin != 2:
+            return np.zeros(wanted.shape)
+        if not wide.any():
+            return wide  # a reference of zeros does not tell what a small difference is
+        share = max(_DEFAULTS.get(wanted.dtype.name, _COARSE), ROUNDINGS * self.noise)
+        return np.full(wanted.shape, share * spread(wanted))
+
+
+ROUNDINGS = 4.0
+"""How many times what onnxruntime changes itself is rounding."""
+
+
+def spread(values: Array) -> float:
+    """The greatest finite element less the least one; their magnitude where all are equal."""
+    wide = values.astype(np.float64)
+    finite = wide[np.isfinite(wide)]
+    if not finite.size:
+        return 1.0
+    found = float(finite.max() - finite.min())
+    return found or float(np.abs(finite).max()) or 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How far an output is from the one wanted.
+
+    Attributes:
+        shape: How far its shape is; 0 where it is right.
+        greatest: The greatest difference relative to the range of the one wanted.
+        is_close: Whether the difference is within what is allowed everywhere.
+        missing: The differences, relative to the range; None where shapes or types differ.
+    """
+
+    shape: float
+    greatest: float
+    is_close: bool
+    missing: npt.NDArray[np.float64] | None
+
+
+def gap(wanted: Array, found: Value, closeness: Closeness) -> Gap:
+    """Compares an output with the one wanted, whose layout may be another framework's."""
+    if not isinstance(found, np.ndarray):
+        return Gap(_UNLIKE, math.inf, is_close=False, missing=None)
+    fit = nearest(wanted, found)
+    if fit is None:
+        return Gap(_shapes(wanted.shape, found.shape), math.inf, is_close=False, missing=None)
+    target = fit.array
+    if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
+        equal = bool(np.array_equal(target, found))
+        return Gap(0.0, 0.0 if equal else math.inf, is_close=equal, missing=None)
+    with np.errstate(all="ignore"):
+        a, b = target.astype(np.float64), found.astype(np.float64)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        apart = np.where(same, 0.0, a - b)
+        if not np.isfinite(apart).all():
+            return Gap(0.0, math.inf, is_close=False, missing=None)
+        close = bool(np.all(np.abs(apart) <= closeness.allowed(target)))
+        missing = apart.reshape(-1) / spread(target)
+    return Gap(0.0, float(np.abs(missing).max(initial=0.0)), is_close=close, missing=missing)
+
+
+def trial(
+    wanted: Sequence[Mapping[str, Array]],
+    found: Sequence[Mapping[str, Value] | None],
+    closeness: Closeness,
+) -> tuple[Trial, float]:
+    """The evaluation of the outputs of all samples; None stands for a run that failed.
+
+    Returns:
+        The evaluation, and the greatest difference relative to the range of its output.
+    """
+    if any(each is None for each in found):
+        return Trial(solved=False, gap=math.inf, error=math.inf, missing=None), math.inf
+    gaps = [
+        gap(value, outputs.get(name), closeness)
+        for sample, outputs in zip(wanted, found, strict=True)
+        if outputs is not None
+        for name, value in sample.items()
+    ]
+    apart = sum(each.shape for each in gaps)
+    greatest = max((each.greatest for each in gaps), default=0.0)
+    solved = all(each.is_close for each in gaps)
+    if not gaps:
+        return Trial(solved=True, gap=0.0, error=0.0, missing=np.zeros(0)), 0.0
+    parts = [each.missing for each in gaps if each.missing is not None]
+    if apart or len(parts) < len(gaps):
+        return Trial(solved, apart, 0.0 if solved else math.inf, None), greatest
+    error = math.sqrt(float(np.mean([np.mean(part**2) if part.size else 0.0 for part in parts])))
+    return Trial(solved, 0.0, error, np.concatenate([*_fewer(parts)])), greatest
+
+
+def unrelated(wanted: Sequence[Mapping[str, Array]]) -> float:
+    """The error of outputs that have nothing to do with those wanted: no less than their spread.
+
+    That is the root mean square of what is missing, as in `trial`, where each output is constant,
+    at its mean. Infinite where no output varies.
+    """
+    shares = []
+    for value in (value for sample in wanted for value in sample.values()):
+        wide = value.astype(np.float64) if value.dtype.kind in "iufb" else np.zeros(1)
+        wide = wide[np.isfinite(wide)]
+        shares.append(float(np.var(wide)) / spread(wide) ** 2 if wide.size else 0.0)
+    return _NEARER * math.sqrt(sum(shares) / len(shares)) if any(shares) else math.inf
+
+
+_NEARER = 0.9
+"""The share of that by which unrelated outputs may be nearer by chance."""
+
+
+def bits(
+    wanted: Sequence[Mapping[str, Array]],
+    found: Sequence[Mapping[str, Value] | None],
+    residual: float,
+) -> float:
+    """How many bits of a reference tell it from outputs that differ from it.
+
+    An element that is a hundred times as far off as what is left with the padding found tells
+    log2(100) bits, an integer that differs one. As many as 1 in 2^bits outputs of that kind agree
+    by chance.
+
+    Args:
+        wanted: The reference, a mapping for each sample.
+        found: The outputs that differ; None for a run that failed.
+        residual: The difference left with the padding found, relative to the range.
+
+    Returns:
+        The bits; infinite where shapes differ or a run failed.
+    """
+    total = 0.0
+    for sample, outputs in zip(wanted, found, strict=True):
+        for name, value in sample.items():
+            missing = None if outputs is None else gap(value, outputs.get(name), _EXACT).missing
+            if missing is None:
+                return math.inf
+            if value.dtype.kind in "iub":
+                total += float(np.count_nonzero(missing))
+                continue
+            coarse = float(np.finfo(value.dtype).eps) if value.dtype.kind == "f" else _COARSE
+            total += float(np.sum(np.log2(1 + np.abs(missing) / max(coarse, 2 * residual))))
+    return total
+
+
+def are_few(answers: Sequence[npt.NDArray[np.float64] | None]) -> bool:
+    """Whether half of some differences from a reference, or more, are those of others too.
+
+    None stands for outputs of other shapes, which are no other's.
+    """
+    distinct: list[npt.NDArray[np.float64]] = []
+    alike = 0
+    for answer in answers:
+        if answer is None:
+            continue
+        if all(float(np.linalg.norm(answer - other)) > _SAME for other in distinct):
+            distinct.append(answer)
+        else:
+            alike += 1
+    return 2 * alike >= len(answers) > 1
+
+
+_SAME = 1e-6
+_EXACT = Closeness(0.0, 0.0)
+
+
+def _fewer(parts: Sequence[npt.NDArray[np.float64]]) -> Iterator[npt.NDArray[np.float64]]:
+    """Evenly spaced elements of each part, `_MOST` of all together, each part with equal weight."""
+    most = max(1, _MOST // len(parts))
+    for part in parts:
+        step = max(1, -(-part.size // most))
+        some = part[::step]
+        yield some / math.sqrt(max(1, some.size))
+
+
+def _shapes(wanted: Sequence[int], found: Sequence[int]) -> float:
+    """How far a shape is from one that may have its channels last, or axes of size 1 more."""
+    bare = [size for size in found if size != 1]
+    ways = [wanted]
+    if len(wanted) > 2:
+        ways.append([wanted[0], wanted[-1], *wanted[1:-1]])
+        ways.append([wanted[0], *wanted[2:], wanted[1]])
+    gaps = []
+    for way in ways:
+        mine = [size for size in way if size != 1]
+        if len(mine) == len(bare) and 0 not in (*mine, *bare):
+            gaps.append(sum(abs(math.log(a / b)) for a, b in zip(mine, bare, strict=True)))
+    return min((each for each in gaps if each > 0), default=_UNLIKE)

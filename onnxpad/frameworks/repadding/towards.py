@@ -1,0 +1,263 @@
+"""Rewrites the padding of a model into what a framework does for the same intent.
+
+SAME at a fixed size is written as numbers, and sizes depend on the padding upstream. So all
+operators are written and the sizes analysed anew, until nothing changes any more.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent
+from onnxpad.errors import UsageError
+from onnxpad.frameworks.conventions.question import Op
+from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
+from onnxpad.frameworks.repadding.changes import Rewriting, Rewritten, Unchanged
+from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.sites import sites_of
+from onnxpad.frameworks.repadding.write import PADDING, described, write
+from onnxpad.graph import Graph, Node
+from onnxpad.messages import meant
+from onnxpad.operators.amounts import Pairs
+from onnxpad.padding.plan import Padding
+from onnxpad.records import dataclass
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import contexts
+from onnxpad.sites.reading import Site
+
+PADDED_IN_FRONT: Final = "a Pad in front of it, which could not be folded, pads its data too"
+"""Why an operator stays whose data is padded upstream, too."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """An operator that is to pad as a framework does.
+
+    Attributes:
+        site: The operator, as it was.
+        op: Its operator, for conventions.
+        intent: The intent of its padding.
+        attributes: Its attributes as they were.
+        padding: The padding written; None where it stays.
+        pads: The amounts written.
+        refused: Why it stays although it computes something else; empty for most.
+    """
+
+    site: Site
+    op: Op
+    intent: Intent
+    attributes: Mapping[str, object]
+    padding: Padding | None = None
+    pads: Pairs = ()
+    refused: str = ""
+
+
+def repad_graph(graph: Graph, framework: Framework, only: Collection[str] = ()) -> Rewriting:
+    """Writes the padding of a framework into a graph.
+
+    Declared sizes that this may make wrong go. Without a change the graph stays as it is.
+
+    Args:
+        graph: The model, its padding folded.
+        framework: The framework.
+        only: The names of operators to rewrite; all if empty.
+
+    Raises:
+        UsageError: A name in `only` is no window operator's.
+    """
+    main, *others = contexts(graph)
+    names = [*_names(main)]
+    sites, unvaried = sites_of(main)
+    types = dict(names)
+    kept = [Unchanged(label, types.get(label, ""), "", why) for label, why in unvaried]
+    kept += [each for context in others for each in _not_covered(context)]
+    labels = [*(site.label for site in sites), *(each.node for each in kept)]
+    wanted = {*labels} if not only else {*_only(only, labels)}
+    kept = [each for each in kept if each.node in wanted]
+    plans: list[_Plan] = []
+    for site in sites:
+        if site.label in wanted:
+            planned = _planned(main, site)
+            if isinstance(planned, _Plan):
+                plans.append(planned)
+            else:
+                kept.append(planned)
+    declared = _declared(graph, main.analysis)
+    _write(graph, framework, plans)
+    changed = [plan for plan in plans if plan.padding is not None]
+    kept += [_kept(framework, plan) for plan in plans if plan.padding is None]
+    if changed:
+        _declare_anew(graph, [plan.site.node for plan in changed], declared)
+    order = {label: place for place, (label, _) in enumerate(names)}
+    kept.sort(key=lambda each: order.get(each.node, len(order)))
+    return Rewriting(tuple(map(_change, changed)), tuple(kept))
+
+
+def _names(context: Context) -> Iterator[tuple[str, str]]:
+    """Label and type of every node, in file order."""
+    for node in context.graph.nodes:
+        yield context.label(node), node.op
+
+
+def _not_covered(context: Context) -> Iterator[Unchanged]:
+    """The window operators of a body or function."""
+    nodes = [op.node for op in context.windows()] + [op.node for op in context.transposed()]
+    why = "it is in a body or function, which repad does not cover"
+    yield from (Unchanged(context.label(node), node.op, "", why) for node in nodes)
+
+
+def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
+    known = {*labels}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"the model has no window operator named {name!r} in its main graph"
+                f"{meant(name, known)}"
+            )
+        yield name
+
+
+def _planned(context: Context, site: Site) -> _Plan | Unchanged:
+    """An operator with the intent of its padding, or why that is not known."""
+    op = op_of(site)
+    if op is None:
+        return _left(site, f"no framework has a convention for {site.node.op}")
+    if site.is_padded_upstream:
+        return _left(site, PADDED_IN_FRONT)
+    if op == "avgpool" and site.padding.counted and not counted_at_first(context, site):
+        return _left(site, "it averages over a Pad of zeros, as it would in any framework")
+    reading = intent_of(site)
+    if reading.intent is None:
+        return _left(site, reading.why)
+    return _Plan(site, op, reading.intent, dict(site.node.attrs))
+
+
+def counted_at_first(context: Context, site: Site) -> bool:
+    """Whether an average counted its padding before a `Pad` was folded into it."""
+    first = context.original.graph
+    output = site.node.outputs[0].name
+    node = first.producer(first.tensor(output)) if first.has_tensor(output) else None
+    counts = site.row.counts
+    return node is None or bool(counts and node.attrs.get(counts, 0))
+
+
+def _left(site: Site, why: str) -> Unchanged:
+    return Unchanged(site.label, site.node.op, _words(site, site.padding), why)
+
+
+def _write(graph: Graph, framework: Framework, plans: Sequence[_Plan]) -> None:
+    """Writes paddings until none changes any more; each pass is right one operator further."""
+    opset = graph.opset
+    for _ in range(len(plans) + 1):
+        sizes = {id(site.node): site.known_sizes for site in sites_of(Context(graph))[0]}
+        moved = [_step(graph, framework, plan, sizes[id(plan.site.node)], opset) for plan in plans]
+        if not any(moved):
+            return
+
+
+def _step(
+    graph: Graph, framework: Framework, plan: _Plan, sizes: Sequence[int | None], opset: int
+) -> bool:
+    """Writes the padding of one operator for these sizes of its data; whether it changed."""
+    site = plan.site
+    pairs = [*zip(site.known_sizes, sizes, strict=True)]
+    if any(was is not None and now is None for was, now in pairs):
+        return False  # the graph contradicts itself as long as others are not written
+    here = tuple(None if was is None else now for was, now in pairs)
+    padding: Padding | None = None
+    pads: Pairs = ()
+    refused = ""
+    try:
+        padding = chosen(site, plan.op, framework, plan.intent, here, opset)
+    except AbsentError as error:
+        refused = str(error)
+    if padding is not None and not (padding.is_same and None in here):
+        pads = padding.amounts(tuple(size or 0 for size in here), site.windows)
+    plan.refused = refused
+    if (padding, pads) == (plan.padding, plan.pads):
+        return False
+    plan.padding, plan.pads = padding, pads
+    if padding is None:
+        absent = {name: None for name in PADDING if name not in plan.attributes}
+        graph.set_attributes(site.node, {**plan.attributes, **absent})
+    else:
+        write(graph, site, padding, pads)
+    return True
+
+
+Declared: TypeAlias = Mapping[str, Sequence[Extent]]
+
+
+def _declared(graph: Graph, analysis: Analysis) -> Declared:
+    """The sizes of the outputs that declare some."""
+    return {tensor.name: analysis.shape(tensor) or () for tensor, _ in [*graph.claimed_outputs()]}
+
+
+def _declare_anew(graph: Graph, changed: Sequence[Node], before: Declared) -> None:
+    """Drops declared sizes downstream of changed operators that may have become wrong.
+
+    Sizes of outputs that were derived become what they are now; others are left open.
+    """
+    moved = _downstream(graph, changed)
+    for each in (graph, *graph.inside()):
+        for tensor, _ in [*each.claims()]:
+            if each is not graph or tensor.name in moved:
+                each.undeclare(tensor)
+    analysis = Context(graph).analysis
+    for tensor, shape in [*graph.claimed_outputs()]:
+        now = analysis.shape(tensor)
+        if tensor.name not in moved or now is None:
+            continue
+        was = before[tensor.name]
+        if len(now) == len(was) == len(shape):
+            sizes = (_size(*each) for each in zip(shape, was, now, strict=True))
+            graph.declare_output(tensor.name, tuple(sizes))
+
+
+def _size(declared: int | str | None, was: Extent, now: Extent) -> int | str | None:
+    """The size to declare for an axis of an output."""
+    if isinstance(now, int):
+        return now
+    return declared if was == now else None
+
+
+def _downstream(graph: Graph, nodes: Sequence[Node]) -> set[str]:
+    """The names of all tensors that nodes compute, themselves or through others."""
+    first = {id(node) for node in nodes}
+    found: set[str] = set()
+    for node in graph.nodes:
+        if id(node) in first or any(each.name in found for each in graph.sources(node)):
+            found.update(output.name for output in node.outputs if output.name)
+    return found
+
+
+def _change(plan: _Plan) -> Rewritten:
+    site, padding = plan.site, plan.padding
+    assert padding is not None
+    after = {name: value for name, value in site.node.attrs.items() if name in PADDING}
+    before = {name: value for name, value in plan.attributes.items() if name in PADDING}
+    return Rewritten(
+        site.label,
+        site.node.op,
+        plan.intent,
+        _words(site, site.padding),
+        _words(site, padding, plan.pads),
+        before,
+        after,
+    )
+
+
+def _kept(framework: Framework, plan: _Plan) -> Unchanged:
+    site = plan.site
+    same = f"{plan.intent.upper()}, and computes the same in {framework.title}"
+    return Unchanged(
+        site.label, site.node.op, _words(site, site.padding), plan.refused or same, not plan.refused
+    )
+
+
+def _words(site: Site, padding: Padding, pads: Pairs = ()) -> str:
+    """A padding in words."""
+    if padding.is_same and not pads:
+        counted = ", padding counted (count_include_pad)" if padding.counted else ""
+        return f"auto_pad SAME_{'UPPER' if padding.odd == 'end' else 'LOWER'}{counted}"
+    return described(padding, padding.pads or pads)

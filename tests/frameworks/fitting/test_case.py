@@ -1,0 +1,158 @@
+"""What decides which conventions padding fits: windows at sizes, and what is made of them."""
+
+from typing import Any
+
+import pytest
+
+from onnxpad.arithmetic.window import Window
+from onnxpad.frameworks.conventions.question import Op
+from onnxpad.frameworks.fitting.case import Case, Fit
+from onnxpad.operators.amounts import Pairs
+from onnxpad.padding.plan import Padding
+from tests.support.rows import each_row
+
+
+def crop(pads: Pairs, output_padding: tuple[int, ...]) -> Padding:
+    """That of a transposed convolution."""
+    return Padding(pads, output_padding=output_padding)
+
+
+def output(op: Op, size: int, window: Window, padding: Padding) -> int | None:
+    """The windows on one axis; None where there is none."""
+    (answer,) = Case(op, (window,), ((size,),), padding).answers
+    return None if answer is None else answer.output[0]
+
+
+FAST = Window(3, 2)
+
+
+@each_row(
+    ("op", "size", "window", "padding", "count"),
+    [
+        ("conv", 6, FAST, Padding(((0, 0),)), 2),
+        ("conv", 6, FAST, Padding(((0, 1),)), 3),
+        ("conv", 3, FAST, Padding(((0, 0),)), 1),
+        pytest.param("conv", 2, FAST, Padding(((0, 0),)), None, id="no window of a conv"),
+        pytest.param("maxpool", 2, FAST, Padding(((0, 0),)), 1, id="a pool has one of a part"),
+        ("maxpool", 1, FAST, Padding(((0, 0),)), None),
+        ("maxpool", 6, FAST, Padding(((0, 0),)), 2),
+        ("maxpool", 6, FAST, Padding(((0, 0),), ceil=True), 3),
+        ("avgpool", 7, FAST, Padding(((0, 0),), ceil=True), 3),
+        ("conv", 6, FAST, Padding(((0, 0),), ceil=True), 2),
+        ("conv", 6, FAST, Padding(None), 3),
+        ("convtranspose", 4, FAST, Padding(((0, 0),)), 9),
+        ("convtranspose", 4, FAST, crop(((1, 2),), (1,)), 7),
+        ("convtranspose", 1, FAST, Padding(((1, 2),)), None),
+        ("convtranspose", 1, FAST, Padding(((1, 1),)), 1),
+    ],
+)
+def test_the_windows_of_a_choice(
+    op: Op, size: int, window: Window, padding: Padding, count: int | None
+) -> None:
+    assert output(op, size, window, padding) == count
+
+
+def told(op: Op, window: Window, padding: Padding, *sizes: int) -> str:
+    """What a case of one axis says of itself."""
+    case = Case(op, (window,), (sizes,), padding)
+    matters = [name for name in ("rounding", "counting") if getattr(case, f"{name}_matters")]
+    padded = ["padded"] if case.is_padded else []
+    return " ".join([*padded, *matters, case.intent, case.likeness])
+
+
+@each_row(
+    ("op", "window", "padding", "sizes", "said"),
+    [
+        ("conv", Window(3), Padding(((0, 0),)), (9,), "valid none"),
+        ("conv", Window(3), Padding(((1, 1),)), (9,), "padded same either"),
+        ("conv", FAST, Padding(((0, 1),)), (8,), "padded same same"),
+        ("conv", FAST, Padding(((1, 0),)), (8,), "padded same symmetric"),
+        ("conv", FAST, Padding(((1, 1),)), (8,), "padded same symmetric"),
+        ("conv", FAST, Padding(((1, 1),)), (9,), "padded same either"),
+        ("conv", FAST, Padding(((0, 1),)), (8, 9), "padded same sometimes"),
+        ("conv", FAST, Padding(((0, 1),)), (9,), "valid none"),
+        ("conv", FAST, Padding(None), (8, 9), "padded same same"),
+        ("conv", FAST, Padding(None, odd="begin"), (8, 9), "padded same symmetric"),
+        ("conv", Window(4), Padding(None, odd="begin"), (8,), "padded same lower"),
+        ("conv", Window(2), Padding(None, odd="begin"), (8,), "padded same same"),
+        ("conv", Window(3), Padding(((2, 0),)), (9,), "padded causal causal"),
+        ("conv", Window(3, 1, 2), Padding(((4, 0),)), (9,), "padded causal causal"),
+        ("maxpool", Window(3), Padding(((2, 0),)), (9,), "padded same other"),
+        ("conv", Window(3), Padding(((0, 2),)), (9,), "padded same other"),
+        ("conv", Window(3), Padding(((1, 1),)), (0,), "valid none"),
+        ("maxpool", FAST, Padding(((0, 0),)), (8,), "rounding valid none"),
+        ("maxpool", FAST, Padding(((0, 0),)), (9,), "valid none"),
+        ("maxpool", FAST, Padding(((0, 0),), ceil=True), (8,), "rounding valid none"),
+        ("maxpool", FAST, Padding(((1, 1),), ceil=True), (8,), "padded rounding same symmetric"),
+        ("conv", FAST, Padding(((0, 0),)), (8,), "valid none"),
+        ("maxpool", FAST, Padding(None), (8,), "padded same either"),
+        ("maxpool", FAST, Padding(None), (8, 9), "padded same same"),
+        ("avgpool", Window(3), Padding(((1, 1),)), (9,), "padded counting same either"),
+        ("avgpool", Window(3), Padding(((1, 1),), counted=True), (9,),
+         "padded counting same either"),
+        ("maxpool", Window(3), Padding(((1, 1),)), (9,), "padded same either"),
+        ("avgpool", Window(3), Padding(((0, 0),)), (9,), "valid none"),
+        ("convtranspose", FAST, crop(((0, 0),), (0,)), (4,), "valid none"),
+        ("convtranspose", FAST, crop(((0, 0),), (1,)), (4,), "padded same symmetric"),
+        ("convtranspose", FAST, crop(((0, 1),), (0,)), (4,), "padded same same"),
+        ("convtranspose", FAST, crop(((1, 1),), (1,)), (4,), "padded same symmetric"),
+    ],
+)  # fmt: skip
+def test_what_a_case_says(
+    op: Op, window: Window, padding: Padding, sizes: tuple[int, ...], said: str
+) -> None:
+    assert told(op, window, padding, *sizes) == said
+
+
+BOTH = ((1, 1),)
+
+
+@each_row(
+    ("framework", "op", "window", "padding", "sizes", "fit"),
+    [
+        ("tensorflow", "conv", FAST, Padding(BOTH), (8, 9), Fit("sometimes", None, same_at=(1,))),
+        ("tensorflow", "conv", FAST, Padding(BOTH), (8,), Fit("never", ((0, 1),))),
+        ("tensorflow", "conv", FAST, Padding(BOTH), (9,), Fit("always")),
+        ("pytorch", "conv", FAST, Padding(((0, 1),)), (8,), Fit("never", BOTH)),
+        ("pytorch", "conv", FAST, Padding(((0, 1),)), (8, 10), Fit("never", BOTH)),
+        ("pytorch", "conv", FAST, Padding(((3, 3),)), (8,), Fit("always")),
+        ("tensorflow", "conv", FAST, Padding(((3, 3),)), (8,), Fit("never", ((0, 1),))),
+        ("caffe", "maxpool", FAST, Padding(BOTH), (8,), Fit("never", BOTH, rounds=True)),
+        ("caffe", "maxpool", FAST, Padding(BOTH, ceil=True), (8,), Fit("always")),
+        ("pytorch", "avgpool", Window(3), Padding(BOTH, counted=True), (9,), Fit("always")),
+        ("caffe", "avgpool", Window(3), Padding(BOTH), (9,), Fit("always", counts=True)),
+        ("keras", "conv", Window(3), Padding(((2, 0),)), (9,), Fit("always")),
+        ("pytorch", "conv", Window(3), Padding(((2, 0),)), (9,), Fit("never", BOTH)),
+        ("pytorch", "conv", FAST, Padding(((0, 0),)), (8,), Fit("always")),
+        ("pytorch", "convtranspose", FAST, crop(((1, 0),), (0,)), (4,), Fit("always")),
+        ("pytorch", "convtranspose", FAST, crop(((0, 1),), (0,)), (4,),
+         Fit("never", BOTH)),
+    ],
+)  # fmt: skip
+def test_whether_a_framework_fits(
+    framework: str, op: Op, window: Window, padding: Padding, sizes: tuple[int, ...], fit: Fit
+) -> None:
+    assert Case(op, (window,), (sizes,), padding).fit(framework) == fit
+
+
+@pytest.mark.parametrize(
+    ("op", "window", "padding", "sizes", "fits"),
+    [
+        ("conv", FAST, Padding(((0, 0),)), (8,), ""),
+        ("conv", FAST, Padding(((0, 1),)), (8,),
+         "tensorflow keras tflite paddle coreml onnx-same-upper"),
+        ("conv", FAST, Padding(BOTH), (8,),
+         "pytorch caffe cudnn paddle coreml-top-left onnx-same-lower"),
+        ("conv", FAST, Padding(((0, 1),)), (8, 9), ""),
+    ],
+)  # fmt: skip
+def test_the_frameworks_that_fit(
+    op: Any, window: Window, padding: Padding, sizes: tuple[int, ...], fits: str
+) -> None:
+    assert " ".join(Case(op, (window,), (sizes,), padding).fits) == fits
+
+
+def test_each_axis_has_each_of_its_samples() -> None:
+    case = Case("conv", (FAST, Window(3, 3)), ((8, 9), (9, 10, 11)), Padding((*BOTH, *BOTH)))
+    assert [each.sizes for each in case.questions] == [(8, 9), (9, 10), (8, 11)]
+    assert case.fit("tensorflow").same_at == ()

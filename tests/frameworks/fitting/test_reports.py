@@ -1,0 +1,453 @@
+"""Which conventions the padding of a model fits is told, and warned of where one was asked for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.api.fix import graph_of
+from onnxpad.errors import UsageError
+from onnxpad.finding import Finding, Severity
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
+from onnxpad.frameworks.repadding.towards import repad_graph
+from onnxpad.report import FileReport
+from onnxpad.report.text.check_text import file_text
+from tests.support import MODELS, W, one, onnxpad_runs
+
+V = f"float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"
+
+
+def told(model: onnx.ModelProto, **options: Any) -> dict[str, str]:
+    """The messages of family 6xx by code."""
+    return {
+        each.code: each.message for each in onnxpad.check(model, select="PAD6", **options).findings
+    }
+
+
+def conv(pads: str, size: str = "8, 8", more: str = "strides = [2, 2]") -> onnx.ModelProto:
+    return one(
+        f"[c] y = Conv <{pads}, {more}> (x, w)", inputs=f"float[1, 2, {size}] x", initializers=W
+    )
+
+
+SAME, SYMMETRIC = "TensorFlow's SAME", "PyTorch's symmetric padding"
+FITS = [
+    pytest.param(conv("pads = [1, 1, 1, 1]"), f"fits {SYMMETRIC}", id="symmetric, even size"),
+    pytest.param(conv("pads = [0, 0, 1, 1]"), f"fits {SAME}", id="the odd element at the end"),
+    pytest.param(
+        conv("pads = [1, 1, 1, 1]", "9, 9"), f"fits both {SAME} and {SYMMETRIC}", id="odd size"
+    ),
+    pytest.param(
+        conv("pads = [1, 1, 1, 1]", "n, n", "strides = [1, 1]"),
+        f"fits both {SAME} and {SYMMETRIC}",
+        id="stride 1, every size",
+    ),
+    pytest.param(
+        conv('auto_pad = "SAME_UPPER"', "n, n"), f"fits {SAME}", id="SAME_UPPER, every size"
+    ),
+    pytest.param(conv("pads = [1, 1, 1, 1]", "n, n"), f"fits {SYMMETRIC}", id="open size"),
+    pytest.param(
+        conv("pads = [0, 0, 1, 1]", "n, n"),
+        "fits one of these at some sizes only (first: 'c')",
+        id="even sizes only",
+    ),
+    pytest.param(
+        conv("pads = [2, 0, 0, 1]", "8, 8", "strides = [1, 1]"),
+        "fits no framework's padding (first: 'c')",
+        id="numbers of no framework",
+    ),
+    pytest.param(
+        one(
+            "[c] y = Conv <pads = [2, 0]> (x, u)",
+            inputs="float[1, 2, n] x",
+            initializers="float[1, 2, 3] u = {1, 2, 3, 4, 5, 6}",
+        ),
+        "fits causal padding (first: 'c')",
+        id="causal",
+    ),
+    pytest.param(
+        one(
+            '[c] y = MaxPool <auto_pad = "SAME_LOWER", kernel_shape = [2, 2]> (x)',
+            inputs="float[1, 2, n, n] x",
+        ),
+        "fits SAME_LOWER (first: 'c')",
+        id="the odd element at the begin",
+    ),
+    pytest.param(
+        one(
+            "[c] y = ConvTranspose <pads = [0, 0, 1, 1], strides = [2, 2]> (x, v)",
+            inputs="float[1, 2, n, n] x",
+            initializers=V,
+        ),
+        f"fits {SAME}",
+        id="transposed",
+    ),
+    pytest.param(
+        one(
+            "[c] y = ConvTranspose <pads = [1, 1, 1, 1], output_padding = [1, 1],"
+            " strides = [2, 2]> (x, v)",
+            inputs="float[1, 2, n, n] x",
+            initializers=V,
+        ),
+        f"fits {SYMMETRIC}",
+        id="transposed with output_padding",
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "words"), FITS)
+def test_fits(model: onnx.ModelProto, words: str) -> None:
+    assert told(model) == {"PAD601": f"1 operator {words}"}
+
+
+def test_padding_that_no_window_reads_is_none() -> None:
+    pool = "MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1], strides = [2, 2]>"
+    assert told(one(f"y = {pool} (x)", inputs="float[1, 2, 8, 8] x")) == {}
+    assert told(one(f"y = {pool} (x)", inputs="float[1, 2, 9, 9] x")) != {}
+
+
+@pytest.mark.parametrize("style", ["fold", "pad", "symmetric"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = Pad (x, p) y = Conv <strides = [2, 2]> (a, w)",
+        "a = Pad (x, p) [k] b = Relu (a) y = Conv <strides = [2, 2]> (b, w)",
+        'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+    ],
+)
+def test_a_pad_in_front_counts_in_every_style(body: str, style: str) -> None:
+    given = f"{W}, int64[8] p = {{0, 0, 0, 0, 0, 0, 1, 1}}"
+    model = one(body, inputs="float[1, 2, 8, 8] x", initializers=given)
+    expected = {"PAD601": f"1 operator fits {SAME}"}
+    assert told(model, style=style) == expected
+    fixed = onnxpad.fix(model, style=style, validate=False).model
+    assert told(fixed) == told(fixed, style=style) == expected
+
+
+def test_a_pad_of_another_value_is_no_padding_of_the_operator() -> None:
+    body = "a = Pad (x, p) y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (a)"
+    given = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
+    assert told(one(body, inputs="float[1, 2, 8, 8] x", initializers=given)) == {}
+
+
+def test_a_computed_pad_that_is_same_counts() -> None:
+    path = MODELS / "timm_same_torchscript.onnx"
+    (finding,) = onnxpad.check(path, select="PAD6").findings
+    assert finding.message == f"5 operators fit {SAME}, 2 of them {SYMMETRIC} too"
+
+
+MIXED = one(
+    "[a] a = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, v)"
+    " [b] b = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (a, v)"
+    " [c] y = Conv <pads = [1, 1, 1, 1]> (b, v)",
+    inputs="float[1, 2, 16, 16] x",
+    initializers=V,
+)
+
+
+def test_mixed_conventions_are_named() -> None:
+    first, second = onnxpad.check(MIXED, select="PAD6").findings
+    assert first.message == f"1 operator fits {SAME}, 1 {SYMMETRIC}, 1 both"
+    assert second.message == f"mixed: {SAME} (first: 'a') and {SYMMETRIC} (first: 'b')"
+    assert (second.code, second.severity, second.fixable) == ("PAD602", Severity.INFO, False)
+    assert second.evidence == {"conventions": {SAME: ["a"], SYMMETRIC: ["b"]}}
+
+
+def test_the_evidence_has_each_operator() -> None:
+    finding = onnxpad.check(MIXED, select="PAD601").findings[0]
+    operators = finding.evidence["operators"]
+    assert isinstance(operators, list)
+    assert [each["node"] for each in operators] == ["a", "b", "c"]
+    assert operators[1] == {
+        "node": "b",
+        "op_type": "Conv",
+        "kernel": [3, 3],
+        "stride": [2, 2],
+        "dilation": [1, 1],
+        "size": [8, 8],
+        "pads": ((1, 1), (1, 1)),
+        "output_padding": (),
+        "ceil_mode": False,
+        "count_include_pad": False,
+        "fits": ["pytorch", "caffe", "onnx-same-lower"],
+        "would_be": {"tensorflow": ((0, 1), (0, 1))},
+    }
+
+
+def test_the_text_has_one_line_for_a_model() -> None:
+    text = file_text(FileReport("m", onnxpad.check(MIXED, select="PAD6").findings))
+    assert text == (
+        f"m: info PAD601 conventions: 1 operator fits {SAME}, 1 {SYMMETRIC}, 1 both; "
+        f"mixed: {SAME} (first: 'a') and {SYMMETRIC} (first: 'b')\n"
+    )
+
+
+def test_nothing_is_told_of_conventions_unless_asked() -> None:
+    assert not onnxpad.check(MIXED).findings
+    assert not onnxpad.check(MIXED, ignore="PAD101").findings
+    assert onnxpad.show(MIXED).conventions
+
+
+def pools(first: str, second: str) -> onnx.ModelProto:
+    kernel = "kernel_shape = [3, 3], strides = [2, 2]"
+    return one(
+        f"[a] a = MaxPool <{kernel}{first}> (x) [b] b = MaxPool <kernel_shape = [2, 2]> (a)"
+        f" [c] y = MaxPool <{kernel}{second}> (b)",
+        inputs="float[1, 2, 30, 30] x",
+    )
+
+
+def test_pools_that_round_otherwise_are_named() -> None:
+    up = ", ceil_mode = 1"
+    mixed = "1 pool rounds up (first: 'a') beside 1 that rounds down (first: 'c')"
+    assert told(pools(up, ""))["PAD603"] == mixed
+    assert "PAD603" not in told(pools(up, up))
+    assert "PAD603" not in told(pools("", ""))
+    assert "PAD603" not in told(pools("", up)), "13 elements leave nothing to round"
+
+
+def test_rounding_is_told_of_the_fewer_and_only_where_it_matters() -> None:
+    kernel = "kernel_shape = [3, 3], strides = [2, 2]"
+    model = one(
+        f"[a] a = MaxPool <{kernel}, ceil_mode = 1> (x) [b] b = MaxPool <{kernel}> (a)"
+        f" s = MaxPool <kernel_shape = [2, 2]> (b) [c] c = MaxPool <{kernel}> (s)"
+        f" [d] y = MaxPool <{kernel}> (c)",
+        inputs="float[1, 2, 62, 62] x",
+    )
+    (found,) = onnxpad.check(model, select="PAD603").findings
+    # 62 elements give 31 or 30, 31 give 15, 14 give 7 or 6, and 6 give 3 or 2.
+    assert found.node == "a"
+    assert found.evidence == {"up": ["a"], "down": ["c", "d"]}
+    assert "2 that round down (first: 'c')" in found.message
+
+
+def averages(first: str, second: str) -> onnx.ModelProto:
+    kernel = "kernel_shape = [3, 3], pads = [1, 1, 1, 1]"
+    return one(
+        f"[a] a = AveragePool <{kernel}{first}> (x) [b] y = AveragePool <{kernel}{second}> (a)",
+        inputs="float[1, 2, 8, n] x",
+    )
+
+
+def test_averages_that_count_otherwise_are_named() -> None:
+    counts = ", count_include_pad = 1"
+    mixed = "1 average counts padding (first: 'a') beside 1 that does not (first: 'b')"
+    assert told(averages(counts, ""))["PAD604"] == mixed
+    assert "PAD604" not in told(averages(counts, counts))
+    assert "PAD604" not in told(averages("", ""))
+    (found,) = onnxpad.check(averages("", counts), select="PAD604").findings
+    assert (found.node, found.evidence) == ("b", {"counting": ["b"], "leaving_out": ["a"]})
+
+
+def test_the_first_of_the_fewer_averages_is_named() -> None:
+    pools = [
+        f"[{name}] {name} = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], "
+        f"count_include_pad = {counts}> ({data})"
+        for name, data, counts in zip("abcdy", "xabcd", (0, 1, 0, 1, 0), strict=True)
+    ]
+    model = one(" ".join(pools), inputs="float[1, 2, 8, n] x")
+    (found,) = onnxpad.check(model, select="PAD604").findings
+    assert found.node == "b"
+    assert found.message == (
+        "2 averages count padding (first: 'b') beside 3 that do not (first: 'a')"
+    )
+
+
+def test_an_average_over_a_pad_is_the_same_in_any_framework() -> None:
+    """`fix` makes it count what was the Pad's; its author decided nothing."""
+    model = one(
+        "p = Pad (x, p8) [a] a = AveragePool <kernel_shape = [3, 3]> (p)"
+        " [b] y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)",
+        inputs="float[1, 2, 8, 8] x",
+        initializers="int64[8] p8 = {0, 0, 1, 1, 0, 0, 1, 1}",
+    )
+    assert "PAD604" not in told(model)
+
+
+def unfit(model: onnx.ModelProto, convention: str) -> list[Finding]:
+    """The warnings of a check for a convention, each of which fails it."""
+    found = onnxpad.check(model, select="PAD6", convention=convention)
+    assert found.failing() == found.findings
+    return list(found.findings)
+
+
+UNFIT = [
+    pytest.param(
+        conv("pads = [1, 1, 1, 1]"),
+        "tensorflow",
+        "PAD601",
+        "pads H 1+1, W 1+1 on 8x8, where TensorFlow pads H 0+1, W 0+1",
+        id="symmetric in TensorFlow",
+    ),
+    pytest.param(
+        conv("pads = [1, 1, 1, 1]", "n, n"),
+        "keras",
+        "PAD601",
+        "pads H 1+1, W 1+1, which is Keras's padding only at odd sizes",
+        id="symmetric at an open size",
+    ),
+    pytest.param(
+        conv('auto_pad = "SAME_UPPER"', "n, n"),
+        "pytorch",
+        "PAD601",
+        "pads as SAME_UPPER, where PyTorch pads H 1+1, W 1+1",
+        id="SAME in PyTorch",
+    ),
+    pytest.param(
+        one(
+            "y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)",
+            inputs="float[1, 2, 8, 8] x",
+        ),
+        "caffe",
+        "PAD603",
+        "rounds its output size down, Caffe up",
+        id="a pool that rounds down in Caffe",
+    ),
+    pytest.param(
+        one(
+            "y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
+            inputs="float[1, 2, 8, 8] x",
+        ),
+        "pytorch",
+        "PAD604",
+        "does not count its padding, which PyTorch does",
+        id="an average that leaves its padding out in PyTorch",
+    ),
+    pytest.param(
+        one(
+            "y = AveragePool <count_include_pad = 1, kernel_shape = [3, 3], pads = [1, 1, 1, 1]>"
+            " (x)",
+            inputs="float[1, 2, 8, 8] x",
+        ),
+        "tensorflow",
+        "PAD604",
+        "counts its padding, which TensorFlow does not",
+        id="an average that counts its padding in TensorFlow",
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "convention", "code", "words"), UNFIT)
+def test_does_not_fit(model: onnx.ModelProto, convention: str, code: str, words: str) -> None:
+    (finding,) = unfit(model, convention)
+    assert (finding.code, finding.severity) == (code, Severity.WARNING)
+    assert finding.message == words
+    assert finding.evidence["convention"] == convention
+    assert not finding.fixable
+
+
+FITTING = [
+    (conv("pads = [0, 0, 1, 1]"), "tensorflow"),
+    (conv("pads = [1, 1, 1, 1]"), "pytorch"),
+    (conv("pads = [1, 1, 1, 1]", "9, 9"), "tensorflow"),
+    (conv('auto_pad = "SAME_UPPER"', "n, n"), "tflite"),
+    (conv("pads = [0, 0, 0, 0]", "n, n"), "tensorflow"),
+    (conv("pads = [2, 2, 2, 2]"), "cudnn"),
+    (pools(", ceil_mode = 1", ", ceil_mode = 1"), "caffe"),
+    (pools("", ", ceil_mode = 1"), "pytorch"),
+    (averages(", count_include_pad = 1", ", count_include_pad = 1"), "pytorch"),
+    (averages("", ""), "keras"),
+]
+
+
+@pytest.mark.parametrize(("model", "convention"), FITTING)
+def test_fits_the_convention_asked_for(model: onnx.ModelProto, convention: str) -> None:
+    assert unfit(model, convention) == []
+
+
+def test_what_repad_leaves_is_said() -> None:
+    (finding,) = unfit(conv("pads = [2, 0, 0, 1]", "8, 8", "strides = [1, 1]"), "pytorch")
+    assert finding.reason.startswith("fix and repad leave it: its pads H 2+0, W 0+1 are neither")
+    (finding,) = unfit(conv("pads = [1, 1, 1, 1]"), "tensorflow")
+    assert finding.reason == "onnxpad repad MODEL --to tensorflow cures it"
+
+
+def test_where_the_size_is_unknown_nothing_is_guessed() -> None:
+    model = one(
+        "r = NonZero (x) c = Cast <to = 1> (r) u = Unsqueeze (c, axes)"
+        " [c] y = Conv <kernel_shape = [3], pads = [1, 1], strides = [2]> (u, w)",
+        inputs="float[9] x",
+        initializers="int64[1] axes = {0}, float[1, 1, 3] w = {1, 2, 3}",
+    )
+    (finding,) = onnxpad.check(model, select="PAD6", convention="tensorflow").findings
+    assert finding.severity is Severity.INFO
+    assert finding.message == "whether 1 operator fits TensorFlow is not known (first: 'c')"
+    assert unfit(model, "pytorch") == []
+
+
+def test_bodies_and_functions_are_looked_at() -> None:
+    model = one(
+        "[i] y = If (ok) <then_branch = a () => (float[] y)"
+        " { [c] y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w) },"
+        " else_branch = b () => (float[] y) { y = Identity (x) }>",
+        inputs="float[1, 2, 8, 8] x",
+        initializers=f"{W}, bool ok = {{1}}",
+    )
+    assert told(model) == {"PAD601": f"1 operator fits {SYMMETRIC}"}
+    (finding,) = unfit(model, "tensorflow")
+    assert finding.node == "If 'i' > then_branch > Conv 'c'"
+    assert "body or function" in finding.reason
+
+
+def test_only_check_tells_it_and_alone_it_fails_nothing() -> None:
+    result = onnxpad.fix(MIXED, validate=False)
+    assert not [each for each in result.findings if each.code.startswith("PAD6")]
+    found = onnxpad.check(MIXED, select="PAD601")
+    assert found.findings
+    assert not found.failing(Severity.INFO)
+    assert not onnxpad.check(MIXED).failing()
+    assert onnxpad.check(MIXED, select="PAD602").failing(Severity.INFO)
+
+
+def test_an_unknown_convention_is_bad_usage() -> None:
+    with pytest.raises(UsageError, match="did you mean 'tensorflow'"):
+        onnxpad.check(MIXED, convention="tensorflw")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(MIXED, path)
+    assert onnxpad_runs("check", path).exit_code == 0
+    result = onnxpad_runs("check", path, "--convention", "tensorflow")
+    assert result.exit_code == 1
+    assert f"{path}: warning PAD601 b (Conv): pads H 1+1, W 1+1 on 8x8, where" in result.stdout
+    assert "onnxpad repad MODEL --to tensorflow cures it" in result.stdout
+    done = onnxpad_runs("check", path, "--convention", "tensorflow", "--format", "json")
+    report = json.loads(done.stdout)
+    assert (done.exit_code, report["convention"]) == (1, "tensorflow")
+    (finding,) = report["files"][0]["findings"]
+    assert finding["evidence"]["would_be"] == [[0, 1], [0, 1]]
+    assert json.loads(onnxpad_runs("check", path, "--format", "json").stdout)["convention"] is None
+    assert onnxpad_runs("check", path, "--convention", "tensrflow").exit_code == 2
+    ignored = onnxpad_runs("check", path, "--convention", "tensorflow", "--ignore", "PAD6")
+    assert ignored.exit_code == 0
+
+
+def test_an_average_over_a_pad_counts_it_in_any_framework() -> None:
+    body = "a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (a)"
+    model = one(
+        body,
+        inputs="float[1, 2, 8, 8] x",
+        initializers="int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}",
+    )
+    for convention in ("keras", "pytorch", "cudnn"):
+        assert unfit(model, convention) == []
+
+
+CURED = ["misconverted/strided_conv2d", "misconverted/caffe_pools", "resnet_keras", "dynamic_keras"]
+
+
+@pytest.mark.parametrize("convention", ["tensorflow", "pytorch", "caffe"])
+@pytest.mark.parametrize("name", CURED)
+def test_repad_cures_what_it_is_said_to_cure(name: str, convention: str) -> None:
+    path = MODELS / f"{name}.onnx"
+    graph = graph_of(onnxpad.fix(path, dynamic="auto-pad", validate=False))
+    before = unfit(graph.to_proto(), convention)
+    repad_graph(graph, FRAMEWORKS[convention])
+    after = unfit(graph.to_proto(), convention)
+    assert not [each for each in after if "cures it" in each.reason]
+    left = [each for each in before if "cures it" not in each.reason]
+    assert {each.node for each in after} <= {each.node for each in left}

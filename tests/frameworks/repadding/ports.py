@@ -1,0 +1,663 @@
+"""Networks whose padding a port got wrong, and networks that differ by something else.
+
+`python -m tests.frameworks.repadding.ports` runs `match` on all of them and lists what it makes of
+each; names as arguments choose some. `wrong()` are ports with the right weights and other padding,
+which `match` has to find. `perturbed()` have the right padding and another weight, activation or
+input, which no padding explains.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import onnxpad
+from tests.support import Array, run
+
+Pads: TypeAlias = list[tuple[int, int]]
+
+
+class Place(NamedTuple):
+    """A window operator while its network is built.
+
+    Attributes:
+        number: How many came before it.
+        kind: `conv`, `pool`, `average` or `up` (transposed).
+        sizes: The sizes of its data.
+        kernel: The kernel, the same on all axes.
+        stride: The stride.
+        dilation: The dilation.
+        wanted: The sizes that a transposed one should give.
+    """
+
+    number: int
+    kind: str
+    sizes: tuple[int, ...]
+    kernel: int
+    stride: int
+    dilation: int
+    wanted: tuple[int, ...] = ()
+
+
+class Padding(NamedTuple):
+    """How a place is padded: attributes of the operator."""
+
+    pads: Pads
+    more: Mapping[str, Any] = MappingProxyType({})
+
+
+Style: TypeAlias = Callable[[Place], Padding]
+
+
+def same(place: Place, *, odd: int = 1) -> Padding:
+    """TensorFlow's SAME; `odd` is the end that has more."""
+    pads: Pads = []
+    for size in place.sizes:
+        extent = (place.kernel - 1) * place.dilation + 1
+        if place.kind == "up":
+            total = max(extent - place.stride, 0)
+        else:
+            total = max((-(-size // place.stride) - 1) * place.stride + extent - size, 0)
+        pair = (total // 2, total - total // 2)
+        pads.append(pair if odd else pair[::-1])
+    return Padding(pads)
+
+
+def lower(place: Place) -> Padding:
+    """SAME with the odd element at the begin."""
+    return same(place, odd=0)
+
+
+def symmetric(place: Place) -> Padding:
+    """PyTorch's half the kernel; an even kernel, whose half keeps no size, as a port would."""
+    half = place.dilation * (place.kernel - 1) // 2
+    pads: Pads = [(half, half) for _ in place.sizes]
+    if place.kind != "up":
+        return Padding(pads)
+    fitting = place.stride + 2 * half - (place.dilation * (place.kernel - 1) + 1)
+    return Padding(pads, {"output_padding": [max(fitting, 0)] * len(place.sizes)})
+
+
+def symmetric_short(place: Place) -> Padding:
+    """Half the kernel, and no output_padding: transposed ones have another total."""
+    return Padding(symmetric(place).pads)
+
+
+def uncropped(place: Place) -> Padding:
+    """SAME; of transposed ones what PyTorch gives without `padding`."""
+    return Padding([(0, 0)] * len(place.sizes)) if place.kind == "up" else same(place)
+
+
+def exchanged(place: Place) -> Padding:
+    """SAME with begin and end exchanged."""
+    return Padding([(end, begin) for begin, end in same(place).pads])
+
+
+def caffe(place: Place) -> Padding:
+    """Half the kernel, and pools that round up."""
+    more: dict[str, Any] = {"ceil_mode": 1} if place.kind in {"pool", "average"} else {}
+    return Padding(symmetric(place).pads, more)
+
+
+def causal(place: Place) -> Padding:
+    """All of it at the begin."""
+    extent = (place.kernel - 1) * place.dilation
+    return Padding([(extent, 0)]) if place.kind == "conv" else same(place)
+
+
+def own(place: Place) -> Padding:
+    """Amounts of no convention: odd ones at the begin of strided ones, and crops of 1 and 2."""
+    found = same(place)
+    if place.kind == "up":
+        return Padding([(1, 2)] * len(place.sizes))
+    return Padding([(b + 1, e) for b, e in found.pads]) if place.stride > 1 else found
+
+
+def own_symmetric(place: Place) -> Padding:
+    """Those made symmetric, of a total that is 1 less."""
+    return Padding([((b + e) // 2,) * 2 for b, e in own(place).pads])
+
+
+def own_exchanged(place: Place) -> Padding:
+    """Those with begin and end exchanged."""
+    return Padding([(e, b) for b, e in own(place).pads])
+
+
+def across(place: Place) -> Padding:
+    """SAME; transposed ones of kernel 3 reach the sizes of the other way by output_padding."""
+    if place.kind != "up":
+        return same(place)
+    more = [wanted - 2 * size + 1 for wanted, size in zip(place.wanted, place.sizes, strict=True)]
+    return Padding([(1, 1)] * len(more), {"output_padding": more})
+
+
+def mixed(*styles: Style) -> Style:
+    """One style after the other."""
+    return lambda place: styles[place.number % len(styles)](place)
+
+
+def drawn(seed: int, *styles: Style) -> Style:
+    """One of some styles for each place, at random."""
+    source = np.random.default_rng(seed)
+    order = source.integers(len(styles), size=500)
+    return lambda place: styles[order[place.number]](place)
+
+
+class Net:
+    """A network while it is built, with seeded weights that its padding does not touch."""
+
+    def __init__(self, style: Style, shape: Sequence[int], seed: int = 0, **twist: Any) -> None:
+        """Begins with an input of a shape; `twist` has what is perturbed."""
+        self._style, self._twist = style, twist
+        self._draw = np.random.default_rng(seed)
+        self._nodes: list[onnx.NodeProto] = []
+        self._weights: list[onnx.TensorProto] = []
+        self.shape = tuple(shape)
+        self._count = self._windows = 0
+        self.shapes: dict[str, tuple[int, ...]] = {"x": tuple(shape)}
+
+    def add(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """A node; its output has the shape of its first input."""
+        self._count += 1
+        name = f"{op}{self._count}"
+        self._nodes.append(helper.make_node(op, inputs, [name], f"n_{name}", **attributes))
+        self.shapes[name] = self.shapes.get(inputs[0], ())
+        return name
+
+    def weight(self, values: Array) -> str:
+        """An initializer."""
+        name = f"w{len(self._weights)}"
+        if self._twist.get("scaled") == len(self._weights):
+            values = values * np.float32(1.2)
+        self._weights.append(numpy_helper.from_array(values.astype(np.float32), name))
+        return name
+
+    def _window(
+        self,
+        data: str,
+        kind: str,
+        kernel: int,
+        stride: int,
+        dilation: int,
+        wanted: tuple[int, ...] = (),
+    ) -> Padding:
+        sizes = self.shapes[data][2:]
+        place = Place(self._windows, kind, sizes, kernel, stride, dilation, wanted)
+        self._windows += 1
+        return self._style(place)
+
+    def conv(
+        self,
+        data: str,
+        channels: int,
+        kernel: int = 3,
+        stride: int = 1,
+        dilation: int = 1,
+        group: int = 1,
+        act: str = "Relu",
+    ) -> str:
+        """A convolution with bias and activation; the right one keeps size / stride."""
+        into, *sizes = self.shapes[data][1:]
+        found = self._window(data, "conv", kernel, stride, dilation)
+        rank = len(sizes)
+        fan = into // group * kernel**rank
+        w = self._draw.normal(size=(channels, into // group, *[kernel] * rank)) * (2 / fan) ** 0.5
+        b = self._draw.normal(size=channels) * 0.2
+        inputs = [data, self.weight(w)]
+        if self._twist.get("unbiased") != self._windows - 1:
+            inputs.append(self.weight(b))
+        name = self.add(
+            "Conv",
+            *inputs,
+            kernel_shape=[kernel] * rank,
+            strides=[stride] * rank,
+            dilations=[dilation] * rank,
+            group=group,
+            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
+        )
+        self.shapes[name] = (1, channels, *(-(-size // stride) for size in sizes))
+        if self._twist.get("act") == self._windows - 1:
+            act = "Tanh"
+        return self.add(act, name) if act else name
+
+    def up(self, data: str, channels: int, kernel: int = 4, stride: int = 2, like: str = "") -> str:
+        """A transposed convolution; the right one gives size * stride, or the sizes of another."""
+        into, *sizes = self.shapes[data][1:]
+        wanted = self.shapes[like][2:] if like else tuple(size * stride for size in sizes)
+        found = self._window(data, "up", kernel, stride, 1, wanted)
+        rank = len(sizes)
+        w = self._draw.normal(size=(into, channels, *[kernel] * rank))
+        w *= (2 / (into * (kernel / stride) ** rank)) ** 0.5
+        name = self.add(
+            "ConvTranspose",
+            data,
+            self.weight(w),
+            kernel_shape=[kernel] * rank,
+            strides=[stride] * rank,
+            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
+            **found.more,
+        )
+        self.shapes[name] = (1, channels, *wanted)
+        return self.add("Relu", name)
+
+    def pool(self, data: str, kernel: int = 3, stride: int = 2, op: str = "MaxPool") -> str:
+        """A pool."""
+        kind = "pool" if op == "MaxPool" else "average"
+        found = self._window(data, kind, kernel, stride, 1)
+        rank = len(self.shapes[data]) - 2
+        name = self.add(
+            op,
+            data,
+            kernel_shape=[kernel] * rank,
+            strides=[stride] * rank,
+            pads=[*[p[0] for p in found.pads], *[p[1] for p in found.pads]],
+            **found.more,
+        )
+        channels, *sizes = self.shapes[data][1:]
+        self.shapes[name] = (1, channels, *(-(-size // stride) for size in sizes))
+        return name
+
+    def norm(self, data: str) -> str:
+        """Batch normalisation."""
+        count = self.shapes[data][1]
+        parts = [self._draw.uniform(0.8, 1.2, count), self._draw.normal(size=count) * 0.1]
+        parts += [self._draw.normal(size=count) * 0.1, self._draw.uniform(0.5, 1.5, count)]
+        names = [self.weight(part) for part in parts]
+        epsilon = self._twist.get("epsilon", 1e-5)
+        return self.add("BatchNormalization", data, *names, epsilon=epsilon)
+
+    def join(self, *data: str) -> str:
+        """A concatenation of channels."""
+        name = self.add("Concat", *data, axis=1)
+        channels = sum(self.shapes[each][1] for each in data)
+        self.shapes[name] = (1, channels, *self.shapes[data[0]][2:])
+        return name
+
+    def head(self, data: str, classes: int = 10) -> str:
+        """Mean and dense."""
+        mean = self.add("GlobalAveragePool", data)
+        flat = self.add("Flatten", mean)
+        w = self._draw.normal(size=(self.shapes[data][1], classes))
+        return self.add("MatMul", flat, self.weight(w))
+
+    def model(self, *outputs: str) -> onnx.ModelProto:
+        """The model; sizes of its outputs are not declared."""
+        graph = helper.make_graph(
+            self._nodes,
+            "net",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+            self._weights,
+        )
+        opsets = [helper.make_opsetid("", 17)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+Build: TypeAlias = Callable[..., onnx.ModelProto]
+
+
+def resnet(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Residual blocks with strided ones."""
+    net = Net(style, (1, 3, 64, 64), **twist)
+    data = net.pool(net.conv("x", 8, 7, 2))
+    for channels, stride in ((8, 1), (16, 2), (16, 1), (24, 2), (24, 1)):
+        inner = net.conv(net.norm(net.conv(data, channels, 3, stride, act="")), channels, act="")
+        short = (
+            data
+            if stride == 1 and net.shapes[data][1] == channels
+            else net.conv(data, channels, 1, stride, act="")
+        )
+        data = net.add("Relu", net.add("Add", inner, short))
+    return net.model(net.head(data))
+
+
+def mobilenet(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Depthwise separable convolutions."""
+    net = Net(style, (1, 3, 64, 64), **twist)
+    data = net.conv("x", 8, 3, 2)
+    for channels, stride in ((12, 1), (16, 2), (16, 1), (24, 2), (24, 1), (32, 2), (32, 1)):
+        data = net.norm(net.conv(data, net.shapes[data][1], 3, stride, group=net.shapes[data][1]))
+        data = net.conv(data, channels, 1)
+    return net.model(net.head(data))
+
+
+def efficientnet(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Depthwise convolutions of 3 and 5, with strides."""
+    net = Net(style, (1, 3, 60, 60), **twist)
+    data = net.conv("x", 8, 3, 2)
+    for kernel, stride in ((3, 1), (5, 2), (3, 2), (5, 1), (5, 2), (3, 1)):
+        channels = net.shapes[data][1]
+        wide = net.conv(data, 2 * channels, 1)
+        data = net.conv(wide, 2 * channels, kernel, stride, group=2 * channels)
+        data = net.conv(data, channels + 4, 1, act="")
+    return net.model(net.head(data))
+
+
+def nasnet(style: Style, cells: int = 3, **twist: Any) -> onnx.ModelProto:
+    """Cells of many branches with kernels of 3, 5 and 7, strided averages and maxima."""
+    net = Net(style, (1, 3, 48, 48), **twist)
+    data = net.conv("x", 8, 3, 2)
+
+    def separable(data: str, kernel: int, stride: int = 1) -> str:
+        channels = net.shapes[data][1]
+        data = net.conv(data, channels, kernel, stride, group=channels, act="")
+        return net.conv(net.conv(data, channels, 1), channels, kernel, group=channels, act="")
+
+    for cell in range(cells):
+        stride = 2 if cell % 2 == 0 else 1
+        parts = [
+            net.add("Add", separable(data, 5, stride), separable(data, 7, stride)),
+            net.add("Add", net.pool(data, 3, stride), separable(data, 3, stride)),
+            net.add("Add", net.pool(data, 3, stride, "AveragePool"), separable(data, 5, stride)),
+        ]
+        data = net.conv(net.join(*parts), 8 + 4 * cell, 1)
+    return net.model(net.head(data))
+
+
+def inception(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Branches and strided pools."""
+    net = Net(style, (1, 3, 56, 56), **twist)
+    data = net.pool(net.conv("x", 8, 7, 2))
+    for width in (8, 12):
+        parts = [net.conv(data, width, 1), net.conv(net.conv(data, width, 1), width, 3)]
+        parts += [net.conv(net.conv(data, width, 1), width, 5)]
+        parts += [net.conv(net.pool(data, 3, 1), width, 1)]
+        data = net.pool(net.join(*parts), 3, 2)
+    return net.model(net.head(data))
+
+
+def densenet(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Dense blocks with averages between."""
+    net = Net(style, (1, 3, 48, 48), **twist)
+    data = net.pool(net.conv("x", 8, 7, 2))
+    for _ in range(2):
+        for _ in range(3):
+            data = net.join(data, net.conv(net.norm(data), 6, 3))
+        data = net.pool(net.conv(data, 12, 1), 2, 2, "AveragePool")
+    return net.model(net.head(data))
+
+
+def unet(
+    style: Style, rank: int = 2, size: int = 32, kernel: int = 3, levels: int = 2, **twist: Any
+) -> onnx.ModelProto:
+    """Down by strided convolutions, up by transposed ones, with sums across."""
+    net = Net(style, (1, 2, *[size] * rank), **twist)
+    data, ways = net.conv("x", 6), []
+    for depth in range(levels):
+        ways.append(data)
+        data = net.conv(net.conv(data, 8 + 4 * depth, 3, 2), 8 + 4 * depth)
+    for level in reversed(ways):
+        data = net.up(data, net.shapes[level][1], kernel, 2, level)
+        data = net.conv(net.join(data, level), net.shapes[level][1])
+    return net.model(net.conv(data, 2, 1, act=""))
+
+
+def autoencoder(style: Style, rank: int = 2, kernel: int = 3, **twist: Any) -> onnx.ModelProto:
+    """Down and up without sums across, so that another total gives another size."""
+    net = Net(style, (1, 2, *[24] * rank), **twist)
+    data = net.conv("x", 6, 3, 2)
+    data = net.conv(net.conv(data, 8, 3, 2), 10, 3, 2)
+    for channels in (8, 6, 4):
+        data = net.up(data, channels, kernel, 2)
+    return net.model(net.conv(data, 2, 3, act=""))
+
+
+def hourglass(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Down by pools, up by Resize, with sums across."""
+    net = Net(style, (1, 3, 64, 64), **twist)
+    data = net.conv("x", 8, 7, 2)
+    levels = []
+    for _ in range(3):
+        levels.append(net.conv(data, 8))
+        data = net.conv(net.pool(data, 3, 2), 8)
+    for level in reversed(levels):
+        scales = net.weight(np.array([1, 1, 2, 2]))
+        data = net.add("Resize", net.conv(data, 8), "", scales, mode="nearest")
+        net.shapes[data] = net.shapes[level]
+        data = net.add("Add", data, level)
+    return net.model(net.conv(data, 4, 1, act=""))
+
+
+def hifigan(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Audio: transposed convolutions with dilated residual blocks."""
+    net = Net(style, (1, 8, 20), **twist)
+    data = net.conv("x", 12, 7)
+    for channels, kernel, stride in ((10, 8, 4), (8, 4, 2), (6, 4, 2)):
+        data = net.up(data, channels, kernel, stride)
+        for dilation in (1, 3):
+            inner = net.conv(net.conv(data, channels, 3, dilation=dilation), channels, 3, act="")
+            data = net.add("Add", data, inner)
+    return net.model(net.conv(data, 1, 7, act="Tanh"))
+
+
+def series(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Dilated convolutions in one dimension."""
+    net = Net(style, (1, 4, 96), **twist)
+    data = net.conv("x", 8, 5, 2)
+    for dilation in (1, 2, 4, 8):
+        data = net.add("Add", data, net.conv(data, 8, 3, dilation=dilation))
+    return net.model(net.head(data), net.conv(data, 2, 3, 2))
+
+
+def deeplab(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Strides, then dilations side by side."""
+    net = Net(style, (1, 3, 49, 65), **twist)
+    data = net.conv(net.conv("x", 8, 3, 2), 8, 3, 2)
+    data = net.join(*(net.conv(data, 6, 3, dilation=each) for each in (1, 2, 3)))
+    return net.model(net.conv(data, 4, 1, act=""))
+
+
+def vgg(style: Style, **twist: Any) -> onnx.ModelProto:
+    """Convolutions and pools."""
+    net = Net(style, (1, 3, 45, 45), **twist)
+    data = "x"
+    for channels in (8, 12, 16):
+        data = net.pool(net.conv(net.conv(data, channels), channels), 3, 2)
+    return net.model(net.head(data))
+
+
+class Port(NamedTuple):
+    """A port: its name, the model as it came, inputs and outputs as they should be."""
+
+    name: str
+    model: onnx.ModelProto
+    reference: dict[str, Array]
+
+
+def recorded(model: onnx.ModelProto, data: Array) -> dict[str, Array]:
+    """The inputs and outputs of a model."""
+    names = [output.name for output in model.graph.output]
+    return {"x": data, **dict(zip(names, run(model, {"x": data}), strict=True))}
+
+
+def data_for(model: onnx.ModelProto, seed: int = 0) -> Array:
+    """Inputs as of an image or a sound: neighbours are alike, and the mean is not 0."""
+    shape = [each.dim_value for each in model.graph.input[0].type.tensor_type.shape.dim]
+    values = np.random.default_rng(seed).normal(size=shape)
+    for axis in range(2, len(shape)):
+        values = values + 0.7 * np.roll(values, 1, axis)
+    return (values * 0.5 + 0.3).astype(np.float32)
+
+
+def unet3d(style: Style, **twist: Any) -> onnx.ModelProto:
+    """A U-Net in three dimensions."""
+    return unet(style, rank=3, size=16, **twist)
+
+
+def unet_odd(style: Style, **twist: Any) -> onnx.ModelProto:
+    """A U-Net in three dimensions whose ways back differ in size."""
+    return unet(style, rank=3, size=26, levels=3, **twist)
+
+
+def unet_even(style: Style, **twist: Any) -> onnx.ModelProto:
+    """A U-Net whose transposed kernels are 4."""
+    return unet(style, kernel=4, **twist)
+
+
+def autoencoder3d(style: Style, **twist: Any) -> onnx.ModelProto:
+    """An autoencoder in three dimensions."""
+    return autoencoder(style, rank=3, **twist)
+
+
+def autoencoder1d(style: Style, **twist: Any) -> onnx.ModelProto:
+    """An autoencoder in one dimension, whose transposed kernels are 5."""
+    return autoencoder(style, rank=1, kernel=5, **twist)
+
+
+BUILDS: tuple[Build, ...] = (
+    *(resnet, mobilenet, efficientnet, nasnet, inception, densenet, unet, unet3d, autoencoder),
+    *(hourglass, hifigan, series, deeplab, vgg),
+)
+WRONG: dict[str, tuple[Build, Style, Style]] = {
+    "resnet symmetric": (resnet, same, symmetric),
+    "resnet exchanged": (resnet, same, exchanged),
+    "resnet half symmetric": (resnet, same, mixed(same, symmetric)),
+    "mobilenet symmetric": (mobilenet, same, symmetric),
+    "mobilenet exchanged": (mobilenet, same, exchanged),
+    "efficientnet symmetric": (efficientnet, same, symmetric),
+    "efficientnet third exchanged": (efficientnet, same, mixed(same, exchanged, same)),
+    "nasnet symmetric": (nasnet, same, symmetric),
+    "nasnet exchanged": (nasnet, same, exchanged),
+    "inception symmetric": (inception, same, symmetric),
+    "inception caffe": (inception, same, caffe),
+    "densenet symmetric": (densenet, same, symmetric),
+    "unet symmetric": (unet, same, symmetric),
+    "unet half symmetric": (unet, same, mixed(symmetric, same)),
+    "unet short": (unet, same, symmetric_short),
+    "unet half short": (unet, same, mixed(same, symmetric_short)),
+    "unet even exchanged": (unet_even, lower, same),
+    "unet 3d symmetric": (unet3d, same, symmetric),
+    "unet 3d short": (unet3d, same, symmetric_short),
+    "unet 3d half short": (unet3d, same, mixed(symmetric_short, same)),
+    "unet odd symmetric": (unet_odd, across, symmetric),
+    "unet odd short": (unet_odd, across, symmetric_short),
+    "unet odd half uncropped": (unet_odd, across, mixed(across, uncropped, symmetric)),
+    "autoencoder short": (autoencoder, same, symmetric_short),
+    "autoencoder uncropped": (autoencoder, same, uncropped),
+    "autoencoder half short": (autoencoder, same, mixed(symmetric_short, same)),
+    "autoencoder 3d short": (autoencoder3d, same, symmetric_short),
+    "autoencoder 1d short": (autoencoder1d, same, symmetric_short),
+    "autoencoder 1d half": (autoencoder1d, same, mixed(same, uncropped, symmetric)),
+    "hourglass symmetric": (hourglass, same, symmetric),
+    "hourglass exchanged": (hourglass, same, exchanged),
+    "hifigan symmetric": (hifigan, same, symmetric),
+    "hifigan uncropped": (hifigan, same, uncropped),
+    "hifigan third symmetric": (hifigan, same, mixed(same, same, symmetric)),
+    "series symmetric": (series, causal, symmetric),
+    "series exchanged": (series, same, exchanged),
+    "deeplab symmetric": (deeplab, same, symmetric),
+    "vgg symmetric": (vgg, same, symmetric),
+    "vgg caffe": (vgg, caffe, same),
+    **{
+        f"{build.__name__} of its own, {port.__name__}": (build, own, port)
+        for build in (autoencoder, autoencoder3d, autoencoder1d, hifigan, vgg)
+        for port in (own_symmetric, own_exchanged)
+    },
+    **{
+        f"{build.__name__} half of its own, {port.__name__}": (build, own, mixed(own, port))
+        for build in (autoencoder, autoencoder3d, autoencoder1d, hifigan)
+        for port in (own_symmetric, own_exchanged)
+    },
+    **{
+        f"{build.__name__} drawn {seed}": (
+            build,
+            drawn(seed, same, lower),
+            drawn(seed + 50, same, symmetric, symmetric_short, exchanged),
+        )
+        for build in (*BUILDS, autoencoder3d, autoencoder1d, unet_even)
+        for seed in (1, 2)
+    },
+    **{
+        f"{build.__name__} drawn short {seed}": (
+            build,
+            drawn(seed, same, lower, symmetric),
+            drawn(seed + 50, symmetric, symmetric_short, uncropped),
+        )
+        for build in (unet, unet3d, unet_even, autoencoder, autoencoder3d, autoencoder1d, hifigan)
+        for seed in (3, 4)
+    },
+}
+"""The network, the right padding, and that of the port."""
+
+
+CHOSEN = (
+    "resnet half symmetric",
+    "nasnet exchanged",
+    "unet 3d short",
+    "autoencoder uncropped",
+    "autoencoder half of its own, own_symmetric",
+    "hifigan of its own, own_symmetric",
+    "unet odd symmetric",
+    "unet drawn 2",
+)
+"""Some that take little time."""
+
+
+def wrong(names: Sequence[str] = tuple(WRONG)) -> Iterator[Port]:
+    """Ports with the right weights and other padding."""
+    for name in names:
+        build, right, port = WRONG[name]
+        meant = build(right)
+        yield Port(name, build(port), recorded(meant, data_for(meant)))
+
+
+TWISTS: dict[str, dict[str, Any]] = {
+    "a weight scaled": {"scaled": 0},
+    "a later weight scaled": {"scaled": 4},
+    "other weights": {"seed": 9},
+    "another activation": {"act": 1},
+    "a bias removed": {"unbiased": 0},
+    "another epsilon": {"epsilon": 1e-2},
+    "the input scaled": {},
+    "noise": {},
+}
+
+
+def perturbed(
+    builds: Sequence[Build] = BUILDS, names: Collection[str] = tuple(TWISTS)
+) -> Iterator[Port]:
+    """Models with the right padding whose reference differs by something else."""
+    for build in builds:
+        for name, twist in ((name, TWISTS[name]) for name in TWISTS if name in names):
+            model = build(same)
+            data = data_for(model)
+            twisted = build(same, **twist)
+            if twist and twisted == build(same):
+                continue
+            scale = 1.02 if name == "the input scaled" else 1.0
+            reference = recorded(twisted, data * np.float32(scale))
+            reference["x"] = data
+            if name == "noise":
+                draw = np.random.default_rng(1)
+                for key in [*reference][1:]:
+                    spread = float(np.ptp(reference[key]))
+                    noise = 1e-3 * spread * np.asarray(draw.normal(size=reference[key].shape))
+                    reference[key] = reference[key] + noise.astype(np.float32)
+            yield Port(f"{build.__name__}: {name}", model, reference)
+
+
+def main() -> None:
+    """Runs `match` on all ports, or on those whose names contain an argument."""
+    asked = sys.argv[1:] or [""]
+    for kind, ports in (("wrong", wrong()), ("perturbed", perturbed())):
+        for port in ports:
+            if not any(each in f"{kind} {port.name}" for each in asked):
+                continue
+            begin = time.process_time(), time.perf_counter()
+            found = onnxpad.match(port.model, port.reference, seconds=30)
+            seconds = time.perf_counter() - begin[1]
+            print(
+                f"{kind:9} {port.name:34} {found.outcome:15} {found.matching.runs:6} runs "
+                f"{seconds:6.1f} s  {found.matching.before:.2g} -> {found.matching.after:.2g}  "
+                f"{len(found.changes)} changes  {found.reason}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""What searches find, and which trials they make for it, is what is kept.
+
+After a change that is meant: `python -m tests.frameworks.repadding.drawn_searches`, then read
+`git diff`.
+"""
+
+from tests.frameworks.repadding import drawn_searches
+from tests.support.rows import each_row
+
+
+@each_row("line", drawn_searches.kept(), at_once=3)
+def test_what_is_found(line: str) -> None:
+    assert drawn_searches.said(int(line.partition(":")[0])) == line

@@ -1,0 +1,194 @@
+"""How far outputs are from a reference, what is allowed, and what chance explains."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.frameworks.repadding.references import (
+    Closeness,
+    are_few,
+    bits,
+    gap,
+    spread,
+    trial,
+    unrelated,
+)
+from tests.support.rows import each_row
+
+DEFAULT = Closeness()
+
+
+def f(*values: Any, dtype: Any = np.float32) -> Any:
+    return np.array(values, dtype)
+
+
+@each_row(
+    ("values", "wanted"),
+    [
+        (f(1, 4, 2), 3),
+        (f(-1, 4), 5),
+        (f(3, 3), 3),  # all equal: their magnitude
+        (f(-3, -3), 3),
+        (f(0, 0), 1),
+        (f(1, np.inf, 3, np.nan), 2),
+        (f(np.nan, np.inf), 1),
+        (f(), 1),
+    ],
+)
+def test_spread(values: Any, wanted: float) -> None:
+    assert spread(values) == wanted
+
+
+@each_row(
+    ("closeness", "wanted", "allowed"),
+    [
+        (DEFAULT, f(0, 10), [1e-4, 1e-4]),
+        (DEFAULT, f(0, 10, dtype=np.float64), [1e-4, 1e-4]),
+        (DEFAULT, f(0, 10, dtype=np.float16), [5e-2, 5e-2]),
+        (Closeness(noise=1e-3), f(0, 10), [4e-2, 4e-2]),  # a few times what it moves by itself
+        (Closeness(noise=1e-7), f(0, 10), [1e-4, 1e-4]),
+        (DEFAULT, f(0, 0), [0, 0]),  # a reference of zeros does not tell what is small
+        (DEFAULT, f(0, 10, dtype=np.int32), [0, 0]),
+        (Closeness(rtol=0.1), f(1, -10), [0.1, 1]),
+        (Closeness(atol=0.5), f(1, -10), [0.5, 0.5]),
+        (Closeness(rtol=0.1, atol=0.5), f(1, -10), [0.6, 1.5]),
+        (Closeness(atol=2), f(1, 5, dtype=np.uint8), [2, 2]),
+        (Closeness(rtol=0.0), f(1, 5), [0, 0]),
+    ],
+)
+def test_what_is_allowed(closeness: Closeness, wanted: Any, allowed: list[float]) -> None:
+    assert closeness.allowed(wanted).tolist() == pytest.approx(allowed, rel=1e-6, abs=0)
+
+
+@each_row(
+    ("wanted", "found", "close", "greatest"),
+    [
+        (f(0, 10), f(0, 10), True, 0),
+        (f(0, 10), f(0, 10.00005), True, 5e-6),
+        (f(0, 10), f(0, 9), False, 0.1),
+        (f(0, 10), f(2, 9), False, 0.2),
+        (f(0, np.inf, np.nan), f(0, np.inf, np.nan), True, 0),
+        (f(0, np.inf), f(0, -np.inf), False, math.inf),
+        (f(0, 1), f(np.nan, 1), False, math.inf),
+        (f(0, 4, dtype=np.int8), f(0, 4, dtype=np.int8), True, 0),
+        (f(0, 4, dtype=np.int8), f(0, 3, dtype=np.int8), False, 0.25),
+        (f("a", "b", dtype=object), f("a", "b", dtype=object), True, 0),
+        (f("a", "b", dtype=object), f("a", "c", dtype=object), False, math.inf),
+    ],
+)
+def test_a_gap_of_values(wanted: Any, found: Any, close: bool, greatest: float) -> None:
+    seen = gap(wanted, found, DEFAULT)
+    assert (seen.shape, seen.is_close) == (0, close)
+    assert seen.greatest == pytest.approx(greatest, rel=0.1)
+    told = wanted.dtype.kind != "O" and math.isfinite(greatest)
+    assert (seen.missing is not None) is told
+    if seen.missing is not None:
+        apart = (np.nan_to_num(wanted) - np.nan_to_num(found)).astype(float) / spread(wanted)
+        assert seen.missing.tolist() == pytest.approx(apart.tolist())
+
+
+@each_row(
+    ("wanted", "found", "apart"),
+    [
+        ((1, 2, 8), (1, 2, 4), math.log(2)),
+        ((1, 2, 4), (1, 2, 8), math.log(2)),
+        ((1, 2, 8, 8), (1, 2, 4, 2), math.log(2) + math.log(4)),
+        ((1, 8, 8, 2), (1, 2, 4, 8), math.log(2)),  # its channels are last
+        ((1, 2, 8, 8), (1, 4, 8, 2), math.log(2)),  # the model's are
+        ((2, 8, 8, 3), (2, 3, 4, 8), math.log(2)),
+        ((2, 3, 8, 8), (2, 8, 4, 3), math.log(2)),
+        ((2, 8), (2, 8, 5), 10),
+        ((3, 0), (3, 2), 10),
+        ((3, 1, 8), (3, 4), math.log(2)),  # an axis of size 1 more
+    ],
+)
+def test_a_gap_of_shapes(wanted: Any, found: Any, apart: float) -> None:
+    seen = gap(np.ones(wanted, np.float32), np.ones(found, np.float32), DEFAULT)
+    assert (seen.greatest, seen.is_close, seen.missing) == (math.inf, False, None)
+    assert seen.shape == pytest.approx(apart)
+
+
+def test_what_is_no_array_is_far() -> None:
+    assert gap(f(1), [f(1)], DEFAULT).shape == 10
+
+
+def test_a_trial_of_several_samples() -> None:
+    wanted = [{"a": f(0, 4)}, {"a": f(0, 8)}]
+    found, greatest = trial(wanted, [{"a": f(0, 4)}, {"a": f(0, 6)}], DEFAULT)
+    assert (found.solved, found.gap, greatest) == (False, 0, 0.25)
+    assert found.error == pytest.approx(math.sqrt(0.25**2 / 2 / 2))
+    assert found.missing is not None
+    assert found.missing.tolist() == pytest.approx([0, 0, 0, 0.25 / math.sqrt(2)])
+    solved, greatest = trial(wanted, wanted, DEFAULT)
+    assert (solved.solved, solved.gap, solved.error, greatest) == (True, 0, 0, 0)
+
+
+def test_a_trial_in_which_a_run_fails_or_a_shape_is_wrong() -> None:
+    failed, greatest = trial([{"a": f(0, 4)}], [None], DEFAULT)
+    assert (failed.solved, failed.gap, failed.error, failed.missing) == (
+        False, math.inf, math.inf, None,
+    )  # fmt: skip
+    assert greatest == math.inf
+    other, greatest = trial([{"a": f(0, 4), "b": f(1)}], [{"a": f(0), "b": f(1)}], DEFAULT)
+    assert (other.solved, other.error, other.missing) == (False, math.inf, None)
+    assert (other.gap, greatest) == (10, math.inf)
+    nothing, greatest = trial([{}], [{}], DEFAULT)
+    assert (nothing.solved, nothing.gap, nothing.error, greatest) == (True, 0, 0, 0)
+
+
+def test_a_long_output_is_looked_at_evenly() -> None:
+    """At most 8192 elements of all outputs together, each output with equal weight."""
+    long, short = np.arange(100_000, dtype=np.float32), f(0, 2)
+    found, _ = trial([{"a": long, "b": short}], [{"a": long + 1e5, "b": short + 2}], DEFAULT)
+    assert found.missing is not None
+    assert 4000 < found.missing.size <= 8192
+    assert np.linalg.norm(found.missing[:-2]) == pytest.approx(1, rel=1e-4)
+    assert np.linalg.norm(found.missing[-2:]) == pytest.approx(1)
+
+
+@each_row(
+    ("samples", "wanted"),
+    [
+        ([{"a": f(0, 1, 0, 1)}], 0.9 * 0.5),
+        ([{"a": f(0, 4, 0, 4)}], 0.9 * 0.5),
+        ([{"a": f(0, 1), "b": f(3, 3)}], 0.9 * math.sqrt(0.25 / 2)),
+        ([{"a": f(0, 1, np.inf)}, {"a": f(0, 1)}], 0.9 * 0.5),
+        ([{"a": f(3, 3)}], math.inf),
+        ([{"a": f("x", dtype=object)}], math.inf),
+    ],
+)
+def test_how_far_unrelated_outputs_are(samples: Any, wanted: float) -> None:
+    assert unrelated(samples) == pytest.approx(wanted)
+
+
+def test_bits_that_tell_a_reference_from_another_output() -> None:
+    wanted = [{"a": f(0, 1)}]
+    eps = float(np.finfo(np.float32).eps)
+    assert bits(wanted, [{"a": f(0, 1)}], 0) == 0
+    assert bits(wanted, [{"a": f(0, 0)}], 0) == pytest.approx(math.log2(1 + 1 / eps))
+    assert bits(wanted, [{"a": f(1, 0)}], 0.25) == pytest.approx(2 * math.log2(1 + 2))
+    assert bits([{"a": f(0, 1, 5, dtype=np.int8)}], [{"a": f(0, 2, 4, dtype=np.int8)}], 0) == 2
+    assert bits(wanted, [None], 0) == math.inf
+    assert bits(wanted, [{"a": f(0)}], 0) == math.inf
+    assert bits(wanted * 2, [{"a": f(0, 0)}] * 2, 0) == 2 * bits(wanted, [{"a": f(0, 0)}], 0)
+
+
+@each_row(
+    ("answers", "few"),
+    [
+        ([f(0), f(0)], True),
+        ([f(0), f(1)], False),
+        ([f(0), f(0), f(1)], False),
+        ([f(0), f(0), f(1), f(1)], True),
+        ([f(0), f(0), f(0), f(1), f(2), f(3)], False),
+        ([f(0), f(1e-9)], True),
+        ([f(0), f(0), None], False),
+        ([f(0), f(0), f(0), None], True),
+        ([f(0)], False),
+        ([], False),
+    ],
+)
+def test_few_answers(answers: Any, few: bool) -> None:
+    assert are_few(answers) is few

@@ -1,0 +1,446 @@
+"""The search alone, on answers made of known effects."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.frameworks.repadding.search import (
+    Effect,
+    Move,
+    Point,
+    Search,
+    Space,
+    Trial,
+    _by_fit,
+    _by_pursuit,
+    _is_better,
+    _joined,
+    _left,
+    _lengths,
+    _stacked,
+)
+from tests.support.rows import each_row
+
+SIZE = 64
+
+
+class Landscape:
+    """An answer to which every operator adds the effect of its option, bent by those before it."""
+
+    def __init__(self, count: int, options: int, right: Point, bend: float, seed: int = 0) -> None:
+        source = np.random.default_rng(seed)
+        self.effects = source.normal(size=(count, options, SIZE))
+        self.mix = source.normal(size=(count, SIZE, SIZE)) / math.sqrt(SIZE)
+        self.bend = bend
+        self.count = 0
+        self.right = self.answer(right)
+
+    def answer(self, point: Point) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        found = np.zeros(SIZE)
+        for place, option in enumerate(point):
+            found = found + self.effects[place, option]
+            found = (1 - self.bend) * found + self.bend * np.tanh(self.mix[place] @ found)
+        return found
+
+    def __call__(self, point: Point) -> Trial:
+        self.count += 1
+        missing = self.right - self.answer(point)
+        error = float(np.sqrt(np.mean(missing**2)))
+        return Trial(error < 1e-9, 0.0, error, missing)
+
+
+def space(count: int, options: int, groups: tuple[tuple[int, ...], ...] = ()) -> Space:
+    return Space(((0,) * options,) * count, groups)
+
+
+def search(evaluate: Callable[[Point], Trial], within: Space) -> Search:
+    return Search(evaluate, within, lambda: False)
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.05, 0.1])
+def test_wrong_ones_are_found_with_runs_in_proportion_to_moves(bend: float) -> None:
+    """15 of 100 operators are wrong: 3^100 combinations, and a few hundred evaluations."""
+    count, options = 100, 3
+    right = tuple(1 + each % 2 if each % 7 == 3 else 0 for each in range(count))
+    assert sum(map(bool, right)) == 14
+    landscape = Landscape(count, options, right, bend)
+    found = search(landscape, space(count, options)).run([(0,) * count])
+    assert found == right
+    assert landscape.count < 8 * count * (options - 1)
+
+
+def test_a_group_is_split_where_only_a_part_of_it_is_wrong() -> None:
+    right = (1, 1, 1, 0, 0, 1, 0, 0)
+    landscape = Landscape(8, 2, right, 0.2)
+    found = search(landscape, space(8, 2, ((0, 1, 2, 3), (4, 5, 6, 7)))).run([(0,) * 8])
+    assert found == right
+
+
+def test_only_free_operators_change() -> None:
+    landscape = Landscape(6, 2, (1, 0, 1, 0, 1, 0), 0.1)
+    found = search(landscape, space(6, 2)).run([(0,) * 6], frozenset({0, 1, 2}))
+    assert found[3:] == (0, 0, 0)
+    assert found[:3] == (1, 0, 1)
+
+
+def test_two_that_help_only_together_are_found() -> None:
+    """Each alone makes the shapes of two branches differ, so that the model does not run."""
+
+    def evaluate(point: Point) -> Trial:
+        if point[0] != point[1]:
+            return Trial(solved=False, gap=math.inf, error=math.inf, missing=None)
+        missing = np.array([1.0 - point[0], float(point[2])])
+        return Trial(not missing.any(), 0.0, float(np.abs(missing).sum()), missing)
+
+    found = search(evaluate, Space(((0, 0),) * 3, ((0, 1),))).run([(0, 0, 1)])
+    assert found == (1, 1, 0)
+
+
+def test_shapes_come_before_values() -> None:
+    """Where the shape of the answer is wrong, a move that mends it is followed."""
+
+    def evaluate(point: Point) -> Trial:
+        gap = float(abs(2 - sum(point)))
+        return Trial(point == (1, 0, 1), gap, 0.0 if gap == 0 else math.inf, None)
+
+    found = search(evaluate, space(3, 2)).run([(0, 0, 0)])
+    assert found == (1, 0, 1)
+
+
+def test_a_step_that_helps_may_lead_away() -> None:
+    """A likely move makes the shape less wrong, and only an unlikely one makes it right."""
+
+    def evaluate(point: Point) -> Trial:
+        known: dict[Point, float] = {(0, 0, 0): 2.0, (1, 0, 0): 1.0, (0, 1, 1): 0.0}
+        gap = known.get(point, 3.0)
+        return Trial(gap == 0, gap, 0.0 if gap == 0 else math.inf, None)
+
+    assert search(evaluate, Space(((0, 0), (0, 1), (0, 1)), ())).run([(0, 0, 0)]) == (0, 1, 1)
+
+
+def test_options_that_compute_the_same_are_not_tried() -> None:
+    tried: set[Point] = set()
+
+    def evaluate(point: Point) -> Trial:
+        tried.add(point)
+        return Trial(solved=False, gap=0.0, error=1.0, missing=np.ones(2))
+
+    within = Space(((0, 0),) * 3, (), lambda point, each, one, other: each == 1 or one == other)
+    search(evaluate, within).run([(0, 0, 0)])
+    assert {point[1] for point in tried} == {0}
+    assert {point[0] for point in tried} == {0, 1}
+
+
+def test_what_is_not_needed_goes_back() -> None:
+    """Operators whose change makes no difference are as they were."""
+
+    def evaluate(point: Point) -> Trial:
+        missing = np.array([1.0 - point[2], 1.0 - point[5]])
+        return Trial(not missing.any(), 0.0, float(np.abs(missing).sum()), missing)
+
+    task = search(evaluate, space(8, 2))
+    assert task.pruned((1,) * 8) == (0, 0, 1, 0, 0, 1, 0, 0)
+
+
+def test_what_fits_clearly_worse_does_not_go_back() -> None:
+    """Within what is allowed, the padding that fits to rounding is the right one."""
+
+    def evaluate(point: Point) -> Trial:
+        error = 2e-8 if point[0] else 5e-6
+        return Trial(error < 1e-5, 0.0, error, np.array([error]))
+
+    assert search(evaluate, space(2, 2)).pruned((1, 1)) == (1, 0)
+
+
+def test_time_ends_it() -> None:
+    landscape = Landscape(50, 2, tuple(each % 2 for each in range(50)), 0.3)
+    task = Search(landscape, space(50, 2), lambda: landscape.count > 20)
+    task.run([(0,) * 50])
+    assert landscape.count < 30
+
+
+def test_few_combinations_are_all_tried() -> None:
+    """No error tells the way: only the one right combination is better than all others."""
+    right = (1, 0, 2, 1, 0)
+
+    def evaluate(point: Point) -> Trial:
+        solved = point == right
+        return Trial(solved, 0.0, 0.0 if solved else 1.0, np.zeros(2) if solved else np.ones(2))
+
+    assert search(evaluate, space(5, 3)).run([(0,) * 5]) == right
+
+
+def test_two_wrong_ones_that_no_error_tells_are_found() -> None:
+    """Each right move alone makes it worse, and there are too many options to combine all."""
+    right = (0, 0, 2, 0, 0, 0, 1, 0)
+
+    def evaluate(point: Point) -> Trial:
+        wrong = sum(one != other for one, other in zip(point, right, strict=True))
+        error = {0: 0.0, 1: 3.0, 2: 1.0}.get(wrong, 2.0)
+        missing = np.full(2, error)
+        return Trial(not error, 0.0, error, missing)
+
+    assert search(evaluate, space(8, 4)).run([(0,) * 8]) == right
+
+
+def test_unrelated_answers_end_the_search_soon() -> None:
+    """No choice comes near; 60 operators have some 600 moves, and pairs of them without end."""
+    source = np.random.default_rng(5)
+    landscape = Landscape(60, 11, (0,) * 60, 0.1)
+    landscape.right = 40 * source.normal(size=SIZE)
+    finder = search(landscape, space(60, 11))
+    finder.unrelated = 0.9 * float(np.std(landscape.right))
+    finder.run([(0,) * 60])
+    assert landscape.count < 500
+
+
+def test_the_search_ends_where_all_moves_together_leave_most() -> None:
+    source = np.random.default_rng(5)
+    landscape = Landscape(30, 4, (0,) * 30, 0.0)
+    landscape.effects[:, 1:] = landscape.effects[:, :1] + 0.01 * landscape.effects[:, 1:]
+    landscape.right = landscape.answer((0,) * 30) + source.normal(size=SIZE)
+    search(landscape, space(30, 4)).run([(0,) * 30, (1,) * 30])
+    assert landscape.count < 1000
+
+
+def way(
+    evaluate: Callable[[Point], Trial],
+    within: Space,
+    starts: list[Point],
+    most: float = math.inf,
+    **options: Any,
+) -> tuple[list[str], Point]:
+    """The points that a search evaluates, in order, and the one that it ends with."""
+    tried: list[str] = []
+
+    def noted(point: Point) -> Trial:
+        tried.append("".join(map(str, point)))
+        return evaluate(point)
+
+    found = Search(noted, within, lambda: len(tried) >= most).run(starts, **options)
+    return tried, found
+
+
+def sums(count: int, right: list[int] | Point, bend: float) -> Callable[[Point], Trial]:
+    """Answers in whole numbers: sums of effects, bent by their squares."""
+    effects = np.random.default_rng(3).integers(-9, 10, (8, 4, 6))[:count]
+
+    def answer(point: Point) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        total = sum(effects[place, option] for place, option in enumerate(point))
+        return np.asarray(total + bend * (total * total % 7), np.float64)
+
+    wanted = answer(right) if isinstance(right, tuple) else np.array(right, np.float64)
+
+    def evaluate(point: Point) -> Trial:
+        missing = wanted - answer(point)
+        error = float(np.sqrt(np.mean(missing**2)))
+        return Trial(error == 0, 0.0, error, missing)
+
+    return evaluate
+
+
+def by_shapes(point: Point) -> Trial:
+    """Two gaps that only certain operators close, and then a few numbers."""
+    gap = float(abs(point[0] - point[1]) + abs(point[2] - 1))
+    if gap:
+        return Trial(False, gap, math.inf, None)
+    missing = np.array([3.0 - point[3] - point[0], point[1] * point[4] - 2.0, point[3] - 1.0])
+    return Trial(not missing.any(), 0.0, float(np.abs(missing).sum()), missing)
+
+
+def test_the_points_that_a_search_tries() -> None:
+    """A changed order is a changed search: of how many runs, and what it finds first."""
+    tried, found = way(
+        sums(6, (0, 2, 0, 1, 3, 0), 0), Space(((0, 0, 1, 1),) * 6, ((0, 1, 2), (3, 4))), [(0,) * 6]
+    )
+    assert found == (0, 2, 0, 1, 3, 0)
+    assert tried[:64] == [f"{place:06b}" for place in range(64)]  # the likely ones, all together
+    assert " ".join(tried[64:]) == (
+        "222110 333110 110220 110330 210110 310110 120110 130110 112110 113110 110210 110310 "
+        "110120 110130 110112 110113 020130"
+    )
+    tried, found = way(by_shapes, Space(((0, 1, 1),) * 5, ((0, 1), (2, 3))), [(0,) * 5])
+    assert found == (2, 2, 1, 1, 1)
+    assert " ".join(tried) == (
+        "00000 11000 22000 00110 00220 10000 20000 01000 02000 00100 00200 00010 00020 00001 "
+        "00002 11110 22110 10110 20110 01110 02110 00210 00120 00111 00112 22111"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "within", "starts", "options", "expected"),
+    [
+        (
+            sums(4, [5, 4, 3, 2, 1, 0], 0.5),
+            Space(((0, 0, 1, 1),) * 4, ((0, 1),)),
+            [(0,) * 4, (1,) * 4],
+            {"further": [(2, 2, 2, 2), (3, 0, 0, 0)], "most": 90},
+            (
+                "0000 1111 0001 0010 0011 0100 0101 0110 0111 1000 1001 1010 1011 1100 1101 1110 "
+                "2222 3000 2201 3301 2001 3001 1201 1301 1021 1031 1002 1003 0201 0200 0203 0202 "
+                "0301 0211 0231 0221 3201 0230 2101 2200 1200 3101 0331 0232 0213 2203 0102 0210 "
+                "1211 2211 0212 2301 0233 0003 0220 1121 1131 1102 1103 0022 1122 0222 1222 2022 "
+                "2122 2202 2212 2220 2221 3100 3010 3300 2000 0300 0020 0030 0002 1231 0321 2100 "
+                "2210 0103 0013 1120 1130 2230 3310 3320 3330 3302"
+            ),
+        ),
+        (
+            by_shapes,
+            Space(((0, 1, 1),) * 5, ((0, 1), (2, 3))),
+            [(0,) * 5, (0, 0, 0, 1, 1)],
+            {"free": frozenset({0, 1, 3, 4})},
+            (
+                "00000 00011 11000 22000 00010 00020 10000 20000 01000 02000 00001 00002 11011 "
+                "22011 00021 10011 20011 01011 02011 00012 11010 11020 21000 12000 11001 11002 "
+                "22010 22020 22001 22002 10010 20010 01010 02010 10020 20020 01020 02020 00022 "
+                "10001 20001 01001 02001 10002 20002 01002 02002"
+            ),
+        ),
+    ],
+)
+def test_the_points_of_a_search_that_finds_nothing(
+    given: Any, within: Space, starts: list[Point], options: Any, expected: str
+) -> None:
+    tried, _ = way(given, within, starts, **options)
+    assert " ".join(tried) == expected
+
+
+def test_moves_that_explain_what_is_missing() -> None:
+    moves = [((0, 1),), ((0, 2),), ((1, 1),), ((2, 1), (3, 1))]
+    effects = np.array([[4.0, 0, 0], [1, 3, 0], [0, 2, 0], [0, 0, -5]])
+    assert _by_pursuit(effects, np.array([4.0, 2, 1]), moves) == [0, 2]
+    assert _by_pursuit(effects, np.array([1.0, 3, -5]), moves) == [3, 1]
+    assert _by_pursuit(effects, np.array([0.0, 1, -2.5]), moves) == []  # twice too much
+    effects = np.array([[4.0, 0, 0, 0], [0, 3, 0, 1], [0, 2, 0, 0], [0, 0, -5, 0]])
+    for shares, order in (
+        ([1.0, 0, 0.9, 0], [0, 2]),
+        ([0.9, 0, 0, 1.0], [3, 0]),
+        ([1.0, 0.8, 0, 0], [0]),  # both are of one operator
+        ([0.8, 1.0, 0.5, 0], [1, 2]),
+        ([0.0, 0, 0, 0.29], []),  # by too small a share
+        ([0.0, 0, 0, 0.31], [3]),
+    ):
+        assert _by_fit(effects, np.array(shares) @ effects, moves) == order
+
+
+@each_row(
+    ("wanted", "left"),
+    [
+        ([4.0, 2, 0], 0.0),
+        ([2.0, 0, 0], 0.0),  # half of it
+        ([8.0, 0, 0], 0.5),  # all of it, and not twice
+        ([-4.0, 0, 0], 1.0),
+        ([0.0, 0, 3], 1.0),
+        ([0.0, 0, 0], 0.0),
+        ([3.0, 1, 0], 0.0),
+        ([7.0, 3, 0], math.sqrt(9 + 1) / math.sqrt(58)),  # two options of one operator: 1 in all
+    ],
+)
+def test_what_all_moves_leave_in_any_share(wanted: list[float], left: float) -> None:
+    moves = [((0, 1),), ((0, 2),), ((1, 1),)]
+    effects = np.array([[4.0, 0, 0], [3, 3, 0], [0, 2, 0]])
+    assert _left(effects, np.array(wanted), moves) == pytest.approx(left, abs=2e-2)
+
+
+def test_points_and_effects_of_moves() -> None:
+    assert _joined((0, 0, 3), [((0, 1),), ((0, 2), (1, 2))]) == (1, 2, 3)
+    assert [[*_lengths(count)] for count in (0, 1, 2, 3, 6, 14)] == [
+        [], [1], [2, 1], [3, 2, 1], [6, 4, 3, 2, 1], [14, 12, 8, 6, 4, 3, 2, 1],
+    ]  # fmt: skip
+    seen: dict[Move, Effect] = {
+        ((0, 1),): np.array([1.0, 0]),
+        ((1, 1),): np.zeros(2),
+        ((0, 2),): None,
+        ((0, 0),): np.array([0.0, 2]),
+    }
+    moves, effects = _stacked((0, 0), seen)
+    assert (moves, effects.tolist()) == ([((0, 1),)], [[1.0, 0.0]])
+    assert _stacked((0, 0), {})[0] == []
+
+
+@each_row(
+    ("found", "better"),
+    [
+        (Trial(True, 9.0, 9.0, None), True),
+        (Trial(False, 1.0, 9.0, None), True),
+        (Trial(False, 2.0, 4.9, None), True),
+        (Trial(False, 2.0, 5.0 - 1e-6, None), False),  # by less than a millionth
+        (Trial(False, 2.0, 5.0, None), False),
+        (Trial(False, 3.0, 0.0, None), False),
+    ],
+)
+def test_what_is_better(found: Trial, better: bool) -> None:
+    assert _is_better(found, Trial(False, 2.0, 5.0, None)) == better
+
+
+def test_the_moves_of_a_space() -> None:
+    within = Space(((0, 1), (0, 1), (2, 0)), ((0, 1),))
+    assert within.deepest == 2
+    assert Space((), ()).deepest == 0
+    assert [*within.moves((0, 1, 0), 0, frozenset({0, 1, 2}))] == [
+        ((1, 0),), ((2, 1),)
+    ]  # fmt: skip
+    assert [*within.moves((1, 1, 1), 1, frozenset({0, 2}))] == [((0, 0),), ((2, 0),)]
+    assert len([*within.moves((0, 0, 0), 2, frozenset({0, 1, 2}))]) == 4
+    likely = [*Space(((0, 0),) * 3, ()).likely((0, 1, 0), frozenset({1, 2}))]
+    assert likely == [(0, 1, 0), (0, 1, 1), (0, 0, 0), (0, 0, 1)]
+
+
+@pytest.mark.parametrize(("groups", "count"), [((), 0), (((*range(7),),), 4), (((0, 1, 2),), 64)])
+def test_likely_options_are_combined_where_they_are_few(
+    groups: tuple[tuple[int, ...], ...], count: int
+) -> None:
+    """2^8 single choices are more than 250; those of groups are fewer."""
+    free = frozenset(range(8))
+    found = [*Space(((0, 0),) * 8, groups).likely((0,) * 8, free)]
+    assert len(found) == (count if groups else 0)
+    assert len([*Space(((0, 0),) * 7, groups).likely((0,) * 7, free)]) == 128
+
+
+RIGHT = Trial(True, 0.0, 0.0, np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("right", "last"),
+    [
+        ((1, 1, 1), "000 111"),  # another start
+        ((0, 0, 1), "000 111 222 001"),  # the likely combinations
+        ((1, 1, 0), "000 111 222 001 010 011 100 101 110"),
+        ((2, 0, 0), "000 111 222 001 010 011 100 101 110 200"),  # the further points
+        ((0, 2, 2), "000 111 222 001 010 011 100 101 110 200 022"),
+    ],
+)
+def test_a_search_ends_with_the_first_right_point(right: Point, last: str) -> None:
+    def evaluate(point: Point) -> Trial:
+        return RIGHT if point == right else Trial(False, 0.0, 1.0, np.ones(1))
+
+    starts: list[Point] = [(0,) * 3, (1,) * 3, (2,) * 3, (1,) * 3]
+    tried, found = way(
+        evaluate, Space(((0, 0, 1),) * 3, ()), starts, further=[(2, 0, 0), (0, 2, 2), (2, 2, 0)]
+    )
+    assert (" ".join(tried), found) == (last, right)
+
+
+@each_row("most", [1, 2, 4, 9, 10, 12, 20, 30], at_once=4)
+def test_a_search_ends_where_time_does(most: int) -> None:
+    evaluate = sums(4, [5, 4, 3, 2, 1, 0], 0.5)
+    within = Space(((0, 0, 1, 1),) * 4, ((0, 1),))
+    points, _ = way(evaluate, within, [(0,) * 4, (1,) * 4], 40, further=[(2,) * 4])
+    tried, found = way(evaluate, within, [(0,) * 4, (1,) * 4], most, further=[(2,) * 4])
+    assert tried == points[: len(tried)]
+    assert len(tried) <= most + 2  # one more where a batch begins
+    assert evaluate(found).rank == min(evaluate(tuple(map(int, point))).rank for point in tried)
+
+
+def test_joint_moves_end_with_the_first_right_point() -> None:
+    def evaluate(point: Point) -> Trial:
+        missing = np.array([4.0, 4, 0]) - np.array(point)
+        error = float(np.abs(missing).sum())
+        return Trial(error == 0, 0.0, error, missing)
+
+    tried, found = way(evaluate, Space(((1,) * 5,) * 3, ()), [(0, 0, 0)])
+    assert found == (4, 4, 0)
+    assert " ".join(tried) == "000 100 200 300 400 010 020 030 040 001 002 003 004 440"

@@ -1,0 +1,278 @@
+"""One session of a copy computes what each choice computes once it is written into the model."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import pytest
+
+from onnxpad.engine.sessions import EngineError, open_session
+from onnxpad.frameworks.repadding.candidates import WHOLE, candidates
+from onnxpad.frameworks.repadding.matching import type_of_data
+from onnxpad.frameworks.repadding.sites import sites_of, with_pads
+from onnxpad.frameworks.repadding.working_copy import working_copy
+from onnxpad.frameworks.repadding.write import forget_sizes, write
+from onnxpad.graph import Graph
+from onnxpad.padding.plan import Padding
+from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
+from tests.support import Array, one, parsed
+from tests.support.rows import each_row
+
+CONV = """
+    g (float[1, 2, {h}, {w}] x) => (float[n, c, y, z] y)
+    <float[3, 2, 3, 4] w = {{{weights}}}, float[3] b = {{1, -2, 3}}>
+    {{ y = Conv <strides = [2, {s}], pads = [1, 1, 1, 2], dilations = [1, {d}]> (x, w, b) }}
+"""
+POOL = """
+    g (float[1, 2, {h}, {w}] x) => (float[n, c, y, z] y)
+    {{ y = {op} <kernel_shape = [3, 2], strides = [2, 3], pads = [1, 0, 0, 1]{more}> (x) }}
+"""
+TRANSPOSED = """
+    g (float[1, 2, {h}, {w}] x) => (float[n, c, y, z] y)
+    <float[2, 3, 3, 4] w = {{{weights}}}, float[3] b = {{1, -2, 3}}>
+    {{
+        y = ConvTranspose <strides = [2, 3], pads = [1, 0, 0, 1], output_padding = [1, 0]>
+            (x, w, b)
+    }}
+"""
+QUANTISED = """
+    g (uint8[1, 2, {h}, {w}] x) => (uint8[n, c, y, z] y)
+    <float s = {{0.5}}, uint8 z = {{7}}, int8[3, 2, 3, 4] w = {{{weights}}}, int8 wz = {{0}}>
+    {{ y = QLinearConv <strides = [2, 1], pads = [1, 1, 1, 2]> (x, s, z, w, s, wz, s, z) }}
+"""
+PAD = """
+    g (float[1, 2, {h}, {w}] x) => (float[n, c, y, z] y)
+    <int64[8] p = {{0, 0, 1, 0, 0, 0, 0, 1}}>
+    {{
+        q = Pad (x, p)
+        y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (q)
+    }}
+"""
+WEIGHTS = ", ".join(str(each % 7 - 3) for each in range(72))
+CASES = {
+    "conv": (CONV, 17),
+    "conv of opset 8": (CONV, 8),
+    "conv with dilation": (CONV.replace("{d}", "2").replace("{s}", "1"), 17),
+    "steady": (CONV.replace("{d}", "2").replace("{s}", "1").replace("[2, 1]", "[1, 1]"), 17),
+    "max pool": (POOL.replace("{op}", "MaxPool").replace("{more}", ""), 17),
+    "max pool of bytes": (
+        POOL.replace("{op}", "MaxPool").replace("{more}", "").replace("float[", "int8["),
+        12,
+    ),
+    "max pool, ceil": (POOL.replace("{op}", "MaxPool").replace("{more}", ", ceil_mode = 1"), 12),
+    "average pool": (POOL.replace("{op}", "AveragePool").replace("{more}", ""), 19),
+    "average pool, counted": (
+        POOL.replace("{op}", "AveragePool").replace("{more}", ", count_include_pad = 1"),
+        19,
+    ),
+    "power pool": (POOL.replace("{op}", "LpPool").replace("{more}", ", p = 2"), 18),
+    "transposed": (TRANSPOSED, 17),
+    "quantised": (QUANTISED, 17),
+    "pad": (PAD, 17),
+}
+
+
+def built(name: str, height: int, width: int) -> onnx.ModelProto:
+    text, opset = CASES[name]
+    filled = text.format(h=height, w=width, weights=WEIGHTS, s=2, d=1)
+    return parsed(filled, opset=opset)
+
+
+def fed(model: onnx.ModelProto) -> dict[str, Array]:
+    (value,) = model.graph.input
+    shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+    kind = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+    data = np.random.default_rng(0).integers(0, 9, size=shape)
+    return {"x": data.astype(kind) if kind == np.uint8 else (data - 4).astype(kind)}
+
+
+def choices(site: Site) -> Iterator[Padding]:
+    """Every choice that `match` may try, each once."""
+    found = [each.padding for each in candidates(site)]
+    found += [convention(site) for convention in WHOLE.values()]
+    yield from dict.fromkeys(found)
+
+
+@pytest.mark.parametrize(("height", "width"), [(8, 9), (7, 11)])
+@pytest.mark.parametrize("name", CASES)
+def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -> None:
+    model = built(name, height, width)
+    graph = Graph.from_proto(model)
+    context = Context(graph)
+    windows, left = sites_of(context)
+    sites, others = with_pads(context, windows)
+    assert not left
+    assert not others
+    dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
+    copy = working_copy(model, sites, dtypes)
+    assert not copy.left
+    data = fed(model)
+    compared = 0
+    with open_session(copy.model) as session:
+        for place, site in enumerate(sites):
+            for padding in choices(site):
+                mine = [each.padding for each in sites]
+                mine[place] = padding
+                try:
+                    found = session.run({**data, **copy.feeds(mine)}, ["y", copy.probes[place]])
+                except EngineError:
+                    continue
+                sizes = tuple(int(size) for size in np.asarray(found[copy.probes[place]]))
+                written = Graph.from_proto(model)
+                here = Context(written)
+                one = with_pads(here, sites_of(here)[0])[0][place]
+                write(written, one, padding, padding.amounts(sizes, site.windows))
+                value = np.asarray(found["y"])
+                forget_sizes(written, {"y": value.shape})
+                try:
+                    with open_session(written.to_proto()) as plain:
+                        (wanted,) = plain.run(data).values()
+                except EngineError:
+                    continue  # pads that no pool of onnxruntime may have
+                assert isinstance(wanted, np.ndarray)
+                assert value.shape == wanted.shape, padding
+                np.testing.assert_allclose(
+                    value, wanted, rtol=1e-5, atol=1e-5, err_msg=str(padding)
+                )
+                compared += 1
+    assert compared > 4
+
+
+@each_row(
+    ("name", "padding", "fed"),
+    [
+        ("conv with dilation", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3], [0, 0, 0, 0, 0]]),
+        ("conv with dilation", Padding(None), [[0, 0, 0, 0], [1, 0, 0, 0, 0]]),
+        ("conv", Padding(None, odd="begin"), [[0, 0, 0, 0], [1, 1, 0, 0, 0]]),
+        ("steady", Padding(((1, 0), (2, 3))), [[1, 2, 0, 3]]),
+        ("steady", Padding(None), [[1, 3, 1, 3]]),  # no size decides
+        ("steady", Padding(None, undilated=True), [[1, 1, 1, 2]]),
+        ("average pool", Padding(None, counted=True), [[0, 0, 0, 0], [1, 0, 0, 0, 1]]),
+        ("max pool", Padding(((1, 0), (0, 1)), ceil=True), [[1, 0, 0, 1], [0, 0, 0, 1, 0]]),
+        ("transposed", Padding(((1, 0), (0, 2)), output_padding=(0, 1)), [[-1, 0, 0, -1]]),
+        ("transposed", Padding(((1, 0), (0, 2))), [[-1, 0, 0, -2]]),
+    ],
+)
+def test_what_is_fed(name: str, padding: Padding, fed: list[list[float]]) -> None:
+    """Amounts, of a transposed convolution output_padding too; then flags where sizes decide."""
+    model = built(name, 8, 9)
+    context = Context(Graph.from_proto(model))
+    sites = sites_of(context)[0]
+    copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT})
+    assert [array.tolist() for array in copy.feeds([padding]).values()] == fed
+
+
+def test_the_opset_is_that_of_onnx_s_own_operators() -> None:
+    model = built("conv", 8, 9)
+    model.opset_import.insert(0, onnx.helper.make_opsetid("com.microsoft", 1))
+    sites = sites_of(Context(Graph.from_proto(model)))[0]
+    assert not working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}).left
+    del model.opset_import[1]
+    model.opset_import.append(onnx.helper.make_opsetid("ai.onnx", 17))
+    assert not working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}).left
+
+
+def test_inner_tensors_are_outputs_too() -> None:
+    model = built("pad", 8, 9)
+    context = Context(Graph.from_proto(model))
+    sites = sites_of(context)[0]
+    copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT}, ["q"])
+    with open_session(copy.model) as session:
+        found = session.run({**fed(model), **copy.feeds([site.padding for site in sites])})
+    assert {"y", "q"} <= {*found}
+
+
+def test_same_follows_the_size_of_the_run() -> None:
+    """Behind a Conv that pads less, SAME is that of the smaller data."""
+    model = parsed(
+        """
+        g (float[1, 1, 8, 8] x) => (float[n, c, y, z] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6,
+        7, 8, 9}>
+        {
+            h = Conv <pads = [1, 1, 1, 1]> (x, w)
+            y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (h, w)
+        }
+        """
+    )
+    context = Context(Graph.from_proto(model))
+    sites = sites_of(context)[0]
+    dtypes = {site.node.outputs[0].name: onnx.TensorProto.FLOAT for site in sites}
+    copy = working_copy(model, sites, dtypes)
+    same = replace(sites[1].padding, pads=None)
+    with open_session(copy.model) as session:
+        for pads, size in (((1, 1), 8), ((0, 1), 7), ((0, 0), 6)):
+            first = Padding((pads, pads))
+            found = session.run({**fed(model), **copy.feeds([first, same])})
+            assert np.asarray(found[copy.probes[1]]).tolist() == [size, size]
+            begin = {8: 0, 7: 1, 6: 0}[size]
+            assert same.amounts((size, size), sites[1].windows)[0][0] == begin
+            assert np.asarray(found["y"]).shape[2:] == (-(-size // 2),) * 2
+
+
+def test_an_output_is_redeclared() -> None:
+    """A padding with another output size leaves no wrong size behind."""
+    model = parsed(
+        """
+        g (float[1, 1, 8, 8] x) => (float[1, 1, 4, 4] y)
+        { y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (x) }
+        """
+    )
+    graph = Graph.from_proto(model)
+    (site,) = sites_of(Context(graph))[0]
+    write(graph, site, Padding(((0, 0), (0, 0))), ((0, 0), (0, 0)))
+    forget_sizes(graph, {"y": (1, 1, 3, 3)})
+    (value,) = graph.to_proto().graph.output
+    assert [dim.dim_value for dim in value.type.tensor_type.shape.dim] == [1, 1, 3, 3]
+    onnx.checker.check_model(graph.to_proto(), full_check=True)
+    graph.rollback(0)
+    assert graph.to_bytes() == model.SerializeToString()
+
+
+@pytest.mark.parametrize("pads", ["0, 0, 0, 0", "1, 0, 0, 1", "1, 1, 1, 1"])
+def test_no_choice_crops_less_than_nothing(pads: str) -> None:
+    """onnxruntime refuses negative pads; an end that is extended is appended."""
+    text = TRANSPOSED.replace("pads = [1, 0, 0, 1]", f"pads = [{pads}]")
+    model = parsed(text.format(h=5, w=6, weights=WEIGHTS), opset=17)
+    (site,), _ = sites_of(Context(Graph.from_proto(model)))
+    found = [each.padding for each in candidates(site)]
+    assert all(min(map(min, padding.pads or ())) >= 0 for padding in found)
+    assert any(padding.output_padding > site.padding.output_padding for padding in found)
+
+
+@each_row(
+    ("imports", "nodes", "domain", "inputs"),
+    [
+        ({"": 10}, "Pad <pads = [0, 0, 1, 0, 0, 0, 0, 1]> (x)", "com.microsoft", 2),
+        ({"": 10}, "Pad <pads = [0, 0, 1, 0, 0, 0, 0, 1], value = 1.5> (x)", "com.microsoft", 3),
+        ({"": 11}, "Pad (x, p)", "", 2),
+        ({"": 17}, "Pad (x, p, v)", "", 3),
+        ({"com.microsoft": 1, "": 17}, "Pad (x, p)", "", 2),
+        ({"com.microsoft": 1, "ai.onnx": 17}, "Pad (x, p)", "", 2),
+    ],
+)
+def test_the_pad_of_a_copy(imports: dict[str, int], nodes: str, domain: str, inputs: int) -> None:
+    """Where an opset's Pad has its amounts as an attribute, onnxruntime's own takes its place."""
+    model = one(
+        f"y = {nodes}",
+        inputs="float[1, 1, 2, 2] x",
+        initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 1}, float v = {1.5}",
+        opset=max(imports.values()),
+    )
+    del model.opset_import[:]
+    model.opset_import.extend(onnx.helper.make_opsetid(*each) for each in imports.items())
+    context = Context(Graph.from_proto(model))
+    sites, _ = with_pads(context, sites_of(context)[0])
+    copy = working_copy(model, sites, {"y": onnx.TensorProto.FLOAT})
+    (pad,) = (node for node in copy.model.graph.node if "y" in node.output)
+    assert (pad.op_type, pad.domain, len(pad.input)) == ("Pad", domain, inputs)
+    if "ai.onnx" in imports:
+        return  # onnxruntime loads no model of that name of the domain
+    with open_session(copy.model) as session:
+        data = np.ones((1, 1, 2, 2), np.float32)
+        found = session.run({"x": data, **copy.feeds([Padding(((0, 1), (2, 0)))])})["y"]
+    fill = 1.5 if inputs == 3 else 0
+    assert np.asarray(found).tolist() == [
+        [[[fill, fill, 1, 1], [fill, fill, 1, 1], [fill, fill, fill, fill]]]
+    ]
