@@ -112,8 +112,7 @@ class Certificate:
 
     Attributes:
         statement: The property derived from both graphs and found equal, in one line.
-        sizes: The sizes it holds for: `every size`, `size 224x?` where those of the data are
-            declared or given (`?` is every size), or limits such as `height 32..1024`.
+        limits: Limits of the sizes it holds for, such as `height 32..1024`; empty without limits.
         assumptions: Its assumptions beyond the specification, such as `finite data`.
         facts: The proof as data. `kind` is `windows` or `padding`; `root` is the tensor that both
             graphs read. For windows, `axes` gives the start of the first window on each axis and
@@ -122,13 +121,25 @@ class Certificate:
             `declared` lists the operators about which only the user's declarations say something.
         within: The ranges given by the user that the proof needs, by name of the dimension: first,
             last and step.
+        general: The statement with words in place of the tensors that it names; empty if it is the
+            same.
+        data: The sizes of the data that it holds for where there are no limits: numbers where they
+            are declared or given, None for every size.
     """
 
     statement: str
-    sizes: str = "every size"
+    limits: str = ""
     assumptions: tuple[str, ...] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     within: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    general: str = ""
+    data: tuple[int | None, ...] = ()
+
+    @property
+    def sizes(self) -> str:
+        """The sizes it holds for: the limits, `size 224x?` (`?` is every size), or `every size`."""
+        by_axis = "x".join("?" if size is None else str(size) for size in self.data)
+        return self.limits or ("every size" if self.is_universal else f"size {by_axis}")
 
     @property
     def limited_to(self) -> str:
@@ -136,9 +147,14 @@ class Certificate:
         return self.sizes if self.facts.get("sizes") else ""
 
     @property
+    def is_universal(self) -> bool:
+        """Whether it holds at every size of every axis."""
+        return not self.limits and all(size is None for size in self.data)
+
+    @property
     def is_open(self) -> bool:
         """Whether it holds at every size of at least one axis."""
-        return self.sizes == "every size" or "?" in self.sizes
+        return self.is_universal or (not self.limits and None in self.data)
 
 
 @dataclass(frozen=True, slots=True)

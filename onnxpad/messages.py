@@ -27,6 +27,15 @@ def shortened(text: str) -> str:
     return _cut(found, _LONGEST_TEXT, _LONGEST_TEXT - 500, 300)
 
 
+def place_in(place: str, *steps: str) -> str:
+    """A place in a model, from the outermost graph on, such as `Loop 'l' > body > Conv 'c'`.
+
+    >>> place_in("", "Loop 'l'", "body"), place_in("Loop 'l' > body", "Conv 'c'")
+    ("Loop 'l' > body", "Loop 'l' > body > Conv 'c'")
+    """
+    return " > ".join(filter(None, (place, *steps)))
+
+
 def _cut(text: str, longest: int, head: int, tail: int) -> str:
     if len(text) <= longest:
         return text

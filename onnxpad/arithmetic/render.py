@@ -5,6 +5,7 @@ the guess only where both have one normal form. `cases` lists values class by cl
 """
 
 from collections.abc import Iterable
+from itertools import chain, repeat
 from math import gcd, lcm
 
 from onnxpad.arithmetic import quasi_affine
@@ -216,5 +217,8 @@ def cases(f: QuasiAffine, symbol: Symbol, most: int) -> str | None:
 
 def _chosen(groups: dict[int, list[str]], subject: str) -> list[str]:
     """Return texts such as `0 when n is even` and `1 when odd`: the subject stands once."""
-    parts = [f"{value} when {' or '.join(groups[value])}" for value in sorted(groups)]
-    return [part.replace("when ", f"when {subject}", 1) for part in parts[:1]] + parts[1:]
+    subjects = chain([subject], repeat(""))
+    return [
+        f"{value} when {of}{' or '.join(groups[value])}"
+        for value, of in zip(sorted(groups), subjects, strict=False)
+    ]

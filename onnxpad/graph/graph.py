@@ -43,6 +43,7 @@ from onnxpad.graph.nodes import (
     held_bodies,
 )
 from onnxpad.graph.schema import contradiction
+from onnxpad.messages import place_in
 from onnxpad.process import gc_pause
 
 __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "describe"]
@@ -227,8 +228,7 @@ class Graph:
         known = self._bodies.get((id(node), key))
         if known is not None:
             return known
-        where = f"{node.op} {describe(node)!r} > {key}"
-        where = f"{self.place} > {where}" if self.place else where
+        where = place_in(self.place, f"{node.op} {describe(node)!r}", key)
         with gc_pause.paused(), _one_line(f"{where}: "):
             assert entry.record is not None
             section = self.model.skeleton.body(entry.record, attribute, light, index)
@@ -368,7 +368,7 @@ class Graph:
 
     def unique(self, name: str) -> str:
         """A name of a tensor made unique in the model: bodies and functions may reuse names."""
-        return f"{self.place} > {name}" if self.place else name
+        return place_in(self.place, name)
 
     def is_output(self, tensor: Tensor) -> bool:
         """Whether a tensor is an output of the graph."""
@@ -466,7 +466,7 @@ class Graph:
     def place_of(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""
         label = describe(node)
-        return f"{self.place} > {node.op} {label!r}" if self.place else label
+        return place_in(self.place, f"{node.op} {label!r}") if self.place else label
 
     def notes(self, node: Node) -> dict[object, Any]:
         """A cache for facts derived from a node alone; emptied by an edit of the node."""

@@ -255,7 +255,7 @@ class _Collector:
             is_open = begin is None or end is None
             grows = _ANY if isinstance(size, Unknown) else size
             formula = wording.formula(pair, grows) if is_open and total is not None else ""
-            short = "+".join(map(told_range, pair))
+            short = told_range(pair[0]), told_range(pair[1])
             known, words = known_number(size), told_size(size)
             found.append(AxisPadding(axis, named[place], begin, end, known, words, formula, short))
         return tuple(found)
@@ -297,7 +297,7 @@ class _Collector:
             as_written(self._graph, node, "transposed"),
             names=names_of(self._graph, nodes),
             tensors=tensors_of(op.data, nodes),
-            written=" + ".join(parts) or "none",
+            written=" + ".join(parts),
             amounts=told_amounts(axes),
             pads=flat_order(total),
             own=described(op),

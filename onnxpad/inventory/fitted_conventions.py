@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from onnxpad.frameworks.fitting.padded import Padded
+from onnxpad.inventory.padding_site import FITS_NONE, FITS_SOMETIMES
 from onnxpad.operators.amounts import onnx_order
 
 _SHORT: Final = {
@@ -13,8 +14,8 @@ _SHORT: Final = {
     "symmetric": "PyTorch",
     "lower": "SAME_LOWER",
     "causal": "causal",
-    "sometimes": "at some sizes",
-    "other": "none",
+    "sometimes": FITS_SOMETIMES,
+    "other": FITS_NONE,
 }
 """Conventions in short, by what padding is like."""
 _MOST_TITLES: Final = 2

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from onnxpad.finding import Finding
 from onnxpad.reasons import BY_SIZE, Reason
@@ -13,12 +13,33 @@ Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 whose padding reaches no window operator; `other` has attributes that pad but is not covered;
 `malformed` cannot be read."""
 
-FIX: Final = "onnxpad fix MODEL"
-"""The advice for padding that `fix` rewrites without further options."""
+FITS_NONE: Final = "none"
+FITS_SOMETIMES: Final = "at some sizes"
+"""The codes of padding that fits no framework, or some at some sizes only."""
 
 _NOT_ABOUT_FOLDING: Final = frozenset({"PAD902"})
 _ABOUT_CROPS: Final = "PAD4"
 _LONGEST_TYPED: Final = 80
+
+
+class Advice(NamedTuple):
+    """A command or a step that helps.
+
+    Attributes:
+        text: The step; of `onnxpad fix`, its options.
+        is_command: Whether it is options of `onnxpad fix`.
+    """
+
+    text: str
+    is_command: bool = False
+
+    def told(self, model: str = "MODEL") -> str:
+        """The step, or the command with the path of the model as a shell takes it."""
+        return f"onnxpad fix {model} {self.text}".rstrip() if self.is_command else self.text
+
+
+FIX: Final = Advice("", is_command=True)
+"""The advice for padding that `fix` rewrites without further options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +68,7 @@ class AxisPadding:
         size: The size of the data that is padded; None if open.
         told_size: The same in words, such as `224` or `ceil(height/2)`.
         formula: Begin and end as formulas of the size, where they depend on it; else empty.
-        range: Begin and end in short, such as `0..1+1`.
+        ranges: Begin and end in short, such as `0..1` and `1`; empty where not known.
     """
 
     axis: int
@@ -57,7 +78,12 @@ class AxisPadding:
     size: int | None
     told_size: str
     formula: str = ""
-    range: str = ""
+    ranges: tuple[str, str] = ("", "")
+
+    @property
+    def range(self) -> str:
+        """Begin and end in short, such as `0..1+1`."""
+        return "+".join(each or "?" for each in self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +123,8 @@ class PaddingSite:
         domain: Its domain; empty for ONNX's own.
         scope: The body or function that it is in; empty for the main graph.
         kind: As in `Kind`.
-        written: How the padding is written, such as `Pad`, `pads` or `auto_pad=SAME_UPPER`.
+        written: How the padding is written, such as `Pad`, `pads` or `auto_pad=SAME_UPPER`; empty
+            if none is.
         amounts: The total in words, such as `H 1+1, W 1+1`.
         pads: The total of its spatial axes in ONNX order (begins, then ends); of a `Pad` alone, of
             all axes. None if it depends on an open size or is not known.
@@ -188,8 +215,23 @@ class PaddingSite:
         return any(not each.fixable for each in self.deciding)
 
     @property
+    def is_zero(self) -> bool:
+        """Whether it is known to pad nothing."""
+        return bool(self.axes) and all((a.begin, a.end) == (0, 0) for a in self.axes)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of its amounts."""
+        return any(any(axis.ranges) for axis in self.axes)
+
+    @property
     def advice(self) -> tuple[str, ...]:
         """The commands or steps that help, in the order of the findings, each said once."""
+        return tuple(each.told() for each in self.helps)
+
+    @property
+    def helps(self) -> tuple[Advice, ...]:
+        """The same as data."""
         found = [
             advice
             for each in self.deciding
@@ -200,25 +242,29 @@ class PaddingSite:
 
 
 _ADVICE: Final = {
-    Reason.AUTO_PAD_AND_PADS: "remove auto_pad or pads in the exporter",
-    Reason.STEPS_BETWEEN: "in the exporter, put the Pad directly before the window operator",
-    Reason.AMOUNTS_IN_FILE: "give the path of the model, so that its external data is found",
-    Reason.OPSET_TOO_OLD: "export with a newer opset, or convert the model to one",
-    Reason.ASSUMPTION_REFUSED: f"{FIX} without --strict",
-    Reason.CUSTOM_OPERATOR: "declare the operator with onnxpad.register(onnxpad.Row(...))",
-    Reason.UNREADABLE: "correct the node, or export the model again",
-    Reason.UNUSED: "remove the Pad: nothing reads it",
+    Reason.AUTO_PAD_AND_PADS: Advice("remove auto_pad or pads in the exporter"),
+    Reason.STEPS_BETWEEN: Advice(
+        "in the exporter, put the Pad directly before the window operator"
+    ),
+    Reason.AMOUNTS_IN_FILE: Advice(
+        "give the path of the model, so that its external data is found"
+    ),
+    Reason.OPSET_TOO_OLD: Advice("export with a newer opset, or convert the model to one"),
+    Reason.ASSUMPTION_REFUSED: Advice("without --strict", is_command=True),
+    Reason.CUSTOM_OPERATOR: Advice("declare the operator with onnxpad.register(onnxpad.Row(...))"),
+    Reason.UNREADABLE: Advice("correct the node, or export the model again"),
+    Reason.UNUSED: Advice("remove the Pad: nothing reads it"),
 }
 
 
-def advice_on(finding: Finding) -> tuple[str, ...]:
+def advice_on(finding: Finding) -> tuple[Advice, ...]:
     """Commands or steps that help, each by itself; none if nothing can be done."""
     if finding.fixable:
         return (FIX,)
     options = finding.evidence.get("options")
     if isinstance(options, tuple | list):
-        return tuple(f"{FIX} {option}" for option in _typed(finding, options))
-    return tuple(text for reason, text in _ADVICE.items() if finding.reason_code == reason)
+        return tuple(Advice(option, is_command=True) for option in _typed(finding, options))
+    return tuple(advice for reason, advice in _ADVICE.items() if finding.reason_code == reason)
 
 
 def _typed(finding: Finding, options: Sequence[str]) -> Iterator[str]:

@@ -39,7 +39,7 @@ def as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
         domain=node.domain or "",
         scope=graph.place,
         kind=kind,
-        written=", ".join([*known, *said]) or "none",
+        written=", ".join([*known, *said]),
         names=names_of(graph, [node]),
         tensors=tuple(tensor.name for tensor in node.outputs if tensor.name),
         problem=_not_covered(graph, node) if kind == "other" else "",
@@ -102,12 +102,12 @@ def told_size(extent: Extent) -> str:
 
 
 def told_range(extent: Extent) -> str:
-    """A number, or the least and the greatest that an amount can be, as `0..1`; else `?`."""
+    """A number, or the least and the greatest that an amount can be, as `0..1`; else empty."""
     if isinstance(extent, int):
         return str(extent)
     least, greatest = bounds(extent)
     if least is None or greatest is None or greatest - least > _WIDEST_RANGE:
-        return "?"
+        return ""
     return f"{least}..{greatest}"
 
 
@@ -115,7 +115,7 @@ def told_amounts(axes: Sequence[AxisPadding]) -> str:
     """The padding of all axes in words; `none` if there is none."""
     if all((each.begin, each.end) == (0, 0) for each in axes):
         return "none"
-    if all(each.range == "?+?" for each in axes):
+    if not any(any(each.ranges) for each in axes):
         return "not known"
     return ", ".join(f"{each.name} {each.range}" for each in axes)
 
@@ -130,7 +130,7 @@ def told_written(op: WindowOp, outer: Sequence[OuterPad]) -> str:
         said = [*said, "pads"]
     if op.ceil_mode:
         said = [*said, "ceil_mode"]
-    return " + ".join(said) or "none"
+    return " + ".join(said)
 
 
 def told_pad(pad: PadOp, known: Pairs, found: PadUpstream, layout: Layout | None, rank: int) -> str:

@@ -145,19 +145,12 @@ def _figure(caption: str, boxes: Boxes) -> Html:
 def _proof(change: Change) -> tuple[object, ...]:
     """The proof without names and sizes."""
     certificate = change.certificate
-    return _statement(certificate), certificate.assumptions, certificate.limited_to
+    return _general(certificate), certificate.assumptions, certificate.limited_to
 
 
-def _statement(certificate: Certificate) -> str:
+def _general(certificate: Certificate) -> str:
     """The statement, with words for the tensors that it names."""
-    said = certificate.statement
-    for verb in (" holds the same elements", " is computed in the same way"):
-        _, found, rest = said.partition(verb)
-        if found and certificate.facts.get("kind") == "padding":
-            said = f"the result{found}{rest}"
-    for root in _roots(certificate):
-        said = said.replace(repr(root), "the data")
-    return said
+    return certificate.general or certificate.statement
 
 
 def _roots(certificate: Certificate) -> list[str]:
@@ -170,7 +163,7 @@ def _roots(certificate: Certificate) -> list[str]:
 def _proved(certificate: Certificate) -> Html:
     limited = certificate.limited_to
     where = f", for {limited}" if limited else ""
-    said = [badge("proved", "good"), esc(f" {_statement(certificate)}{where}.")]
+    said = [badge("proved", "good"), esc(f" {_general(certificate)}{where}.")]
     if certificate.assumptions:
         said += [
             esc(" "),

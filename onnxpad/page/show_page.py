@@ -36,7 +36,7 @@ def show_page(result: ShowReport) -> str:
     """The page of a `show`."""
     counts: dict[str, tuple[int, int] | int] = {
         "can pad": result.total,
-        "do pad": sum(site.written != "none" for site in result.sites),
+        "do pad": sum(bool(site.written) for site in result.sites),
         "fix rewrites": sum(site.fixable for site in result.sites),
         "stay": sum(site.stays for site in result.sites),
     }
@@ -45,8 +45,8 @@ def show_page(result: ShowReport) -> str:
     fits = badge("convention", "plain")
     lines += [join((fits, esc(f" {line}")), "") for line in result.conventions]
     head = [count_tiles(counts), el("ul", *(el("li", line) for line in lines), class_="verdicts")]
-    pads = [site for site in result.sites if site.written != "none"]
-    rest = [site for site in result.sites if site.written == "none"]
+    pads = [site for site in result.sites if site.written]
+    rest = [site for site in result.sites if not site.written]
     parts = [
         part("Padding", "padding", *([legend(), _cards(pads, result)] if pads else [])),
         part("Without padding", "without", _cards(rest, result)),
@@ -73,9 +73,9 @@ def _cards(sites: Sequence[PaddingSite], result: ShowReport) -> Html:
 
 def _card(group: Sequence[PaddingSite], place: int, result: ShowReport) -> Html:
     first = group[0]
-    unsaid = "not known" if first.written != "none" else "no padding"
+    unsaid = "not known" if first.written else "no padding"
     padding = amounts_told(first) if first.amounts else unsaid
-    written = f", written as {first.written}" if first.written != "none" else ""
+    written = f", written as {first.written}" if first.written else ""
     title = el(
         "h3",
         times(len(group)),
@@ -88,7 +88,7 @@ def _card(group: Sequence[PaddingSite], place: int, result: ShowReport) -> Html:
     variants.sort(key=len, reverse=True)
     shown = (_variant(variant, result) for variant in variants[:_IN_FULL])
     inside = el("div", *shown, class_="inside")
-    return folded(title, inside, is_open=place == 0 and first.written != "none", kind="card")
+    return folded(title, inside, is_open=place == 0 and bool(first.written), kind="card")
 
 
 def _fate(group: Sequence[PaddingSite]) -> Html:
@@ -116,7 +116,7 @@ def _variant(group: Sequence[PaddingSite], result: ShowReport) -> Html:
             items += [el("dt", esc(label)), el("dd", esc(text))]
         elif text:
             items.append(el("dd", esc(text)))
-    for place, advice in enumerate(first.advice):
+    for place, advice in enumerate(first.helps):
         title = [] if place else [el("dt", esc("what to do"))]
         items += [*title, el("dd", code(command_told(advice, result.model)))]
     whose = el("p", esc(several) if len(group) > 1 else NOTHING, code(first.node))

@@ -54,8 +54,8 @@ from onnxpad.proof.sliding import (
     PaddedWindow,
     WindowPair,
     compared,
+    known_sizes,
     says_twice,
-    sizes_told,
 )
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 from onnxpad.proof.steps import crop_of, data_inputs, through
@@ -456,21 +456,26 @@ class Certifier:
             facts: dict[str, object] = {"kind": "padding", "root": before.root}
             facts["roots"] = list(before.roots)
             holds = "holds" if isinstance(before.term, str) else "is computed in the same way from"
-            statement = (
-                f"{before.direct!r} {holds} the same elements of {_names(before.roots)}, with "
-                f"{fill} at the same places"
-            )
+            tail = f"with {fill} at the same places"
             if not before.runs:
-                statement += _REPAIRED
+                tail += _REPAIRED
                 facts["repair"] = True
             assumptions: tuple[Assumption, ...] = ()
             if before.disputed and trust is not None:
-                statement += (
-                    ", as onnxruntime reads the original (the specification leaves it open)"
-                )
+                tail += ", as onnxruntime reads the original (the specification leaves it open)"
                 facts["trusts"] = str(trust)
                 assumptions = (trust.assumption,)
-            return Certificate(statement, self._holds(before, after), assumptions, facts)
+
+            def statement(result: str, of: str) -> str:
+                return f"{result} {holds} the same elements of {of}, {tail}"
+
+            return Certificate(
+                statement(repr(before.direct), _names(before.roots)),
+                assumptions=assumptions,
+                facts=facts,
+                general=statement("the result", ", ".join(_DATA for _ in before.roots)),
+                data=self._holds(before, after),
+            )
         return self._certify_window(before, before.slide, after, after.slide, trust)
 
     def _check_sign_is_lost(self, tensor: Tensor) -> None:
@@ -540,12 +545,12 @@ class Certifier:
         if found is None:
             found = self._compared[key] = compared(*pair, sizes, dtype, trust)
         outside = found.readings[0].outside
-        statement = f"each window reads the same positions of {before.root!r}, {outside}"
+        tail = outside
         if found.is_repair:
-            statement += _REPAIRED
+            tail += _REPAIRED
         if found.trust is not None:
             other = "onnxruntime does not" if found.trust is Trust.SPEC else "not as specified"
-            statement += f", as {ENGINE_OF[found.trust]} reads the original ({other})"
+            tail += f", as {ENGINE_OF[found.trust]} reads the original ({other})"
         if found.same:
             assumptions = self._check_crop(old, new, root)
         else:
@@ -554,7 +559,17 @@ class Certifier:
         if found.trust is not None:
             assumptions.add(found.trust.assumption)
         facts = Facts({"kind": "windows", "root": before.root, **found.facts})
-        return Certificate(statement, found.holds, tuple(sorted(assumptions)), facts)
+
+        def statement(of: str) -> str:
+            return f"each window reads the same positions of {of}, {tail}"
+
+        return Certificate(
+            statement(repr(before.root)),
+            assumptions=tuple(sorted(assumptions)),
+            facts=facts,
+            general=statement(_DATA),
+            data=found.holds,
+        )
 
     def _check_crop(self, old: SlideSpec, new: SlideSpec, root: Tensor) -> set[Assumption]:
         """The assumptions under which a MaxPool with SAME and one with explicit pads are equal.
@@ -643,7 +658,7 @@ class Certifier:
                 assumptions.add(FINITE)
         return layer._replace(fill=LEAST) if loses else layer
 
-    def _holds(self, before: Reading, after: Reading) -> str:
+    def _holds(self, before: Reading, after: Reading) -> tuple[int | None, ...]:
         """The sizes for which two readings without a window are equal.
 
         They are those of padded axes and of all but the first two, from which amounts may come.
@@ -661,7 +676,7 @@ class Certifier:
         sizes = (
             [] if shape is None else [each for at, each in enumerate(shape) if at > 1 or at in axes]
         )
-        return sizes_told(sizes)
+        return known_sizes(sizes)
 
     def _sizes(self, root: str, slide: SlideSpec) -> tuple[Extent, ...]:
         """The spatial sizes of a tensor; fresh symbols where they are unknown until run time."""
@@ -871,6 +886,10 @@ def _least_fill(layers: Layers) -> float:
 def _fill_around(layers: Layers) -> float | int | str:
     """A fill for a crop, where none is written: that of the layer which it may cut."""
     return layers[-1].fill if layers else 0
+
+
+_DATA: Final = "the data"
+"""What stands for the name of a tensor that is read."""
 
 
 def _names(roots: tuple[str, ...]) -> str:

@@ -127,7 +127,7 @@ class Prover:
             if limits or domain.assumptions:
                 certificate = replace(
                     certificate,
-                    sizes=str(domain) or certificate.sizes,
+                    limits=str(domain),
                     assumptions=(*certificate.assumptions, *domain.assumptions),
                     facts=Facts(certificate.facts, **({"sizes": limits} if limits else {})),
                     within={name: sizes.as_data() for name, sizes in domain.given.items()},
@@ -170,9 +170,11 @@ def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Cer
         return certificate
     names = sorted(set(map(told, declared)))
     runnable = all(each.body is not None for each in declared)
+    as_declared = f"; as declared of {', '.join(names)}"
     return replace(
         certificate,
-        statement=f"{certificate.statement}; as declared of {', '.join(names)}",
+        statement=certificate.statement + as_declared,
+        general=certificate.general and certificate.general + as_declared,
         assumptions=(*certificate.assumptions, Assumption.DECLARED),
         facts=Facts(certificate.facts, declared=names, runnable=runnable),
     )

@@ -82,7 +82,7 @@ class WindowPair:
         readings: The pair according to each engine that runs the first window.
         is_repair: Whether onnxruntime does not run the first window.
         trust: Whose reading of the first window counts, where the engines disagree about it.
-        holds: The sizes for which the comparison holds, in words.
+        holds: The sizes for which the comparison holds; None for every size of an axis.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class WindowPair:
         self.inner = old.layers[:common]
         axes = zip(old.slide.spatial, sizes, strict=True)
         inner = tuple(size + around(self.inner, axis) for axis, size in axes)
-        self.holds = sizes_told(inner)
+        self.holds = known_sizes(inner)
         outer = [each._replace(layers=each.layers[common:]) for each in (old, new)]
         self.readings: list[EngineReading] = []
         self.is_repair = False
@@ -502,13 +502,6 @@ def _datum(extent: Extent) -> int | str:
     return extent if isinstance(extent, int) else str(extent)
 
 
-def sizes_told(sizes: Sequence[Extent]) -> str:
-    """The sizes for which a proof about data of these sizes holds, in words.
-
-    >>> from onnxpad.arithmetic.size import symbol
-    >>> sizes_told([224, 160]), sizes_told([224, symbol("n")]), sizes_told([symbol("n")])
-    ('size 224x160', 'size 224x?', 'every size')
-    """
-    if any(isinstance(size, int) for size in sizes):
-        return "size " + "x".join(str(size) if isinstance(size, int) else "?" for size in sizes)
-    return "every size"
+def known_sizes(sizes: Sequence[Extent]) -> tuple[int | None, ...]:
+    """The sizes that a proof about data of these sizes holds for; None for every size."""
+    return tuple(size if isinstance(size, int) else None for size in sizes)

@@ -316,7 +316,12 @@ def dumped(document: Mapping[str, object], *records: type) -> str:
     return json.dumps(_plain(document, (*_RECORDS, *records)), indent=2, allow_nan=False) + "\n"
 
 
-_WORDS: Final = {"skipped": "uncompared", "totals": "pads", "drawn": "", "is_pad": "", "brief": ""}
+_WORDS: Final = {
+    "skipped": "uncompared",
+    "totals": "pads",
+    "limits": "sizes",
+    **dict.fromkeys(("drawn", "is_pad", "brief", "general", "data"), ""),
+}
 """The words that JSON has for facts, by field: the property with these, or none."""
 
 

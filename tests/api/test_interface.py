@@ -97,7 +97,7 @@ def test_fields_that_are_left_out() -> None:
     assert report.outcome is Outcome.FIXED
     forms = site_form("Pad H 1+1 -> Conv"), SiteForm(tensor="x")
     change = Change("c", "n", "o", *forms, Certificate("s"))
-    assert change == Change("c", "n", "o", *forms, Certificate("s", "every size"), (), "")
+    assert change == Change("c", "n", "o", *forms, Certificate("s", ""), (), "")
     assert (change.before, change.after) == ("Pad H 1+1 -> Conv without pads", "'x'")
     assert (change.forms, change.amounts) == (("Pad -> Conv", ""), "H 1+1")
     assert not change.repairs

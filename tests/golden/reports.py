@@ -129,7 +129,7 @@ _VALIDATIONS: Final = {
     ),
 }  # fmt: skip
 
-_PROVED = Certificate("the same elements are read", "size 8x?")
+_PROVED = Certificate("the same elements are read", data=(8, None))
 _CHANGE = Change(
     "PAD201", "conv", "Conv", site_form("Pad H 0+1, W 0+1 -> Conv"),
     site_form("Conv pads H 0+1, W 0+1"), _PROVED, ("pad",), "equal on 6 inputs",
@@ -142,7 +142,7 @@ _CHANGES = (
         _CHANGE, node="pool", op_type="MaxPool", code="PAD203",
         was=site_form("Pad nothing -> MaxPool"), now=site_form("MaxPool"),
         certificate=replace(
-            _PROVED, sizes="height 32..64", assumptions=(*Assumption,)[:2],
+            _PROVED, limits="height 32..64", assumptions=(*Assumption,)[:2],
             facts={"sizes": True, "repair": True}, within={"height": {"first": 32}},
         ), probe="",
     ),

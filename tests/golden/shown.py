@@ -24,11 +24,13 @@ _STAYS: Final = Finding(
     reason_code=Reason.SIZE_DEPENDENT,
 )  # fmt: skip
 _AXES: Final = (
-    AxisPadding(2, "H", 1, 1, 9, "9", range="1+1"), AxisPadding(3, "W", 1, 1, 8, "8", range="1+1"),
+    AxisPadding(2, "H", 1, 1, 9, "9", ranges=("1", "1")),
+    AxisPadding(3, "W", 1, 1, 8, "8", ranges=("1", "1")),
 )  # fmt: skip
+_ZERO: Final = tuple(replace(axis, begin=0, end=0, ranges=("0", "0")) for axis in _AXES)
 _OPEN: Final = (
-    AxisPadding(2, "H", None, 1, None, "h", "h mod 2 and 1", "0..1+1"),
-    AxisPadding(3, "W", None, 1, None, "w", "w mod 2 and 1", "0..1+1"),
+    AxisPadding(2, "H", None, 1, None, "h", "h mod 2 and 1", ("0..1", "1")),
+    AxisPadding(3, "W", None, 1, None, "w", "w mod 2 and 1", ("0..1", "1")),
 )
 _PAD: Final = OuterPad("pad", "constant", 0.0, (0, 0, 1, 1) * 2, None, "H 1+1", "initializer 'p'")
 _CONV: Final = PaddingSite(
@@ -52,7 +54,7 @@ _SAME: Final = replace(
 )  # fmt: skip
 _TWIN: Final = replace(_CONV, node="twin")
 _BARE: Final = replace(
-    _CONV, node="bare", written="none", amounts="none", pads=(0, 0, 0, 0), conventions=(),
+    _CONV, node="bare", written="", amounts="none", pads=(0, 0, 0, 0), axes=_ZERO, conventions=(),
     convention="",
 )  # fmt: skip
 _POOL: Final = replace(

@@ -34,7 +34,15 @@ from onnxpad.validation.result import (
 from tests.support import site_form
 from tests.support.rows import each_row
 
-IN_JSON = {"skipped": "uncompared", "drawn": "", "is_pad": "", "brief": ""}
+IN_JSON = {
+    "skipped": "uncompared",
+    "drawn": "",
+    "is_pad": "",
+    "brief": "",
+    "limits": "sizes",
+    "general": "",
+    "data": "",
+}
 """Names of fields in JSON where they are others; empty for those that it has in words."""
 
 
@@ -137,8 +145,8 @@ class TestFixText:
     def test_ranges_are_told_where_a_proof_rests_on_them(self) -> None:
         sizes = "height 32..1024 in steps of 32"
         needed = f"{sizes}, every size at which the model is defined"
-        rests = replace(SAME_READS, sizes=needed, within={"height": {"first": 32}})
-        exact = replace(SAME_READS, sizes="every size")
+        rests = replace(SAME_READS, limits=needed, within={"height": {"first": 32}})
+        exact = replace(SAME_READS, limits="")
         for certificates, told in (((exact,), 0), ((exact, rests), 1)):
             changes = tuple(change("a", certificate=each) for each in certificates)
             text = fix_text(fixed(changes=changes, ranges=sizes))
@@ -150,7 +158,7 @@ class TestFixText:
         line_with(text, "PAD201", "5 changes", SAME_READS.sizes, "equal on 6 inputs")
 
     def test_different_reasons_stand_below_their_changes(self) -> None:
-        other = Certificate("the surplus end pad is never read", "every size")
+        other = Certificate("the surplus end pad is never read")
         text = fix_text(fixed(changes=(change("a"), change("b", certificate=other))))
         lines = text.splitlines()
         first = lines.index(line_with(text, "a (Conv)", "becomes"))
@@ -365,9 +373,12 @@ class TestShortText:
 
     def test_the_sizes_of_the_proof_are_told(self) -> None:
         limits = {"sizes": {"height": {"first": 32, "last": 64, "step": 1}}}
-        limited = replace(SAME_READS, sizes="size 32..64", facts=limits)  # of a dimension "size"
-        of = {sizes: replace(SAME_READS, sizes=sizes) for sizes in ("every size", "size 8x8")}
-        part = replace(SAME_READS, sizes="size 8x?")
+        limited = replace(SAME_READS, limits="size 32..64", facts=limits)  # of a dimension "size"
+        of = {
+            "every size": replace(SAME_READS, limits=""),
+            "size 8x8": replace(SAME_READS, limits="", data=(8, 8)),
+        }
+        part = replace(SAME_READS, limits="", data=(8, None))
         given = {"x": (1, 3, 8, 8)}
         open_, fixed_ = of["every size"], of["size 8x8"]
         for certificates, declared, said in (
@@ -560,7 +571,7 @@ class TestJson:
             *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
             *("forms", "amounts", "repairs"),
         ]
-        known = {field.name for field in fields(Certificate)} | {"assumption_codes"}
+        known = {*in_json(Certificate), "assumption_codes"}
         assert set(record["certificate"]) == known
         assert record["removed"] == ["pad1"]
         for key in ("findings", "undone"):

@@ -300,11 +300,12 @@ def _causal(site: Site) -> Padding:
     return by_row(site, "keras-causal")
 
 
+_ODD_AT_BEGIN: Final = "same, odd at the begin"
 _ONE_KIND: Final[Mapping[str, Convention]] = {
     "tensorflow": _where_padded(_same("tensorflow-same")),
     "pytorch": _where_padded(_pytorch),
     "caffe": _caffe,
-    "same, odd at the begin": _where_padded(_same("onnx-same-lower")),
+    _ODD_AT_BEGIN: _where_padded(_same("onnx-same-lower")),
     "paddle": _where_padded(_same("paddle-same")),
     "begin and end exchanged": _of(exchanged),
     "begin and end in turns": _of(in_turns),
@@ -339,7 +340,7 @@ def _whole() -> Iterator[tuple[str, Convention]]:
         yield f"convolutions: {name}", _both(convention, _as_it_is)
     for name, convention in pools.items():
         yield f"pools: {name}", _both(_as_it_is, convention)
-    for one in ("tensorflow", "pytorch", "same, odd at the begin"):
+    for one in ("tensorflow", "pytorch", _ODD_AT_BEGIN):
         for other in pools:
             if other != one:
                 name = f"convolutions: {one}; pools: {other}"

@@ -8,6 +8,7 @@ import onnx
 from onnx import AttributeProto, numpy_helper
 
 from onnxpad.graph.attributes import is_of, read
+from onnxpad.messages import place_in
 from onnxpad.records import dataclass
 
 Held: TypeAlias = onnx.GraphProto | onnx.FunctionProto
@@ -79,7 +80,7 @@ def attributes(node: onnx.NodeProto) -> dict[str, Any]:
 
 def label_of(node: onnx.NodeProto, place: str = "") -> str:
     """The label of a node in reports: its name, or its first output; in a body with the way."""
-    return f"{place} > {node.op_type} {_own(node)!r}" if place else _own(node)
+    return place_in(place, f"{node.op_type} {_own(node)!r}") if place else _own(node)
 
 
 def _own(node: onnx.NodeProto) -> str:
@@ -135,8 +136,7 @@ def _scopes(
             bodies = [(item.name, item.g)] if item.HasField("g") else []
             bodies += [(f"{item.name}[{index}]", body) for index, body in enumerate(item.graphs)]
             for name, body in bodies:
-                where = f"{node.op_type} {_own(node)!r} > {name}"
-                where = f"{place} > {where}" if place else where
+                where = place_in(place, f"{node.op_type} {_own(node)!r}", name)
                 yield from _scopes(where, body, found, known)
 
 

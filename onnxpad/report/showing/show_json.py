@@ -29,7 +29,7 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "domain": site.domain,
         "scope": site.scope,
         "kind": site.kind,
-        "written": site.written,
+        "written": site.written or "none",
         "pads": site.pads,
         "own_pads": site.own_pads,
         "axes": [

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
-from onnxpad.inventory.padding_site import FIX, AxisPadding, OuterPad, PaddingSite, Step
+from onnxpad.inventory.padding_site import (
+    FITS_NONE,
+    FITS_SOMETIMES,
+    FIX,
+    Advice,
+    AxisPadding,
+    OuterPad,
+    PaddingSite,
+    Step,
+)
 from onnxpad.report import ShowReport
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import Screen, cells, pattern_of
@@ -40,7 +49,7 @@ def headline(result: ShowReport, screen: Screen = PIPED) -> str:
         return f"{model}: no padding to show"
     if result.asked:
         return f"{model}: {len(result.sites):,} of {counted(result.total, 'operator')}"
-    padded = sum(_pads(site) and site.amounts != "none" for site in result.sites)
+    padded = sum(_pads(site) and not site.is_zero for site in result.sites)
     inside = sum(bool(site.scope) for site in result.sites)
     told = f"{model}: {counted(result.total, 'operator')} that can pad, of which {padded:,} pad"
     told += "s" * (padded == 1)
@@ -48,7 +57,7 @@ def headline(result: ShowReport, screen: Screen = PIPED) -> str:
 
 
 def _pads(site: PaddingSite) -> bool:
-    return site.written != "none"
+    return bool(site.written)
 
 
 def _remarks(result: ShowReport, screen: Screen) -> Iterator[str]:
@@ -99,7 +108,7 @@ def _table(sites: Sequence[PaddingSite], screen: Screen) -> Iterator[str]:
 
 def amounts_told(site: PaddingSite) -> str:
     """The amounts of a site; of a transposed convolution those that it crops."""
-    if site.kind == "transposed" and site.amounts not in {"none", "not known"}:
+    if site.kind == "transposed" and site.is_known and not site.is_zero:
         return f"crops {site.amounts}"
     return site.amounts or ("?" if _pads(site) else "none")
 
@@ -114,7 +123,7 @@ def _fits(site: PaddingSite) -> str:
 
 
 def _fits_line(site: PaddingSite) -> str:
-    return f"fits {_fits(site)}; " if site.convention and site.convention != "none" else ""
+    return f"fits {_fits(site)}; " if site.convention and site.convention != FITS_NONE else ""
 
 
 def _fate(site: PaddingSite) -> str:
@@ -159,7 +168,7 @@ def _ending(result: ShowReport, screen: Screen) -> Iterator[str]:
         yield from screen.lines(f"{said}; --node NAME says why", "", "  ")
     elif any(map(_pads, sites)) and result.is_checked:
         yield "onnxpad fix has nothing to rewrite"
-    stays = [each for site in sites if site.stays for each in site.advice if each != FIX]
+    stays = [each for site in sites if site.stays for each in site.helps if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
         of = f"for {counted(count, 'operator')}" if count < len(sites) else "for it"
         yield f"{of}: {command_told(advice, result.model)}"
@@ -172,10 +181,10 @@ def _ending(result: ShowReport, screen: Screen) -> Iterator[str]:
 # One site in full
 
 
-def command_told(advice: str, model: str) -> str:
+def command_told(advice: Advice, model: str) -> str:
     """An advice with the path of the model, as a shell takes it."""
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
-    return shown(advice.replace(" MODEL", f" {shlex.quote(path)}", 1) if model else advice)
+    return shown(advice.told(shlex.quote(path)) if model else advice.told())
 
 
 def _site(site: PaddingSite, result: ShowReport, screen: Screen) -> Iterator[str]:
@@ -185,10 +194,10 @@ def _site(site: PaddingSite, result: ShowReport, screen: Screen) -> Iterator[str
         if text:
             lead = f"  {label:{_LABEL}}"
             yield from screen.lines(text, screen.paint(lead, "faint"))
-    for place, advice in enumerate(site.advice):
+    for place, advice in enumerate(site.helps):
         lead = f"  {'' if place else 'what to do':{_LABEL}}"
         text, first = command_told(advice, result.model), screen.paint(lead, "faint")
-        yield from [first + text] if advice.startswith(FIX) else screen.lines(text, first)
+        yield from [first + text] if advice.is_command else screen.lines(text, first)
 
 
 def site_facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
@@ -200,7 +209,7 @@ def site_facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]
     pads = f"   pads {list(site.pads)}" if site.pads is not None and any(site.pads) else ""
     yield total, f"{site.amounts}{pads}"
     yield "", _formulas(site.axes)
-    yield "written as", shown(site.written) if site.kind in {"other", "malformed"} else ""
+    yield "written as", shown(site.written or "none") if site.kind in {"other", "malformed"} else ""
     if site.kind != "pad":
         yield "its own", _own(site) if site.outer or site.downstream or site.auto_pad else ""
         for pad in site.outer:
@@ -288,7 +297,7 @@ def _value(pad: OuterPad) -> str:
 def _conventions(site: PaddingSite) -> str:
     if site.conventions:
         return ", ".join(FRAMEWORKS[name].title for name in site.conventions)
-    named = {"none": "no framework's padding", "at some sizes": "frameworks at some sizes only"}
+    named = {FITS_NONE: "no framework's padding", FITS_SOMETIMES: "frameworks at some sizes only"}
     return named.get(site.convention, shown(site.convention))
 
 

@@ -42,8 +42,7 @@ def explain_text(explanation: Explanation, paint: Paint = plain) -> str:
 
 
 def _head(explanation: Explanation, paint: Paint) -> list[str]:
-    op, _, sizes = question_text(explanation).partition(" ")
-    head = f"{paint(op, 'strong')} {sizes}"
+    head = f"{paint(explanation.question.op, 'strong')} {_sizes_text(explanation)}"
     about = explanation.about
     if about is None:
         return [head]
@@ -55,8 +54,12 @@ def _head(explanation: Explanation, paint: Paint) -> list[str]:
 
 def question_text(explanation: Explanation) -> str:
     """The operator with its sizes and windows, such as `conv of 224x160: kernel 3x3`."""
+    return f"{explanation.question.op} {_sizes_text(explanation)}"
+
+
+def _sizes_text(explanation: Explanation) -> str:
     question, windows = explanation.question, explanation.windows
-    told = [f"{question.op} of {by(question.sizes)}: kernel {by([w.kernel for w in windows])}"]
+    told = [f"of {by(question.sizes)}: kernel {by([w.kernel for w in windows])}"]
     told.append(f"stride {by([window.stride for window in windows])}")
     if question.is_dilated:
         told.append(f"dilation {by([window.dilation for window in windows])}")

@@ -337,7 +337,7 @@ def _proved(report: FixReport) -> str:
 def _at(report: FixReport, changes: Sequence[Change]) -> str:
     """The sizes at which changes are exact that are exact at all sizes left open."""
     certificates = [change.certificate for change in changes]
-    if all(each.sizes == "every size" for each in certificates):
+    if all(each.is_universal for each in certificates):
         return "at every size" if len(changes) < len(report.changes) else "at every input size"
     fixed = "at the input sizes " + ("given" if report.declared else "that the model declares")
     is_open = any(each.is_open for each in certificates)

@@ -277,8 +277,8 @@ def divergence_lines(found: Divergence, screen: Screen) -> list[str]:
     title = f"First difference: tensor {tensor}{kind}"
     rows = [
         ("computed by", _both(found.producers)),
-        ("attributes", _both((found.attributes[0] or "none", found.attributes[1] or "none"))),
-        ("reads", _both((", ".join(found.inputs[0]), ", ".join(found.inputs[1])))),
+        ("attributes", _both(tuple(each or "none" for each in found.attributes))),
+        ("reads", _both(tuple(map(", ".join, found.inputs)))),
     ]
     rows += [("which differ", shown(each)) for each in found.operands]
     worst = f" at {list(seen.worst)}" if seen.worst else ""
@@ -295,7 +295,7 @@ def divergence_lines(found: Divergence, screen: Screen) -> list[str]:
     return [*screen.lines(title, "", "  "), *screen.pairs(names, texts)]
 
 
-def _both(pair: tuple[str, str]) -> str:
+def _both(pair: Sequence[str]) -> str:
     before, after = map(shown, pair)
     return f"{before}, in both" if before == after else f"{before}; rewritten: {after}"
 
