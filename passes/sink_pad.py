@@ -91,7 +91,7 @@ class SinkPad(Pass):
         if context.style == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
         message = f"Pad {told_axes(layer.amounts)}"
-        known = pad.outputs[0].name in context.promised
+        known = pad.outputs[0].name in context.absorbed
         for cut in sinking.cuts(pad):
             reason = cut.refusal or _shared(context, sinking, cut.step)
             reason = reason or (None if known else looked.refusal(cut.step))
@@ -113,7 +113,7 @@ class SinkPad(Pass):
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
         """Writes the padding behind the last step."""
         outputs = Sinking(context.graph, context.analysis).cut(match.plan)
-        context.promised.update(each.name for each in outputs)
+        context.absorbed.update(each.name for each in outputs)
         return outputs
 
 
@@ -131,8 +131,8 @@ class _Looked:
         However many `Pad`s reach the step, that is tried once.
         """
         if id(step) not in self._refusals:
-            is_promised = step.outputs[0].name in self._context.promised
-            self._refusals[id(step)] = None if is_promised else self._tried(step)
+            is_absorbed = step.outputs[0].name in self._context.absorbed
+            self._refusals[id(step)] = None if is_absorbed else self._tried(step)
         return self._refusals[id(step)]
 
     def _tried(self, step: Node) -> RefusalError | None:
@@ -141,7 +141,7 @@ class _Looked:
         try:
             sites, style = context.sites, context.style
             strict = context.asked.strict
-            context.promised.update(
+            context.absorbed.update(
                 check_taken(context.graph, context.analysis, sites, style, step, strict=strict)
             )
         except RefusalError as refusal:

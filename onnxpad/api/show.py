@@ -17,7 +17,6 @@ from onnxpad.process import gc_pause
 from onnxpad.records import dataclass
 from onnxpad.report import ShowReport
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.scopes import contexts
 from onnxpad.sizes.size_options import Dims, Shapes
 
 __all__ = ["ShowResult", "show"]
@@ -89,7 +88,7 @@ def show(
         told = [each for each in findings if each.code not in REPORTS]
         warnings = [*run.warnings]
         try:
-            sites = sites_in(contexts(graph, domain=run.domain), told, fits)
+            sites = sites_in(run.analysed(), told, fits)
         except ModelError as error:
             sites = list(written_sites(graph))
             problem = str(error)

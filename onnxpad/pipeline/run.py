@@ -28,7 +28,7 @@ from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key
 from onnxpad.process import gc_pause
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.records import dataclass
-from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.context import Context, Mark
 from onnxpad.rewrite.protect_from_fusion import Exposing, met, shield
 from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.rewrite.scopes import contexts
@@ -138,6 +138,8 @@ class Run:
         self._version = graph.version
         self._closed: dict[int, str] = {}
         self._given = contexts
+        self._originals: tuple[int, list[tuple[Context, Mark, str]]] | None = None
+        self._spare: tuple[int, list[Context]] = 0, []
         self.left: Sequence[Context] = ()
         for each in contexts:
             each.choose(options.dynamic)
@@ -236,7 +238,6 @@ class Run:
         """
         passes = self._passes if passes is None else passes
         self._barred = noted(self.graph) if barred is None else barred
-        mark = self.graph.mark()
         while True:
             self._analyse()
             self._version = self.graph.version
@@ -254,8 +255,25 @@ class Run:
             if not fresh:
                 self.left = self.contexts
                 return seen
-            self.graph.rollback(mark)
             self._barred = {**self._barred, **fresh}
+
+    def analysed(self) -> list[Context]:
+        """The contexts of the graphs as they are without the changes, which are undone.
+
+        They are made once, unless `decide` changed something.
+        """
+        self.graph.rollback(self._start)
+        if self._originals is None or self._originals[0] != self._start:
+            found = contexts(self.graph, self.options, self.domain)
+            self._originals = (
+                self._start,
+                [(each, each.lasting_mark(), each.closed) for each in found],
+            )
+        for context, mark, closed in self._originals[1]:
+            context.rollback(mark)
+            context.closed, context.told = closed, frozenset()
+            context.absorbed.clear()
+        return [context for context, *_ in self._originals[1]]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -285,9 +303,9 @@ class Run:
 
     def _analyse(self) -> None:
         """Has an editor for each graph; the graphs are analysed unless they are known."""
-        known, self._given = self._given, ()
-        self._closed = {each.graph.offset: each.closed for each in known if each.closed}
-        known = known or self._anew()
+        given, self._given = self._given, ()
+        known = given or self.analysed()
+        self._closed = {each.graph.offset: each.closed for each in given if each.closed}
         strict = self.options.strict
         self._editors = [Editor(each, strict=strict, probe=self.probe) for each in known]
         self.limits = known[0].domains[-1].domain.to_draw(self.graph)
@@ -295,7 +313,10 @@ class Run:
 
     def _anew(self) -> list[Context]:
         """New contexts of all graphs, which know nothing of the edits made."""
-        found = contexts(self.graph, self.options, self.domain)
+        version, found = self._spare
+        self._spare = 0, []
+        if not found or version != self.graph.version:
+            found = contexts(self.graph, self.options, self.domain)
         for context in found:
             context.closed = context.closed or self._closed.get(context.graph.offset, "")
         return found
@@ -369,6 +390,7 @@ class Run:
             # The rewrites may have shown further limits of the feasible sizes.
             found = self._anew()
             if found[0].domains[-1].domain == main.domains[-1].domain:
+                self._spare = self.graph.version, found
                 return seen
             self._take(found)
 

@@ -68,7 +68,7 @@ class Context:
     Attributes:
         is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
         told: The nodes, by identity, about which a rewriting rule has a finding.
-        promised: Names of padded tensors of which all that reads them is known to take the padding.
+        absorbed: Names of padded tensors all of whose consumers are known to take the padding.
         asked: The options of the user; `dynamic` may be tried otherwise.
         given: The sizes that the user gave.
         asks_to_compute: The option that asks for computed `Pad`s; empty without one.
@@ -110,7 +110,7 @@ class Context:
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self.told: frozenset[int] = frozenset()
-        self.promised: set[str] = set()
+        self.absorbed: set[str] = set()
         self.closed = ""
         self._around = around
         self._first: Context | None = None
@@ -297,6 +297,16 @@ class Context:
         """A point to roll back to."""
         learnt = tuple(each.analysis.mark() for each in self.domains)
         return Mark(self.graph.mark(), learnt, self.signs.mark())
+
+    def lasting_mark(self) -> Mark:
+        """A point to roll back to even after `ask_again`, for which nothing unknown is kept.
+
+        A mark counts answers, and of those before a usual one `ask_again` forgets some.
+        """
+        for each in self.domains:
+            each.analysis.ask_again()
+        self.signs.ask_again()
+        return self.mark()
 
     def rollback(self, mark: Mark) -> None:
         """Undoes every edit since a mark, and forgets all answers given since."""

@@ -13,12 +13,13 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Tensor
-from onnxpad.options import Options
+from onnxpad.options import OptionKeywords, Options
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline.run import Run
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Pass
+from onnxpad.rewrite.scopes import contexts
 from tests.broken import (
     Cluttering,
     Elsewhere,
@@ -30,7 +31,18 @@ from tests.broken import (
     Reweighted,
     Swapped,
 )
-from tests.support import PADS, W, assert_graph, assert_same, canonical, feeds_of, fixed, one, run
+from tests.support import (
+    MODELS,
+    PADS,
+    W,
+    assert_graph,
+    assert_same,
+    canonical,
+    feeds_of,
+    fixed,
+    one,
+    run,
+)
 
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 
@@ -378,3 +390,78 @@ def test_a_graph_that_is_closed_stays_so_in_new_contexts() -> None:
     assert again.contexts == [fresh]
     again._take([])
     assert again.contexts == []
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Gathers the graphs that are analysed, each time that one is."""
+    found: list[object] = []
+
+    def counting(graph: Graph, *args: Any) -> Any:
+        found.append(graph)
+        return contexts(graph, *args)
+
+    monkeypatch.setattr("onnxpad.pipeline.run.contexts", counting)
+    return found
+
+
+STAYS = one(
+    'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+    inputs="float[1, 2, height, width] x",
+    initializers=W,
+)
+
+
+@pytest.mark.parametrize(
+    ("ask", "model", "count"),
+    [
+        pytest.param(lambda model: onnxpad.fix(model, validate=False), STAYS, 1, id="fix"),
+        pytest.param(onnxpad.check, STAYS, 1, id="check"),
+        pytest.param(lambda model: onnxpad.check(model, select="PAD6"), PADDED, 1, id="select"),
+        pytest.param(onnxpad.show, STAYS, 1, id="show"),
+        pytest.param(onnxpad.show, PADDED, 1, id="show of what changes"),
+        pytest.param(lambda model: onnxpad.fix(model), PADDED, 1, id="no Pad is left to protect"),
+    ],
+)
+def test_a_graph_is_analysed_once_where_nothing_changed(
+    ask: Callable[[Any], Any], model: onnx.ModelProto, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysed = counted(monkeypatch)
+    ask(model)
+    assert len(analysed) == count
+
+
+@pytest.mark.parametrize("name", ["loop_tensorflow", "functions_onnxscript"])
+@pytest.mark.parametrize("options", [{}, {"style": "symmetric", "no_ceil": True}], ids=str)
+def test_a_run_starts_again_from_what_was_known_at_first(
+    name: str, options: OptionKeywords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With other changes barred each time, as healing does."""
+    path = MODELS / f"{name}.onnx"
+    run = Run(Graph.load(path), Options.of(options))
+    first = run.rewrite()
+    rounds = [{made.key: "differs" for made in first.made[index::2]} for index in (0, 1)]
+    for barred in (*rounds, {}):
+        again = run.rewrite(barred)
+        anew = Run(Graph.load(path), Options.of(options))
+        expected = anew.rewrite(barred)
+        assert run.graph.to_bytes() == anew.graph.to_bytes()
+        assert again.changes == expected.changes
+        assert again.findings == expected.findings
+        assert again.undone == expected.undone
+    analysed = counted(monkeypatch)
+    run.analysed()
+    assert not analysed
+
+
+def test_what_was_unknown_at_first_is_forgotten_with_the_edits() -> None:
+    """A mark counts answers, so none may stand before it that is forgotten and given anew."""
+    graph = Graph.from_proto(one("r = Relu (x) y = Neg (r)", outputs="float[] y, float[] r"))
+    context = Context(graph)
+    y, r = graph.tensor("y"), graph.tensor("r")
+    assert (context.signs.non_negative(y), context.signs.non_negative(r)) == (False, True)
+    mark = context.lasting_mark()
+    graph.replace_op(y.inputs[0], "Abs", [r], {})
+    context.ask_again()
+    assert context.signs.non_negative(y)
+    context.rollback(mark)
+    assert (context.signs.non_negative(y), context.signs.non_negative(r)) == (False, True)
