@@ -204,8 +204,10 @@ LEAVES: Final = (
     "report.diff", "engine.timing", "file.embed_external", "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands",
+    # What follows where a validation fails, or a quantised model differs.
+    "pipeline.heal", "file.operands", "validation.unquantised",
 )  # fmt: skip
-"""Packages and modules that neither `fix` nor `check` imports, unless an option asks for them."""
+"""Packages and modules that `fix` and `check` import only where an option or a model asks."""
 
 BOTH: Final = """
 import sys

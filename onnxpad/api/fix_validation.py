@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from onnxpad.arguments import Source
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.graph import Graph
-from onnxpad.pipeline.heal import failed, healed
 from onnxpad.pipeline.run import Outcome, Run
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.validation.result import (
@@ -72,7 +71,9 @@ def validated(
         nothing = compared.nothing("no change was kept") if outcome.undone else None
         return Verdict(outcome, nothing, missed=compared.missed())
     found, barred = compared.verdict(outcome), tuple[Finding, ...]()
-    if failed(found) and not by_reference_alone(found):
+    if found.outcome == "failed" and not by_reference_alone(found):
+        from onnxpad.pipeline.heal import healed
+
         outcome, found, barred = healed(run, compared.verdict, outcome, found)
     return Verdict(outcome, found, barred, compared.missed())
 

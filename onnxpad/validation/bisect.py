@@ -24,7 +24,6 @@ from onnxpad.engine.sessions import (
     payload,
     read_proto,
 )
-from onnxpad.file.operands import operands_that_differ
 from onnxpad.graph.attributes import read
 from onnxpad.records import dataclass
 from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text, strayed
@@ -497,6 +496,8 @@ def _report(
         note = "; ".join(filter(None, (note, f"{missing} tensors could not be compared")))
     rounding = told.found.keys() - told.beyond()
     drift = [each for each in rounding if order[each] < order[name]]
+    from onnxpad.file.operands import operands_that_differ
+
     pair = told.ours[name], told.theirs[name]
     return Divergence(
         tensor=name,

@@ -59,7 +59,6 @@ from onnxpad.validation.result import (
     Validation,
     not_validated,
 )
-from onnxpad.validation.unquantised import unquantised
 
 if TYPE_CHECKING:
     from onnxpad.engine.timing import Timing
@@ -869,6 +868,8 @@ class _Check:
     def _agree_unquantised(self, provider: str) -> tuple[bool, ...]:
         """Whether both models agree fully optimised without their quantisers, for each draw."""
         if provider not in self._unquantised:
+            from onnxpad.validation.unquantised import unquantised
+
             self._planned += len(_UNQUANTISED) * runs_of(provider, "full", len(self._draws))
             self._begin("both models without their quantisers")
             results = []
