@@ -19,6 +19,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph.walk import upstream
 from onnxpad.operators.amounts import is_padded, is_plain_zero
 from onnxpad.operators.read import (
     PadOp,
@@ -410,22 +411,21 @@ class Fusion:
 
     def _is_from_outside(self, tensor: Tensor) -> bool:
         """Whether the optimiser may find a tensor to be an input or a captured tensor."""
-        graph, pending = self._graph, [tensor]
-        for _ in range(_FAR):
-            if not pending:
-                return False
-            current = graph.origin(pending.pop())
-            node = graph.producer(current)
-            if node is None:
-                if current.name in graph.inputs or current.outer is not None:
-                    return True
-            elif self._is_opened(node):
-                pending += (each for each in graph.sources(node) if each.name)
-            elif graph.is_standard(node) and node.op == "Pad":
-                pending.append(node.inputs[0])
-            elif graph.is_standard(node) and node.op in REMOVABLE:
-                pending += self._passed(node)
-        return bool(pending)
+        graph = self._graph
+
+        def passed(node: Node) -> Iterable[Tensor]:
+            if self._is_opened(node):
+                return graph.sources(node)
+            if not graph.is_standard(node):
+                return ()
+            if node.op in {"Pad", "Identity"}:
+                return node.inputs[:1]
+            return self._passed(node) if node.op in REMOVABLE else ()
+
+        return any(
+            each is None or each.name in graph.inputs or each.outer is not None
+            for each in upstream(graph, [tensor], passed)
+        )
 
     def _passed(self, node: Node) -> Iterator[Tensor]:
         """The inputs that a node may pass on unchanged: those beside which all are constants."""

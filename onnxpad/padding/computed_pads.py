@@ -5,6 +5,7 @@ become that attribute. A SAME without constant pads can become a `Pad` that comp
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from onnxpad.analysis import Analysis
@@ -20,6 +21,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.fusion.pad_fusion import misdeclared
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import ExtentPair, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
@@ -307,16 +309,13 @@ class DynamicSites:
 
     def computing(self, amounts: Tensor) -> int:
         """The number of nodes that compute a tensor from shapes and constants, up to `MANY`."""
-        seen: set[int] = set()
-        pending = [amounts]
-        while pending and len(seen) < MANY:
-            node = self._graph.producer(pending.pop())
-            if node is None or node.op == "Constant" or id(node) in seen:
-                continue
-            seen.add(id(node))
-            if node.op != "Shape":
-                pending += [tensor for tensor in node.inputs if tensor.name]
-        return len(seen)
+
+        def through(node: Node) -> Sequence[Tensor]:
+            return () if node.op == "Shape" else node.inputs
+
+        above = nodes_upstream(self._graph, [amounts], through, most=None)
+        computing = (node for node in above if node is not None and node.op != "Constant")
+        return len(list(islice(computing, MANY)))
 
     def express_simpler(self, plan: SimplerPlan) -> None:
         """Computes the amounts by new nodes in front of the `Pad`."""

@@ -26,6 +26,7 @@ from onnxpad.errors import ModelError
 from onnxpad.fusion.neighbours import MEETING, Neighbours
 from onnxpad.fusion.pad_fusion import REMOVABLE, Exposed, lies
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
+from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
 from onnxpad.operators.read import PadOp
 from onnxpad.rewrite.context import Context
@@ -220,17 +221,9 @@ def _is_touched(context: Context, exposed: Exposed) -> bool:
     nodes = (exposed.pad.node, exposed.window, *exposed.way)
     if any(map(graph.runs_edited, nodes)):
         return True
-    pending = [each for node in nodes for each in node.inputs[1:]]
-    seen = {each.name for each in pending}
-    while pending and len(seen) < _FAR:
-        node = graph.producer(pending.pop())
-        if node is not None:
-            if graph.is_edited(node):
-                return True
-            fresh = [each for each in node.inputs if each.name and each.name not in seen]
-            seen.update(each.name for each in fresh)
-            pending += fresh
-    return bool(pending)
+    beside = [each for node in nodes for each in node.inputs[1:]]
+    above = nodes_upstream(graph, beside, lambda node: node.inputs)
+    return any(node is None or graph.is_edited(node) for node in above)
 
 
 def _signature(context: Context, exposed: Exposed) -> object:

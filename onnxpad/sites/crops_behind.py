@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
 from onnxpad.padding.parting import sound_amounts
@@ -185,16 +186,16 @@ class CropsBehind:
 
     def _is_behind(self, node: Node) -> bool:
         """Whether a transposed convolution is upstream of a Slice, over steps, crops and `Pad`s."""
-        graph, above = self.graph, node
-        for _ in range(_MOST_STEPS):
-            data = (0,) if above.op in {"Pad", "Slice"} else data_inputs(graph, above)
-            found = graph.producer(graph.origin(above.inputs[data[0]])) if len(data) == 1 else None
-            if found is None or not found.inputs:
-                return False
-            if is_transposed(graph, found):
-                return True
-            above = found
-        return False
+        graph = self.graph
+
+        def data(step: Node) -> list[Tensor]:
+            crops = step.op in {"Pad", "Slice"} and step.inputs
+            places = (0,) if crops else data_inputs(graph, step)
+            single = len(places) == 1 and not is_transposed(graph, step)
+            return [graph.origin(step.inputs[places[0]])] if single else []
+
+        above = nodes_upstream(graph, data(node), data)
+        return any(each is not None and is_transposed(graph, each) for each in above)
 
     def _stages(self, op: TransposedOp) -> Iterator[tuple[Stage, RefusalError | None]]:
         """The nodes behind an operator, one after the other, and why one cannot be taken over."""

@@ -47,6 +47,7 @@ from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Outc
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, working_copy
 from onnxpad.frameworks.repadding.write import attributes, forget_sizes, write, written_as
 from onnxpad.graph import Graph
+from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.plan import ANY_SIZE, Padding
 from onnxpad.records import dataclass
@@ -695,16 +696,10 @@ class _Task:
         ]
 
     def _upstream(self, name: str, places: Mapping[int, int]) -> Iterator[int]:
-        seen: set[int] = set()
-        tensors = [self._graph.tensor(name)]
-        while tensors:
-            node = self._graph.producer(tensors.pop())
-            if node is None or id(node) in seen:
-                continue
-            seen.add(id(node))
+        graph = self._graph
+        for node in nodes_upstream(graph, [graph.tensor(name)], graph.sources, most=None):
             if id(node) in places:
                 yield places[id(node)]
-            tensors += self._graph.sources(node)
 
     def _label(self, name: str) -> str:
         node = self._graph.producer(self._graph.tensor(name))

@@ -1,0 +1,58 @@
+"""The walk upstream: the tensors that others are computed from."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from onnxpad.graph.graph import Graph
+from onnxpad.graph.nodes import Node, Tensor
+
+MOST: Final = 512
+"""Tensors after which a walk ends: no node so far away has to do with the one that asks."""
+
+
+def upstream(
+    graph: Graph,
+    tensors: Iterable[Tensor],
+    through: Callable[[Node], Iterable[Tensor]],
+    most: int | None = MOST,
+) -> Iterator[Tensor | None]:
+    """The tensors upstream of some, and these themselves, each once; None at last if cut short.
+
+    Args:
+        graph: The graph that has them.
+        tensors: The tensors to begin with.
+        through: The inputs of a node to go on with, once what it computes was given.
+        most: The number of tensors after which the walk is cut short; None for all.
+    """
+    pending = [each for each in tensors if each.name]
+    seen = {each.name for each in pending}
+    count = 0
+    while pending:
+        if count == most:
+            yield None
+            return
+        tensor = pending.pop()
+        count += 1
+        yield tensor
+        node = graph.producer(tensor)
+        for each in () if node is None else through(node):
+            if each.name and each.name not in seen:
+                seen.add(each.name)
+                pending.append(each)
+
+
+def nodes_upstream(
+    graph: Graph,
+    tensors: Iterable[Tensor],
+    through: Callable[[Node], Iterable[Tensor]],
+    most: int | None = MOST,
+) -> Iterator[Node | None]:
+    """The nodes that compute these tensors, each once; None at last if cut short."""
+    seen = set[int]()
+    for tensor in upstream(graph, tensors, through, most):
+        node = None if tensor is None else graph.producer(tensor)
+        if tensor is None:
+            yield None
+        elif node is not None and id(node) not in seen:
+            seen.add(id(node))
+            yield node

@@ -1,0 +1,49 @@
+"""The walk upstream gives each tensor once, and says where it is cut short."""
+
+import pytest
+
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.walk import MOST, nodes_upstream, upstream
+from tests.support import one
+
+
+def graph_of(nodes: str) -> Graph:
+    return Graph.from_proto(one(nodes))
+
+
+def first(node: Node) -> list[Tensor]:
+    return node.inputs[:1]
+
+
+def every(node: Node) -> list[Tensor]:
+    return node.inputs
+
+
+@pytest.mark.parametrize(
+    ("through", "most", "tensors", "ops"),
+    [
+        (every, MOST, ["y", "c", "x", "b", "a"], ["Add", "Neg", "Add", "Relu"]),
+        (first, MOST, ["y", "b", "a", "x"], ["Add", "Add", "Relu"]),
+        (lambda node: (), MOST, ["y"], ["Add"]),
+        (every, None, ["y", "c", "x", "b", "a"], ["Add", "Neg", "Add", "Relu"]),
+        (every, 2, ["y", "c", None], ["Add", "Neg", None]),
+        (every, 5, ["y", "c", "x", "b", "a"], ["Add", "Neg", "Add", "Relu"]),
+    ],
+)
+def test_what_is_upstream(
+    through: object, most: int | None, tensors: list[str | None], ops: list[str | None]
+) -> None:
+    graph = graph_of("a = Relu (x) b = Add (a, a) c = Neg (x) y = Add (b, c)")
+    start = [graph.tensor("y")]
+    found = upstream(graph, start, through, most)  # type: ignore[arg-type]
+    assert [each and each.name for each in found] == tensors
+    nodes = nodes_upstream(graph, start, through, most)  # type: ignore[arg-type]
+    assert [each and each.op for each in nodes] == ops
+
+
+def test_omitted_inputs_are_none() -> None:
+    graph = graph_of("y = Clip (x, , x)")
+    assert [each and each.name for each in upstream(graph, [graph.tensor("y")], every)] == [
+        "y",
+        "x",
+    ]
