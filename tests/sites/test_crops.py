@@ -125,7 +125,7 @@ def test_what_stays_downstream(
 )
 def test_what_is_no_crop(body: str) -> None:
     site = sites(body)[0]
-    assert (site.written, site.amounts, site.findings) == ("none", "none", ())
+    assert (site.written, site.amounts, site.findings) == ("", "none", ())
 
 
 @pytest.mark.parametrize("further", ["", " z = Relu (y)"])
