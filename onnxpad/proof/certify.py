@@ -889,7 +889,7 @@ def _fill_around(layers: Layers) -> float | int | str:
 
 
 _DATA: Final = "the data"
-"""What stands for the name of a tensor that is read."""
+"""The stand-in for the name of a tensor that is read."""
 
 
 def _names(roots: tuple[str, ...]) -> str:
