@@ -6,6 +6,7 @@ After a change that is meant: `python -m tests.analysis.drawn`, then read `git d
 import pytest
 
 from tests.analysis import drawn
+from tests.support.rows import each_row
 
 AT_ONCE = 60
 
@@ -16,7 +17,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("opset", "lines"), KEPT)
+@each_row(("opset", "lines"), KEPT, at_once=1)
 def test_what_is_claimed(opset: int, lines: list[tuple[str, str]]) -> None:
     found = drawn.claimed([node for node, _ in lines], opset)
     assert [f"{node}: {claims}" for (node, _), claims in zip(lines, found, strict=True)] == [

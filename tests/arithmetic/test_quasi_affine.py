@@ -48,7 +48,7 @@ FUNCTIONS = [quasi_affine.tabulated(table, period, MANY) for table, period in TA
 SHORT = [quasi_affine.tabulated([f.at(index) for index in range(FEW)], 1, FEW) for f in FUNCTIONS]
 
 
-@pytest.mark.parametrize(("functions", "indices"), [(FUNCTIONS, INDICES), (SHORT, range(FEW))])
+@each_row(("functions", "indices"), [(FUNCTIONS, INDICES), (SHORT, range(FEW))], at_once=1)
 def test_every_operation_is_that_of_the_values(
     functions: list[QuasiAffine], indices: Sequence[int]
 ) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 
 from onnxpad.graph import Graph, Node, Tensor
 from tests.support import parsed
+from tests.support.rows import each_row
 
 TEXT = """
 <ir_version: 8, opset_import: ["" : 17, "local" : 1]>
@@ -136,7 +136,7 @@ def edit(draws: random.Random, main: Graph) -> str:
     return kind
 
 
-@pytest.mark.parametrize("seed", range(14))
+@each_row("seed", range(10), at_once=1)
 def test_edits_and_what_takes_them_back(seed: int) -> None:
     draws = random.Random(seed)
     proto = parsed(TEXT)

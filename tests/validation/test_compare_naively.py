@@ -9,6 +9,7 @@ import pytest
 
 from onnxpad.validation import compare as module
 from onnxpad.validation.compare import Tolerance, argmax_lost, compare, strayed
+from tests.support.rows import each_row
 
 DEFAULTS = {"float16": (1e-2, 5e-3), "float32": (1e-4, 1e-5), "float64": (1e-9, 1e-10)}
 TYPES = ("float16", "float32", "float64", "int8", "int64", "uint8", "bool", "complex64")
@@ -40,7 +41,7 @@ def drawn(draws: random.Random) -> tuple[Any, Any, Tolerance, float]:
     return before, after, Tolerance(rtol, atol, draws.choice((1.0, 10.0))), noise
 
 
-@pytest.mark.parametrize("part", range(6))
+@each_row("part", range(6), at_once=1)
 def test_every_field_is_what_a_walk_over_the_elements_gives(
     part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +119,7 @@ def ulps(one: Any, other: Any) -> int:
     return abs(ranks[0] - ranks[1])
 
 
-@pytest.mark.parametrize("part", range(4))
+@each_row("part", range(4), at_once=1)
 def test_a_slice_strays_where_a_walk_over_slices_says_so(part: int) -> None:
     for seed in range(part * 20, part * 20 + 20):
         draws = random.Random(seed)

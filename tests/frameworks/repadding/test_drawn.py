@@ -6,6 +6,7 @@ After a change that is meant: `python -m tests.frameworks.repadding.drawn`, then
 import pytest
 
 from tests.frameworks.repadding import drawn
+from tests.support.rows import each_row
 
 AT_ONCE = 12
 KEPT = [
@@ -15,7 +16,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("opset", "lines"), KEPT)
+@each_row(("opset", "lines"), KEPT, at_once=1)
 def test_what_is_written(opset: int, lines: list[tuple[str, str]]) -> None:
     bodies = [body for body, _ in lines]
     assert [*zip(bodies, drawn.written(bodies, opset), strict=True)] == lines
