@@ -48,7 +48,7 @@ def test_every_padding_is_a_site() -> None:
     assert [(site.op_type, site.written, site.pads) for site in found.values()] == [
         ("Conv", "Pad", (0, 0, 1, 1)),
         ("MaxPool", "auto_pad=SAME_UPPER", (0, 0, 1, 1)),
-        ("Conv", "none", (0, 0, 0, 0)),
+        ("Conv", "", (0, 0, 0, 0)),
         ("AveragePool", "pads", (1, 1, 1, 1)),
         ("Conv", "Pad reflect", (2, 2, 2, 2)),
     ]

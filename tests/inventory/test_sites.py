@@ -104,7 +104,7 @@ CONV = node("Conv", "t w", "y", "c")
                 node("Concat", "a b", "t", axis=0),
                 CONV,
             ],
-            [("pad", "Pad", ALONE), ("window", "pads", (2, 2, 2, 2)), ("window", "none", (0,) * 4)],
+            [("pad", "Pad", ALONE), ("window", "pads", (2, 2, 2, 2)), ("window", "", (0,) * 4)],
             id="a join of which a part is padded",
         ),
         pytest.param(
@@ -124,7 +124,7 @@ CONV = node("Conv", "t w", "y", "c")
         ),
         pytest.param(
             [node("Pad", "x p", "s"), node("Sigmoid", "s", "t"), CONV],
-            [("pad", "Pad", ALONE), ("window", "none", (0, 0, 0, 0))],
+            [("pad", "Pad", ALONE), ("window", "", (0, 0, 0, 0))],
             id="a step that no Pad passes",
         ),
         pytest.param(
@@ -290,7 +290,7 @@ def test_a_pad_that_changes_a_crop_pads_no_window() -> None:
     model.graph.initializer.append(helper.make_tensor("ends", TensorProto.INT64, [8], ends))
     up, conv = sites(model)
     assert ([each.node for each in up.downstream], up.pads) == (["pad"], (0, 0, -1, -1))
-    assert (conv.written, conv.pads) == ("none", (0, 0, 0, 0))
+    assert (conv.written, conv.pads) == ("", (0, 0, 0, 0))
 
 
 def test_a_convention_is_that_of_the_total() -> None:
