@@ -317,6 +317,8 @@ class Run:
         self._spare = 0, []
         if not found or version != self.graph.version:
             found = contexts(self.graph, self.options, self.domain)
+        if self._editors:
+            found[0].take_original(self._editors[0].context)
         for context in found:
             context.closed = context.closed or self._closed.get(context.graph.offset, "")
         return found

@@ -138,6 +138,10 @@ class Context:
             self._first = around.original() if around else Context(self.graph.pristine())
         return self._first
 
+    def take_original(self, before: "Context") -> None:
+        """Takes over the original that an earlier context of the same graph has read, if it has."""
+        self._first = self._first or before._first
+
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
 
