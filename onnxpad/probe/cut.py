@@ -580,13 +580,12 @@ class _Cutting:
     def _blank(self, sizes: Sequence[int]) -> str:
         """The name of a tensor of this shape, whose elements do not matter."""
         name = f"blank of {'x'.join(map(str, sizes))}"
+        shape = f"{name}, shape"
         if name not in self._blanks:
             self._blanks.add(name)
-            self._proto.initializer.append(
-                from_array(np.asarray(sizes, np.int64), f"{name}, shape")
-            )
+            self._proto.initializer.append(from_array(np.asarray(sizes, np.int64), shape))
             nothing = from_array(np.zeros(1, np.bool_))
-            node = make_node("ConstantOfShape", [f"{name}, shape"], [name], value=nothing)
+            node = make_node("ConstantOfShape", [shape], [name], value=nothing)
             self._proto.node.append(node)
         return name
 

@@ -359,7 +359,7 @@ def planned(kind: str, rounds: int) -> Plan:
         model = models[place]
         numbers[model] += 1
         name = f"{kind}/{model.stem if model else 'operator'}.{numbers[model]}"
-        cases.append((_case(name, " ".join([line, *row.values()]), model), row))
+        cases.append((case(name, " ".join([line, *row.values()]), model), row))
     covered = {pair for _, row in cases for pair in pairs_of(row)}
     told = tuple(map(words_of_pair, sorted(possible(options) - covered)))
     return Plan(kind, tuple(cases), len(covered), told)
@@ -384,10 +384,10 @@ def failing() -> Iterator[Case]:
             if further and ("--help" in line or "--version" in line or further in line):
                 continue
             counts[command] = counts.get(command, 0) + 1
-            yield _case(f"failing/{command}.{counts[command]}", f"{line}{further}", model)
+            yield case(f"failing/{command}.{counts[command]}", f"{line}{further}", model)
 
 
-def _case(name: str, line: str, model: Path | None) -> Case:
+def case(name: str, line: str, model: Path | None) -> Case:
     known = words_of(model) if model else {}
     words = [word.format_map(known) for word in shlex.split(line)]
     is_set = re.compile("(COLUMNS|TERM|NO_COLOR)=")

@@ -38,10 +38,10 @@ def recorded(case: Case) -> str:
         folder = Path(name).resolve()
         umask = os.umask(0o022)
         try:
-            _prepare(folder, case)
-            before = _contents(folder)
+            prepare(folder, case)
+            before = contents(folder)
             code, out, err = invoked(case.words, case.environment, folder)
-            after = _contents(folder)
+            after = contents(folder)
         finally:
             os.umask(umask)
         parts = [f"$ {' '.join([*_settings(case), 'onnxpad', *map(_quoted, case.words)])}\n"]
@@ -120,7 +120,7 @@ def _timed(sources: Any, feeds: Any, provider: str, **_: Any) -> Timing:
     return evaluated(provider, [[0.004, 0.005, 0.006]] * 12, [[0.002, 0.003, 0.004]] * 12)
 
 
-def _prepare(folder: Path, case: Case) -> None:
+def prepare(folder: Path, case: Case) -> None:
     """Copies the model with all that belongs to it, and makes what the command line names."""
     (folder / "sub").mkdir()
     if (source := case.source) is None:
@@ -178,7 +178,7 @@ MADE: Final[Mapping[str, Callable[[Path, Path], object]]] = {
 """Files that a command line may name, and what makes them."""
 
 
-def _contents(folder: Path) -> dict[str, tuple[str, bytes | None]]:
+def contents(folder: Path) -> dict[str, tuple[str, bytes | None]]:
     """All below a folder: what is unusual of it, and the bytes of a file."""
     found = {}
     for path in folder.rglob("*"):

@@ -1,0 +1,1 @@
+"""Whether anything reads words back: commands say random text, and do the same."""
