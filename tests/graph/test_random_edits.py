@@ -20,7 +20,7 @@ g (float[1, 2, 5, 5] x, bool flag) => (float[1, 2, n, m] y, float z)
     [if] d = If (flag) <
         then_branch = t () => (float u) { [inner] q = Relu (b) [deep] v = Add (q, one)
             u = Identity (v) },
-        else_branch = e () => (float u2) { o = Neg (c) u2 = Mul (o, o) }>
+        else_branch = e () => (float u2) { o = Add (c, b) u2 = Mul (o, o) }>
     [sum] f = Add (c, d) [call] h = local.F (f) y = Identity (h)
     [dead] k = Exp (a) z = ReduceMax <keepdims = 0> (f)
 }
