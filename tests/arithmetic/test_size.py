@@ -590,6 +590,22 @@ def test_unknown_absorbs_everything_and_keeps_its_first_reason() -> None:
     assert size.residues(first) == {}
 
 
+def test_operations_on_plain_numbers() -> None:
+    """The same names, without a symbol: numbers of both signs, and 0."""
+    for a in range(-9, 10):
+        assert size.absolute(a) == abs(a)
+        for name, (sized, plain) in BINARY.items():
+            assert [sized(a, b) for b in range(-9, 10)] == [plain(a, b) for b in range(-9, 10)], (
+                name
+            )
+        for name, (sized, plain) in DIVIDING.items():
+            for d in (-4, -3, -1, 1, 2, 5):
+                assert sized(a, d) == plain(a, d), (name, a, d)
+        for low, high in ((-2, 3), (3, -2), (0, 0)):
+            assert size.clip(a, low, high) == min(max(a, low), high)
+        assert [size.where(cond, a, 7) for cond in (0, 1, -1)] == [7, a, a]
+
+
 def test_where_needs_only_what_it_chooses() -> None:
     n, unknown = size.symbol("height"), Unknown("no shape")
     assert size.where(1, n, unknown) == n

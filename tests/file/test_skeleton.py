@@ -13,6 +13,7 @@ import onnx.parser
 import pytest
 
 from onnxpad.errors import ModelError, OutputError, UsageError
+from onnxpad.file import skeleton
 from onnxpad.file.skeleton import read_bytes, read_file
 from onnxpad.file.wire import WireError, encode, scan
 from onnxpad.graph import Graph
@@ -408,3 +409,13 @@ class TestScan:
     def test_refuses(self, data: bytes) -> None:
         with pytest.raises(WireError):
             list(scan(memoryview(data), 0, len(data)))
+
+
+def test_bytes_that_are_text_are_called_so() -> None:
+    for byte in range(256):
+        said = skeleton._describe(memoryview(b"a model" + bytes([byte])), "it", "at byte 0")
+        is_text = byte in b"\t\r\n" or 0x20 <= byte <= 0x7E
+        assert said.startswith("it is text, not") is is_text
+        assert is_text or said == (
+            "it is damaged, cut short or no ONNX model (at byte 0); export or download it again"
+        )
