@@ -8,7 +8,7 @@ from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
 from onnxpad.sites.cropped_form import told_form
-from onnxpad.sites.crops_behind import CropsBehind, Left, Taking, take
+from onnxpad.sites.crops_behind import CropsBehind, Obstacle, Taking, take
 
 
 class TakeCrop(Pass):
@@ -69,7 +69,7 @@ class TakeCrop(Pass):
                 if wrong is None:
                     yield self._found(context, taking)
                     continue
-                left = Left(taking.last, wrong)
+                left = Obstacle(taking.last, wrong)
             if left is not None:
                 yield self._refused(context, op.node, left)
         if next(context.transposed(), None) is not None:
@@ -90,7 +90,7 @@ class TakeCrop(Pass):
         pads, becomes = onnx_order(taking.form.numbers), told_form(taking.form)
         return self.found(context, taking.last, message, taking, becomes=becomes, pads=pads)
 
-    def _refused(self, context: Context, node: Node, left: Left) -> Match:
+    def _refused(self, context: Context, node: Node, left: Obstacle) -> Match:
         label = context.graph.label(node)
         message = f"{left.node.op} behind ConvTranspose {label!r}"
         return self.refused(context, left.node, message, left.refusal, transposed=label)

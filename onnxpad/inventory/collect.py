@@ -42,13 +42,13 @@ from onnxpad.operators.read import (
     names_pad,
     names_transposed,
 )
-from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_named, uncovered
+from onnxpad.operators.table import Layout, operator_named, uncovered
 from onnxpad.padding.computed_pads import MANY
 from onnxpad.padding.readers import Readers
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
-from onnxpad.sites.cropped_form import crop_of, described
+from onnxpad.sites.cropped_form import described
 from onnxpad.sites.crops_behind import CropsBehind
 from onnxpad.sites.reading import Amounts, PadUpstream, Site, SiteReader, added, is_pad
 
@@ -263,11 +263,8 @@ class _Collector:
     # Transposed convolutions
 
     def _transposed(self, op: TransposedOp) -> PaddingSite:
-        node, layout = op.node, CONV_TRANSPOSE.layout
-        try:
-            own: Amounts | None = crop_of(self._analysis, op)
-        except RefusalError:
-            own = None
+        node, site = op.node, self._sites.of(op)
+        own = site.own
         behind: list[Node] = []
         total = own
         try:
@@ -282,9 +279,7 @@ class _Collector:
         if left is not None and left.node not in behind:
             behind.append(left.node)
         self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
-        shape = self._analysis.shape(op.data)
-        sizes = () if shape is None or len(shape) < 3 else layout.spatial(shape)
-        axes = self._axes(op.axes, total, sizes)
+        axes = self._axes(op.axes, total, site.sizes)
         fit = self._fits(node, own, total)
         nodes = [node, *behind]
         parts = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []

@@ -43,7 +43,7 @@ FIX: Final = Advice("", is_command=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathNode:
     """A node on the way of padded data.
 
     Attributes:
@@ -110,7 +110,7 @@ class OuterPad:
     amounts: str
     source: str
     formula: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PathNode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +174,9 @@ class PaddingSite:
     output_padding: tuple[int, ...] = ()
     output_shape: tuple[int, ...] | None = None
     outer: tuple[OuterPad, ...] = ()
-    downstream: tuple[Step, ...] = ()
+    downstream: tuple[PathNode, ...] = ()
     tensor: str = ""
-    path: tuple[Step, ...] = ()
+    path: tuple[PathNode, ...] = ()
     readers: tuple[str, ...] = ()
     origin: str = ""
     conventions: tuple[str, ...] = ()

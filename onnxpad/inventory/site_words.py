@@ -9,7 +9,7 @@ import onnx
 from onnxpad.arithmetic.notation import told_axes
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, Step
+from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, PathNode
 from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Layout
@@ -76,9 +76,9 @@ def tensors_of(source: Tensor, nodes: Iterable[Node]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, found)))
 
 
-def step_of(node: Node) -> Step:
+def step_of(node: Node) -> PathNode:
     """A node on the way of padded data."""
-    return Step(describe(node), str(node.op))
+    return PathNode(describe(node), str(node.op))
 
 
 def known_number(extent: Extent) -> int | None:

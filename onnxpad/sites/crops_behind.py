@@ -118,7 +118,7 @@ class Taking(NamedTuple):
         return [stage.node for stage in self.stages if stage.amounts is not None]
 
 
-class Left(NamedTuple):
+class Obstacle(NamedTuple):
     """A Slice or `Pad` behind a transposed convolution that stays, and why."""
 
     node: Node
@@ -139,7 +139,7 @@ class CropsBehind:
     analysis: Analysis
     symmetric: bool = False
 
-    def taking(self, op: TransposedOp) -> tuple[Taking | None, Left | None]:
+    def taking(self, op: TransposedOp) -> tuple[Taking | None, Obstacle | None]:
         """All that an operator can take over, and the first thing on the way that it cannot.
 
         Raises:
@@ -165,7 +165,7 @@ class CropsBehind:
                 self._check_lone(op, stages)
                 self._check_told(op, stages, crop)
             except RefusalError as why:
-                left = left or Left(stage.node, why)
+                left = left or Obstacle(stage.node, why)
                 if why.code not in _MAY_PASS or refusal is not None:
                     break
             else:

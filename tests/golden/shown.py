@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from onnxpad.finding import Finding, Severity
-from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite, Step
+from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite, PathNode
 from onnxpad.page.show_page import show_page
 from onnxpad.reasons import Reason
 from onnxpad.report import ShowReport
@@ -40,9 +40,10 @@ _CONV: Final = PaddingSite(
 )  # fmt: skip
 _BEHIND: Final = replace(
     _CONV, node="behind", written="Pad upstream + pads", findings=(_FOLDS, _STAYS),
-    path=(Step("pad", "Pad"), Step("relu", "Relu")), dilation=(1, 2), scope="then_branch of 'if'",
+    path=(PathNode("pad", "Pad"), PathNode("relu", "Relu")), dilation=(1, 2),
+    scope="then_branch of 'if'",
     outer=(
-        replace(_PAD, mode="reflect", axes=(2, 3), steps=(Step("relu", "Relu"),)),
+        replace(_PAD, mode="reflect", axes=(2, 3), steps=(PathNode("relu", "Relu"),)),
         replace(_PAD, value=None, pads=None, amounts="not known"),
         replace(_PAD, mode="", value=None),
     ),
@@ -67,7 +68,7 @@ _TIGHT: Final = replace(
 )
 _UP: Final = replace(
     _CONV, node="up", op_type="ConvTranspose", kind="transposed", output_padding=(1, 0),
-    downstream=(Step("cut", "Slice"),), output_shape=(17, 8),
+    downstream=(PathNode("cut", "Slice"),), output_shape=(17, 8),
 )  # fmt: skip
 _ALONE: Final = PaddingSite(
     "alone", "Pad", "", "", "pad", "computed Pad", axes=_AXES, tensor="x", readers=("Relu 'r'",),

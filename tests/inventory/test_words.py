@@ -6,7 +6,7 @@ import pytest
 
 import onnxpad
 from onnxpad.arithmetic.size import Unknown, symbol
-from onnxpad.inventory.padding_site import AxisPadding, OuterPad, Step
+from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PathNode
 from onnxpad.inventory.site_words import (
     _brief_value,
     flat_order,
@@ -263,7 +263,7 @@ def test_padding_of_axes_in_words(axes: list[AxisPadding], told: str) -> None:
         (OuterPad("p", "constant", 0, None, None, "given", "s"), "Pad"),
         (OuterPad("p", "constant", 0, (1,), None, "computed", "s"), "Pad"),
         (
-            OuterPad("p", "wrap", 0, (1,), None, "H", "s", "", (Step("a", "Relu"),)),
+            OuterPad("p", "wrap", 0, (1,), None, "H", "s", "", (PathNode("a", "Relu"),)),
             "Pad wrap upstream",
         ),
     ],

@@ -1,6 +1,6 @@
 """The report of `show` as JSON: every site with structured fields."""
 
-from onnxpad.inventory.padding_site import OuterPad, PaddingSite, Step
+from onnxpad.inventory.padding_site import OuterPad, PaddingSite, PathNode
 from onnxpad.report import ShowReport
 from onnxpad.report.json import dumped, finding_fields, head
 
@@ -81,5 +81,5 @@ def _outer(pad: OuterPad) -> dict[str, object]:
     }
 
 
-def _step(step: Step) -> dict[str, object]:
+def _step(step: PathNode) -> dict[str, object]:
     return {"node": step.node, "op_type": step.op_type}

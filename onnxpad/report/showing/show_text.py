@@ -14,7 +14,7 @@ from onnxpad.inventory.padding_site import (
     AxisPadding,
     OuterPad,
     PaddingSite,
-    Step,
+    PathNode,
 )
 from onnxpad.report import ShowReport
 from onnxpad.report.groups import grouped
@@ -235,7 +235,7 @@ def _path(site: PaddingSite) -> str:
     return " -> ".join([shown(repr(site.tensor)), *steps]) if steps else ""
 
 
-def _step(step: Step) -> str:
+def _step(step: PathNode) -> str:
     return f"{shown(step.op_type)} {shown(repr(step.node))}"
 
 
