@@ -566,6 +566,45 @@ def test_expressions_of_several_symbols_compare_as_their_values(seed: int) -> No
     assert derived
 
 
+@each_row("seed", range(16), at_once=1)
+def test_small_expressions_of_several_symbols(seed: int) -> None:
+    """Few and shallow, over few sizes, all of which are asked."""
+    chance = random.Random(seed)
+    domains = [Sizes(1, 6), Sizes(0, 9, 3), Sizes(-3, 4), Sizes(2, 12, 2)]
+    symbols = [Symbol(name, chance.choice(domains)) for name in ("height", "width")]
+    each = [[one.sizes.value(index) for index in range(one.sizes.count)] for one in symbols]
+    samples = [{"height": h, "width": w} for h in each[0] for w in each[1]]
+    known: list[tuple[Extent, list[int]]] = []
+    for _ in range(9):
+        expression = random_expression(chance, symbols, depth=chance.randint(1, 3))
+        extent = expression.extent
+        check(expression, samples)
+        if isinstance(extent, Unknown):
+            continue
+        values = [expression.at(sample) for sample in samples]
+        names = {base.name for base in extent.symbols} if isinstance(extent, Size) else set()
+        for name in {"height", "width"} - names:  # it does not vary with what it does not name
+            groups: dict[object, set[int]] = {}
+            for sample, value in zip(samples, values, strict=True):
+                key = tuple(v for other, v in sample.items() if other != name)
+                groups.setdefault(key, set()).add(value)
+            assert all(len(group) == 1 for group in groups.values())
+        for other, others in known:
+            assert extent != other or values == others
+            most, least = size.maximum(extent, other), size.minimum(extent, other)
+            for found, plain in ((most, max), (least, min)):
+                if not isinstance(found, Unknown):
+                    expected = [plain(pair) for pair in zip(values, others, strict=True)]
+                    assert [size.evaluate(found, sample) for sample in samples] == expected
+                    lo, hi = size.bounds(found)
+                    assert lo is not None
+                    assert hi is not None
+                    assert lo <= min(expected) <= max(expected) <= hi
+            same = size.always(size.equal(extent, other))
+            assert same is None or {a == b for a, b in zip(values, others, strict=True)} == {same}
+        known.append((extent, values))
+
+
 def test_unknown_absorbs_everything_and_keeps_its_first_reason() -> None:
     n = size.symbol("height")
     first, second = Unknown("first"), Unknown("second")
