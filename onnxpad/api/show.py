@@ -6,10 +6,11 @@ from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
+from onnxpad.frameworks.fitting.padded import Padded
+from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, padding_of
 from onnxpad.graph import Graph
 from onnxpad.inventory.asked_for import chosen
 from onnxpad.inventory.collect import sites_in, written_sites
-from onnxpad.inventory.fitted_conventions import Fitted, fitted
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.run import Run
@@ -84,11 +85,11 @@ def show(
     with kinds.naming(given), gc_pause.paused():
         graph = Graph.read(given)
         run = Run(graph, Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names))
-        findings, fits, problem = _checked(run)
+        findings, fitted, problem = _checked(run)
         told = [each for each in findings if each.code not in REPORTS]
         warnings = [*run.warnings]
         try:
-            sites = sites_in(run.analysed(), told, fits)
+            sites = sites_in(run.analysed(), told, fitted)
         except ModelError as error:
             sites = list(written_sites(graph))
             problem = str(error)
@@ -108,22 +109,20 @@ def show(
     )
 
 
-def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Fitted], str]:
-    """The findings of `check`, the conventions that operators fit, and why there are none.
+def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Padded], str]:
+    """The findings of `check`, the operators by identity of the node, and why there are none.
 
     Conventions are asked for in the model as `fix` would leave it: there each operator has all of
     its padding itself, as far as that is possible.
     """
-    fits: dict[int, Fitted] = {}
+    fitted: dict[int, Padded] = {}
 
     def at_last(found: Sequence[Context]) -> list[Finding]:
-        from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, padding_of
-
         model = padding_of(found)
-        fits.update(fitted(model.operators))
+        fitted.update((id(each.site.node), each) for each in model.operators)
         return [finding for report in MODEL_REPORTS for finding in report().find(model)]
 
     try:
-        return run.find(at_last), fits, ""
+        return run.find(at_last), fitted, ""
     except ModelError as error:
         return [], {}, str(error)

@@ -14,8 +14,8 @@ from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.window import ODD, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
+from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node
-from onnxpad.inventory.fitted_conventions import NOTHING, Fitted
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite
 from onnxpad.inventory.site_words import (
     as_written,
@@ -63,21 +63,21 @@ _ANY: Final = symbol("any size")
 def sites_in(
     contexts: Sequence[Context],
     findings: Sequence[Finding] = (),
-    conventions: Mapping[int, Fitted] | None = None,
+    fitted: Mapping[int, Padded] | None = None,
 ) -> list[PaddingSite]:
     """Every padding of the graphs of a model, in file order, each graph after the one around it.
 
     Args:
         contexts: The graphs that the passes look into; the main graph first.
         findings: What `check` finds in the model.
-        conventions: The conventions that operators fit, as `fitted` gives them.
+        fitted: The operators with their total padding, by identity of the node.
     """
     by_place: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         by_place[finding.node, finding.op_type].append(finding)
     found: list[PaddingSite] = []
     for context in contexts:
-        found += _Collector(context, by_place, conventions or {}).sites()
+        found += _Collector(context, by_place, fitted or {}).sites()
     if contexts:
         seen = {id(context.graph) for context in contexts}
         for graph in _others(contexts[0].graph, seen):
@@ -124,14 +124,14 @@ class _Collector:
         self,
         context: Context,
         findings: Mapping[tuple[str, str], Sequence[Finding]],
-        conventions: Mapping[int, Fitted],
+        fitted: Mapping[int, Padded],
     ) -> None:
         self._context = context
         self._graph = context.graph
         self._analysis = context.analysis
         self._sites = SiteReader(context.graph, context.analysis)
         self._findings = findings
-        self._conventions = conventions
+        self._fitted = fitted
         self._taken: set[int] = set()  # `Pad`s that belong to another site
         self._crops: set[int] = set()  # those of them that a transposed convolution takes up
 
@@ -180,7 +180,8 @@ class _Collector:
         # A formula holds for a size of which nothing is known, too.
         formulas = self._at_any_size(op) if own is None else own
         axes = self._axes(op.axes, total if upstream else formulas, sizes)
-        fit = NOTHING if upstream and own is None else self._fits(node, own, total)
+        is_open = bool(upstream) and own is None
+        names, short = ((), "") if is_open else self._fits(node, own, total)
         self._taken |= {id(each.pad) for each in upstream}
         way = (upstream[-1].pad, *upstream[-1].path, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
@@ -213,8 +214,8 @@ class _Collector:
             tensor=source.name,
             path=tuple(map(step_of, way)),
             origin=", and ".join(origin),
-            conventions=fit.names,
-            convention=fit.short,
+            conventions=names,
+            convention=short,
             findings=self._about(nodes, way),
         )
 
@@ -280,7 +281,7 @@ class _Collector:
             behind.append(left.node)
         self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
         axes = self._axes(op.axes, total, site.sizes)
-        fit = self._fits(node, own, total)
+        names, short = self._fits(node, own, total)
         nodes = [node, *behind]
         parts = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
         parts += ["output_shape"] if op.output_shape is not None else []
@@ -308,8 +309,8 @@ class _Collector:
             tensor=op.data.name,
             path=tuple(map(step_of, nodes)),
             origin=", and ".join(origin),
-            conventions=fit.names,
-            convention=fit.short,
+            conventions=names,
+            convention=short,
             findings=self._about(nodes),
         )
 
@@ -412,11 +413,16 @@ class _Collector:
         node: Node,
         own: Sequence[ExtentPair] | None,
         total: Sequence[ExtentPair] | None,
-    ) -> Fitted:
-        """The conventions that the total padding fits; none where only the own part is known to."""
-        found = self._conventions.get(id(node), NOTHING)
-        is_part = own is not None and total != own and found.pads == flat_order(own)
-        return NOTHING if is_part else found
+    ) -> tuple[tuple[str, ...], str]:
+        """The frameworks that the total padding fits, and the same in short.
+
+        None where only an operator's own part is known to fit them.
+        """
+        found = self._fitted.get(id(node))
+        if found is None:
+            return (), ""
+        is_part = own is not None and total != own and flat_order(found.pads) == flat_order(own)
+        return ((), "") if is_part else (found.case.fits, found.case.short)
 
     def _about(self, nodes: Sequence[Node], way: Sequence[Node] = ()) -> tuple[Finding, ...]:
         """The findings about some nodes.

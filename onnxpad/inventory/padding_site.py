@@ -13,10 +13,6 @@ Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 whose padding reaches no window operator; `other` has attributes that pad but is not covered;
 `malformed` cannot be read."""
 
-FITS_NONE: Final = "none"
-FITS_SOMETIMES: Final = "at some sizes"
-"""The codes of padding that fits no framework, or some at some sizes only."""
-
 _NOT_ABOUT_FOLDING: Final = frozenset({"PAD902"})
 _ABOUT_CROPS: Final = "PAD4"
 _LONGEST_TYPED: Final = 80

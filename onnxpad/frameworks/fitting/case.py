@@ -5,14 +5,12 @@ makes no difference. Where a size is open, one size for each remainder by the st
 since all conventions depend on that remainder alone.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
-from onnxpad.arithmetic.window import (
-    Window,
-)
+from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.table import (
@@ -37,6 +35,21 @@ Likeness: TypeAlias = Literal[
 """The convention that padding is like: none, TensorFlow's SAME and symmetric alike, one of the two,
 SAME_LOWER, causal, one of the two at some sizes only, or nothing of these."""
 
+FITS_NONE: Final = "none"
+FITS_SOMETIMES: Final = "at some sizes"
+"""The codes of padding that fits no framework, or some at some sizes only."""
+
+_SHORT: Final[Mapping[Likeness, str]] = {
+    "none": "",
+    "either": "TensorFlow, PyTorch",
+    "same": "TensorFlow",
+    "symmetric": "PyTorch",
+    "lower": "SAME_LOWER",
+    "causal": "causal",
+    "sometimes": FITS_SOMETIMES,
+    "other": FITS_NONE,
+}
+_MOST_TITLES: Final = 2
 _POOLS: Final = frozenset({"maxpool", "avgpool"})
 
 
@@ -152,6 +165,15 @@ class Case:
     def titles(self) -> tuple[str, ...]:
         """The names of those frameworks as they write them."""
         return tuple(FRAMEWORKS[name].title for name in self.fits)
+
+    @cached_property
+    def short(self) -> str:
+        """The same in short, for a table."""
+        if not self.is_padded:
+            return ""
+        if self.fits and self.likeness in {"other", "sometimes"}:  # of fewer models' frameworks
+            return ", ".join(self.titles[:_MOST_TITLES])
+        return _SHORT[self.likeness]
 
     @cached_property
     def answers(self) -> tuple[Answer | None, ...]:

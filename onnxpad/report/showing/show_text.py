@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
+from onnxpad.frameworks.fitting.case import FITS_NONE, FITS_SOMETIMES
 from onnxpad.inventory.padding_site import (
-    FITS_NONE,
-    FITS_SOMETIMES,
     FIX,
     Advice,
     AxisPadding,
