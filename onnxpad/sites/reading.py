@@ -342,13 +342,13 @@ class _Walk:
         if is_pad(self._graph, node):
             further = self._above(node.inputs[0], depth)
             return [PadUpstream(node, (), ()), *(each.behind(node) for each in further)]
-        found = []
+        found: dict[int, PadUpstream] = {}  # a node may read one padded tensor several times
         for place in self._data(node):
             inside = self._above(node.inputs[place], depth)
             if not inside:
                 return []
-            found += [each.after(node) for each in inside]
-        return found
+            found |= {id(each.pad): each.after(node) for each in inside}
+        return list(found.values())
 
     def _data(self, node: Node) -> tuple[int, ...]:
         """The inputs of a node whose padding it hands on."""

@@ -107,3 +107,21 @@ def test_the_number_that_pads_upstream_write(
     assert node is not None
     site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
     assert (site.front.fill, site.fills_as_own) == (fill, as_own)
+
+
+def test_a_tensor_that_is_read_twice_at_each_of_many_steps() -> None:
+    """Each `Pad` is listed once; lists of all ways to it would fill any memory."""
+    steps = " ".join(f"a{i + 1} = Add (a{i}, a{i})" for i in range(45))
+    graph = Graph.from_proto(
+        one(
+            f"a0 = Pad (x, p) {steps} y = Conv (a45, w)",
+            inputs="float[1, 2, 9, 8] x",
+            initializers=FRONT,
+        )
+    )
+    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    assert node is not None
+    site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
+    assert site.front.amounts == ((1, 3), (2, 4))
+    (pad,) = site.front.pads
+    assert (len(pad.steps), site.front.is_whole, site.front.fill) == (45, True, 0)
