@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -183,7 +182,7 @@ def repad(
     repaired = [each.node for each in fixed.changes if each.repairs]
     computed = {each.node for each in fixed.changes if each.code == _COMPUTED_SAME}
     runnable = graph.model.to_run() if repaired else None
-    rewriting = repad_graph(graph, framework, names)
+    rewriting = repad_graph(graph, framework, names, computed)
     if not rewriting.changes:
         graph.rollback(0)
     with kinds.limited(run_timeout, graph):
@@ -201,14 +200,8 @@ def repad(
         to=framework.name,
         title=framework.title,
         reference=kinds.name_of_arrays(reference),
-        changes=tuple(
-            replace(each, before=_as_it_was(each.before)) if each.node in computed else each
-            for each in rewriting.changes
-        ),
-        unchanged=tuple(
-            replace(each, padding=_as_it_was(each.padding)) if each.node in computed else each
-            for each in rewriting.unchanged
-        ),
+        changes=rewriting.changes,
+        unchanged=rewriting.unchanged,
         difference=difference,
         validation=validation,
         declared=fixed.declared if rewriting.changes else {},
@@ -218,11 +211,6 @@ def repad(
         delivery=IN_MEMORY,
         _fixed=fixed,
     )
-
-
-def _as_it_was(words: str) -> str:
-    """The padding of an operator that was a computed `Pad` before it was folded into auto_pad."""
-    return words.replace("auto_pad SAME_", "computed Pad equal to SAME_", 1)
 
 
 def _repairs(nodes: Sequence[str]) -> Iterator[str]:

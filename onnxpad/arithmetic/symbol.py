@@ -62,10 +62,15 @@ class Sizes:
     def __str__(self) -> str:
         """The values in words, as `32..1024 in steps of 32` or `3, 4, 7, 8 and so on to 1024`."""
         if self.cycle:
-            listed = self.listed()
-            return f"{listed} to {self.last}" if listed.endswith("so on") else listed
+            return f"{self.listed()} to {self.last}" if self._goes_on else self.listed()
         steps = f" in steps of {self.step}" if self.step > 1 else ""
         return f"{self.first}..{self.last}{steps}" if self.last > self.first else str(self.first)
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether there are more values than are listed."""
+        shown = len(self.early) + 2 * len(self.cycle)
+        return min(shown, self.count) > _TOLD or shown < self.count
 
     def listed(self) -> str:
         """The values of a set with gaps in words, as `3, 4, 7, 8 and so on`."""

@@ -65,12 +65,10 @@ def nearest(
     lower = name.lower().strip("*?")
     near += [each for each in names if lower and lower in each.lower() and each not in near]
     if not near:
-        near, start = names if listed is None else [*listed], f"; {all_are}"
-    else:
-        start = "; did you mean"
+        every = names if listed is None else [*listed]
+        rest = len(every) - _SUGGESTED
+        more = f" and {rest} more" if rest > 0 else ""
+        return f"; {all_are} {', '.join(map(repr, every[:_SUGGESTED]))}{more}"
     shown = [repr(each) for each in near[:_SUGGESTED]]
-    if start.endswith("are"):
-        rest = len(near) - len(shown)
-        return f"{start} {', '.join(shown)}{f' and {rest} more' if rest else ''}"
     ends = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-    return f"{start} {ends}?"
+    return f"; did you mean {ends}?"

@@ -13,7 +13,6 @@ EXCLUDED: Final = "excluded"  # counts neither in the sum nor in the divisor
 LEAST: Final = "least"  # loses every comparison
 NEGATIVE_ZERO: Final = "-0"  # equals 0.0 as a number, but is a different fill
 EITHER_ZERO: Final = "0 or -0"  # perhaps another one for each element
-_OF_TENSOR: Final = "the value of "
 
 
 class Layer(NamedTuple):
@@ -33,12 +32,7 @@ def fill_of(value: float | int) -> float | int | str:
 
 def fill_of_tensor(name: str) -> str:
     """Return the fill of a layer whose value a tensor has, unknown until run time."""
-    return f"{_OF_TENSOR}{name!r}"
-
-
-def is_of_tensor(fill: float | int | str) -> bool:
-    """Return whether a tensor has the value of a fill, unknown until run time."""
-    return isinstance(fill, str) and fill.startswith(_OF_TENSOR)
+    return f"the value of {name!r}"
 
 
 def without_sign(layers: Layers) -> Layers:

@@ -38,6 +38,7 @@ class _Plan:
         op: Its operator, for conventions.
         intent: The intent of its padding.
         attributes: Its attributes as they were.
+        before: Its padding as it was, in words.
         padding: The padding written; None where it stays.
         pads: The amounts written.
         refused: Why it stays although it computes something else; empty for most.
@@ -47,12 +48,18 @@ class _Plan:
     op: Op
     intent: Intent
     attributes: Mapping[str, object]
+    before: str
     padding: Padding | None = None
     pads: Pairs = ()
     refused: str = ""
 
 
-def repad_graph(graph: Graph, framework: Framework, only: Collection[str] = ()) -> Rewriting:
+def repad_graph(
+    graph: Graph,
+    framework: Framework,
+    only: Collection[str] = (),
+    computed: Collection[str] = (),
+) -> Rewriting:
     """Writes the padding of a framework into a graph.
 
     Declared sizes that this may make wrong go. Without a change the graph stays as it is.
@@ -61,6 +68,7 @@ def repad_graph(graph: Graph, framework: Framework, only: Collection[str] = ()) 
         graph: The model, its padding folded.
         framework: The framework.
         only: The names of operators to rewrite; all if empty.
+        computed: The names of operators whose `auto_pad` was a computed `Pad` before it was folded.
 
     Raises:
         UsageError: A name in `only` is no window operator's.
@@ -77,7 +85,7 @@ def repad_graph(graph: Graph, framework: Framework, only: Collection[str] = ()) 
     plans: list[_Plan] = []
     for site in sites:
         if site.label in wanted:
-            planned = _planned(main, site)
+            planned = _planned(main, site, was_computed=site.label in computed)
             if isinstance(planned, _Plan):
                 plans.append(planned)
             else:
@@ -117,19 +125,22 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def _planned(context: Context, site: Site) -> _Plan | Unchanged:
+def _planned(context: Context, site: Site, *, was_computed: bool) -> _Plan | Unchanged:
     """An operator with the intent of its padding, or why that is not known."""
-    op = op_of(site)
+    op, why = op_of(site), ""
+    before = _words(site.padding, was_computed=was_computed)
     if op is None:
-        return _left(site, f"no framework has a convention for {site.node.op}")
-    if site.is_padded_upstream:
-        return _left(site, PADDED_IN_FRONT)
-    if op == "avgpool" and site.padding.counted and not counted_at_first(context, site):
-        return _left(site, "it averages over a Pad of zeros, as it would in any framework")
-    reading = intent_of(site)
-    if reading.intent is None:
-        return _left(site, reading.why)
-    return _Plan(site, op, reading.intent, dict(site.node.attrs))
+        why = f"no framework has a convention for {site.node.op}"
+    elif site.is_padded_upstream:
+        why = PADDED_IN_FRONT
+    elif op == "avgpool" and site.padding.counted and not counted_at_first(context, site):
+        why = "it averages over a Pad of zeros, as it would in any framework"
+    if op is not None and not why:
+        reading = intent_of(site)
+        if reading.intent is not None:
+            return _Plan(site, op, reading.intent, dict(site.node.attrs), before)
+        why = reading.why
+    return Unchanged(site.label, site.node.op, before, why)
 
 
 def counted_at_first(context: Context, site: Site) -> bool:
@@ -139,10 +150,6 @@ def counted_at_first(context: Context, site: Site) -> bool:
     node = first.producer(first.tensor(output)) if first.has_tensor(output) else None
     counts = site.row.counts
     return node is None or bool(counts and node.attrs.get(counts, 0))
-
-
-def _left(site: Site, why: str) -> Unchanged:
-    return Unchanged(site.label, site.node.op, _words(site, site.padding), why)
 
 
 def _write(graph: Graph, framework: Framework, plans: Sequence[_Plan]) -> None:
@@ -240,8 +247,8 @@ def _change(plan: _Plan) -> Rewritten:
         site.label,
         site.node.op,
         plan.intent,
-        _words(site, site.padding),
-        _words(site, padding, plan.pads),
+        plan.before,
+        _words(padding, plan.pads),
         before,
         after,
     )
@@ -250,14 +257,13 @@ def _change(plan: _Plan) -> Rewritten:
 def _kept(framework: Framework, plan: _Plan) -> Unchanged:
     site = plan.site
     same = f"{plan.intent.upper()}, and computes the same in {framework.title}"
-    return Unchanged(
-        site.label, site.node.op, _words(site, site.padding), plan.refused or same, not plan.refused
-    )
+    return Unchanged(site.label, site.node.op, plan.before, plan.refused or same, not plan.refused)
 
 
-def _words(site: Site, padding: Padding, pads: Pairs = ()) -> str:
+def _words(padding: Padding, pads: Pairs = (), *, was_computed: bool = False) -> str:
     """A padding in words."""
     if padding.is_same and not pads:
         counted = ", padding counted (count_include_pad)" if padding.counted else ""
-        return f"auto_pad SAME_{'UPPER' if padding.odd == 'end' else 'LOWER'}{counted}"
+        what = "computed Pad equal to" if was_computed else "auto_pad"
+        return f"{what} SAME_{'UPPER' if padding.odd == 'end' else 'LOWER'}{counted}"
     return described(padding, padding.pads or pads)

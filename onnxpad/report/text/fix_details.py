@@ -65,9 +65,9 @@ def _changes(changes: Sequence[Change], screen: Screen) -> Iterator[list[str]]:
     """A block for each code; a proof or probe that all its changes share is said once, on top."""
     for group in grouped(changes, lambda change: change.code):
         common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
-        head = [counted(len(group), "change"), *(said(group[0]) for said in common)]
-        if _probe in common and len(group) > 1:
-            head[-1] = head[-1].replace("probe: ", "probe: each ", 1)
+        head = [counted(len(group), "change")]
+        head += [_proof(group[0])] * (_proof in common)
+        head += [_probe(group[0], of_each=len(group) > 1)] * (_probe in common)
         code = screen.paint(group[0].code, "strong")
         block = screen.lines("; ".join(filter(None, head)), f"{code}  ", "  ")
         for change in group:
@@ -86,8 +86,9 @@ def _proof(change: Change) -> str:
     return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}{repaired}"
 
 
-def _probe(change: Change) -> str:
-    return f"probe: {shown(change.probe)}" if change.probe else ""
+def _probe(change: Change, *, of_each: bool = False) -> str:
+    each = "each " if of_each else ""
+    return f"probe: {each}{shown(change.probe)}" if change.probe else ""
 
 
 def assumed(changes: Sequence[Change]) -> list[tuple[str, list[Change]]]:

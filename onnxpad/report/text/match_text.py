@@ -46,15 +46,18 @@ def _headline(report: MatchReport, paint: Paint) -> Iterator[str]:
     if matching.first:
         yield f"  the first recorded tensor out of reach is that of {shown(matching.first)}:"
         yield "  the cause is there or upstream, behind the recorded tensors that are reached"
-    before, after = _off(matching.before), _off(matching.after)
-    change = (
-        before if before == after else f"{before} before, {after.removeprefix('off by ')} after"
-    )
+    before, after = _error(matching.before), _error(matching.after)
+    off = _off(matching.before)
+    change = off if before == after else f"{off} before, {after} after"
     yield f"  {change} (of the output's range, from {shown(report.reference)})"
 
 
 def _off(error: float) -> str:
-    return f"off by {error:.2g}" if math.isfinite(error) else "no output of that shape"
+    return f"off by {_error(error)}" if math.isfinite(error) else _error(error)
+
+
+def _error(error: float) -> str:
+    return f"{error:.2g}" if math.isfinite(error) else "no output of that shape"
 
 
 def _changes(report: MatchReport) -> Iterator[str]:
