@@ -320,7 +320,7 @@ _WORDS: Final = {
     "skipped": "uncompared",
     "totals": "pads",
     "limits": "sizes",
-    **dict.fromkeys(("drawn", "is_pad", "brief", "general", "data"), ""),
+    **dict.fromkeys(("drawn", "is_pad", "brief", "general", "data", "elements"), ""),
 }
 """The words that JSON has for facts, by field: the property with these, or none."""
 

@@ -375,6 +375,7 @@ def _compare_tensors(
             worst=() if equal else _place(tally.worst, before),
             noise=noise,
             histogram=tuple(sorted(tally.decades.items())),
+            elements=before.size,
         )
 
 

@@ -41,6 +41,7 @@ class Comparison:
         histogram: The finite elements that differ, counted by the decade of their difference
             relative to the expected output's greatest magnitude: (-7, 12) says that 12 elements
             differ by 1e-7 or more of it, and by less than 1e-6. Ascending; empty if equal.
+        elements: How many elements both outputs have; 0 if they are not compared by element.
     """
 
     output: str
@@ -59,6 +60,7 @@ class Comparison:
     noise: float = 0.0
     alignment: str = ""
     histogram: tuple[tuple[int, int], ...] = ()
+    elements: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,12 @@ _CUDA: Final = "CUDAExecutionProvider"
 _EQUAL = Comparison("y", True, 0.0, 0.0, "", True, "1x3x4", "float32", 0, 1.0, 1.0)
 _NEAR = Comparison(
     "z", False, 1.5e-7, 2e-6, "", True, "1x1000", "float32", 3, 0.9999996, 0.5,
-    histogram=((-30, 2), (-7, 12345), (-6, 3)), alignment="1x1000 as 1000",
+    histogram=((-30, 2), (-7, 12345), (-6, 3)), alignment="1x1000 as 1000", elements=1000,
 )  # fmt: skip
 _WRONG = Comparison(
     "w", False, 0.75, 3.0, "1.0 became 1.75 at [0, 2] (9 of 12 elements differ)", False, "3x4",
     "float32", 6291456, 0.71, 0.0, worst=(0, 2), histogram=((-1, 4), (0, 1000), (5, 1)),
+    elements=12,
 )  # fmt: skip
 _SPECIAL = Comparison(
     "v", False, math.nan, math.nan, "nan became 1", False, "", "", special=1200,

@@ -42,6 +42,7 @@ IN_JSON = {
     "limits": "sizes",
     "general": "",
     "data": "",
+    "elements": "",
 }
 """Names of fields in JSON where they are others; empty for those that it has in words."""
 
@@ -581,7 +582,7 @@ class TestJson:
         assert set(document["validation"]) == set(in_json(Validation))
         first = document["validation"]["runs"][0]
         assert set(first) == set(in_json(Run))
-        assert set(first["comparisons"][0]) == {field.name for field in fields(Comparison)}
+        assert set(first["comparisons"][0]) == set(in_json(Comparison))
 
     def test_nothing_is_limited(self) -> None:
         changes = tuple(change(f"conv{i}") for i in range(500))

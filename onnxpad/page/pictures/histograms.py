@@ -24,7 +24,7 @@ def histogram(comparison: Comparison, run: str, span: tuple[int, int] | None = N
     """
     bars = _bars(comparison.histogram, span or decades([comparison]))
     differing = sum(count for _, count in comparison.histogram)
-    total = elements(comparison.shape)
+    total = comparison.elements
     told = (
         f"{differing:,} of {counted(total, 'element')} differ"
         if total
@@ -59,16 +59,6 @@ def histogram(comparison: Comparison, run: str, span: tuple[int, int] | None = N
     )
     caption = el("figcaption", el("code", esc(comparison.output)), esc(f", {run}: {told}"))
     return el("figure", caption, picture)
-
-
-def elements(shape: str) -> int:
-    """How many elements a shape as in reports has; 0 if that is not known.
-
-    >>> elements("1x3x5"), elements("scalar"), elements("")
-    (15, 1, 0)
-    """
-    parts = [] if shape == "scalar" else shape.split("x")
-    return math.prod(map(int, parts)) if all(part.isdigit() for part in parts) else 0
 
 
 def decades(comparisons: Sequence[Comparison]) -> tuple[int, int]:
