@@ -37,7 +37,7 @@ from onnxpad.proof.layers import (
     without_sign,
 )
 from onnxpad.proof.meaning import SlideSpec, WindowAxis
-from onnxpad.proof.windows_by_engine import ENGINE_OF, ENGINES, AxisWindows
+from onnxpad.proof.windows_by_engine import ENGINE_OF, ENGINES, SPECIFICATION, AxisWindows
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 
@@ -254,7 +254,7 @@ class EngineReading:
             _Canonical(by, each, its, sizes, self._defined)
             for by, each, its in zip(engines, pair, placed, strict=True)
         )
-        told = "" if engine == "the specification" else f"according to {engine}, "
+        told = "" if engine == SPECIFICATION else f"according to {engine}, "
         axes = zip(self._axis_names, self.first.axes, self.second.axes, strict=True)
         for axis, wanted, found in axes:
             for what, is_, was in (

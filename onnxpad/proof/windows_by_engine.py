@@ -88,11 +88,13 @@ def onnxruntime(slide: SlideSpec, axis: int, size: Extent, dtype: int | None) ->
     return _pool(slide, axis, size, dtype) if pools else _convolution(slide, axis, size)
 
 
+SPECIFICATION: Final = "the specification"
+"""The name of the engine that the specification is."""
 ENGINES: Final[dict[str, Engine]] = {
-    "the specification": specification,
+    SPECIFICATION: specification,
     "onnxruntime": onnxruntime,
 }
-ENGINE_OF: Final = {Trust.SPEC: "the specification", Trust.ONNXRUNTIME: "onnxruntime"}
+ENGINE_OF: Final = {Trust.SPEC: SPECIFICATION, Trust.ONNXRUNTIME: "onnxruntime"}
 """The engine that is trusted, by what the user chose."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
 
 from onnxpad.arithmetic.notation import Pairs, told
 from onnxpad.records import dataclass
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from onnxpad.engine.timing import Timing
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
+
+BY_ONNX: Final = "original evaluated by onnx"
+"""What a run is compared with where onnx's evaluator ran the original: see `Run.against`."""
 
 _AS_OK = cast("Outcome", "")
 _FIRST: tuple[Outcome, ...] = ("failed", "passed", "repaired", "nothing compared")

@@ -50,6 +50,7 @@ from onnxpad.validation.inputs import (
 from onnxpad.validation.judge import Oracle, agrees, differing, excused, greatest, held
 from onnxpad.validation.pairing import Makers, Pairing, is_discrete, paired
 from onnxpad.validation.result import (
+    BY_ONNX,
     Comparison,
     Divergence,
     Outcome,
@@ -678,7 +679,7 @@ class _Check:
                     f"onnxruntime does not run the original ({ours.error}); onnx's reference "
                     "evaluator ran it instead"
                 )
-                return Oracle("original evaluated by onnx", Result(outputs, math.nan), foreign=True)
+                return Oracle(BY_ONNX, Result(outputs, math.nan), foreign=True)
             return Oracle("rewritten", theirs)
         self._give_up(_runs_none({name: runs[sample].error for name, runs in exact.items()}))
         where = f"{provider}, {self._draws[sample].label}"

@@ -31,6 +31,7 @@ from onnxpad.report.text.fix_details import (
 )
 from onnxpad.report.text.validation_text import untold
 from onnxpad.site_form import Amounts, SiteForm, StepForm
+from onnxpad.validation.result import BY_ONNX
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
@@ -380,7 +381,7 @@ def _compared(report: FixReport) -> str:
         said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}{part}")
     probed = _probed(report.changes) if validation.probes else ""
     many = counted(len(runs), "comparison")
-    if by_onnx := sum(run.against == "original evaluated by onnx" for run in runs):
+    if by_onnx := sum(run.against == BY_ONNX for run in runs):
         some = "" if by_onnx == len(runs) else f", {by_onnx} of them"
         many += f"{some} with the original in onnx's reference evaluator"
     told = f"outputs are equal in onnxruntime ({shown(where)}, {many}) {', '.join(said)}{probed}"
