@@ -1,9 +1,10 @@
 """The choices of a user for a rewrite, as one value."""
 
+import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import UsageError
@@ -11,8 +12,21 @@ from onnxpad.finding import Trust
 from onnxpad.messages import meant
 from onnxpad.records import dataclass
 
-STYLES: Final = ("fold", "pad", "symmetric")
-DYNAMIC: Final = ("keep", "pad", "auto-pad")
+
+class Style(enum.StrEnum):
+    """Where constant padding goes."""
+
+    FOLD = "fold"
+    PAD = "pad"
+    SYMMETRIC = "symmetric"
+
+
+class Dynamic(enum.StrEnum):
+    """What becomes of padding that depends on an open size."""
+
+    KEEP = "keep"
+    PAD = "pad"
+    AUTO_PAD = "auto-pad"
 
 
 Call = TypeVar("Call", bound=Callable[..., object])
@@ -39,8 +53,8 @@ class Options:
     """The choices of a user, of which `fix` says what each does.
 
     Attributes:
-        style: Where constant padding goes, one of `STYLES`.
-        dynamic: What becomes of padding that depends on an open size, one of `DYNAMIC`.
+        style: Where constant padding goes, one of `Style`.
+        dynamic: What becomes of padding that depends on an open size, one of `Dynamic`.
         shapes: Sizes to fix, by input.
         dims: Sizes to fix or ranges to prove for, by dimension.
         trust_dim_names: Whether dimensions of one name are assumed to have one size.
@@ -67,8 +81,8 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuses a choice that there is not."""
-        check_choice("style", self.style, STYLES)
-        check_choice("dynamic", self.dynamic, DYNAMIC)
+        check_choice("style", self.style, tuple(Style))
+        check_choice("dynamic", self.dynamic, tuple(Dynamic))
         if self.trust is not None:
             check_choice("trust", self.trust, tuple(Trust))
             object.__setattr__(self, "trust", Trust(self.trust))

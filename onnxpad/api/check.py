@@ -22,7 +22,10 @@ from onnxpad.rewrite.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult(FileReport):
-    """The result of `check`: the findings, and what was asked."""
+    """The result of `check`: the findings, and what was asked.
+
+    Its fields are those of `onnxpad.report.FileReport`.
+    """
 
     _options: Options = Options()
     _convention: str = ""

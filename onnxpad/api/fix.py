@@ -38,7 +38,10 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class FixResult(FixReport):
-    """The result of `fix`: its report, and the rewritten model."""
+    """The result of `fix`: its report, and the rewritten model.
+
+    Its fields are those of `onnxpad.report.FixReport`.
+    """
 
     _graph: Graph
     _same_kind: kinds.SameKind
@@ -255,11 +258,11 @@ def fix(
         before = counts_of(graph)
         probe, exposing = engine_questions(graph) if validate else (None, None)
         run = Run(graph, asked, probe=probe, exposing=exposing, progress=progress)
-    with kinds.limited(run_timeout, graph) if validate else nullcontext():
-        with kinds.naming(given.source):
+        with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
             verdict = Verdict(run.rewrite())  # analyses, settles, guards
-        if validate:
+    if validate:
+        with kinds.limited(run_timeout, graph):
             verdict = validated(run, verdict.outcome, given.source, reference, progress)
     with gc_pause.paused():
         after = counts_of(graph) if graph.changed else before

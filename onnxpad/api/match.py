@@ -28,7 +28,10 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class MatchResult(MatchReport):
-    """The result of `match`: its report, and the model."""
+    """The result of `match`: its report, and the model.
+
+    Its fields are those of `onnxpad.report.MatchReport`.
+    """
 
     _fixed: FixResult
 

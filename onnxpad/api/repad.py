@@ -34,7 +34,10 @@ _COMPUTED_SAME = "PAD501"
 
 @dataclass(frozen=True, kw_only=True)
 class RepadResult(RepadReport):
-    """The result of `repad`: its report, and the model."""
+    """The result of `repad`: its report, and the model.
+
+    Its fields are those of `onnxpad.report.RepadReport`.
+    """
 
     _fixed: FixResult
 

@@ -25,7 +25,10 @@ __all__ = ["ShowResult", "show"]
 
 @dataclass(frozen=True, repr=False)
 class ShowResult(ShowReport):
-    """The result of `show`, which prints as its report."""
+    """The result of `show`, which prints as its report.
+
+    Its fields are those of `onnxpad.report.ShowReport`.
+    """
 
     def to_html(self) -> str:
         """All padding as one self-contained HTML page, as `onnxpad show --html` writes it."""

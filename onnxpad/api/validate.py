@@ -45,7 +45,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidationResult(ValidateReport):
-    """The result of `validate`: its report, with the figures of the verdict at hand."""
+    """The result of `validate`: its report, with the figures of the verdict at hand.
+
+    Its fields are those of `onnxpad.report.ValidateReport`.
+    """
 
     def __str__(self) -> str:
         """The report that `onnxpad validate` prints."""

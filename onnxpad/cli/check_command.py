@@ -12,7 +12,6 @@ import typer
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     DimOption,
-    Dynamic,
     DynamicOption,
     EngineOption,
     Format,
@@ -24,7 +23,6 @@ from onnxpad.cli.options import (
     SelectOption,
     ShapeOption,
     StrictOption,
-    Style,
     StyleOption,
     SymmetricTransposeOption,
     TrustOption,
@@ -37,7 +35,7 @@ from onnxpad.cli.options import (
 from onnxpad.cli.output import explained, report_error, screen, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
-from onnxpad.options import OptionKeywords, Options
+from onnxpad.options import Dynamic, OptionKeywords, Options, Style
 from onnxpad.process import gc_pause
 
 if TYPE_CHECKING:

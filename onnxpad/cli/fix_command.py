@@ -10,7 +10,6 @@ import typer
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     DimOption,
-    Dynamic,
     DynamicOption,
     EngineOption,
     ExternalData,
@@ -24,7 +23,6 @@ from onnxpad.cli.options import (
     SelectOption,
     ShapeOption,
     StrictOption,
-    Style,
     StyleOption,
     SymmetricTransposeOption,
     TrustOption,
@@ -36,6 +34,7 @@ from onnxpad.cli.options import (
 )
 from onnxpad.cli.output import painter, report_error, screen, write
 from onnxpad.errors import OutputError, UsageError
+from onnxpad.options import Dynamic, Style
 from onnxpad.process import gc_pause
 
 if TYPE_CHECKING:

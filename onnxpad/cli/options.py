@@ -13,23 +13,8 @@ import typer
 from onnxpad.arguments import codes_given
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
+from onnxpad.options import Dynamic, Style
 from onnxpad.process.entry_points import may_be_any
-
-
-class Style(enum.StrEnum):
-    """Where constant padding goes; the same values as `options.STYLES`."""
-
-    FOLD = "fold"
-    PAD = "pad"
-    SYMMETRIC = "symmetric"
-
-
-class Dynamic(enum.StrEnum):
-    """Choices for padding that depends on an open size; as `options.DYNAMIC`."""
-
-    KEEP = "keep"
-    PAD = "pad"
-    AUTO_PAD = "auto-pad"
 
 
 class Format(enum.StrEnum):

@@ -20,7 +20,7 @@ from typer.testing import Result
 import onnxpad.api
 from onnxpad.api.check import CheckResult
 from onnxpad.cli.check_command import model_files
-from onnxpad.cli.options import Format, Style, expand_codes
+from onnxpad.cli.options import Format, expand_codes
 from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
@@ -957,12 +957,6 @@ def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.Monke
     bar._timer.join(timeout=60)
     assert not bar._timer.is_alive()
     assert bar._shown is None
-
-
-def test_the_styles_are_those_of_the_engine() -> None:
-    from onnxpad.options import STYLES
-
-    assert tuple(Style) == STYLES
 
 
 def test_the_exit_code_holds_if_stderr_cannot_be_written() -> None:
