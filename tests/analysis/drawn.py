@@ -14,7 +14,6 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.graph import Graph
-from tests import run_command
 from tests.support import parsed
 
 CLAIMS: Final = Path(__file__).with_name("claims.txt")
@@ -72,7 +71,7 @@ def claimed(nodes: list[str], opset: int) -> Iterator[str]:
         yield "; ".join(_of(graph, analysis, signs, f"_{place}_{name}") for name in outputs(node))
 
 
-def main() -> int:
+def keep() -> None:
     """Keeps the claims of all nodes anew."""
     texts = []
     for opset, lines in kept().items():
@@ -81,7 +80,6 @@ def main() -> int:
         found = claimed(nodes, opset)
         texts += [f"{node}  =>  {said}\n" for node, said in zip(nodes, found, strict=True)]
     CLAIMS.write_text("".join(texts), encoding="utf-8")
-    return 0
 
 
 def _of(graph: Graph, analysis: Analysis, signs: Signs, name: str) -> str:
@@ -99,7 +97,3 @@ def _of(graph: Graph, analysis: Analysis, signs: Signs, name: str) -> str:
 
 def _listed(items: Iterable[object]) -> str:
     return ", ".join("?" if isinstance(each, Unknown) else str(each) for each in items)
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -1,6 +1,6 @@
 """What is claimed of nodes drawn over a pool of tensors is what is kept.
 
-After a change that is meant: `python -m tests.analysis.drawn`, then read `git diff tests/analysis`.
+After a change that is meant: `python -m tests.drawn`, then read `git diff tests/analysis`.
 """
 
 import pytest

@@ -6,7 +6,6 @@
 from pathlib import Path
 from typing import Final
 
-from tests import run_command
 from tests.fusion.test_pad_fusion import neighbours, pads_before
 
 PREDICTIONS: Final = Path(__file__).with_name("predictions.txt")
@@ -29,11 +28,6 @@ def said(line: str) -> str:
     return f"{asked}  =>  {told or 'nothing'}"
 
 
-def main() -> int:
+def keep() -> None:
     """Keeps what is predicted anew."""
     PREDICTIONS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -1,6 +1,6 @@
 """What the optimiser is predicted to do to drawn graphs is what is kept.
 
-After a change that is meant: `python -m tests.fusion.drawn`, then read `git diff tests/fusion`.
+After a change that is meant: `python -m tests.drawn`, then read `git diff tests/fusion`.
 """
 
 from tests.fusion import drawn

@@ -16,7 +16,6 @@ from onnxpad.proof.layers import Layer
 from onnxpad.proof.steps import data_inputs as proof_inputs
 from onnxpad.proof.steps import through
 from onnxpad.reasons import RefusalError
-from tests import run_command
 from tests.support import one
 
 STEPS: Final = Path(__file__).with_name("steps.txt")
@@ -119,11 +118,6 @@ def _by_table(graph: Graph, analysis: Analysis, node: Node, layer: PadLayer) -> 
     return ", ".join(filter(None, parts))
 
 
-def main() -> int:
+def keep() -> None:
     """Keeps what is said of all nodes anew."""
     STEPS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    run_command(main)

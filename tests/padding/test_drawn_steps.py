@@ -1,6 +1,6 @@
 """What becomes of padding behind drawn nodes is what is kept, by the table and by the proof.
 
-After a change that is meant: `python -m tests.padding.drawn_steps`, then read `git diff`.
+After a change that is meant: `python -m tests.drawn`, then read `git diff`.
 """
 
 from tests.padding import drawn_steps

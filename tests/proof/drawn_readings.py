@@ -6,7 +6,6 @@
 from pathlib import Path
 from typing import Final
 
-from tests import run_command
 from tests.proof.test_readings import pad_said, window_said
 
 READINGS: Final = Path(__file__).with_name("readings.txt")
@@ -25,11 +24,6 @@ def said(line: str) -> str:
     return f"{asked}  =>  {read(body, int(opset))}"
 
 
-def main() -> int:
+def keep() -> None:
     """Keeps what is read anew."""
     READINGS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -14,7 +14,6 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from onnxpad.proof.certify import Certifier, UncertifiedError
-from tests import run_command
 from tests.support import one
 
 PAIRS: Final = Path(__file__).with_name("pairs.txt")
@@ -80,11 +79,6 @@ def said(line: str) -> str:
     return f"{line.partition('  =>  ')[0]}  =>  {verdict(line)}"
 
 
-def main() -> int:
+def keep() -> None:
     """Keeps what is said of all pairs anew."""
     PAIRS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -1,6 +1,6 @@
 """What the proof reads of drawn windows and `Pad`s is what is kept.
 
-After a change that is meant: `python -m tests.proof.drawn_readings`, then read `git diff`.
+After a change that is meant: `python -m tests.drawn`, then read `git diff`.
 """
 
 from tests.proof import drawn_readings

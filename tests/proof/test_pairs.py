@@ -1,6 +1,6 @@
 """What the proof says of pairs of small graphs, drawn, is what is kept.
 
-After a change that is meant: `python -m tests.proof.pairs`, then read `git diff tests/proof`.
+After a change that is meant: `python -m tests.drawn`, then read `git diff tests/proof`.
 """
 
 from tests.proof import pairs

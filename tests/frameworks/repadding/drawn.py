@@ -12,7 +12,6 @@ import onnx
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
-from tests import run_command
 from tests.support import parsed
 
 REPADS: Final = Path(__file__).with_name("repads.txt")
@@ -68,7 +67,7 @@ def written(bodies: Sequence[str], opset: int) -> list[str]:
     ]
 
 
-def main() -> int:
+def keep() -> None:
     """Keeps what is written of all operators anew."""
     lines = []
     for opset, its in kept().items():
@@ -76,8 +75,3 @@ def main() -> int:
         for body, said in zip(bodies, written(bodies, opset), strict=True):
             lines.append(f"opset {opset}: {body}  =>  {said}\n")
     REPADS.write_text("".join(lines), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
-from tests import run_command
 
 SEARCHES: Final = Path(__file__).with_name("searches.txt")
 
@@ -110,12 +109,7 @@ def kept() -> list[str]:
     return SEARCHES.read_text(encoding="utf-8").splitlines()
 
 
-def main() -> int:
+def keep() -> None:
     """Keeps what is found anew."""
     numbers = [int(line.partition(":")[0]) for line in kept()]
     SEARCHES.write_text("".join(f"{said(number)}\n" for number in numbers), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    run_command(main)

@@ -1,6 +1,6 @@
 """What `repad` writes of drawn operators, for every framework, is what is kept.
 
-After a change that is meant: `python -m tests.frameworks.repadding.drawn`, then read `git diff`.
+After a change that is meant: `python -m tests.drawn`, then read `git diff`.
 """
 
 import pytest

@@ -1,6 +1,6 @@
 """What searches find, and which trials they make for it, is what is kept.
 
-After a change that is meant: `python -m tests.frameworks.repadding.drawn_searches`, then read
+After a change that is meant: `python -m tests.drawn`, then read
 `git diff`.
 """
 

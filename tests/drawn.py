@@ -1,0 +1,33 @@
+"""Keeps anew what is said of all that was drawn: read the diff before it is committed.
+
+`python -m tests.drawn`: claims of the analysis, steps, proofs, readings, predictions of the
+optimiser, and what `repad` writes and finds.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from tests import run_command
+from tests.analysis import drawn as claims
+from tests.frameworks.repadding import drawn as repads
+from tests.frameworks.repadding import drawn_searches as searches
+from tests.fusion import drawn as predictions
+from tests.padding import drawn_steps as steps
+from tests.proof import drawn_readings as readings
+from tests.proof import pairs
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.drawn",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.parse_args(arguments)
+    for kept in (claims, steps, pairs, readings, predictions, repads, searches):
+        kept.keep()
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)
