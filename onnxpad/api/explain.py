@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from onnxpad.arguments import listed
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
-from onnxpad.frameworks.conventions import explanation
-from onnxpad.frameworks.conventions.explanation import About, explained
+from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Op, Question
 from onnxpad.messages import meant
 
@@ -31,7 +30,7 @@ _LONGEST: Final = 2**14
 _LARGEST_STRIDE: Final = 2**12
 
 
-class Explanation(explanation.Explanation):
+class Explanation(ExplainReport):
     """The result of `explain`: all conventions for one operator at its size."""
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ import textwrap
 from typing import Final
 from xml.sax.saxutils import escape
 
-from onnxpad.frameworks.conventions.explanation import Explanation
+from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg, text_svg
 from onnxpad.report.text import counted, shown
 from onnxpad.report.text.explain_text import divides_by, question_text
@@ -46,7 +46,7 @@ text { fill: var(--ink); font: 13px ui-sans-serif, system-ui, "DejaVu Sans", san
 """
 
 
-def explain_svg(explanation: Explanation) -> str:
+def explain_svg(explanation: ExplainReport) -> str:
     """A picture of the windows over the padded axis, a row for each group of conventions."""
     found = None
     for cells in _CELLS:
@@ -84,7 +84,7 @@ def explain_svg(explanation: Explanation) -> str:
     )
 
 
-def _told(explanation: Explanation, row: DrawnRow) -> str:
+def _told(explanation: ExplainReport, row: DrawnRow) -> str:
     """The convention of a row in words."""
     outputs = counted(row.axis.output, "output")
     if row.transposed:

@@ -32,7 +32,7 @@ from onnxpad.validation.result import (
 
 if TYPE_CHECKING:
     from onnxpad.doctor.diagnosis import Diagnosis
-    from onnxpad.frameworks.conventions.explanation import Explanation
+    from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
 
 SCHEMA = 1
@@ -186,9 +186,9 @@ def repad_json(report: RepadReport) -> str:
     return dumped(document, Rewritten, Unchanged, OutputChange)
 
 
-def explain_json(explanation: "Explanation", picture: str = "") -> str:
+def explain_json(explanation: "ExplainReport", picture: str = "") -> str:
     """The report of one `explain` as one JSON object."""
-    from onnxpad.frameworks.conventions.by_size import Difference, Parting
+    from onnxpad.frameworks.conventions.by_size import Deviation, Parting
     from onnxpad.frameworks.conventions.table import source_of
     from onnxpad.frameworks.conventions.writing import written
 
@@ -228,7 +228,7 @@ def explain_json(explanation: "Explanation", picture: str = "") -> str:
             for name, answer in found.items()
         },
     }
-    return dumped(document, Parting, Difference)
+    return dumped(document, Parting, Deviation)
 
 
 def _own(own: "Answer | None", same: Sequence[str]) -> dict[str, object] | None:

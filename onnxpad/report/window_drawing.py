@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from onnxpad.frameworks.conventions.effect import effect
-from onnxpad.frameworks.conventions.explanation import Explanation
+from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.records import dataclass
 
@@ -100,7 +100,7 @@ def full_output(axis: AxisAnswer) -> int:
     return (axis.size - 1) * axis.window.stride + axis.window.extent
 
 
-def drawing(explanation: Explanation, cells: int, lines: int) -> Drawing | None:
+def drawing(explanation: ExplainReport, cells: int, lines: int) -> Drawing | None:
     """Lays out the windows along the axis on which most conventions differ.
 
     Args:
@@ -148,7 +148,7 @@ def one_axis(axis: AxisAnswer, cells: int) -> tuple[tuple[int | None, ...], Draw
     return columns, DrawnRow("", (), axis, False, windows)
 
 
-def _alike(explanation: Explanation, place: int) -> list[list[int]]:
+def _alike(explanation: ExplainReport, place: int) -> list[list[int]]:
     """The groups, by index, that compute the same on one axis."""
     found: dict[object, list[int]] = {}
     for index, names in enumerate(explanation.agree):

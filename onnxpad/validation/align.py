@@ -17,7 +17,7 @@ class Moved(enum.Enum):
     LAST = "channels moved from axis 1 to last"
 
 
-class Fit(NamedTuple):
+class Arrangement(NamedTuple):
     """An array with its axes arranged to fit a shape.
 
     Attributes:
@@ -42,7 +42,7 @@ class Fit(NamedTuple):
         return f"{shape_text(self.shape)} as {shape_text(self.array.shape)}: {', '.join(ways)}"
 
 
-def aligned(array: Array, shape: Sequence[int | str]) -> Fit | None:
+def aligned(array: Array, shape: Sequence[int | str]) -> Arrangement | None:
     """The array with its axes arranged to fit a shape.
 
     These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
@@ -63,9 +63,9 @@ def aligned(array: Array, shape: Sequence[int | str]) -> Fit | None:
     True
     """
     if _fits(array, shape):
-        return Fit(array, array.shape)
+        return Arrangement(array, array.shape)
     if (plain := _resized(array, shape)) is not None:
-        return Fit(plain, array.shape, resized=True)
+        return Arrangement(plain, array.shape, resized=True)
     moved = list(_moved(array, shape))
     ways = [each for each in moved if _fits(each.array, shape)]
     ways = ways or [
@@ -78,7 +78,7 @@ def aligned(array: Array, shape: Sequence[int | str]) -> Fit | None:
     return ways[0]
 
 
-def nearest(array: Array, other: Array) -> Fit | None:
+def nearest(array: Array, other: Array) -> Arrangement | None:
     """The array arranged as another one, also where sizes cannot tell channels from the other axes.
 
     An array of as many channels as elements on its last axis may fit in each layout. Then the
@@ -98,7 +98,7 @@ def nearest(array: Array, other: Array) -> Fit | None:
     return min([fit, *moved], key=lambda way: distance(way.array, other))
 
 
-def channels_moved(fit: Fit, shape: Sequence[int | str]) -> Array | None:
+def channels_moved(fit: Arrangement, shape: Sequence[int | str]) -> Array | None:
     """An aligned array with its channels moved from the last axis to axis 1, if that fits too.
 
     Args:
@@ -142,7 +142,7 @@ def _resized(array: Array, shape: Sequence[int | str]) -> Array | None:
     return None
 
 
-def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[Fit]:
+def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[Arrangement]:
     """The array with its channels moved, also with a batch axis of size 1 in front.
 
     Channels move only to an axis whose size is known, since an open size would fit any array.
@@ -152,9 +152,9 @@ def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[Fit]:
         if base.ndim < 3 or len(shape) < 2:
             continue
         if isinstance(shape[1], int):
-            yield Fit(np.moveaxis(base, -1, 1), array.shape, Moved.FIRST)
+            yield Arrangement(np.moveaxis(base, -1, 1), array.shape, Moved.FIRST)
         if isinstance(shape[-1], int):
-            yield Fit(np.moveaxis(base, 1, -1), array.shape, Moved.LAST)
+            yield Arrangement(np.moveaxis(base, 1, -1), array.shape, Moved.LAST)
 
 
 def _same_order(one: Array, other: Array) -> bool:

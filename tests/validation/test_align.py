@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.validation.align import (
-    Fit,
+    Arrangement,
     Moved,
     _same_order,
     aligned,
@@ -129,7 +129,7 @@ def test_where_channels_may_be_last_too(
     shape: tuple[int, ...], moved: Moved | None, wanted: tuple[int | str, ...], moves: bool
 ) -> None:
     array = numbered(*shape)
-    found = channels_moved(Fit(array, shape, moved), wanted)
+    found = channels_moved(Arrangement(array, shape, moved), wanted)
     assert (found is not None) == moves
     if found is not None:
         assert np.array_equal(found, np.stack([array[..., c] for c in range(shape[-1])], axis=1))

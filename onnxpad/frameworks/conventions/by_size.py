@@ -19,7 +19,7 @@ _SEARCHED: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Deviation:
     """How the second of two conventions differs from the first, at sizes of some remainders.
 
     Attributes:
@@ -57,7 +57,7 @@ class Parting:
     first: tuple[str, ...]
     second: tuple[str, ...]
     same: tuple[int, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[Deviation, ...]
     since: int
 
 
@@ -133,7 +133,7 @@ class _OneAxis:
             if not any(same):
                 continue
             rests = [rest for rest in range(self._stride) if same[here + rest]]
-            differing: dict[Difference, list[int]] = {}
+            differing: dict[Deviation, list[int]] = {}
             for rest in {*range(self._stride)}.difference(rests):
                 answers = self._answers[one][here + rest], self._answers[other][here + rest]
                 differing.setdefault(_difference(self._op, *answers), []).append(rest)
@@ -180,7 +180,7 @@ def _effect(op: Op, row: Convention, axis: AxisAnswer | None) -> Hashable:
     return None if axis is None else effect(op, axis, counts=row.counts)
 
 
-def _difference(op: Op, one: AxisAnswer | None, other: AxisAnswer | None) -> Difference:
+def _difference(op: Op, one: AxisAnswer | None, other: AxisAnswer | None) -> Deviation:
     """How the second of two that compute something else differs, at any remainder."""
     assert one is not None
     assert other is not None
@@ -188,4 +188,4 @@ def _difference(op: Op, one: AxisAnswer | None, other: AxisAnswer | None) -> Dif
     shift = -further if op == "convtranspose" else further  # whose pads crop
     outputs = other.output - one.output
     dilation = one.window.dilation != other.window.dilation
-    return Difference((), shift, outputs, dilation, not (shift or outputs or dilation))
+    return Deviation((), shift, outputs, dilation, not (shift or outputs or dilation))

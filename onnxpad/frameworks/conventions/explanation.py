@@ -31,7 +31,7 @@ class About:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ExplainReport:
     """All conventions for one operator at its size.
 
     Attributes:
@@ -86,7 +86,7 @@ class Explanation:
         return found
 
 
-def explained(question: Question, about: About | None = None) -> Explanation:
+def explained(question: Question, about: About | None = None) -> ExplainReport:
     """Asks all conventions about an operator."""
     rows = conventions_for(question)
     answers: dict[str, Answer | None] = dict.fromkeys((*CONVENTIONS, *rows))
@@ -101,7 +101,7 @@ def explained(question: Question, about: About | None = None) -> Explanation:
         groups.setdefault(_effects(question.op, answer), []).append(name)
     agree = tuple(tuple(names) for names in groups.values())
     frozen = MappingProxyType(answers), MappingProxyType(refused)
-    return Explanation(question, *frozen, agree, about)
+    return ExplainReport(question, *frozen, agree, about)
 
 
 def _effects(op: Op, answer: Answer) -> Hashable:

@@ -241,7 +241,8 @@ def moved(pads: Pairs, by: int) -> Pairs:
     return tuple(map(one, pads))
 
 
-Convention: TypeAlias = Callable[[Site], Padding]
+Repadding: TypeAlias = Callable[[Site], Padding]
+"""What one idea of a whole model gives an operator."""
 
 
 def is_padded(site: Site) -> bool:
@@ -249,7 +250,7 @@ def is_padded(site: Site) -> bool:
     return site.padding.is_same or any(map(any, site.padding.pads or ()))
 
 
-def _same(name: str) -> Convention:
+def _same(name: str) -> Repadding:
     """SAME by a row of the table, which neither rounds up nor counts padding."""
     return lambda site: replace(by_row(site, name), ceil=False, counted=False)
 
@@ -274,11 +275,11 @@ def _caffe(site: Site) -> Padding:
     return replace(found, ceil=True, counted=site.leaves_padding_out)
 
 
-def _where_padded(convention: Convention) -> Convention:
+def _where_padded(convention: Repadding) -> Repadding:
     return lambda site: convention(site) if is_padded(site) else site.padding
 
 
-def _of(change: Callable[[Pairs], Pairs]) -> Convention:
+def _of(change: Callable[[Pairs], Pairs]) -> Repadding:
     def convention(site: Site) -> Padding:
         pads = site.padding.pads
         return site.padding if pads is None else replace(site.padding, pads=change(pads))
@@ -301,7 +302,7 @@ def _causal(site: Site) -> Padding:
 
 
 _ODD_AT_BEGIN: Final = "same, odd at the begin"
-_ONE_KIND: Final[Mapping[str, Convention]] = {
+_ONE_KIND: Final[Mapping[str, Repadding]] = {
     "tensorflow": _where_padded(_same("tensorflow-same")),
     "pytorch": _where_padded(_pytorch),
     "caffe": _caffe,
@@ -314,8 +315,8 @@ _ONE_KIND: Final[Mapping[str, Convention]] = {
     "pytorch everywhere": _pytorch,
     "valid": lambda site: replace(site.padding, pads=((0, 0),) * len(site.windows), ceil=False),
 }
-_CONVOLUTIONS: Final[Mapping[str, Convention]] = {"causal": _causal}
-_POOLS: Final[Mapping[str, Convention]] = {
+_CONVOLUTIONS: Final[Mapping[str, Repadding]] = {"causal": _causal}
+_POOLS: Final[Mapping[str, Repadding]] = {
     "rounding up": _rounded_up,
     "rounding down": lambda site: replace(site.padding, ceil=False),
     "padding counted": _counted,
@@ -323,7 +324,7 @@ _POOLS: Final[Mapping[str, Convention]] = {
 }
 
 
-def _both(convolutions: Convention, pools: Convention) -> Convention:
+def _both(convolutions: Repadding, pools: Repadding) -> Repadding:
     return lambda site: pools(site) if site.is_pool else convolutions(site)
 
 
@@ -331,7 +332,7 @@ def _as_it_is(site: Site) -> Padding:
     return site.padding
 
 
-def _whole() -> Iterator[tuple[str, Convention]]:
+def _whole() -> Iterator[tuple[str, Repadding]]:
     """The conventions of a whole model, likelier ones first."""
     yield from _ONE_KIND.items()
     convolutions = {**_ONE_KIND, **_CONVOLUTIONS}
@@ -347,12 +348,12 @@ def _whole() -> Iterator[tuple[str, Convention]]:
                 yield name, _both(convolutions[one], pools[other])
 
 
-def _where_read(convention: Convention) -> Convention:
+def _where_read(convention: Repadding) -> Repadding:
     """A convention that leaves alone a `Pad` that no window reads."""
     return lambda site: site.padding if site.is_still else convention(site)
 
 
-WHOLE: Final[Mapping[str, Convention]] = {
+WHOLE: Final[Mapping[str, Repadding]] = {
     name: _where_read(convention) for name, convention in _whole()
 }
 """Conventions of a whole model, likelier ones first."""

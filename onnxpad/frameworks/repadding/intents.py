@@ -25,7 +25,7 @@ from onnxpad.padding.plan import Padding
 from onnxpad.sites.reading import Site
 
 
-class Reading(NamedTuple):
+class Purpose(NamedTuple):
     """The intent of an operator's padding.
 
     Attributes:
@@ -48,29 +48,29 @@ def op_of(site: Site) -> Op | None:
     return None if site.is_pool else "conv"
 
 
-def intent_of(site: Site) -> Reading:
+def intent_of(site: Site) -> Purpose:
     """Reads the intent of an operator from its numbers."""
     if site.padding.is_same:
-        return Reading("same")
+        return Purpose("same")
     fits: set[Intent] = {*INTENTS}
     for place in range(len(site.windows)):
         fits.intersection_update(_crops(site, place) if site.is_transposed else _pads(site, place))
     if {"same", "valid"} <= fits:
-        return Reading(None, "SAME and VALID are the same here")
+        return Purpose(None, "SAME and VALID are the same here")
     if len(fits) == 1:
-        return Reading(fits.pop())
+        return Purpose(fits.pop())
     pads = told(site.padding.pads or ())
     if fits:
-        return Reading(None, f"its pads {pads} may be {' or '.join(sorted(fits))}")
+        return Purpose(None, f"its pads {pads} may be {' or '.join(sorted(fits))}")
     if site.is_transposed:
-        return Reading(None, f"its pads {pads} neither give size * stride nor crop nothing")
+        return Purpose(None, f"its pads {pads} neither give size * stride nor crop nothing")
     if all(_may_be_same(site, place) for place in range(len(site.windows))):
-        return Reading(
+        return Purpose(
             None,
             f"its pads {pads} are SAME's at some sizes only, and its size is open; fix it with "
             "--shape or --dim",
         )
-    return Reading(None, f"its pads {pads} are neither SAME's, nor half the kernel, nor none")
+    return Purpose(None, f"its pads {pads} are neither SAME's, nor half the kernel, nor none")
 
 
 def _pads(site: Site, place: int) -> Iterator[Intent]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from onnxpad.arithmetic.notation import told, told_pair
-from onnxpad.frameworks.conventions.by_size import Difference, Parting
-from onnxpad.frameworks.conventions.explanation import Explanation
+from onnxpad.frameworks.conventions.by_size import Deviation, Parting
+from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.writing import written
 from onnxpad.report.text import Paint, counted, plain, shown
@@ -29,7 +29,7 @@ _WAYS: Final = 3
 _MARKS: Final = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
-def explain_text(explanation: Explanation, paint: Paint = plain) -> str:
+def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
     """A table of all conventions, where they part, a drawing, and how to write each."""
     blocks = [
         _head(explanation, paint),
@@ -41,7 +41,7 @@ def explain_text(explanation: Explanation, paint: Paint = plain) -> str:
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _head(explanation: Explanation, paint: Paint) -> list[str]:
+def _head(explanation: ExplainReport, paint: Paint) -> list[str]:
     head = f"{paint(explanation.question.op, 'strong')} {_sizes_text(explanation)}"
     about = explanation.about
     if about is None:
@@ -52,12 +52,12 @@ def _head(explanation: Explanation, paint: Paint) -> list[str]:
     return told
 
 
-def question_text(explanation: Explanation) -> str:
+def question_text(explanation: ExplainReport) -> str:
     """The operator with its sizes and windows, such as `conv of 224x160: kernel 3x3`."""
     return f"{explanation.question.op} {_sizes_text(explanation)}"
 
 
-def _sizes_text(explanation: Explanation) -> str:
+def _sizes_text(explanation: ExplainReport) -> str:
     question, windows = explanation.question, explanation.windows
     told = [f"of {by(question.sizes)}: kernel {by([w.kernel for w in windows])}"]
     told.append(f"stride {by([window.stride for window in windows])}")
@@ -75,7 +75,7 @@ def by(numbers: Sequence[int]) -> str:
     return "x".join(map(str, numbers))
 
 
-def _table(explanation: Explanation, paint: Paint) -> Iterator[str]:
+def _table(explanation: ExplainReport, paint: Paint) -> Iterator[str]:
     averages, transposed = explanation.op == "avgpool", explanation.op == "convtranspose"
     rows: list[list[str]] = []
     for label, names in labels(explanation).items():
@@ -104,7 +104,7 @@ def _table(explanation: Explanation, paint: Paint) -> Iterator[str]:
             yield paint(f"{'':{widths[0] + 4}}{name:{width}}  {shown(why)}", "faint")
 
 
-def labels(explanation: Explanation) -> dict[str, tuple[str, ...]]:
+def labels(explanation: ExplainReport) -> dict[str, tuple[str, ...]]:
     """The conventions by label: a letter for those that compute the same at this size.
 
     Those of a letter that part at other sizes have numbers, as A1 and A2.
@@ -140,7 +140,7 @@ def divides_by(answer: Answer) -> str:
 # Other sizes
 
 
-def _apart(explanation: Explanation) -> Iterator[str]:
+def _apart(explanation: ExplainReport) -> Iterator[str]:
     told = [_parting(explanation, parting) for parting in explanation.survey.partings]
     if not told:
         yield "Those of one letter compute the same, at other sizes too."
@@ -152,7 +152,7 @@ def _apart(explanation: Explanation) -> Iterator[str]:
         yield f"  and {counted(len(told) - _PARTINGS, 'pair')} more (--format json)"
 
 
-def _parting(explanation: Explanation, parting: Parting) -> str:
+def _parting(explanation: ExplainReport, parting: Parting) -> str:
     first, second = (_called(explanation, each) for each in (parting.first, parting.second))
     axes = ""
     if len(parting.axes) < len(explanation.size):
@@ -177,7 +177,7 @@ def _parting(explanation: Explanation, parting: Parting) -> str:
     return "; ".join(told) + "."
 
 
-def _called(explanation: Explanation, names: tuple[str, ...]) -> list[str]:
+def _called(explanation: ExplainReport, names: tuple[str, ...]) -> list[str]:
     """The labels of conventions; the letter alone for all of a group."""
     known = labels(explanation)
     found = []
@@ -208,7 +208,7 @@ def _listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _differs(difference: Difference, op: Op, *, many: bool) -> str:
+def _differs(difference: Deviation, op: Op, *, many: bool) -> str:
     """How one convention differs from another, or many do."""
     ending, has = ("", "have") if many else ("s", "has")
     parts = []
@@ -229,7 +229,7 @@ def _differs(difference: Difference, op: Op, *, many: bool) -> str:
 # The drawing
 
 
-def _drawing(explanation: Explanation, paint: Paint) -> Iterator[str]:
+def _drawing(explanation: ExplainReport, paint: Paint) -> Iterator[str]:
     laid = _laid(explanation)
     if laid is None:
         wide = drawing(explanation, WIDEST, _LINES)
@@ -255,7 +255,7 @@ def _drawing(explanation: Explanation, paint: Paint) -> Iterator[str]:
         yield f"     and {counted(found.left_out, 'group')} more"
 
 
-def _laid(explanation: Explanation) -> tuple[Drawing, int, int] | None:
+def _laid(explanation: ExplainReport) -> tuple[Drawing, int, int] | None:
     """A drawing that fits, characters for each cell, and the column in which the cells begin."""
     for cell in (2, 1):
         margin = _MARGIN
@@ -296,7 +296,7 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
 # Writing
 
 
-def _written(explanation: Explanation, paint: Paint) -> Iterator[str]:
+def _written(explanation: ExplainReport, paint: Paint) -> Iterator[str]:
     sizes = "" if explanation.question.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
     yield f"At this size{sizes}:"
     for index, names in enumerate(explanation.agree):

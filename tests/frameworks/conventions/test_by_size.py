@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.by_size import Difference, Parting
-from onnxpad.frameworks.conventions.explanation import Explanation, explained
+from onnxpad.frameworks.conventions.by_size import Deviation, Parting
+from onnxpad.frameworks.conventions.explanation import ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Question
 from tests.strategies import examples, windows
 
@@ -59,7 +59,7 @@ def test_classes_agree_at_all_long_sizes(question: Question) -> None:
             assert len({groups[name] for name in names}) == 1
 
 
-def parting(explanation: Explanation, first: str, second: str) -> Parting:
+def parting(explanation: ExplainReport, first: str, second: str) -> Parting:
     """The parting of two conventions."""
     (found,) = [
         each
@@ -74,20 +74,20 @@ def test_pytorch_parts_from_tensorflow_at_even_sizes() -> None:
     found = parting(explanation, "tensorflow-same", "pytorch-half")
     assert (found.axes, found.stride, found.since) == ((0, 1), 2, 1)
     assert found.same == (1,)
-    assert found.differences == (Difference((0,), shift=-1, outputs=0),)
+    assert found.differences == (Deviation((0,), shift=-1, outputs=0),)
 
 
 def test_ceil_parts_from_floor_by_an_output() -> None:
     explanation = explained(Question("maxpool", (112,), (Window(3, 2),)))
     found = parting(explanation, "pytorch-ceil", "tensorflow-valid")
-    assert found.differences == (Difference((0,), shift=0, outputs=-1),)
+    assert found.differences == (Deviation((0,), shift=0, outputs=-1),)
 
 
 def test_paddles_crop_depends_on_the_input() -> None:
     explanation = explained(Question("convtranspose", (8,), (Window(3, 2),)))
     found = parting(explanation, "tensorflow-same", "paddle-same")
     assert found.same == (0,)
-    assert found.differences == (Difference((1,), shift=1, outputs=-1),)
+    assert found.differences == (Deviation((1,), shift=1, outputs=-1),)
 
 
 def test_axes_of_different_windows_are_looked_at_apart() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxpad.arithmetic.window import Window
-from onnxpad.frameworks.conventions.explanation import Explanation, explained
+from onnxpad.frameworks.conventions.explanation import ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Answer, Op, Question
 from onnxpad.frameworks.conventions.table import CONVENTIONS
 from tests.oracles import fitting, scattered, walk
@@ -36,7 +36,7 @@ def questions(*ops: Op) -> st.SearchStrategy[Question]:
     )
 
 
-def answers(explanation: Explanation) -> Iterator[tuple[str, Answer]]:
+def answers(explanation: ExplainReport) -> Iterator[tuple[str, Answer]]:
     """The conventions that exist, with what they do."""
     for names in explanation.agree:
         for name in names:
