@@ -35,8 +35,8 @@ def flat(amounts: Sequence[tuple[Extent, Extent]] | None) -> Flat | None:
 
 
 def named_by_show(context: Context) -> dict[str, tuple[Flat | None, Flat | None]]:
-    """The total and the own padding of window operators."""
-    found = [site for site in sites_in([context]) if site.kind == "window"]
+    """The total and the own padding of window operators and transposed convolutions."""
+    found = [site for site in sites_in([context]) if site.kind in {"window", "transposed"}]
     return {site.node: (site.pads, site.own_pads) for site in found}
 
 
@@ -68,6 +68,10 @@ def test_commands_name_the_same_padding(path: Path) -> None:
         varied = named_by_match(context)
         fitted = {each.label: each for each in padded_operators([context])[0]}
         assert shown.keys() >= sites.keys()
+        for crops in map(reader.of, context.transposed()):
+            assert shown[crops.label][1] == flat(crops.own)
+            if crops.label in fitted:
+                assert fitted[crops.label].padding.crop == crops.own
         for label, site in sites.items():
             total, own = shown[label]
             constant = site.own if site.constant is None else site.constant
