@@ -22,7 +22,7 @@ class Style(enum.StrEnum):
 
 
 class Dynamic(enum.StrEnum):
-    """What becomes of padding that depends on an open size."""
+    """The treatment of padding that depends on an open size."""
 
     KEEP = "keep"
     PAD = "pad"

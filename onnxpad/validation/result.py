@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
 BY_ONNX: Final = "original evaluated by onnx"
-"""What a run is compared with where onnx's evaluator ran the original: see `Run.against`."""
+"""The other side of a run where onnx's evaluator ran the original: see `Run.against`."""
 
 _AS_OK = cast("Outcome", "")
 _FIRST: tuple[Outcome, ...] = ("failed", "passed", "repaired", "nothing compared")

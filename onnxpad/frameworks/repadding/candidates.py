@@ -242,7 +242,7 @@ def moved(pads: Pairs, by: int) -> Pairs:
 
 
 Repadding: TypeAlias = Callable[[Site], Padding]
-"""What one idea of a whole model gives an operator."""
+"""The padding that one idea of a whole model gives an operator."""
 
 
 def is_padded(site: Site) -> bool:
