@@ -35,7 +35,8 @@ def join(texts: Iterable[str], constant: int) -> str:
     parts = [*texts, *([str(constant)] if constant else [])]
     if constant > 0 and parts[0].startswith("-"):
         parts = [parts[-1], *parts[:-1]]
-    return " + ".join(parts).replace("+ -", "- ")
+    rest = (f" - {each[1:]}" if each.startswith("-") else f" + {each}" for each in parts[1:])
+    return "".join([*parts[:1], *rest])
 
 
 def recognise(f: QuasiAffine, symbol: Symbol) -> Formula | None:

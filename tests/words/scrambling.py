@@ -2,7 +2,8 @@
 
 A string is a phrase if it has a space, or belongs to an f-string that has one. Each place in the
 source gets a text of its own, so that a text made in one place is never equal to one compared with
-in another. Digits, line breaks and `{}` stay; what is random is of letters that nothing else has.
+in another. Digits, line breaks and `{}` stay; what is random is of letters that nothing else has,
+and as long as the words are, since pictures cut long lines.
 """
 
 import ast
@@ -169,14 +170,9 @@ class _Scrambler(ast.NodeTransformer):
         seed = f"{self._module} {node.lineno} {node.col_offset} {text}"
         chance = random.Random(zlib.crc32(seed.encode()))
         return "".join(
-            part if place % 2 or not part else "".join(chance.choices(LETTERS, k=_length(part)))
+            part if place % 2 or not part else "".join(chance.choices(LETTERS, k=len(part)))
             for place, part in enumerate(_KEPT.split(text))
         )
-
-
-def _length(part: str) -> int:
-    """As long as the words are, at least two letters: pictures cut long lines."""
-    return max(2, len(part))
 
 
 def _is_phrase(text: str, word: "re.Pattern[str]" = _WORD) -> bool:
