@@ -66,3 +66,7 @@ def __getattr__(name: str) -> Any:
     if name == "MODEL_REPORTS" or name in REPORTS.values():
         return getattr(importlib.import_module("onnxpad.frameworks.fitting.reports"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "MODEL_REPORTS", *REPORTS.values()})

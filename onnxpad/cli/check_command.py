@@ -85,7 +85,7 @@ def check(
     check_target(html, paths)
     take_extensions()
     selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
-    sizes = Sizes(given("--shape", shape or ()), given("--dim", dim or ()))
+    sizes = SharedSizes(given("--shape", shape or ()), given("--dim", dim or ()))
 
     with gc_pause.paused_for_good():
         from onnxpad.api import check as api
@@ -136,7 +136,7 @@ def check(
     return report.exit_code
 
 
-class Sizes:
+class SharedSizes:
     """Sizes for several models; each model gets those whose input or dimension it has."""
 
     def __init__(self, shapes: Mapping[str, str], dims: Mapping[str, str]) -> None:

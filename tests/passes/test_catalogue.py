@@ -40,6 +40,7 @@ def test_a_code_is_never_given_twice() -> None:
 def test_reports_on_conventions_are_listed_by_code_without_being_imported() -> None:
     assert {kind.code: kind.__name__ for kind in MODEL_REPORTS} == REPORTS
     assert all(getattr(onnxpad.passes, kind.__name__) is kind for kind in MODEL_REPORTS)
+    assert {"MODEL_REPORTS", "FoldPad", *REPORTS.values()} <= {*dir(onnxpad.passes)}
     with pytest.raises(AttributeError, match="no attribute 'ReportNothing'"):
         _ = onnxpad.passes.ReportNothing
 
