@@ -24,6 +24,9 @@ PORT: Final = MODELS / "misconverted" / "strided_conv2d.onnx"
 REFERENCE: Final = PORT.with_suffix(".npz")
 
 
+EXPLAINED: Final = onnxpad.explain(PORT, node="/conv/Conv")
+
+
 def again(result: Any) -> Any:
     """What comes out where a result went in."""
     return pickle.loads(pickle.dumps(result))
@@ -43,6 +46,7 @@ def told(result: Any) -> Iterator[str]:
         onnxpad.ValidationResult: as_json.validate_json,
         onnxpad.RepadResult: as_json.repad_json,
         onnxpad.MatchResult: as_json.match_json,
+        type(EXPLAINED): as_json.explain_json,
     }
     yield documents[type(result)](result)
 
@@ -75,6 +79,7 @@ def test_results_that_ran_models() -> None:
         onnxpad.validate(PORT, reference=REFERENCE),
         onnxpad.match(PORT, REFERENCE),
         onnxpad.repad(PORT, "tensorflow", reference=REFERENCE),
+        EXPLAINED,
     ):
         assert list(told(again(result))) == list(told(result))
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Hashable, Mapping
 from functools import cached_property
-from types import MappingProxyType
+from typing import Any
 
 from onnxpad.arithmetic.window import Window
+from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.by_size import Survey, survey
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
@@ -100,8 +101,9 @@ def explained(question: Question, about: About | None = None) -> ExplainReport:
             continue
         groups.setdefault(_effects(question.op, answer), []).append(name)
     agree = tuple(tuple(names) for names in groups.values())
-    frozen = MappingProxyType(answers), MappingProxyType(refused)
-    return ExplainReport(question, *frozen, agree, about)
+    conventions: Any = Facts(answers)
+    absent: Any = Facts(refused)
+    return ExplainReport(question, conventions, absent, agree, about)
 
 
 def _effects(op: Op, answer: Answer) -> Hashable:
