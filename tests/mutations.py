@@ -37,7 +37,7 @@ from onnxpad.padding import (
     step_fills,
     step_table,
 )
-from onnxpad.padding.amounts_subgraph import Amounts, formula_of, formula_of_same
+from onnxpad.padding.amounts_subgraph import AmountsWriter, formula_of, formula_of_same
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import Sites
@@ -314,22 +314,22 @@ _DYNAMIC: Final = (
     _mutant("written SAME forgets the stride's part", "SAME_UPPER, dynamic pad", CERTIFY,
             formula_of_same, "window.extent - window.stride for", "window.extent - 1 for"),
     _mutant("written SAME crops", "SAME_LOWER, stride above kernel, dynamic pad", CERTIFY,
-            Amounts.compute, "if formula.clamped:", "if False:"),
+            AmountsWriter.compute, "if formula.clamped:", "if False:"),
     _mutant("amounts are on the other side", "Pad to a multiple, dynamic pad", CERTIFY,
-            Amounts.compute, "enumerate((begin, end))", "enumerate((end, begin))"),
+            AmountsWriter.compute, "enumerate((begin, end))", "enumerate((end, begin))"),
     _mutant("amounts forget the offset", "Pad to a multiple, dynamic pad", CERTIFY,
-            Amounts.compute, "if any(formula.offsets)", "if False"),
+            AmountsWriter.compute, "if any(formula.offsets)", "if False"),
     _mutant("amounts forget the surplus", "SAME_LOWER, dynamic pad", CERTIFY,
-            Amounts.compute, "if any(formula.surplus):", "if False:"),
+            AmountsWriter.compute, "if any(formula.surplus):", "if False:"),
     _mutant("amounts swap moduli", "Pad to a multiple, dynamic pad", CERTIFY,
-            Amounts.compute, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
+            AmountsWriter.compute, "constant(formula.moduli)", "constant(formula.moduli[::-1])"),
     _mutant("amounts forget the constant ones", "Pad to a multiple, dynamic pad", CERTIFY,
-            Amounts.compute, "[pair[side] for pair in formula.constant]",
+            AmountsWriter.compute, "[pair[side] for pair in formula.constant]",
             "[0 for _ in formula.constant]"),
     _mutant("any amounts are remainders", "Pad to a multiple or beyond, dynamic pad", CERTIFY,
             amounts_subgraph._remainder, "if fits else None", "if True else None"),
     _mutant("written SAME starts at the channels", "SAME_UPPER, dynamic pad", CERTIFY,
-            Amounts._shape, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
+            AmountsWriter._shape, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
     _mutant("written SAME keeps auto_pad", "SAME_UPPER, dynamic pad", CERTIFY,
             DynamicSites.express_computed, 'graph.set_attribute(node, "auto_pad", None)', "pass"),
     _mutant("written SAME is not read", "SAME_UPPER, dynamic pad", CERTIFY,

@@ -31,7 +31,7 @@ from onnxpad.inventory.site_words import (
     told_size,
     told_written,
 )
-from onnxpad.operators.amounts import ExtentPair, is_padded
+from onnxpad.operators.amounts import ExtentPair, ExtentPairs, is_padded
 from onnxpad.operators.counts import readable
 from onnxpad.operators.read import (
     PadOp,
@@ -50,7 +50,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.sites.cropped_form import described
 from onnxpad.sites.crops_behind import CropsBehind
-from onnxpad.sites.reading import Amounts, PadUpstream, Site, SiteReader, added, is_pad
+from onnxpad.sites.reading import PadUpstream, Site, SiteReader, added, is_pad
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
@@ -219,11 +219,11 @@ class _Collector:
             findings=self._about(nodes, way),
         )
 
-    def _own(self, site: Site) -> Amounts | None:
+    def _own(self, site: Site) -> ExtentPairs | None:
         """An operator's own padding: the same at every size, or as formulas; None if unknown."""
         return site.own if site.constant is None else site.constant
 
-    def _at_any_size(self, op: WindowOp) -> Amounts | None:
+    def _at_any_size(self, op: WindowOp) -> ExtentPairs | None:
         """An operator's SAME as formulas of sizes of which nothing is known."""
         if op.auto_pad not in ODD or not all(isinstance(w.kernel, int) for w in op.windows):
             return None

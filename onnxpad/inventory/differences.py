@@ -7,7 +7,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.amounts import Pair, Pairs
+from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs
 from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
@@ -17,7 +17,7 @@ from onnxpad.operators.table import (
     uncovered,
 )
 from onnxpad.records import dataclass
-from onnxpad.sites.reading import Amounts, Site, SiteReader, added, own_padding
+from onnxpad.sites.reading import Site, SiteReader, added, own_padding
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
@@ -47,8 +47,8 @@ class _Operator:
     op_type: str
     op: WindowOp | None
     site: Site | None
-    total: Amounts | None
-    constant: Amounts | None
+    total: ExtentPairs | None
+    constant: ExtentPairs | None
     windows: tuple[Extent, ...] | None
     crops: bool
     unread: str
@@ -144,7 +144,7 @@ def _is_same(one: _Operator, other: _Operator) -> bool:
     return all(_may_be_same(*ends) for pair in pairs for ends in zip(*pair, strict=True))
 
 
-def _at(each: _Operator, other: Site | None) -> tuple[Amounts, tuple[Extent, ...] | None]:
+def _at(each: _Operator, other: Site | None) -> tuple[ExtentPairs, tuple[Extent, ...] | None]:
     """The total padding of an operator and its windows, over data of the sizes of another site."""
     op, site = each.op, each.site
     assert each.total is not None
@@ -190,8 +190,8 @@ def _operators(graph: Graph, analysis: Analysis) -> Iterator[_Operator]:
             continue
         layout = CHANNELS_FIRST if row is None else row.layout
         op, site, unread = None, None, ""
-        total: Amounts | None = None
-        constant: Amounts | None = None
+        total: ExtentPairs | None = None
+        constant: ExtentPairs | None = None
         try:
             if graph.contradiction(node):
                 raise UnreadableError("it contradicts its schema")
@@ -242,7 +242,7 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
     return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
 
 
-def _numbers(pairs: Amounts) -> tuple[Pair, ...] | str:
+def _numbers(pairs: ExtentPairs) -> tuple[Pair, ...] | str:
     """The amounts if all are numbers; else as text, in ONNX order."""
     numbers = tuple((a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
     amounts = [begin for begin, _ in pairs] + [end for _, end in pairs]

@@ -10,6 +10,8 @@ Pair: TypeAlias = tuple[int, int]
 """(begin, end) on one axis."""
 Pairs: TypeAlias = tuple[Pair, ...]
 ExtentPair: TypeAlias = tuple[Extent, Extent]
+ExtentPairs: TypeAlias = tuple[ExtentPair, ...]
+"""(begin, end) for each axis, which may depend on sizes."""
 ENDLESS: Final = 2**31 - 1
 """The end of a Slice beyond every axis, which fits an int32."""
 
@@ -22,7 +24,7 @@ def pairs_of(pads: Sequence[int]) -> Pairs:
 
 def over_axes(
     pairs: Sequence[ExtentPair], axes: Sequence[int] | None, rank: int
-) -> tuple[ExtentPair, ...] | None:
+) -> ExtentPairs | None:
     """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
 
     None where they do not fit the rank, or name an axis twice, which the specification leaves

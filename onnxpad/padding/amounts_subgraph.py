@@ -37,7 +37,7 @@ _SPLITS: tuple[Split, ...] = ("end", "begin", "odd at end", "odd at begin")
 
 @dataclass(frozen=True, slots=True)
 class AmountsFormula:
-    """Amounts that depend on the sizes of successive axes.
+    """AmountsWriter that depend on the sizes of successive axes.
 
     The total on such an axis is max((offset - size) mod modulus + surplus, 0).
 
@@ -141,7 +141,7 @@ def _remainder(
     return (offset, modulus, surplus, others) if fits else None
 
 
-class Amounts:
+class AmountsWriter:
     """Adds nodes to one graph that compute amounts, over all axes, in ONNX order."""
 
     def __init__(self, graph: Graph, analysis: Analysis) -> None:

@@ -25,7 +25,12 @@ from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import ExtentPair, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
-from onnxpad.padding.amounts_subgraph import Amounts, AmountsFormula, formula_of, formula_of_same
+from onnxpad.padding.amounts_subgraph import (
+    AmountsFormula,
+    AmountsWriter,
+    formula_of,
+    formula_of_same,
+)
 from onnxpad.padding.limits import (
     check_declared,
     check_pads,
@@ -96,7 +101,7 @@ class DynamicSites:
         self._analysis = analysis
         self._sites = sites
         self._plain = plain
-        self._amounts = Amounts(graph, plain)
+        self._amounts = AmountsWriter(graph, plain)
 
     def same_of(self, op: WindowOp) -> SamePlan | None:
         """The SAME that equals the computed `Pad` in front of an operator at every size.

@@ -6,13 +6,13 @@ Every report of how much an operator pads reads this. What a rewrite may take ov
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import Window, constant_in_effect, odd_side, same_pads
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
+from onnxpad.operators.amounts import ExtentPairs, Pairs, is_padded
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, read_pad
 from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, lowest
 from onnxpad.padding.plan import Padding
@@ -26,9 +26,6 @@ _COPIES: Final = frozenset({"Identity", "Dropout"})
 _MOST_STEPS: Final = 48
 _MOST_NODES: Final = 96
 _UNKNOWN: Final = (Unknown("not known"),)
-
-Amounts: TypeAlias = tuple[ExtentPair, ...]
-"""(begin, end) for each axis, which may depend on sizes."""
 
 
 class PadUpstream(NamedTuple):
@@ -68,7 +65,7 @@ class Front(NamedTuple):
     """
 
     pads: tuple[PadUpstream, ...]
-    amounts: Amounts | None
+    amounts: ExtentPairs | None
     is_whole: bool
     fill: Number | None = None
 
@@ -110,15 +107,15 @@ class Site:
     rank: int
     sizes: tuple[Extent, ...]
     written: Padding | None
-    own: Amounts | None
-    constant: Amounts | None
+    own: ExtentPairs | None
+    constant: ExtentPairs | None
     front: Front
     source: Tensor
     source_sizes: tuple[Extent, ...]
     fills_as_own: bool = True
 
     @property
-    def total(self) -> Amounts | None:
+    def total(self) -> ExtentPairs | None:
         """All padding per spatial axis; None where a part of it is unknown.
 
         `Pad`s in front of a transposed convolution are no part: its own pads crop.
@@ -221,8 +218,8 @@ class SiteReader:
         rank = layout.rank(len(op.windows))
         shape = self._analysis.shape(op.data)
         sizes = layout.spatial(shape) if shape is not None and len(shape) == rank else ()
-        own: Amounts | None
-        constant: Amounts | None
+        own: ExtentPairs | None
+        constant: ExtentPairs | None
         if isinstance(op, TransposedOp):
             own = constant = self._crop(op)
         else:
@@ -271,7 +268,7 @@ class SiteReader:
         own = op.zero if not is_lowest else None if dtype is None else lowest(dtype)
         return front.fill is not None and front.fill == own
 
-    def _crop(self, op: TransposedOp) -> Amounts | None:
+    def _crop(self, op: TransposedOp) -> ExtentPairs | None:
         try:
             return crop_of(self._analysis, op)
         except RefusalError:
@@ -421,7 +418,7 @@ class _Walk:
         return left_out
 
 
-def added(one: Amounts | None, other: Amounts | None) -> Amounts | None:
+def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | None:
     """The sum of two paddings; None where an amount of it is unknown."""
     if one is None or other is None:
         return None
@@ -440,7 +437,9 @@ def written_padding(op: WindowOp | TransposedOp) -> Padding | None:
     return Padding(op.pads, ceil=op.ceil_mode, counted=op.count_include_pad)
 
 
-def own_padding(op: WindowOp, sizes: Sequence[Extent]) -> tuple[Amounts | None, Amounts | None]:
+def own_padding(
+    op: WindowOp, sizes: Sequence[Extent]
+) -> tuple[ExtentPairs | None, ExtentPairs | None]:
     """An operator's own padding, and constant amounts that read the same; None where unknown.
 
     Args:

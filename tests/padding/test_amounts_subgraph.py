@@ -1,4 +1,4 @@
-"""Amounts of SAME that nodes compute, wherever the spatial axes are."""
+"""AmountsWriter of SAME that nodes compute, wherever the spatial axes are."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import Side, Window, same_pads
 from onnxpad.graph import Graph
 from onnxpad.operators.table import CHANNELS_FIRST, CHANNELS_LAST, Layout
-from onnxpad.padding.amounts_subgraph import Amounts, formula_of_same
+from onnxpad.padding.amounts_subgraph import AmountsWriter, formula_of_same
 from tests.support import one, run
 
 WINDOWS = (Window(3, 2), Window(5, 3, 2))
@@ -22,7 +22,7 @@ def test_only_spatial_axes_are_padded(layout: Layout, opset: int, odd: Side) -> 
     (node,) = graph.nodes
     data = node.inputs[0]
     formula = formula_of_same(layout, WINDOWS, odd)
-    amounts = Amounts(graph, Analysis(graph)).compute(formula, data, node, "same")
+    amounts = AmountsWriter(graph, Analysis(graph)).compute(formula, data, node, "same")
     padded = graph.insert("Pad", [data, amounts], {"mode": "constant"}, before=node, name="p")
     graph.set_input(node, 0, padded)
     for sizes in ((6, 7), (9, 12), (1, 2)):
