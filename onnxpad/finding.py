@@ -63,6 +63,20 @@ class Trust(enum.StrEnum):
         return Assumption.TRUSTS_SPEC if is_spec else Assumption.TRUSTS_ONNXRUNTIME
 
 
+class Location(NamedTuple):
+    """Where in a model a node is.
+
+    Attributes:
+        scope: The way to its graph, such as `Loop 'l' > body`; empty for the main graph.
+        name: Its name; empty if it has none.
+        output: Its first output that has a name, which no other node of the graph computes.
+    """
+
+    scope: str = ""
+    name: str = ""
+    output: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing seen in a graph: a padding to rewrite, or one that stays and why.
@@ -81,6 +95,7 @@ class Finding:
         reason_code: The stable code of the reason, such as `copies-data`; empty if there is no
             reason. Its facts are in `evidence`.
         brief: The reason without formulas of open sizes and advice; empty if it has no formula.
+        location: Where the node is.
     """
 
     code: str
@@ -94,6 +109,20 @@ class Finding:
     sizes: str = ""
     reason_code: str = ""
     brief: str = ""
+    location: Location = Location()
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that stay while the code is found at the same place.
+
+        Neither the words nor what else is in the model enters them, so that tools can tell a new
+        finding from one that they know.
+        """
+        from hashlib import sha256  # for reports alone
+
+        where = self.location.output or self.location.name or self.node
+        parts = "\0".join((self.code, self.location.scope, where))
+        return sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
     def fixable(self) -> bool:

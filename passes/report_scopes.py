@@ -8,7 +8,7 @@ import onnx
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import MOST_NODES, Inside
 from onnxpad.errors import ModelError
-from onnxpad.finding import Finding, Severity
+from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
 from onnxpad.operators.read import UnreadableError, read_pad
 from onnxpad.padding.readers import Readers
@@ -80,7 +80,7 @@ class ReportScopes(Pass):
         try:
             found = list(graph.bodies(node))
         except ModelError as error:
-            yield self._match(_within(graph, node), node, str(error), "a body is malformed")
+            yield self._match(graph, node, str(error), "a body is malformed")
             return
         if not covers(graph, node):
             reason = f"only its author defines what {node.op} does with its bodies"
@@ -103,7 +103,7 @@ class ReportScopes(Pass):
             try:
                 found = list(graph.bodies(node))
             except ModelError as error:
-                yield self._match(_within(graph, node), node, str(error), reason)
+                yield self._match(graph, node, str(error), reason)
                 continue
             yield from self._bodies(found, analysis, reason)
 
@@ -120,20 +120,25 @@ class ReportScopes(Pass):
             if node.op == "Pad" and not graph.is_function(node):
                 message, facts = _described(graph, analysis, readers, node)
                 facts["scope"] = graph.place
-                yield self._match(_within(graph, node), node, message, reason, facts)
+                yield self._match(graph, node, message, reason, facts)
             if auto_pad := reported_auto_pad(node):
                 message = described_auto_pad(node, auto_pad)
                 facts = {"scope": graph.place, "auto_pad": auto_pad}
-                yield self._match(_within(graph, node), node, message, reason, facts)
+                yield self._match(graph, node, message, reason, facts)
 
     def _match(
         self,
-        label: str,
+        place: Graph | str,
         node: Node,
         message: str,
         reason: str,
         facts: Mapping[str, object] = MappingProxyType({}),
     ) -> Match:
+        """A finding about a node of a graph, or about a place whose graph cannot be read."""
+        if isinstance(place, Graph):
+            label, location = _within(place, node), place.location(node)
+        else:
+            label, location = place, Location(place)
         finding = Finding(
             self.code,
             Severity.INFO,
@@ -143,6 +148,7 @@ class ReportScopes(Pass):
             reason,
             MappingProxyType(dict(facts)),
             reason_code=Reason.OTHER_SCOPE,
+            location=location,
         )
         return Match(finding, node)
 

@@ -22,6 +22,7 @@ from onnxpad.file.copy_external import ExternalData, Progress
 from onnxpad.file.proto_walk import bodies, inner_tensors, operators
 from onnxpad.file.skeleton import read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
+from onnxpad.finding import Location
 from onnxpad.graph import attributes
 from onnxpad.graph.encode import edited_section, is_edited, node_proto
 from onnxpad.graph.fresh_names import pinned, referred
@@ -462,6 +463,11 @@ class Graph:
     def label(self, node: Node) -> str:
         """The name of a node, or that of its first output in angle brackets."""
         return describe(node)
+
+    def location(self, node: Node) -> Location:
+        """Where a node is."""
+        outputs = (tensor.name for tensor in node.outputs if tensor.name)
+        return Location(self.place, node.name, next(outputs, ""))
 
     def place_of(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""

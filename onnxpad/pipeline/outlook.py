@@ -63,8 +63,8 @@ def outlook(
     for match in last:
         node, finding = about(match), match.finding
         if node not in holding and not finding.asked:  # a node that changes wrote for another one
-            label, op_type = _wrote(match, changes, named)
-            node, finding = id(named.get(label)), replace(finding, node=label, op_type=op_type)
+            finding = _about_original(match, changes, named)
+            node = id(named.get(finding.node))
         if node in holding:
             stays.setdefault(node, []).append(finding)
     left = {node: tuple(findings) for node, findings in stays.items()}
@@ -89,13 +89,18 @@ def outlook(
     return [*told, *(each for findings in left.values() for each in findings)]
 
 
-def _wrote(match: Match, made: Sequence[Made], named: Container[str]) -> tuple[str, str]:
-    """The node of the original for which changes wrote the one that a finding is about."""
-    label, op_type = match.finding.node, match.finding.op_type
+def _about_original(match: Match, made: Sequence[Made], named: Container[str]) -> Finding:
+    """A finding about a node that changes wrote, about the node of the original instead."""
+    about = match.finding
     for each in reversed(made):
-        if label not in named and label in each.wrote:
-            label, op_type = each.finding.node, each.finding.op_type
-    return label, op_type
+        if about.node not in named and about.node in each.wrote:
+            about = each.finding
+    return _elsewhere(match.finding, about)
+
+
+def _elsewhere(finding: Finding, about: Finding) -> Finding:
+    """A finding at the place of another one."""
+    return replace(finding, node=about.node, op_type=about.op_type, location=about.location)
 
 
 def _changed(match: Match, made: Sequence[Made]) -> Finding:
@@ -119,4 +124,4 @@ def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> Fin
     if by is None:
         return match.finding
     finding, was = _changed(match, [by]), match.finding
-    return replace(finding, node=was.node, op_type=was.op_type, message=was.message)
+    return replace(_elsewhere(finding, was), message=was.message)

@@ -277,7 +277,13 @@ def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
 
 def finding_fields(finding: Finding) -> dict[str, object]:
     """A finding, with whether `fix` rewrites it, and the option that asks for it as it is."""
-    return {**_fields(finding), "fixable": finding.fixable, "asked": finding.asked or None}
+    return {
+        **_fields(finding),
+        "location": finding.location._asdict(),
+        "fingerprint": finding.fingerprint,
+        "fixable": finding.fixable,
+        "asked": finding.asked or None,
+    }
 
 
 def _next(found: NextOption) -> dict[str, object]:

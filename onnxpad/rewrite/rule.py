@@ -149,7 +149,15 @@ class Pass:
         message = self._arrow(message, becomes, why)
         label, told = context.label(node), Facts(evidence)
         severity = severity or self.severity
-        finding = Finding(self.code, severity, label, node.op, message, evidence=told)
+        finding = Finding(
+            self.code,
+            severity,
+            label,
+            node.op,
+            message,
+            evidence=told,
+            location=context.graph.location(node),
+        )
         return Match(finding, keeps or node, plan, node, decides=decides)
 
     def _arrow(self, message: str, becomes: str, why: str) -> str:
@@ -220,6 +228,7 @@ class Pass:
             text,
             Facts(facts),
             reason_code=reason.code,
+            location=context.graph.location(node),
             brief=reason.brief,
         )
         return Match(finding, node, None, node)
@@ -244,5 +253,6 @@ class Pass:
             reason,
             Facts(evidence),
             reason_code=Reason.OWN_RULE,
+            location=context.graph.location(node),
         )
         return Match(finding, node, None, node)

@@ -577,7 +577,7 @@ class TestJson:
         assert record["removed"] == ["pad1"]
         for key in ("findings", "undone"):
             (found,) = document[key]
-            assert set(found) == {*in_json(Finding), "fixable", "asked"}
+            assert set(found) == {*in_json(Finding), "fingerprint", "fixable", "asked"}
             assert found["fixable"] is False
         assert set(document["validation"]) == set(in_json(Validation))
         first = document["validation"]["runs"][0]

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
 from onnxpad.arithmetic.window import Side, Window, same_of, same_output_size, same_pads
 from onnxpad.errors import ModelError
+from onnxpad.finding import Location
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
 from onnxpad.frameworks.fitting.case import Case, Fit, case_of
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
@@ -48,6 +49,11 @@ class Padded:
     def label(self) -> str:
         """Its name in reports."""
         return self.site.label
+
+    @property
+    def location(self) -> Location:
+        """Where it is."""
+        return self.context.graph.location(self.site.node)
 
     @property
     def op_type(self) -> str:
@@ -145,11 +151,13 @@ class Left(NamedTuple):
         label: Its name in reports.
         op_type: Its operator.
         reason: Why it is not known.
+        location: Where it is.
     """
 
     label: str
     op_type: str
     reason: str
+    location: Location
 
 
 def padded_operators(
@@ -166,10 +174,15 @@ def padded_operators(
                 if isinstance(padded, Padded):
                     found.append(padded)
                 else:
-                    left.append(Left(site.label, site.node.op, padded))
+                    where = context.graph.location(site.node)
+                    left.append(Left(site.label, site.node.op, padded, where))
             if unread:
-                ops = {context.label(node): node.op for node in context.graph.nodes}
-                left += (Left(label, ops.get(label, ""), why) for label, why in unread)
+                nodes = {context.label(node): node for node in context.graph.nodes}
+                for label, why in unread:
+                    op, where = "", Location()
+                    if node := nodes.get(label):
+                        op, where = node.op, context.graph.location(node)
+                    left.append(Left(label, op, why, where))
         except ModelError:
             if context.graph.is_main:
                 raise

@@ -96,6 +96,7 @@ class ModelReport:
             _STAYS,
             Facts(evidence),
             reason_code=self.info_reason,
+            location=about.location,
         )
 
     def warned(self, about: "Padded", convention: str, message: str, **evidence: object) -> Finding:
@@ -112,6 +113,7 @@ class ModelReport:
             else f"onnxpad repad MODEL --to {convention} cures it",
             Facts({**about.facts(), "convention": convention, **evidence}),
             reason_code=Reason.FRAMEWORK_CONVENTION,
+            location=about.location,
         )
 
 
