@@ -17,7 +17,7 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.passes import PASSES
-from onnxpad.pipeline.run import Outcome, Run
+from onnxpad.pipeline.run import Run, RunResult
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.rewrite.context import Context
 from tests.mutation_cases import CASES, Case
@@ -81,7 +81,7 @@ def trusted(case: Case) -> onnx.ModelProto:
     return graph.to_proto()
 
 
-def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, Outcome]:
+def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, RunResult]:
     """What comes out when every change is certified, and probed if asked for."""
     graph = Graph.from_proto(case.model)
     probe = NeighbourhoodProbe(graph) if probes else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from onnxpad.arguments import Source
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.graph import Graph
-from onnxpad.pipeline.run import Outcome, Run
+from onnxpad.pipeline.run import Run, RunResult
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.validation.result import (
     Validation,
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
         missed: Why a model that nothing changes does not reproduce the reference.
     """
 
-    outcome: Outcome
+    outcome: RunResult
     validation: Validation | None = None
     barred: tuple[Finding, ...] = ()
     missed: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ def engine_questions(graph: Graph) -> "tuple[NeighbourhoodProbe, Exposing]":
 
 def validated(
     run: Run,
-    outcome: Outcome,
+    outcome: RunResult,
     source: Source,
     reference: "Arrays | None",
     progress: Progress | None,
@@ -101,7 +101,7 @@ class _Comparison:
         """The verdict where nothing is compared."""
         return not_validated(why, probes=self._probe.count)
 
-    def verdict(self, outcome: Outcome) -> Validation:
+    def verdict(self, outcome: RunResult) -> Validation:
         """The verdict on the model as it is."""
         decided, reference = self._run.decided, self._reference
         unseen = _specified(decided, outcome.changes)
@@ -162,7 +162,7 @@ def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
     return f"onnxruntime computes something else than the specification for {nodes} in the original"
 
 
-def _repairs(decided: Sequence[Change], outcome: Outcome, repaired: Collection[str]) -> bool:
+def _repairs(decided: Sequence[Change], outcome: RunResult, repaired: Collection[str]) -> bool:
     """Whether onnxruntime refuses an operator that was changed, and all changes are certified.
 
     Args:

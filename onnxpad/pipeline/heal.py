@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.fusion.barred import Barred, Key, code_of, note, noted, told
-from onnxpad.pipeline.run import Outcome, Run
+from onnxpad.pipeline.run import Run, RunResult
 from onnxpad.pipeline.transaction import Made
 from onnxpad.records import dataclass
 from onnxpad.validation.result import Divergence, Validation, not_validated
@@ -132,10 +132,10 @@ def _completed(
 
 def healed(
     run: Run,
-    validate: Callable[[Outcome], Validation],
-    outcome: Outcome,
+    validate: Callable[[RunResult], Validation],
+    outcome: RunResult,
     verdict: Validation,
-) -> tuple[Outcome, Validation, tuple[Finding, ...]]:
+) -> tuple[RunResult, Validation, tuple[Finding, ...]]:
     """Rewrites a graph without the changes for which it failed.
 
     Args:

@@ -48,7 +48,7 @@ AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunResult:
     """The result of a run of the passes.
 
     Attributes:
@@ -159,7 +159,7 @@ class Run:
         self._start = self.graph.mark()
 
     @gc_pause.paused()
-    def rewrite(self, barred: Barred = NOTHING, passes: Passes | None = None) -> Outcome:
+    def rewrite(self, barred: Barred = NOTHING, passes: Passes | None = None) -> RunResult:
         """Applies every pass, in place, until none finds anything more.
 
         Each change is certified, and probed if there is a probe, before the next one is looked for.
@@ -183,7 +183,7 @@ class Run:
         if any(change.certificate.within for change in (*self.decided, *changes)):
             record_sizes(self.graph, self.domain.given, self.recorded)
         undone = self.undone
-        return Outcome(
+        return RunResult(
             changes=changes,
             findings=[match.finding for place, match in seen if place not in undone],
             undone=[taken_back(each, "undone") for each in undone.values()],
