@@ -1,7 +1,7 @@
 """Keeps anew what is said of all that was drawn: read the diff before it is committed.
 
 `python -m tests.drawn`: claims of the analysis, steps, proofs, readings, predictions of the
-optimiser, and what `repad` writes and finds.
+optimiser, what `repad` writes and finds, and what is cut out of a graph for a probe.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from tests.frameworks.repadding import drawn as repads
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.fusion import drawn as predictions
 from tests.padding import drawn_steps as steps
+from tests.probe import drawn_cuts as cuts
 from tests.proof import drawn_readings as readings
 from tests.proof import pairs
 
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.parse_args(arguments)
-    for kept in (claims, steps, pairs, readings, predictions, repads, searches):
+    for kept in (claims, steps, pairs, readings, predictions, repads, searches, cuts):
         kept.keep()
     return 0
 
