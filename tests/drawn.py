@@ -1,7 +1,8 @@
 """Keeps anew what is said of all that was drawn: read the diff before it is committed.
 
 `python -m tests.drawn`: claims of the analysis, steps, proofs, readings, predictions of the
-optimiser, what `repad` writes and finds, and what is cut out of a graph for a probe.
+optimiser, what `repad` writes and finds, what is cut out of a graph for a probe, and inputs that
+validation draws.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from tests.padding import drawn_steps as steps
 from tests.probe import drawn_cuts as cuts
 from tests.proof import drawn_readings as readings
 from tests.proof import pairs
+from tests.validation import drawn_inputs as inputs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.parse_args(arguments)
-    for kept in (claims, steps, pairs, readings, predictions, repads, searches, cuts):
+    for kept in (claims, steps, pairs, readings, predictions, repads, searches, cuts, inputs):
         kept.keep()
     return 0
 

@@ -1,0 +1,126 @@
+"""Interfaces of models, with the inputs that are drawn for them and the sizes tried for open axes.
+
+`inputs.txt` keeps them: another guess, an earlier one, or other data than before shows there.
+"""
+
+import math
+import zlib
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from onnxpad.arithmetic.size import Sizes
+from onnxpad.errors import ModelError
+from onnxpad.validation.inputs import (
+    Draw,
+    Input,
+    draw,
+    halved,
+    nudged,
+    other_choices,
+    other_data,
+    outline,
+    pinned,
+    size_choices,
+    small_choices,
+)
+from tests.support import parsed
+
+INPUTS: Final = Path(__file__).with_name("inputs.txt")
+
+_DRAWN: Final = 1 << 12
+"""Elements of an input up to which its data are drawn too."""
+
+
+def kept() -> list[str]:
+    """All lines."""
+    return INPUTS.read_text(encoding="utf-8").splitlines()
+
+
+def said(line: str) -> str:
+    """The line with what is fed, the sizes tried in order, and checksums of the data drawn."""
+    asked = line.partition("  =>  ")[0]
+    inputs, constants, body, limits = asked.split(" | ")
+    model = parsed(f"g ({inputs}) => (y) <{_filled(constants)}> {{ {body} }}", opset=17)
+    try:
+        found = outline(model)
+    except ModelError as error:
+        return f"{asked}  =>  {error}"
+    fed = pinned(found.inputs, model, dict(map(_limit, limits.split())))
+    marks = [word for word in ("quantised", "pads", "random") if getattr(found, word)]
+    parts = [f"{found.nodes} nodes", *marks, f"inner {' '.join(sorted(found.inner))}"]
+    for each in fed:
+        bound = "" if each.bound is None else f" below {each.bound}"
+        parts.append(f"{each.name} {each.elem_type} {_shape(each.shape)}{bound}")
+    choices = [*size_choices(fed)]
+    parts.append(f"sizes {_sizes(choices)}")
+    small = [*small_choices(fed)]
+    if small:
+        parts.append(f"small {_sizes(small)}")
+    for taken in choices[:2] if choices and choices[0] else []:
+        parts.append(f"others {_sizes(islice(other_choices(fed, taken), 9))}")
+        parts.append(f"half {_sizes([halved(fed, taken)])}")
+    fitting = [sizes for sizes in (*choices, *small) if _elements(fed, sizes) < _DRAWN]
+    for sizes in fitting[:1]:
+        first = draw(fed, sizes, 3)
+        other = other_data(fed, first, 4)
+        parts += [_told(each) for each in (first, nudged(first), other) if each is not None]
+    return f"{asked}  =>  {'; '.join(parts)}"
+
+
+def _filled(constants: str) -> str:
+    """Constants with values: those that are given by their shape alone are full of ones."""
+    found = []
+    for each in filter(None, constants.split("; ")):
+        shape = [int(size) for size in each.partition("[")[2].partition("]")[0].split(", ") if size]
+        ones = ", ".join(["1"] * int(np.prod(shape)))
+        found.append(each if "=" in each else f"{each} = {{{ones}}}")
+    return ", ".join(found)
+
+
+def _limit(text: str) -> tuple[str, Sizes]:
+    """An axis and its sizes, of a text such as `H:2,64,2`."""
+    name, _, numbers = text.partition(":")
+    first, last, *step = map(int, numbers.split(","))
+    return name, Sizes(first, last, step[0] if step else 1)
+
+
+def _shape(shape: Iterable[int | str]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _sizes(choices: Iterable[Mapping[str, int]]) -> str:
+    """Choices; each as numbers in the order of the names of the first."""
+    every = [*choices]
+    names = [*every[0]] if every else []
+    rows = [_shape(each[name] for name in sorted(names)) for each in every]
+    return f"{','.join(sorted(names))}: {' '.join(rows)}"
+
+
+def _elements(fed: Iterable[Input], sizes: Mapping[str, int]) -> int:
+    """The elements of the largest input."""
+    shapes = [[sizes.get(str(dim), dim) for dim in each.shape] for each in fed]
+    return max((math.prod(map(int, shape)) for shape in shapes), default=0)
+
+
+def _told(found: Draw) -> str:
+    sums = [
+        f"{zlib.crc32(repr(data.tolist()).encode()):08x} {_ends(data)}"
+        for data in found.feeds.values()
+    ]
+    return f"{found.label}{' again' * found.again}: {' '.join(sums)}"
+
+
+def _ends(data: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
+    """The least and the greatest element, where they are numbers."""
+    if data.dtype.kind not in "iuf" or not data.size:
+        return ""
+    return f"{data.min():.3g}..{data.max():.3g}"
+
+
+def keep() -> None:
+    """Keeps all of them anew."""
+    INPUTS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
