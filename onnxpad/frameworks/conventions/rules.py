@@ -42,9 +42,6 @@ Output: TypeAlias = Literal["multiple", "asked", "parity"]
 padding or an output_padding, from which it follows then; Keras's with an output_padding, which is
 (size - 1) * stride + extent % 2 + output_padding."""
 
-Appended: TypeAlias = Literal["nothing", "given", "missing", "given or missing"]
-"""The elements that a transposed convolution appends: none, those given, or those it lacks."""
-
 
 class Demand(NamedTuple):
     """A condition without which a convention does not exist.
@@ -74,7 +71,8 @@ class Rule(NamedTuple):
         rounding: How the number of windows rounds.
         output: The length of a transposed convolution's output, for those that crop or append what
             it takes to reach it.
-        appended: What is appended to it.
+        appends_given: Whether a transposed convolution appends the output_padding of a user.
+        appends_missing: Whether it appends what it lacks of that length, unless a user's is.
         demands: The conditions without which it does not exist.
         limits: What it refuses on an axis.
     """
@@ -86,7 +84,8 @@ class Rule(NamedTuple):
     takes: bool = False
     rounding: Rounding = "down"
     output: Output = "multiple"
-    appended: Appended = "nothing"
+    appends_given: bool = False
+    appends_missing: bool = False
     demands: tuple[Demand, ...] = ()
     limits: tuple[Limit, ...] = ()
 
@@ -128,19 +127,18 @@ class Rule(NamedTuple):
         return AxisAnswer(size, window, begin, end, output)
 
     def _scattered(self, axis: Axis, window: Window) -> AxisAnswer:
-        given = axis.output_padding or 0 if self.appended.startswith("given") else 0
+        given = axis.output_padding if self.appends_given else None
+        appended = given or 0
         full = transposed_output_size(axis.size, window, 0, 0)
         wanted = self._wanted(axis)
         begin = end = self.number(axis) if self.amounts in {"number", "begin"} else 0
         if self.amounts == "same":
-            begin, end = halves(max(full + given - wanted, 0), self.odd)
+            begin, end = halves(max(full + appended - wanted, 0), self.odd)
         elif self.amounts == "input":
             begin, end = same_pads(axis.size, window, odd=self.odd)
         elif self.amounts == "begin":
             end = max(full - begin - wanted, 0)
-        appended = given
-        is_given = self.appended == "given or missing" and axis.output_padding is not None
-        if self.appended.endswith("missing") and not is_given:
+        if self.appends_missing and given is None:
             appended = max(wanted - (full - begin - end), 0)
         return AxisAnswer(axis.size, window, begin, end, full - begin - end + appended, appended)
 
@@ -150,7 +148,7 @@ class Rule(NamedTuple):
         given = axis.output_padding
         if self.output == "parity":
             return (axis.size - 1) * stride + odd + (stride - odd if given is None else given)
-        if self.output == "asked" and not axis.padding is given is None:
+        if self.output == "asked" and not (axis.padding is None and given is None):
             pad = self.number(axis)
             return transposed_output_size(axis.size, axis.window, pad, pad, given or 0)
         return axis.size * stride

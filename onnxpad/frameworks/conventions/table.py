@@ -164,18 +164,18 @@ _HALF_OR_NUMBER: Final = Rule("number", usual="half", takes=True)
 # The gradient of SAME on an input of size * stride, so it crops what that pads. Where the full
 # output is shorter, the missing zeros are at the end: `Conv2DBackpropInput` in
 # core/kernels/conv_grad_shape_utils.cc.
-_CROP_SAME: Final = Rule("same", appended="missing")
+_CROP_SAME: Final = Rule("same", appends_missing=True)
 # Keras appends to its valid, too: size * stride + max(extent - stride, 0) outputs.
-_CROP_NONE: Final = Rule("none", appended="missing")
+_CROP_NONE: Final = Rule("none", appends_missing=True)
 _TORCH_TRANSPOSED: Final = Rule(
-    "number", usual="half", takes=True, appended="given or missing",
+    "number", usual="half", takes=True, appends_given=True, appends_missing=True,
     limits=(_torch_appends, _torch_reaches),
 )  # fmt: skip
 
 
 def _onnx(rule: Rule) -> dict[Op, Rule]:
     """The specification's: size * stride outputs, or less where the full output is shorter."""
-    return {**_windows(rule), "convtranspose": rule._replace(appended="given")}
+    return {**_windows(rule), "convtranspose": rule._replace(appends_given=True)}
 
 
 def _demanding(rule: Rule, *demands: Demand) -> Rule:
@@ -224,7 +224,7 @@ _ROWS: Final = (
             **_windows(_SAME, _UNDILATED),
             "conv": Rule("same", undilated=True),
             "convtranspose": Rule(
-                "input", undilated=True, appended="given", limits=(_paddle_appends,)
+                "input", undilated=True, appends_given=True, limits=(_paddle_appends,)
             ),
         },
     ),
@@ -326,7 +326,7 @@ _ROWS: Final = (
                 usual="half",
                 takes=True,
                 output="asked",
-                appended="missing",
+                appends_missing=True,
                 limits=(_onnx_appends,),
             )
         },
@@ -341,7 +341,7 @@ _ROWS: Final = (
                 usual="half",
                 takes=True,
                 output="asked",
-                appended="missing",
+                appends_missing=True,
                 demands=(_APART,),
             )
         },
@@ -357,7 +357,7 @@ PYTORCH_PADDING: Final = Convention(
     {
         "conv": _NUMBER,
         **_pools(_NUMBER, _to_half_the_kernel, _UNDILATED),
-        "convtranspose": _NUMBER._replace(appended="given", limits=(_torch_appends,)),
+        "convtranspose": _NUMBER._replace(appends_given=True, limits=(_torch_appends,)),
     },
     counts=True,
 )
