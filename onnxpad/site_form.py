@@ -11,7 +11,7 @@ _GUARDED: Final = " with its fill left empty"
 _COUNTED: Final = " counted"
 
 
-class Amounts(NamedTuple):
+class WrittenAmounts(NamedTuple):
     """How much an operator pads or crops.
 
     Attributes:
@@ -64,7 +64,7 @@ class StepForm:
 
     op: str
     kind: Kind = "step"
-    amounts: Amounts | None = None
+    amounts: WrittenAmounts | None = None
     fill: float | int | str | None = None
     computing: int = 0
     source: Literal["", "computed", "external"] = ""
@@ -144,6 +144,6 @@ class SiteForm(NamedTuple):
         return " -> ".join(step.form for step in self.steps)
 
     @property
-    def amounts(self) -> Amounts | None:
+    def amounts(self) -> WrittenAmounts | None:
         """The amounts of the last operator that has some; None if none has."""
         return next((step.amounts for step in reversed(self.steps) if step.amounts), None)

@@ -9,7 +9,7 @@ from onnxpad.operators.read import TransposedOp
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.sites.cropped_form import crop_of, described, express, form_of, told_form
+from onnxpad.sites.cropped_form import amounts_of, crop_of, express, form_of, told_form
 
 
 class ResolveTransposed(Pass):
@@ -57,7 +57,7 @@ class ResolveTransposed(Pass):
         for op in context.transposed():
             if op.is_explicit:
                 continue
-            message = described(op)
+            message = amounts_of(op).text
             try:
                 crop, decided = self._crop(context, op)
                 form = form_of(op, crop)

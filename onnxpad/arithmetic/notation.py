@@ -21,6 +21,16 @@ def axis_names(rank: int) -> tuple[str, ...]:
     return SPATIAL.get(rank) or tuple(f"D{axis + 1}" for axis in range(rank))
 
 
+def named(pairs: Pairs) -> tuple[tuple[str, int, int], ...]:
+    """Padding of spatial axes with their names.
+
+    >>> named(((1, 2), (0, 1)))
+    (('H', 1, 2), ('W', 0, 1))
+    """
+    names = axis_names(len(pairs))
+    return tuple((name, *pair) for name, pair in zip(names, pairs, strict=True))
+
+
 @lru_cache(maxsize=1024)
 def told(pairs: Pairs) -> str:
     """Padding of spatial axes for people: `begin+end` for each axis by name.
@@ -28,8 +38,7 @@ def told(pairs: Pairs) -> str:
     >>> told(((1, 2), (0, 1)))
     'H 1+2, W 0+1'
     """
-    named = zip(axis_names(len(pairs)), pairs, strict=True)
-    return ", ".join(f"{name} {begin}+{end}" for name, (begin, end) in named)
+    return ", ".join(f"{name} {begin}+{end}" for name, begin, end in named(pairs))
 
 
 def told_pair(pair: tuple[Extent, Extent]) -> str:

@@ -48,7 +48,7 @@ from onnxpad.padding.readers import Readers
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
-from onnxpad.sites.cropped_form import described
+from onnxpad.sites.cropped_form import amounts_of
 from onnxpad.sites.crops_behind import CropsBehind
 from onnxpad.sites.reading import PadUpstream, Site, SiteReader, added, is_pad
 
@@ -296,7 +296,7 @@ class _Collector:
             written=" + ".join(parts),
             amounts=told_amounts(axes),
             pads=flat_order(total),
-            own=described(op),
+            own=amounts_of(op).text,
             own_pads=flat_order(own),
             axes=axes,
             kernel=tuple(known_number(window.kernel) for window in op.windows),

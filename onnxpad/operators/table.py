@@ -19,7 +19,7 @@ import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.arithmetic.notation import axis_names
+from onnxpad.arithmetic.notation import named
 from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
@@ -136,8 +136,7 @@ class Layout:
         said = [(name, *pair) for name, pair in others.items() if any(pair)]
         spatial = self.spatial(amounts)
         if is_padded(spatial) or not said:
-            names = axis_names(len(spatial))
-            said += [(name, *pair) for name, pair in zip(names, spatial, strict=True)]
+            said += named(spatial)
         return tuple(said)
 
     def full(self, spatial: Sequence[T], others: T) -> tuple[T, ...]:

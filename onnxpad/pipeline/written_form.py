@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from onnxpad.arithmetic.notation import Pairs, axis_names
+from onnxpad.arithmetic.notation import named
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import is_padded, onnx_order
-from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, is_transposed
+from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, is_transposed
 from onnxpad.operators.table import operator_of
 from onnxpad.rewrite.context import Context
-from onnxpad.site_form import Amounts, SiteForm, StepForm
+from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
+from onnxpad.sites.cropped_form import amounts_of
 
 
 def written_form(
@@ -56,17 +57,11 @@ def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
     return StepForm(
         name,
         "window",
-        Amounts(_named(op.pads), (("pads", tuple(onnx_order(op.pads))),)),
+        WrittenAmounts(named(op.pads), (("pads", tuple(onnx_order(op.pads))),)),
         has_pads=True,
         is_counted=op.count_include_pad,
         rounds_up=op.ceil_mode,
     )
-
-
-def _named(pairs: Pairs) -> tuple[tuple[str, int, int], ...]:
-    """Padding of spatial axes with their names."""
-    names = axis_names(len(pairs))
-    return tuple((name, begin, end) for name, (begin, end) in zip(names, pairs, strict=True))
 
 
 def _step(context: Context, node: Node) -> StepForm:
@@ -77,21 +72,7 @@ def _step(context: Context, node: Node) -> StepForm:
     auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
     beside = ("output_shape",) * (op.output_shape is not None)
     beside += ("output_padding",) * any(op.output_padding)
-    return StepForm(name, amounts=_given_by(op), auto_pad=auto_pad, beside=beside)
-
-
-def _given_by(op: TransposedOp) -> Amounts:
-    """How much a transposed convolution crops, or the attributes that say how much it gives."""
-    attributes: list[tuple[str, str | tuple[int, ...]]] = []
-    if op.is_explicit:
-        attributes.append(("pads", tuple(onnx_order(op.pads))))
-    if op.auto_pad != "NOTSET":
-        attributes.append(("auto_pad", op.auto_pad))
-    if op.output_shape is not None:
-        attributes.append(("output_shape", tuple(op.output_shape)))
-    if any(op.output_padding):
-        attributes.append(("output_padding", tuple(op.output_padding)))
-    return Amounts(_named(op.pads) if op.is_explicit else (), tuple(attributes))
+    return StepForm(name, amounts=amounts_of(op), auto_pad=auto_pad, beside=beside)
 
 
 def _fill(context: Context, node: Node) -> float | int | str | None:
@@ -117,16 +98,16 @@ def _pad(
     )
 
 
-def _amounts(pad: PadOp, op: WindowOp | UnreadableError | None) -> Amounts | None:
+def _amounts(pad: PadOp, op: WindowOp | UnreadableError | None) -> WrittenAmounts | None:
     """The constant amounts of a `Pad`: by name of the axis where a window reads it."""
     if pad.constant_amounts is None:
         return None
     full = pad.over(op.rank) if isinstance(op, WindowOp) else None
     if full is not None and isinstance(op, WindowOp):
-        return Amounts(op.operator.layout.named(full))
+        return WrittenAmounts(op.operator.layout.named(full))
     axes = range(len(pad.constant_amounts)) if pad.axes is None else pad.axes
     padded = zip(axes, pad.constant_amounts, strict=True)
-    return Amounts(tuple((f"axis {axis}", *pair) for axis, pair in padded if any(pair)))
+    return WrittenAmounts(tuple((f"axis {axis}", *pair) for axis, pair in padded if any(pair)))
 
 
 def _source(graph: Graph, node: Node) -> Literal["", "computed", "external"]:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from onnxpad.finding import Change, Finding
 from onnxpad.records import dataclass
-from onnxpad.site_form import Amounts, SiteForm
+from onnxpad.site_form import SiteForm, WrittenAmounts
 
 _T = TypeVar("_T")
 _NAME: Final = re.compile(r""" ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
@@ -34,7 +34,7 @@ class ChangeGroup:
     op_type: str
     was: SiteForm
     now: SiteForm
-    amounts: tuple[tuple[Amounts | None, int], ...]
+    amounts: tuple[tuple[WrittenAmounts | None, int], ...]
     repairs: bool
     changes: tuple[Change, ...]
 

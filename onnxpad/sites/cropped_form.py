@@ -6,10 +6,10 @@ The full result is all that windows reach: `(n - 1) * stride + extent` elements 
 pads (1, 0) do. A form is a padding whose pads are numbers.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.notation import told_attribute
+from onnxpad.arithmetic.notation import named
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.arithmetic.window import (
     AnyWindow,
@@ -25,6 +25,7 @@ from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import TransposedOp
 from onnxpad.padding.plan import Padding
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.site_form import WrittenAmounts
 
 
 def written_form(op: TransposedOp) -> Padding:
@@ -34,22 +35,25 @@ def written_form(op: TransposedOp) -> Padding:
 
 def told_form(form: Padding) -> str:
     """A form as reports have it."""
-    return ", ".join([told_attribute(form.numbers), *_told_appended(form.output_padding)])
+    return _amounts(form.numbers, form.output_padding).text
 
 
-def described(op: TransposedOp) -> str:
-    """The attributes that say how much a transposed convolution gives, in words."""
+def amounts_of(op: TransposedOp) -> WrittenAmounts:
+    """How much a transposed convolution crops, or the attributes that say how much it gives."""
     if op.is_explicit:
-        return told_form(written_form(op))
-    said = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
-    if op.output_shape is not None:
-        said.append(f"output_shape {list(op.output_shape)}")
-    return ", ".join([*said, *_told_appended(op.output_padding)])
+        return _amounts(op.pads, op.output_padding)
+    auto_pad = (("auto_pad", op.auto_pad),) if op.auto_pad != "NOTSET" else ()
+    shape = (("output_shape", tuple(op.output_shape)),) if op.output_shape is not None else ()
+    return WrittenAmounts((), (*auto_pad, *shape, *_appended(op.output_padding)))
 
 
-def _told_appended(output_padding: Sequence[int]) -> Iterator[str]:
-    if any(output_padding):
-        yield f"output_padding {list(output_padding)}"
+def _amounts(pads: Pairs, output_padding: Sequence[int]) -> WrittenAmounts:
+    attributes = ("pads", tuple(onnx_order(pads))), *_appended(output_padding)
+    return WrittenAmounts(named(pads), attributes)
+
+
+def _appended(output_padding: Sequence[int]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return (("output_padding", tuple(output_padding)),) if any(output_padding) else ()
 
 
 def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) -> Pairs:

@@ -5,7 +5,7 @@ from typing import Any
 from onnxpad.finding import Certificate, Change
 from onnxpad.report.groups import ChangeGroup, change_groups
 from onnxpad.report.text.fix_text import _names, amounts_in_words, now_in_words, was_in_words
-from onnxpad.site_form import Amounts, SiteForm
+from onnxpad.site_form import SiteForm, WrittenAmounts
 from tests.support import site_form
 from tests.support.rows import each_row
 
@@ -17,8 +17,8 @@ def group(was: str, now: str, op_type: str = CONV, *amounts: tuple[Any, int], **
     return ChangeGroup("PAD1", op_type, *forms, amounts, more.get("repairs", False), ())
 
 
-def given(*amounts: tuple[str, int, int], pads: tuple[int, ...] = ()) -> Amounts:
-    return Amounts(amounts, (("pads", pads),) * bool(pads))
+def given(*amounts: tuple[str, int, int], pads: tuple[int, ...] = ()) -> WrittenAmounts:
+    return WrittenAmounts(amounts, (("pads", pads),) * bool(pads))
 
 
 @each_row(
@@ -82,7 +82,7 @@ def test_the_form_after(was: str, now: str, op_type: str, said: list[str]) -> No
         ([(given(("H", 1, 1), pads=(1, 1)), 3)], ["H 1+1   pads [1, 1]"]),
         ([(given(("H", 1, 1)), 3)], ["H 1+1"]),
         ([(given(), 3)], ["0 on all axes"]),
-        ([(Amounts((), (("output_shape", (9, 8)),)), 3)], ["output_shape [9, 8]"]),
+        ([(WrittenAmounts((), (("output_shape", (9, 8)),)), 3)], ["output_shape [9, 8]"]),
         ([(given(("H", 1, 1), pads=(1, 1)), 1200), (None, 2)], ["1,200x H 1+1", "2x none"]),
         ([(given(("H", place, 0)), 6 - place) for place in range(1, 5)] + [(None, 1), (None, 1)],
          ["5x H 1+0", "4x H 2+0", "3x H 3+0", "2x H 4+0", "2x in 2 other ways"]),

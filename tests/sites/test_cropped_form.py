@@ -8,9 +8,9 @@ from onnxpad.operators.read import TransposedOp, read_transposed
 from onnxpad.padding.plan import Padding
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.sites.cropped_form import (
+    amounts_of,
     attributes_of,
     crop_of,
-    described,
     form_of,
     symmetric_form,
     told_form,
@@ -123,7 +123,7 @@ def test_the_crop_that_is_written(
     attributes: str, words: str, crop: tuple[int, int] | None, after: dict[str, object]
 ) -> None:
     analysis, op = read(attributes)
-    said = described(op)
+    said = amounts_of(op).text
     assert said == words
     assert (said == told_form(written_form(op))) is op.is_explicit
     if crop is not None:

@@ -5,16 +5,16 @@ import re
 import onnx
 
 from onnxpad.operators.amounts import onnx_order
-from onnxpad.site_form import Amounts, SiteForm, StepForm
+from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"
 """The weight of a Conv of two channels, as an initializer in ONNX text."""
 
 PADS = "int64[8] p = {0, 0, 1, 2, 0, 0, 2, 1}"
-"""Amounts of a `Pad` that differ by side and axis."""
+"""WrittenAmounts of a `Pad` that differ by side and axis."""
 
 BORDER = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}"
-"""Amounts of a `Pad`: one on every side."""
+"""WrittenAmounts of a `Pad`: one on every side."""
 
 LOW = "float c = {-inf}"
 """What a MaxPool pads with."""
@@ -41,7 +41,7 @@ def _step_form(text: str) -> StepForm:
     return StepForm(
         op,
         kind,  # type: ignore[arg-type]
-        Amounts(axes, (("pads", pads),) if "pads" in flags else ())
+        WrittenAmounts(axes, (("pads", pads),) if "pads" in flags else ())
         if axes or "nothing" in flags
         else None,
         source="computed" if words.startswith("computed ") else "",

@@ -30,7 +30,7 @@ from onnxpad.report.text.fix_details import (
     next_lines,
 )
 from onnxpad.report.text.validation_text import untold
-from onnxpad.site_form import Amounts, SiteForm, StepForm
+from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 from onnxpad.validation.result import BY_ONNX
 
 GROUPS = 6
@@ -239,7 +239,7 @@ def amounts_in_words(group: ChangeGroup) -> list[str]:
         said = "none"
         if amounts is not None:
             said = amounts.by_axis or amounts.written
-            said = "0 on all axes" if amounts == Amounts() else said
+            said = "0 on all axes" if amounts == WrittenAmounts() else said
             if not several and amounts.axes and amounts.attributes:
                 said = f"{amounts.by_axis}   {amounts.written}"
         told.append(f"{count:,}x {said}" if several else said)
