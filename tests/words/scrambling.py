@@ -195,9 +195,21 @@ def numbers(text: str) -> list[str]:
 
 
 def texts(page: str) -> list[tuple[str, str, list[str]]]:
-    """The elements of a page or drawing: tag, class, and the numbers in the text behind it."""
+    """The elements of a page or drawing: tag, class, and the numbers in the text behind it.
+
+    Those in the lines of a picture are at its end: words decide where a line is broken.
+    """
     found = re.finditer(r'<(/?\w+)(?: class="([^"]*)")?[^>]*>([^<]*)', _STYLE.sub("", page))
-    return [(each[1], each[2] or "", numbers(each[3])) for each in found]
+    elements: list[tuple[str, str, list[str]]] = []
+    lines: list[str] = []
+    for each in found:
+        inside = numbers(each[3])
+        if each[1] == "text":
+            lines, inside = lines + inside, []
+        elif each[1] == "/svg":
+            lines, inside = [], lines + inside
+        elements.append((each[1], each[2] or "", inside))
+    return elements
 
 
 def differences(plain: Any, random: Any, place: str = "") -> Iterator[str]:

@@ -155,6 +155,6 @@ def test_differences(plain: Any, random: Any, count: int) -> None:
 
 def test_elements_of_a_page() -> None:
     page = '<style>p { margin: 1 }</style><p class="a">two 3<b>4</b> of &#x27;5&#x27;</p>'
-    assert texts(page) == [
-        ("p", "a", ["3"]), ("b", "", ["4"]), ("/b", "", ["5"]), ("/p", "", []),
-    ]  # fmt: skip
+    assert texts(page) == [("p", "a", ["3"]), ("b", "", ["4"]), ("/b", "", ["5"]), ("/p", "", [])]
+    broken = (texts(f"<svg><text>1 2{each} 3</text></svg>") for each in ("", "</text><text>"))
+    assert [each[-1] for each in broken] == [("/svg", "", ["1", "2", "3"])] * 2
