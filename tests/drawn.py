@@ -1,8 +1,8 @@
 """Keeps anew what is said of all that was drawn: read the diff before it is committed.
 
 `python -m tests.drawn`: claims of the analysis, steps, proofs, readings, predictions of the
-optimiser, what `repad` writes and finds, what is cut out of a graph for a probe, and inputs that
-validation draws.
+optimiser, what `repad` writes and `match` finds, what is cut out of a graph for a probe, and inputs
+that validation draws.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tests import run_command
 from tests.analysis import drawn as claims
 from tests.frameworks.repadding import drawn as repads
+from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.fusion import drawn as predictions
 from tests.padding import drawn_steps as steps
@@ -27,7 +28,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.parse_args(arguments)
-    for kept in (claims, steps, pairs, readings, predictions, repads, searches, cuts, inputs):
+    for kept in (
+        claims,
+        steps,
+        pairs,
+        readings,
+        predictions,
+        repads,
+        searches,
+        matches,
+        cuts,
+        inputs,
+    ):
         kept.keep()
     return 0
 

@@ -1,0 +1,274 @@
+"""Small models with references of another padding, and what a search for that padding finds.
+
+Numpy computes the models, so that no session is opened. `matches.txt` keeps what is found, in how
+many runs, and what is said where nothing is.
+"""
+
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from unittest.mock import patch
+
+import numpy as np
+import onnx
+
+from onnxpad.engine.sessions import EngineError, read_proto
+from onnxpad.errors import OnnxpadError
+from onnxpad.frameworks.repadding import matching
+from onnxpad.frameworks.repadding.candidates import WHOLE
+from onnxpad.frameworks.repadding.matching import match_graph
+from onnxpad.frameworks.repadding.sites import sites_of, with_pads
+from onnxpad.frameworks.repadding.verdict import Matching
+from onnxpad.frameworks.repadding.working_copy import WorkingCopy
+from onnxpad.graph import Graph, Node
+from onnxpad.operators.amounts import pairs_of
+from onnxpad.padding.plan import Padding
+from onnxpad.rewrite.context import Context
+from onnxpad.sites.reading import Site
+from onnxpad.validation.answers import Execution, Result
+from tests.support import Array, one
+
+MATCHES: Final = Path(__file__).with_name("matches.txt")
+
+
+def kept() -> list[str]:
+    """All lines."""
+    return MATCHES.read_text(encoding="utf-8").splitlines()
+
+
+def said(line: str) -> str:
+    """The line with what is found and written."""
+    asked = line.partition("  =>  ")[0]
+    size, body, right, further = asked.split(" | ")
+    words = further.split()
+    inputs = ", ".join(f"float[1, 1, {size}] {name}" for name in ("x", "x2") if name in body)
+    graph = Graph.from_proto(one(body, inputs=inputs, initializers=_weights(body)))
+    reference = [_reference(graph, right, words, seed) for seed in range(1 + ("two" in words))]
+    steps: list[int] = []
+    try:
+        with _by_numpy(graph):
+            found = match_graph(
+                graph,
+                reference,
+                None,
+                seconds=0.0 if "late" in words else 600.0,
+                partial="partial" in words,
+                progress=lambda _, done, __: steps.append(done),
+            )
+    except OnnxpadError as error:
+        return f"{asked}  =>  {type(error).__name__}: {error}"
+    written = [f"{node.op}{dict(sorted(node.attrs.items()))}" for node in graph.nodes]
+    assert steps[: found.runs] == [*range(1, found.runs + 1)]
+    return f"{asked}  =>  {_told(found)} [{zlib.crc32(repr(written).encode()):08x}]"
+
+
+def _told(found: Matching) -> str:
+    parts = [
+        f"{found.outcome} in {found.runs} runs, {found.before:.3g} to {found.after:.3g}",
+        f"by {found.by}" if found.by else "",
+        found.reason,
+        f"first {found.first}" if found.first else "",
+        *(f"{each.node} {each.before} becomes {each.after} ({each.name}) {dict(each.attributes)}"
+          for each in found.changes),
+        *(f"note: {note}" for note in found.notes),
+        *(f"left: {label}, {why}" for label, why in found.left),
+    ]  # fmt: skip
+    rest: list[tuple[object, ...]]
+    rest = [(each.name, f"{each.error:.3g}", each.operators) for each in found.tried]
+    rest += [(each.node, each.padding, *each.others.items()) for each in found.distinguishable]
+    return f"{'; '.join(filter(None, parts))}; {len(rest)} tried and told [{_sum(rest)}]"
+
+
+def _sum(value: object) -> str:
+    return f"{zlib.crc32(repr(value).encode()):08x}"
+
+
+def _weights(body: str) -> str:
+    """Weights that a body names: `w3` has 3 elements."""
+    found = []
+    for name in (name for name in ("w1", "w2", "w3", "w4", "w5") if name in body):
+        values = ", ".join(f"{math.cos(3 * each + 1):.3f}" for each in range(int(name[1:])))
+        found.append(f"float[1, 1, {name[1:]}] {name} = {{{values}}}")
+    if " p)" in body:
+        found.append("int64[6] p = {0, 0, 1, 0, 0, 2}")
+    return ", ".join(found)
+
+
+def _reference(graph: Graph, right: str, words: Sequence[str], seed: int) -> dict[str, Array]:
+    """The inputs, and outputs of the model with a convention for each operator."""
+    context = Context(graph)
+    sites = with_pads(context, sites_of(context)[0])[0]
+    names = right.split("; ")
+    names = names * len(sites) if len(names) == 1 else names
+    chosen = {
+        id(site.node): WHOLE[name](site) if name in WHOLE else _padding(site, name)
+        for site, name in zip(sites, names, strict=True)
+    }
+    numbers = np.random.default_rng(seed)
+    size = {value.name: _size(value) for value in graph.model.skeleton.light.graph.input}
+    fed = {name: _noise(numbers, (1, 1, size[name])) for name in ("x", "x2") if name in size}
+    values = _computed(graph, sites, chosen, fed)
+    names = ["y", *(word.removeprefix("inner-") for word in words if word.startswith("inner-"))]
+    outputs: dict[str, Array] = {name: values[name] for name in names}
+    if "scaled" in words:
+        outputs = {name: value * np.float32(1.5) for name, value in outputs.items()}
+    if "noisy" in words:
+        outputs = {
+            name: value + _noise(numbers, value.shape) * np.float32(0.02)
+            for name, value in outputs.items()
+        }
+    if "rounded" in words:
+        outputs = {name: value * np.float32(1 + 2e-4) for name, value in outputs.items()}
+    if "short" in words:
+        outputs["y"] = outputs["y"][..., :-1]
+    if "unlike" in words:
+        outputs["y"] = _noise(numbers, outputs["y"].shape)
+    if "alone" in words:
+        del outputs["y"]
+    return {**fed, **outputs}
+
+
+def _noise(numbers: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return np.asarray(numbers.normal(size=shape)).astype(np.float32)
+
+
+def _size(value: onnx.ValueInfoProto) -> int:
+    """The size of the one spatial axis of an input."""
+    return int(value.type.tensor_type.shape.dim[-1].dim_value)
+
+
+def _padding(site: Site, text: str) -> Padding:
+    """A padding by its amounts, such as `1+2`, for all axes alike."""
+    begin, _, end = text.partition("+")
+    return Padding(((int(begin), int(end)),) * len(site.windows))
+
+
+@contextmanager
+def _by_numpy(graph: Graph) -> Iterator[None]:
+    """All runs of the search are computed by numpy."""
+
+    def ask(model: Any, draws: Any, *_: object, **__: object) -> Execution:
+        written = Graph.from_proto(read_proto(model))
+        context = Context(written)
+        sites = with_pads(context, sites_of(context)[0])[0]
+        chosen = {id(site.node): site.padding for site in sites}
+        told = [_computed(written, sites, chosen, draw.feeds) for draw in draws]
+        return Execution(tuple(Result(each, 1.0) for each in told))
+
+    with (
+        patch.object(matching, "open_session", lambda *_, **__: _Session(graph)),
+        patch.object(matching, "_opened", lambda copy, _: _Session(graph, copy)),
+        patch.object(matching, "ask", ask),
+    ):
+        yield
+
+
+class _Session:
+    """A session of the working copy that numpy computes."""
+
+    copy: WorkingCopy | None = None
+
+    def __init__(self, graph: Graph, copy: WorkingCopy | None = None) -> None:
+        self._graph = graph
+        type(self).copy = copy or self.copy
+
+    def __enter__(self) -> "_Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def run(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
+        assert self.copy is not None
+        chosen = {id(site.node): _fed(feeds, place) for place, site in enumerate(self.copy.sites)}
+        sizes: dict[int, int] = {}
+        values = _computed(self._graph, self.copy.sites, chosen, feeds, sizes)
+        for place, name in enumerate(self.copy.probes):
+            values[name] = np.array([sizes[id(self.copy.sites[place].node)]], np.float32)
+        return {name: values[name] for name in names}
+
+
+def _fed(feeds: Mapping[str, Array], place: int) -> Padding:
+    """The padding that the inputs of a working copy tell."""
+    pads = pairs_of([int(each) for each in feeds[f"onnxpad_pads_{place}"]])
+    how = feeds.get(f"onnxpad_how_{place}")
+    if how is None:
+        return Padding(pads)
+    same, begin, undilated, ceil, counted = (bool(flag) for flag in how)
+    odd: Any = "begin" if begin else "end"
+    return Padding(None if same else pads, odd=odd, undilated=undilated, ceil=ceil, counted=counted)
+
+
+def _computed(
+    graph: Graph,
+    sites: Sequence[Site],
+    chosen: Mapping[int, Padding],
+    feeds: Mapping[str, Array],
+    sizes: dict[int, int] | None = None,
+) -> dict[str, Array]:
+    """The tensors of a model of one spatial axis, with a padding for each operator."""
+    by_node = {id(site.node): site for site in sites}
+    values = {name: np.asarray(value, np.float64) for name, value in feeds.items()}
+    for node in graph.nodes:
+        given = [values[each.name] for each in node.inputs if each.name in values]
+        if id(node) in by_node:
+            if sizes is not None:
+                sizes[id(node)] = given[0].shape[-1]
+            padding = chosen.get(id(node), by_node[id(node)].padding)
+            found = _window(graph, node, by_node[id(node)], padding, given[0][0, 0])
+        else:
+            found = _plain(node, given)
+        values[node.outputs[0].name] = found
+    return {name: value.astype(np.float32) for name, value in values.items()}
+
+
+def _plain(node: Node, given: Sequence[Array]) -> Array:
+    try:
+        match node.op:
+            case "Relu":
+                return np.maximum(given[0], 0)
+            case "Sign":
+                return np.sign(given[0])
+            case "Add":
+                return np.asarray(given[0] + given[1])
+    except ValueError:
+        raise EngineError(f"in node '{node.outputs[0].name}': shapes differ") from None
+    raise AssertionError(node.op)
+
+
+def _window(graph: Graph, node: Node, site: Site, padding: Padding, data: Array) -> Array:
+    (window,) = site.windows
+    size = len(data)
+    ((begin, end),) = padding.amounts((size,), site.windows)
+    if node.op == "Pad":
+        return np.pad(data, (begin, end))[None, None]
+    reach = end
+    if site.is_pool:
+        if size + begin + end < window.extent:
+            raise EngineError("the window does not fit")
+        ((_, reach),) = padding.reached((size,), site.windows)
+    fill = -np.inf if node.op == "MaxPool" else 0.0
+    padded = np.pad(data, (begin, reach), constant_values=fill)
+    counts = np.pad(np.ones(size), (begin, end), constant_values=float(padding.counted))
+    counts = np.pad(counts, (0, reach - end))
+    starts = [*range(0, len(padded) - window.extent + 1, window.stride)]
+    if not starts:
+        raise EngineError(f"in node '{node.outputs[0].name}': the window does not fit")
+    taps = window.dilation * np.arange(window.kernel)
+    seen = np.array([padded[start + taps] for start in starts])
+    if node.op == "MaxPool":
+        return np.asarray(seen.max(axis=1))[None, None]
+    if node.op == "AveragePool":
+        shares = np.array([max(counts[start + taps].sum(), 1.0) for start in starts])
+        return np.asarray(seen.sum(axis=1) / shares)[None, None]
+    weight = graph.constant(node.inputs[1])
+    assert weight is not None
+    return np.asarray((seen * weight[0, 0]).sum(axis=1))[None, None]
+
+
+def keep() -> None:
+    """Keeps what is found anew."""
+    MATCHES.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
