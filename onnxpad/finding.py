@@ -67,12 +67,13 @@ class Location(NamedTuple):
     """Where in a model a node is.
 
     Attributes:
-        scope: The way to its graph, such as `Loop 'l' > body`; empty for the main graph.
+        scope: The way to its graph: the node that has a body, or `<output>` where it has no name,
+            and the attribute, from the outermost on; for a function its name.
         name: Its name; empty if it has none.
         output: Its first output that has a name, which no other node of the graph computes.
     """
 
-    scope: str = ""
+    scope: tuple[str, ...] = ()
     name: str = ""
     output: str = ""
 
@@ -121,7 +122,7 @@ class Finding:
         from hashlib import sha256  # for reports alone
 
         where = self.location.output or self.location.name or self.node
-        parts = "\0".join((self.code, self.location.scope, where))
+        parts = "\0".join((self.code, *self.location.scope, where))
         return sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property

@@ -138,7 +138,7 @@ class ReportScopes(Pass):
         if isinstance(place, Graph):
             label, location = _within(place, node), place.location(node)
         else:
-            label, location = place, Location(place)
+            label, location = place, Location((place,))
         finding = Finding(
             self.code,
             Severity.INFO,

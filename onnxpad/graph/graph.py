@@ -65,6 +65,7 @@ class Graph:
         parent: For a body, the graph around it, whose tensors it may read; else None.
         owner: For a body, the node of that graph that has it; else None.
         place: Where in the model it is, as `If 'x' > then_branch`; empty for the main graph.
+        scope: The same as data: see `Location`.
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
             installed onnx does not know that version.
@@ -83,6 +84,7 @@ class Graph:
         parent: "Graph | None" = None,
         place: str = "",
         main: "Graph | None" = None,
+        scope: tuple[str, ...] = (),
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
         light = model.skeleton.light
@@ -92,6 +94,7 @@ class Graph:
         self.main: Graph = main or self
         self.owner = None if view.outer is None else view.outer[1].node
         self.place = place
+        self.scope = scope
         self.inputs, self.outputs = view.inputs, view.outputs
         named = (getattr(e, "name", e) for e in view.section.light.output)
         self.results = tuple(named)
@@ -235,7 +238,8 @@ class Graph:
             section = self.model.skeleton.body(entry.record, attribute, light, index)
             given = self._given(node, light)
             view = build(section, (self._view, entry), given=given)
-            graph = Graph(self.model, view, self, where, self.main)
+            scope = (*self.scope, describe(node), key)
+            graph = Graph(self.model, view, self, where, self.main, scope)
         entry.bodies[key] = view
         self._bodies[id(node), key] = graph
         return graph
@@ -286,7 +290,7 @@ class Graph:
             place = function_label(section.light)
             with gc_pause.paused(), _one_line(f"function {place}: "):
                 view = build(section, given=())
-                self._functions[index] = Graph(self.model, view, None, place, self)
+                self._functions[index] = Graph(self.model, view, None, place, self, (place,))
             self.model.functions[index] = view
         return self._functions[index]
 
@@ -467,7 +471,7 @@ class Graph:
     def location(self, node: Node) -> Location:
         """Where a node is."""
         outputs = (tensor.name for tensor in node.outputs if tensor.name)
-        return Location(self.place, node.name, next(outputs, ""))
+        return Location(self.scope, node.name, next(outputs, ""))
 
     def place_of(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""
