@@ -1,8 +1,8 @@
 """Keeps anew what is said of all that was drawn: read the diff before it is committed.
 
 `python -m tests.drawn`: claims of the analysis, steps, proofs, readings, predictions of the
-optimiser, what `repad` writes and `match` finds, what is cut out of a graph for a probe, and inputs
-that validation draws.
+optimiser, what `repad` writes and `match` finds, what is cut out of a graph for a probe, the inputs
+that validation draws, and its verdicts.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from tests.probe import drawn_cuts as cuts
 from tests.proof import drawn_readings as readings
 from tests.proof import pairs
 from tests.validation import drawn_inputs as inputs
+from tests.validation import drawn_verdicts as verdicts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         matches,
         cuts,
         inputs,
+        verdicts,
     ):
         kept.keep()
     return 0
