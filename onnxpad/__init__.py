@@ -1,5 +1,7 @@
 """Finds, fixes and proves the padding of exported ONNX graphs."""
 
+from __future__ import annotations
+
 import importlib
 from typing import TYPE_CHECKING
 

@@ -3,6 +3,8 @@
 All imports are inside functions, so that an interrupt during them is reported like any other.
 """
 
+from __future__ import annotations
+
 import gc
 import os
 import sys

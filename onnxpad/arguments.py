@@ -1,5 +1,7 @@
 """Arguments of the library's calls, checked and brought into one form."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -79,7 +81,7 @@ Shapes: TypeAlias = Mapping[str, Shape] | Shape
 Dims: TypeAlias = Mapping[str, str | int | range]
 
 
-def source(model: "ModelSource", call: str) -> "Source":
+def source(model: ModelSource, call: str) -> Source:
     """The model that a caller gave: a path, its bytes, or an `onnx.ModelProto`.
 
     Args:
@@ -109,7 +111,7 @@ def source(model: "ModelSource", call: str) -> "Source":
     )
 
 
-def shapes_given(shapes: "Shapes | None") -> dict[str, "Shape"]:
+def shapes_given(shapes: Shapes | None) -> dict[str, Shape]:
     """Sizes by name of the input; sizes given without a name belong to the only input, named ''.
 
     Raises:
@@ -130,7 +132,7 @@ def shapes_given(shapes: "Shapes | None") -> dict[str, "Shape"]:
     )
 
 
-def dims_given(dims: "Dims | None") -> dict[str, str | int | range]:
+def dims_given(dims: Dims | None) -> dict[str, str | int | range]:
     """Sizes and ranges by name of the dimension.
 
     Raises:

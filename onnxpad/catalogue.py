@@ -1,5 +1,7 @@
 """The catalogue of findings: a page for each code, from its pass's docstring and examples."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -9,6 +9,8 @@ of the model are never asked about, since their bodies say what they compute. Wo
 models and know no declarations.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from numbers import Real
@@ -247,7 +249,7 @@ def plain(attributes: Mapping[str, object]) -> Attributes:
     return found
 
 
-def function_of(one: Declaration) -> "onnx.FunctionProto | None":
+def function_of(one: Declaration) -> onnx.FunctionProto | None:
     """The body of a declaration as a proto; None if it has none.
 
     Raises:
@@ -278,7 +280,7 @@ def has_bodies() -> bool:
     return any(one.body is not None for one in _declared.values())
 
 
-def functions_of(operators: Iterable[Key], opset: int) -> "list[onnx.FunctionProto]":
+def functions_of(operators: Iterable[Key], opset: int) -> list[onnx.FunctionProto]:
     """The bodies declared for operators, and for those that they call, for a model of an opset.
 
     Args:

@@ -1,5 +1,7 @@
 """The exceptions of the package; each message says what is wrong and how to mend it."""
 
+from __future__ import annotations
+
 import functools
 import signal
 

@@ -1,5 +1,7 @@
 """Facts by name, of which those that take long are worked out when they are first read."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 
 

@@ -1,5 +1,7 @@
 """Findings, changes, certificates and the catalogue's pages: frozen values."""
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Mapping
 from dataclasses import field
@@ -31,7 +33,7 @@ class Assumption(enum.StrEnum):
 
     code: str
 
-    def __new__(cls, code: str, text: str) -> "Assumption":
+    def __new__(cls, code: str, text: str) -> Assumption:
         """A text with its code."""
         member = str.__new__(cls, text)
         member._value_ = text

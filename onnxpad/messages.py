@@ -1,5 +1,7 @@
 """Messages kept short enough to read, and suggestions for misspelt names."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Final
 

@@ -1,5 +1,7 @@
 """The choices of a user for a rewrite, as one value."""
 
+from __future__ import annotations
+
 import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -93,7 +95,7 @@ class Options:
         return self.symmetric_transpose or self.style == "symmetric"
 
     @classmethod
-    def of(cls, keywords: OptionKeywords) -> "Options":
+    def of(cls, keywords: OptionKeywords) -> Options:
         """Options of the keywords of a call.
 
         Raises:
@@ -107,7 +109,7 @@ class Options:
         return cls(**keywords)  # type: ignore[arg-type]  # trust by its name
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> "Options":
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> Options:
         """Options by name, as a configuration has them; a dash stands for an underscore.
 
         Raises:

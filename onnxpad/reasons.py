@@ -3,6 +3,8 @@
 A code never changes its meaning. The numbers, names and axes of a case are kept as facts.
 """
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
@@ -25,7 +27,7 @@ class Reason(enum.StrEnum):
 
     meaning: str
 
-    def __new__(cls, code: str, meaning: str) -> "Reason":
+    def __new__(cls, code: str, meaning: str) -> Reason:
         """A code with its meaning."""
         member = str.__new__(cls, code)
         member._value_ = code

@@ -6,6 +6,8 @@ closures over the values of the fields. Type checkers see the standard decorator
 `replace`, `asdict` and `is_dataclass` of `dataclasses` take these records for its own.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import operator
 from collections.abc import Callable, Mapping
@@ -101,7 +103,7 @@ def _comparison(compare: Callable[[Any, Any], Any], values: Values) -> Callable[
     return method
 
 
-def _initialiser(record: type, fields: "Mapping[str, _Field]") -> Callable[..., None]:
+def _initialiser(record: type, fields: Mapping[str, _Field]) -> Callable[..., None]:
     """Returns `__init__`: it sets the fields, past `__setattr__`, and calls `__post_init__`."""
     defaults: dict[bool, dict[str, Any]] = {False: {}, True: {}}
     known: dict[str, Any] = {"missing": _MISSING}
@@ -179,7 +181,7 @@ class _Fields:
         self._cls = cls
         self._kw_only = kw_only
 
-    def __get__(self, instance: object, owner: type) -> dict[str, "dataclasses.Field[Any]"]:
+    def __get__(self, instance: object, owner: type) -> dict[str, dataclasses.Field[Any]]:
         describe = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self._kw_only)
         found: dict[str, dataclasses.Field[Any]]
         found = vars(describe(self._cls))["__dataclass_fields__"]

@@ -1,5 +1,7 @@
 """How the padding of a place is written, as facts, and the words for it."""
 
+from __future__ import annotations
+
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from onnxpad.records import dataclass

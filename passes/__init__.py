@@ -1,5 +1,7 @@
 """The passes, in running order."""
 
+from __future__ import annotations
+
 import importlib
 from typing import Any, Final
 

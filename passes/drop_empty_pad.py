@@ -1,5 +1,7 @@
 """A `Pad` that pads nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.graph import Tensor

@@ -1,5 +1,7 @@
 """VALID, which pads nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.padding.plan import express

@@ -1,5 +1,7 @@
 """Amounts of a `Pad` that are constant, but computed or in another file."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Final
 

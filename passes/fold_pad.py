@@ -1,5 +1,7 @@
 """A `Pad` whose amounts the operator downstream can have in its own `pads`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.operators.amounts import onnx_order

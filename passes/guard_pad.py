@@ -1,5 +1,7 @@
 """A `Pad` that onnxruntime's optimiser wrongly folds."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity

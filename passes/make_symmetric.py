@@ -1,5 +1,7 @@
 """Transposed convolutions with pads that differ at both ends, where the user wants none."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A `Pad` of a `Pad`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A `Pad` of which the operator downstream could do a part."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import told

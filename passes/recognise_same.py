@@ -1,5 +1,7 @@
 """A computed `Pad` that is SAME."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity

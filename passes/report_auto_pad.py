@@ -1,5 +1,7 @@
 """An `auto_pad` that no other rule reports."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import onnx

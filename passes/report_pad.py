@@ -1,5 +1,7 @@
 """A `Pad` that no other rule reports."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 

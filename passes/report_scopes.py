@@ -1,5 +1,7 @@
 """Padding in bodies of nodes and in functions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 

@@ -1,5 +1,7 @@
 """Operators for which onnx's shape inference gives another output size."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.analysis.shape_inference_check import Sizes, disagreements

@@ -1,5 +1,7 @@
 """Nodes that the specification does not allow as they are written."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity

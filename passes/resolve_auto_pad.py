@@ -1,5 +1,7 @@
 """SAME_UPPER and SAME_LOWER, written out."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.operators.amounts import add, onnx_order

@@ -1,5 +1,7 @@
 """`auto_pad` and `output_shape` of a transposed convolution."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

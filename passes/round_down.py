@@ -1,5 +1,7 @@
 """Pools that round up, where the user wants none."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +91,7 @@ class RoundDown(Pass):
                 **facts,
             )
 
-    def _severity(self, plan: "Floored", opset: int) -> Severity:
+    def _severity(self, plan: Floored, opset: int) -> Severity:
         wrong = plan.reaches_past and plan.op.count_include_pad and opset < _COUNTED_RIGHT
         return Severity.ERROR if wrong else self.severity
 

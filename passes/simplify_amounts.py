@@ -1,5 +1,7 @@
 """Amounts that are computed by more nodes than necessary."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.padding.computed_pads import MANY, SimplerPlan

@@ -1,5 +1,7 @@
 """A `Pad` with other operators between it and the operator that could pad."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import told_axes
@@ -81,7 +83,7 @@ class SinkPad(Pass):
                 if version != graph.version and mark != graph.mark():
                     looked = _Looked(context)
 
-    def _match(self, context: Context, looked: "_Looked", op: PadOp) -> Match | None:
+    def _match(self, context: Context, looked: _Looked, op: PadOp) -> Match | None:
         """The first step behind which a `Pad` can be written, or why there is none."""
         graph, pad, refusal = context.graph, op.node, None
         sinking = looked.sinking

@@ -1,5 +1,7 @@
 """Pads that the style wants in a `Pad` of their own."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import told

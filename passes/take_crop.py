@@ -1,5 +1,7 @@
 """A Slice or `Pad` behind a transposed convolution, which crops and appends by itself."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.graph import Node

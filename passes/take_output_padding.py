@@ -1,5 +1,7 @@
 """`output_padding` of a transposed convolution that its pads could have."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.operators.amounts import onnx_order

@@ -4,6 +4,8 @@ A break changes one expression in the text of one function, in place, so everybo
 gets it: a break in an engine misleads passes and proof alike. Next to each stands who must notice.
 """
 
+import __future__
+
 import ast
 import inspect
 import textwrap
@@ -74,10 +76,12 @@ class Text:
         assert isinstance(definition, ast.FunctionDef)
         definition.decorator_list.clear()
         made: dict[str, Any] = {}
-        exec(compile(tree, "<mutant>", "exec"), inspect.unwrap(self.function).__globals__, made)
-        code = made[definition.name].__code__
-        assert isinstance(code, CodeType)
-        return code
+        flags = __future__.annotations.compiler_flag  # as in its module
+        code = compile(tree, "<mutant>", "exec", flags)
+        exec(code, inspect.unwrap(self.function).__globals__, made)
+        found = made[definition.name].__code__
+        assert isinstance(found, CodeType)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Shape inference and constant folding with symbolic sizes."""
 
+from __future__ import annotations
+
 from onnxpad.analysis.analysis import LARGEST_SIZE, Analysis
 from onnxpad.analysis.open_axes import OpenAxis, open_axes
 from onnxpad.analysis.rules.folding import is_constant

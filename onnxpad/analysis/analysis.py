@@ -5,6 +5,8 @@ tensors in between are never read. Answers hold for the sizes at which every ope
 where an operator runs only if two sizes are equal, either stands for both.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -81,7 +83,7 @@ class Analysis:
         self,
         graph: Graph,
         dims: Mapping[str, Extent] | None = None,
-        outer: "Analysis | None" = None,
+        outer: Analysis | None = None,
         given: Mapping[str, PassedFacts] = MappingProxyType({}),
     ) -> None:
         """Analyse a graph.
@@ -172,11 +174,11 @@ class Analysis:
             self._inside.clear()
         return forgotten
 
-    def of_body(self, body: Graph, given: Mapping[str, PassedFacts]) -> "Analysis":
+    def of_body(self, body: Graph, given: Mapping[str, PassedFacts]) -> Analysis:
         """Return a new analysis of a body in the graph."""
         return Analysis(body, outer=self, given=given)
 
-    def of_function(self, function: Graph, given: Mapping[str, PassedFacts]) -> "Analysis":
+    def of_function(self, function: Graph, given: Mapping[str, PassedFacts]) -> Analysis:
         """Return a new analysis of a function of the model."""
         return Analysis(function, given=given)
 

@@ -7,6 +7,8 @@ agree on. Each is analysed once for each distinct set of facts about what it rea
 nodes lead there, and up to a limit.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -55,7 +57,7 @@ NOTHING: Final = PassedFacts()
 class Answers(Protocol):
     """The answers that an `Analysis` gives."""
 
-    declared: "set[Declaration]"
+    declared: set[Declaration]
 
     def dtype(self, tensor: Any) -> int | None:
         """The element type of a tensor."""
@@ -69,10 +71,10 @@ class Answers(Protocol):
     def answered(self, rule: Ask[Any]) -> Any:
         """The answer that a rule works out."""
 
-    def of_body(self, body: Graph, given: Mapping[str, PassedFacts]) -> "Answers":
+    def of_body(self, body: Graph, given: Mapping[str, PassedFacts]) -> Answers:
         """An analysis of a body."""
 
-    def of_function(self, function: Graph, given: Mapping[str, PassedFacts]) -> "Answers":
+    def of_function(self, function: Graph, given: Mapping[str, PassedFacts]) -> Answers:
         """An analysis of a function."""
 
 
@@ -94,7 +96,7 @@ class Inside:
         self._nodes = 0
 
     @staticmethod
-    def of(graph: Graph) -> "Inside":
+    def of(graph: Graph) -> Inside:
         """The results that are known of the model of a graph."""
         notes = graph.model.notes
         if Inside not in notes:
@@ -102,7 +104,7 @@ class Inside:
         found: Inside = notes[Inside]
         return found
 
-    def known(self, key: object) -> "tuple[list[PassedFacts], frozenset[Declaration]] | None":
+    def known(self, key: object) -> tuple[list[PassedFacts], frozenset[Declaration]] | None:
         """Results that were found before, and the declarations they rest on."""
         return self._found.get(key)
 
@@ -131,9 +133,7 @@ class Inside:
         self._found[key] = [], frozenset()
         return True
 
-    def ends(
-        self, key: object, found: list[PassedFacts], declared: "frozenset[Declaration]"
-    ) -> None:
+    def ends(self, key: object, found: list[PassedFacts], declared: frozenset[Declaration]) -> None:
         """Keeps the results of an analysis."""
         self._found[key] = found, declared
         if any(each.shape is None or Unknown in map(type, each.shape) for each in found):

@@ -22,6 +22,8 @@ The sign of a zero is kept, since it shows in the fill of a `Pad`. Where engines
 zero, or where the sign is not traced, the number is `ZERO`.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Names for the axes that a graph's inputs leave open."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 

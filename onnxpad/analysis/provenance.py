@@ -1,5 +1,7 @@
 """Why a tensor's content is unknown: a graph input feeds it, or an operator is not evaluated."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from onnxpad.analysis import Analysis, is_constant
@@ -12,7 +14,7 @@ class Provenance:
     What is passed to a body or a function counts as an input of the graph.
     """
 
-    def __init__(self, graph: Graph, analysis: Analysis, outer: "Provenance | None" = None) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis, outer: Provenance | None = None) -> None:
         """Reads the graph as it is at each call; `outer` is that of the graph around a body."""
         self._graph = graph
         self._analysis = analysis

@@ -1,5 +1,7 @@
 """Floating-point constants, rounded as their type rounds; float16 may round in several ways."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import wraps

@@ -5,6 +5,8 @@ it returns the shape or content of the output. It never calls another rule, so a
 deep Python stack. Where a rule cannot tell, it raises `UndeterminedError`.
 """
 
+from __future__ import annotations
+
 import enum
 import math
 from collections.abc import Callable, Generator

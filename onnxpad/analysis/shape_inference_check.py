@@ -6,6 +6,8 @@ declares in between play no part, and no weight is needed. Operators whose resul
 not know in full are left out, so native code never meets a stride of 0 or a list too short.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache

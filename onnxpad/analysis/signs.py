@@ -1,5 +1,7 @@
 """Proves tensors non-negative; finds what puts infinities in them, or tells their zeros apart."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any, Final
@@ -57,7 +59,7 @@ _MOST_DOWNSTREAM: Final = 256
 class Signs:
     """Facts about the signs of the tensors of one graph."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, outer: "Signs | None" = None) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis, outer: Signs | None = None) -> None:
         """Starts with nothing proved; a body gets the `Signs` of the graph around it as `outer`."""
         self._graph = graph
         self._analysis = analysis

@@ -4,6 +4,8 @@ The axes of graph inputs have at least one element. A computed size may be 0, as
 Slice is an input, or a product of sizes is divided.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from onnxpad.analysis import Shape

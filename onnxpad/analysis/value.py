@@ -1,5 +1,7 @@
 """A tensor's content and shape, element by element, where some elements may be symbolic."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias

@@ -1,5 +1,7 @@
 """The library's call to find padding, and what `fix` would do to it."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Unpack

@@ -1,5 +1,7 @@
 """The library's call to compare padding conventions at one size."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -48,7 +50,7 @@ class Explanation(ExplainReport):
 
 
 def explain(
-    model: "ModelSource | None" = None,
+    model: ModelSource | None = None,
     *,
     node: str | None = None,
     op: str | None = None,
@@ -58,8 +60,8 @@ def explain(
     dilation: PerAxis | None = None,
     padding: PerAxis | None = None,
     output_padding: PerAxis | None = None,
-    shapes: "Shapes | None" = None,
-    dims: "Dims | None" = None,
+    shapes: Shapes | None = None,
+    dims: Dims | None = None,
     trust_dim_names: bool = False,
 ) -> Explanation:
     """Compare what each framework's convention pads and returns.
@@ -126,13 +128,13 @@ def _of_operator(
 
 
 def _of_node(
-    model: "ModelSource",
+    model: ModelSource,
     node: str,
-    shapes: "Shapes | None",
-    dims: "Dims | None",
+    shapes: Shapes | None,
+    dims: Dims | None,
     *,
     trust_dim_names: bool,
-) -> "NodeQuestion":
+) -> NodeQuestion:
     """The question about a node of a model."""
     from onnxpad.api import kinds
     from onnxpad.api.node_question import node_question

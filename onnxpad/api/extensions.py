@@ -11,6 +11,8 @@ so that a package can offer them as entry points too:
 An entry point is such an object, or a list of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import entry_points

@@ -1,5 +1,7 @@
 """The library's call to rewrite padding."""
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -196,7 +198,7 @@ def fix(
     model: ModelSource,
     *,
     validate: bool = True,
-    reference: "Arrays | None" = None,
+    reference: Arrays | None = None,
     run_timeout: float | None = None,
     progress: Progress | None = None,
     **options: Unpack[OptionKeywords],

@@ -1,5 +1,7 @@
 """How `fix` validates what it wrote, and heals what fails."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -42,7 +44,7 @@ class Verdict(NamedTuple):
     missed: tuple[str, ...] = ()
 
 
-def engine_questions(graph: Graph) -> "tuple[NeighbourhoodProbe, Exposing]":
+def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
     """The probe of each change, and who asks what onnxruntime's optimiser does to the result."""
     from onnxpad.pipeline.ask_optimiser import misfolded
     from onnxpad.probe.cut import NeighbourhoodProbe
@@ -54,7 +56,7 @@ def validated(
     run: Run,
     outcome: RunResult,
     source: Source,
-    reference: "Arrays | None",
+    reference: Arrays | None,
     progress: Progress | None,
 ) -> Verdict:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
@@ -85,7 +87,7 @@ class _Comparison:
         self,
         run: Run,
         source: Source,
-        reference: "Arrays | None",
+        reference: Arrays | None,
         progress: Progress | None,
     ) -> None:
         from onnxpad.probe.cut import NeighbourhoodProbe
@@ -130,7 +132,7 @@ class _Comparison:
         told = "nothing is changed, and the model is not known to reproduce the reference"
         return (f"{told}: {why_not(found)}", *_cure(self._source, self._reference, found))
 
-    def _compared(self, *, repairs: bool = False, reference: "Arrays | None" = None) -> Validation:
+    def _compared(self, *, repairs: bool = False, reference: Arrays | None = None) -> Validation:
         """The comparison with the original, or with a reference."""
         from onnxpad.engine.wheels import warnings
         from onnxpad.validation.whole import validate_models
@@ -184,7 +186,7 @@ def _said(decided: Sequence[Change]) -> Iterator[str]:
         )
 
 
-def _cure(model: Source, reference: "Arrays", found: "Validation") -> Iterator[str]:
+def _cure(model: Source, reference: Arrays, found: Validation) -> Iterator[str]:
     """The command that looks for the padding with which a model reproduces a reference."""
     from onnxpad.api.validate import match_command, may_be_padding
 

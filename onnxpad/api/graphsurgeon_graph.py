@@ -8,6 +8,8 @@ not. What `import_onnx` leaves out of a graph, neither has: metadata, doc string
 models, annotations, overloads, inputs that have initializers, and initializers that nothing reads.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -64,7 +66,7 @@ def values(graph: Any) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def rebuilt(now: "Model", before: Any, known: Mapping[str, tuple[Any, Any]]) -> Any:
+def rebuilt(now: Model, before: Any, known: Mapping[str, tuple[Any, Any]]) -> Any:
     """A graph, with the Python values of `before` where they mean the same.
 
     Args:

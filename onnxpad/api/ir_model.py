@@ -1,5 +1,7 @@
 """Models of the package onnx_ir, and the programs of torch's exporter, which hold one."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -64,7 +66,7 @@ def weights(model: Any) -> dict[str, Any]:
     return {each.name: each.const_value for each in model.graph.initializers.values()}
 
 
-def rebuilt(now: "Model", before: Any, known: Mapping[str, Any]) -> Any:
+def rebuilt(now: Model, before: Any, known: Mapping[str, Any]) -> Any:
     """A model of onnx_ir with what `before` has beyond a serialised model.
 
     Tensors that are the same are shared, so external, lazy and torch's own tensors stay what they
@@ -111,7 +113,7 @@ def serialised_program(program: Any) -> bytes | InFolder:
     return serialised(program.model, "ONNXProgram", "program.save(path, external_data=True)")
 
 
-def program(now: "Model", before: Any, known: Mapping[str, Any]) -> Any:
+def program(now: Model, before: Any, known: Mapping[str, Any]) -> Any:
     """A torch `ONNXProgram` of a rewritten model; it opens its own inference session.
 
     Args:

@@ -4,6 +4,8 @@ A kind is told by its class, which is looked up only in packages that are loaded
 has such an object has loaded its package.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterator
@@ -44,11 +46,11 @@ class SameKind:
         shares: Whether it does.
     """
 
-    rebuild: "Callable[..., Any]"
+    rebuild: Callable[..., Any]
     known: tuple[Any, ...] = ()
     shares: bool = False
 
-    def __call__(self, now: "Model") -> Any:
+    def __call__(self, now: Model) -> Any:
         """The model as an object of that kind."""
         return self.rebuild(now, *self.known)
 
@@ -123,29 +125,29 @@ def _plain(model: object) -> SameKind:
     return SameKind(_as_proto)
 
 
-def _as_bytes(now: "Model", kind: "Callable[[bytes], Any]") -> Any:
+def _as_bytes(now: Model, kind: Callable[[bytes], Any]) -> Any:
     return kind(now.to_bytes())
 
 
-def _as_proto(now: "Model") -> Any:
+def _as_proto(now: Model) -> Any:
     return now.to_proto()
 
 
-def _refuse_path(_: "Model") -> Any:
+def _refuse_path(_: Model) -> Any:
     raise UsageError(
         "the model was given by its path, and the result has none yet: save(path) writes it, and "
         "model is the onnx.ModelProto"
     )
 
 
-def _refuse_elsewhere(_: "Model") -> Any:
+def _refuse_elsewhere(_: Model) -> Any:
     raise UsageError(
         "the object that was given is in the process that called onnxpad: as_same_kind works "
         "there, and model is the onnx.ModelProto"
     )
 
 
-def limited(run_timeout: float | None, *graphs: "Graph") -> "AbstractContextManager[None]":
+def limited(run_timeout: float | None, *graphs: Graph) -> AbstractContextManager[None]:
     """Limits the runs of models: as given, to a minute where a Loop need not end, or not at all."""
     from onnxpad.engine import pool
     from onnxpad.file.proto_walk import has_open_loop

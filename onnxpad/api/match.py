@@ -1,5 +1,7 @@
 """The library's call to find the padding with which a model reproduces a framework's outputs."""
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Callable
@@ -56,22 +58,22 @@ class MatchResult(MatchReport):
         return self.outcome in {"matched", "matches already"}
 
     @property
-    def outcome(self) -> "Outcome":
+    def outcome(self) -> Outcome:
         """`matched`, `matches already`, `partly matched` or `not matched`."""
         return self.matching.outcome
 
     @property
-    def changes(self) -> "tuple[Repadded, ...]":
+    def changes(self) -> tuple[Repadded, ...]:
         """The operators whose padding became another one, in file order."""
         return self.matching.changes
 
     @property
-    def distinguishable(self) -> "tuple[Distinguishable, ...]":
+    def distinguishable(self) -> tuple[Distinguishable, ...]:
         """The operators whose padding decides at the sizes of the reference."""
         return self.matching.distinguishable
 
     @property
-    def tried(self) -> "tuple[Tried, ...]":
+    def tried(self) -> tuple[Tried, ...]:
         """The conventions of the whole model that were tried."""
         return self.matching.tried
 

@@ -1,5 +1,7 @@
 """The question that `explain` asks about a node of a model: its operator, sizes and windows."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """The library's call to bring the padding of a model to the convention of another framework."""
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -132,8 +134,8 @@ def repad(
     only: str | Sequence[str] = (),
     shapes: Shapes | None = None,
     dims: Dims | None = None,
-    inputs: "Arrays | None" = None,
-    reference: "Arrays | None" = None,
+    inputs: Arrays | None = None,
+    reference: Arrays | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     run_timeout: float | None = None,
@@ -244,12 +246,12 @@ def _names(only: object) -> tuple[str, ...]:
 def _run(
     source: Source,
     graph: Graph,
-    rewriting: "Rewriting",
-    inputs: "Arrays | None",
-    reference: "Arrays | None",
+    rewriting: Rewriting,
+    inputs: Arrays | None,
+    reference: Arrays | None,
     tolerance: tuple[float | None, float | None],
     progress: Progress | None,
-) -> "tuple[Difference, Validation | None]":
+) -> tuple[Difference, Validation | None]:
     """Runs both models, and the result once more against the reference."""
     from onnxpad.frameworks.repadding.changes import NOTHING
     from onnxpad.frameworks.repadding.difference import difference

@@ -1,5 +1,7 @@
 """The library's call to show every padding of a model."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from onnxpad.api import kinds

@@ -1,5 +1,7 @@
 """The library's call to compare a model with its original or with a framework's outputs."""
 
+from __future__ import annotations
+
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -101,7 +103,7 @@ class ValidationResult(ValidateReport):
         return self.validation.placements
 
     @property
-    def times(self) -> "tuple[Timing, ...] | None":
+    def times(self) -> tuple[Timing, ...] | None:
         """How fast both models run on each provider; None if that was not asked for."""
         return self.validation.times
 
@@ -122,11 +124,11 @@ class ValidationResult(ValidateReport):
 
 def validate(
     original: ModelSource,
-    rewritten: "ModelSource | None" = None,
+    rewritten: ModelSource | None = None,
     *,
     providers: str | Sequence[str] = ("cpu",),
-    inputs: "Arrays | None" = None,
-    reference: "Arrays | None" = None,
+    inputs: Arrays | None = None,
+    reference: Arrays | None = None,
     samples: int | None = None,
     seed: int | None = None,
     shapes: Shapes | None = None,
@@ -259,8 +261,8 @@ def may_be_padding(original: Source, found: Validation) -> bool:
 
 def match_command(
     model: Source,
-    reference: "Arrays",
-    inputs: "Arrays | None",
+    reference: Arrays,
+    inputs: Arrays | None,
     rtol: float | None,
     atol: float | None,
 ) -> str:
@@ -332,12 +334,12 @@ class _Domain(NamedTuple):
         graphs: The models.
     """
 
-    sizes: "SizeDomain"
-    limits: "Mapping[Place, Sizes]"
+    sizes: SizeDomain
+    limits: Mapping[Place, Sizes]
     padding: tuple[PaddingDifference, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
-    graphs: "Sequence[Graph]"
+    graphs: Sequence[Graph]
 
 
 def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:

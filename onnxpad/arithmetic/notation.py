@@ -1,5 +1,7 @@
 """How amounts of padding are written for people: `H 1+2, W 1+2`, begin and end of each axis."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias

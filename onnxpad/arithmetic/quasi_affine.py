@@ -15,6 +15,8 @@ A function of at most `LIMIT` points is its full table instead, with period 0. A
 need a threshold or period above `LIMIT` raises `InexpressibleError`.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Sequence
 from functools import lru_cache

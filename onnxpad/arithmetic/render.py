@@ -4,6 +4,8 @@
 the guess only where both have one normal form. `cases` lists values class by class.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import chain, repeat
 from math import gcd, lcm

@@ -1,5 +1,7 @@
 """Sizes that vary with one symbol, tabulated: one row for each remainder by the common period."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import lcm
 from typing import Final

@@ -11,6 +11,8 @@ says why.
 Every claim is about the admitted values: from a symbol's first to its last, both finite.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -35,37 +37,37 @@ class _Arithmetic:
 
     __slots__ = ()
 
-    def __add__(self, other: "Extent") -> "Extent":
+    def __add__(self, other: Extent) -> Extent:
         return _operate(_add, self, other)
 
-    def __radd__(self, other: int) -> "Extent":
+    def __radd__(self, other: int) -> Extent:
         return _operate(_add, other, self)
 
-    def __sub__(self, other: "Extent") -> "Extent":
+    def __sub__(self, other: Extent) -> Extent:
         return _operate(_subtract, self, other)
 
-    def __rsub__(self, other: int) -> "Extent":
+    def __rsub__(self, other: int) -> Extent:
         return _operate(_subtract, other, self)
 
-    def __mul__(self, other: "Extent") -> "Extent":
+    def __mul__(self, other: Extent) -> Extent:
         return _operate(_multiply, self, other)
 
-    def __rmul__(self, other: int) -> "Extent":
+    def __rmul__(self, other: int) -> Extent:
         return _operate(_multiply, other, self)
 
-    def __floordiv__(self, other: "Extent") -> "Extent":
+    def __floordiv__(self, other: Extent) -> Extent:
         return _operate(_floor_div, self, other)
 
-    def __rfloordiv__(self, other: int) -> "Extent":
+    def __rfloordiv__(self, other: int) -> Extent:
         return _operate(_floor_div, other, self)
 
-    def __mod__(self, other: "Extent") -> "Extent":
+    def __mod__(self, other: Extent) -> Extent:
         return _operate(_modulo, self, other)
 
-    def __rmod__(self, other: int) -> "Extent":
+    def __rmod__(self, other: int) -> Extent:
         return _operate(_modulo, other, self)
 
-    def __neg__(self) -> "Extent":
+    def __neg__(self) -> Extent:
         return _operate(_subtract, 0, self)
 
     def __bool__(self) -> NoReturn:

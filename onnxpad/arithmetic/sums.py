@@ -11,6 +11,8 @@ to vary independently of the others, within bounds: what holds then for all valu
 a sum know that the greater of two is at least either one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from math import gcd
 from typing import Final, NamedTuple

@@ -3,6 +3,8 @@
 The values have a greatest one: nothing is claimed beyond it.
 """
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -155,13 +157,13 @@ class Sizes:
         """How much the values grow from one repetition to the next."""
         return self.period or self.step
 
-    def until(self, last: int) -> "Sizes":
+    def until(self, last: int) -> Sizes:
         """The set, continued or cut off at another limit, which is not less than `first`."""
         if not self.cycle:
             return Sizes(self.first, last, self.step)
         return counted(self._continued(self.from_on(last + 1))) or self
 
-    def common(self, other: "Sizes") -> "Sizes | None":
+    def common(self, other: Sizes) -> Sizes | None:
         """The values that are in both, which have no gaps; None where there is none."""
         divisor = math.gcd(self.step, other.step)
         gap, rest = divmod(other.first - self.first, divisor)
@@ -195,10 +197,10 @@ class Symbol:
     name: str
     sizes: Sizes = ANY
     kind: str = ""
-    of: "tuple[tuple[int, Terms], ...]" = ()
+    of: tuple[tuple[int, Terms], ...] = ()
 
     @property
-    def bases(self) -> "tuple[Symbol, ...]":
+    def bases(self) -> tuple[Symbol, ...]:
         """The symbols on which it depends that are not derived: itself, if it is not."""
         if not self.kind:
             return (self,)

@@ -9,6 +9,8 @@ Sources: "ONNX" is the operator's page of the ONNX specification (docs/Operators
 "onnxruntime" is measured on its CPU provider with graph optimisation off (1.31).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, overload

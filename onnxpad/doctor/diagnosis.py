@@ -1,5 +1,7 @@
 """The report of `doctor` as frozen values."""
 
+from __future__ import annotations
+
 from onnxpad.records import dataclass
 
 

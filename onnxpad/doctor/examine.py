@@ -4,6 +4,8 @@ A provider works if a node ran on it, a package if it can be imported, and a lib
 onnxruntime looks for it.
 """
 
+from __future__ import annotations
+
 import ctypes
 import importlib
 import importlib.metadata

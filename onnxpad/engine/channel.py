@@ -3,6 +3,8 @@
 Only messages between a process and a worker that it started are ever unpickled.
 """
 
+from __future__ import annotations
+
 import io
 import os
 import pickle

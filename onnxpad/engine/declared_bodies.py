@@ -1,5 +1,7 @@
 """Models with the bodies that users declared for their operators, so that a runtime runs them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 
 import onnx

@@ -5,6 +5,8 @@ program `onnxpad` forks its first worker, before it has either. If no interprete
 in a frozen or embedded one, onnxruntime runs in this process, without limits and at its risk.
 """
 
+from __future__ import annotations
+
 import atexit
 import os
 import signal
@@ -374,7 +376,7 @@ def fork_first() -> None:
 
 
 def _serve_forked(
-    mine: tuple[int, int], others: tuple[int, int], mask: "set[signal.Signals | int]"
+    mine: tuple[int, int], others: tuple[int, int], mask: set[signal.Signals | int]
 ) -> None:
     """Serve in a forked worker; does not return."""
     try:

@@ -1,5 +1,7 @@
 """Chooses execution providers by name, and tries whether they run."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,6 +3,8 @@
 A crash here ends the process, so `worker` runs this module in a process of its own.
 """
 
+from __future__ import annotations
+
 import contextlib
 import io
 import json

@@ -5,6 +5,8 @@ the clock. With a seed each operator draws the same numbers in each fresh sessio
 second run of one.
 """
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias

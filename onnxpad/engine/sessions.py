@@ -1,5 +1,7 @@
 """Sessions of onnxruntime in worker processes: a crash there raises an error here."""
 
+from __future__ import annotations
+
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -76,7 +78,7 @@ class Session:
     """An open model. `close` frees its weights before the next one is opened."""
 
     def __init__(
-        self, opening: Opening, record: "tempfile.TemporaryDirectory[str] | None" = None
+        self, opening: Opening, record: tempfile.TemporaryDirectory[str] | None = None
     ) -> None:
         """Open the model; `record` is the folder of the profile, removed when it was read."""
         self._opening = opening

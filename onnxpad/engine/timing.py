@@ -7,6 +7,8 @@ first. A round gives one ratio of two medians, and the interval comes from the o
 ratios, which assumes nothing about their distribution.
 """
 
+from __future__ import annotations
+
 import math
 import statistics
 import time

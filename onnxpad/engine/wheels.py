@@ -4,6 +4,8 @@ All of them own the same folder, and pip unpacks one over the other without a wa
 gone, or half of the files may be of another version.
 """
 
+from __future__ import annotations
+
 import importlib.util
 from pathlib import Path
 

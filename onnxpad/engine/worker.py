@@ -3,6 +3,8 @@
 Every public method of `RequestHandler` is a request.
 """
 
+from __future__ import annotations
+
 import os
 import queue
 import shutil

@@ -5,6 +5,8 @@ error or an interrupt removes it. A process that is killed leaves at most one, a
 into that folder removes it: nobody holds its lock any more.
 """
 
+from __future__ import annotations
+
 import filecmp
 import os
 import re

@@ -1,5 +1,7 @@
 """Saves a model with its external data: shared, copied, linked, or embedded in the model."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

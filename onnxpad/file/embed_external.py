@@ -1,5 +1,7 @@
 """Embeds external data into the model file."""
 
+from __future__ import annotations
+
 import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

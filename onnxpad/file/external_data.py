@@ -3,6 +3,8 @@
 The elements of a tensor are read only when its value is needed, one tensor at a time.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat

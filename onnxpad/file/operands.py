@@ -1,5 +1,7 @@
 """How the inputs of a node differ between two models, where their names do not tell."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
@@ -74,7 +76,7 @@ def _are_equal(one: onnx.TensorProto | None, other: onnx.TensorProto | None) -> 
     return values[0] is None or values[1] is None or values[0].tobytes() == values[1].tobytes()
 
 
-def _values(tensor: onnx.TensorProto) -> "np.ndarray[Any, Any] | None":
+def _values(tensor: onnx.TensorProto) -> np.ndarray[Any, Any] | None:
     """The elements of a constant; None if they lie in a file or cannot be read."""
     if tensor.data_location == onnx.TensorProto.DataLocation.EXTERNAL:
         return None

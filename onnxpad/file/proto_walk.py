@@ -1,5 +1,7 @@
 """Walks through a model: bodies of nodes, the tensors they capture, all names, all tensors."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final

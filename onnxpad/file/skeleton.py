@@ -1,5 +1,7 @@
 """A model file read without its weights, and how edits are spliced into it."""
 
+from __future__ import annotations
+
 import mmap
 import stat
 from collections import defaultdict

@@ -3,6 +3,8 @@
 Source: https://protobuf.dev/programming-guides/encoding/
 """
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias

@@ -4,6 +4,8 @@
 records it, so that `check` and the next `fix` do not make it either.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -11,6 +11,8 @@ makes these amounts constant, or removes the `Pad`, can make it choose that kern
 onnxruntime 1.31.1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple

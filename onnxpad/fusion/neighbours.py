@@ -22,6 +22,8 @@ compute something else:
 Tried with onnxruntime 1.31.1, on x86-64.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 

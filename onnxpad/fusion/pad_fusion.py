@@ -11,6 +11,8 @@ PadFusion runs after constant folding and after nodes without effect are removed
 it may fold at most, and which it folds for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -85,7 +87,7 @@ class Fusion:
         graph: Graph,
         analysis: Analysis,
         folds: Folds,
-        outer: "Fusion | None" = None,
+        outer: Fusion | None = None,
         fed: Collection[str] | None = None,
         *,
         inlined: bool = False,
@@ -321,7 +323,7 @@ class Fusion:
             return self._graph.is_function(node)
         return node.op == "If" and bool(node.inputs) and not self.is_fed(node.inputs[0])
 
-    def _inside(self, node: Node) -> "list[Fusion] | None":
+    def _inside(self, node: Node) -> list[Fusion] | None:
         """The graphs that may be put in the place of a node; None where one is malformed."""
         graph = self._graph
         try:
@@ -333,7 +335,7 @@ class Fusion:
             return None
         return [self._opened.get(each.offset) or self._open(each) for each in found]
 
-    def _open(self, inner: Graph) -> "Fusion":
+    def _open(self, inner: Graph) -> Fusion:
         if inner.parent is not None:
             analysis = self._analysis.of_body(inner, {})
             fusion = self._opened[inner.offset] = Fusion(inner, analysis, self._folds, self)
@@ -364,7 +366,7 @@ class Fusion:
     def _gives_outside(self) -> bool:
         return any(map(self._is_from_outside, map(self._graph.tensor, self._graph.results)))
 
-    def _kept(self, question: "Callable[[Fusion], bool]") -> bool:
+    def _kept(self, question: Callable[[Fusion], bool]) -> bool:
         """The answer to a question about this graph, until the next edit.
 
         Those inside it are answered first, the innermost before all others, so that deep calls need

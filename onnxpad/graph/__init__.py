@@ -1,5 +1,7 @@
 """The graphs of a model: reading, editing, and writing them back to a file."""
 
+from __future__ import annotations
+
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.journal import Touched
 from onnxpad.graph.model import Model, normal_domain

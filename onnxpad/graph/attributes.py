@@ -1,5 +1,7 @@
 """Attributes of nodes as Python values, and back."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 

@@ -1,5 +1,7 @@
 """The declarations of the operators of nodes: those of a custom domain that users declared."""
 
+from __future__ import annotations
+
 from onnxpad import declared
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.nodes import Node

@@ -1,5 +1,7 @@
 """Encodes the differences between a model and its file, as records to splice in."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Final, TypeAlias

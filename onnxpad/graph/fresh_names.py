@@ -1,5 +1,7 @@
 """Fresh names: those that nothing in a model has yet."""
 
+from __future__ import annotations
+
 from itertools import chain
 
 import onnx

@@ -4,6 +4,8 @@ Edits go through `Graph`, never through graphsurgeon's lists. Each is journaled,
 undone. Only the parts that differ in the end are encoded again; the rest is copied byte for byte.
 """
 
+from __future__ import annotations
+
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -81,9 +83,9 @@ class Graph:
         self,
         model: Model,
         view: View | None = None,
-        parent: "Graph | None" = None,
+        parent: Graph | None = None,
         place: str = "",
-        main: "Graph | None" = None,
+        main: Graph | None = None,
         scope: tuple[str, ...] = (),
     ) -> None:
         """Not for direct use: see `load`, `from_proto`, `from_bytes`, `bodies`, `functions`."""
@@ -135,7 +137,7 @@ class Graph:
         self._check_identities()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Graph":
+    def load(cls, path: str | os.PathLike[str]) -> Graph:
         """The main graph of a model file.
 
         Raises:
@@ -148,7 +150,7 @@ class Graph:
                 return cls(Model(skeleton, file))
 
     @classmethod
-    def from_proto(cls, proto: onnx.ModelProto) -> "Graph":
+    def from_proto(cls, proto: onnx.ModelProto) -> Graph:
         """The main graph of a model in memory, which is never changed.
 
         Raises:
@@ -160,7 +162,7 @@ class Graph:
             return cls(Model(read_proto(proto), None))
 
     @classmethod
-    def from_bytes(cls, data: bytes, folder: Path | None = None) -> "Graph":
+    def from_bytes(cls, data: bytes, folder: Path | None = None) -> Graph:
         """The main graph of a serialised model.
 
         Args:
@@ -175,7 +177,7 @@ class Graph:
             return cls(Model(read_bytes(memoryview(data), "the model"), path))
 
     @classmethod
-    def read(cls, source: Source) -> "Graph":
+    def read(cls, source: Source) -> Graph:
         """The main graph of a model file, of a serialised model, or of one in memory.
 
         Raises:
@@ -187,7 +189,7 @@ class Graph:
             return cls.from_bytes(source.data, source.folder)
         return cls.from_bytes(source) if isinstance(source, bytes) else cls.from_proto(source)
 
-    def pristine(self) -> "Graph":
+    def pristine(self) -> Graph:
         """The main graph as it was loaded, without any edits."""
         with gc_pause.paused():
             return type(self)(Model(self.model.original, self.model.path))
@@ -209,7 +211,7 @@ class Graph:
 
     # Graphs inside
 
-    def bodies(self, node: Node) -> Iterator["Graph"]:
+    def bodies(self, node: Node) -> Iterator[Graph]:
         """The bodies of a node, opened on demand.
 
         Raises:
@@ -226,7 +228,7 @@ class Graph:
 
     def _body(
         self, entry: Entry, attribute: str, light: onnx.GraphProto, index: int | None
-    ) -> "Graph":
+    ) -> Graph:
         """A body of a node, by name of the attribute, and index if that holds a list."""
         node, key = entry.node, attribute if index is None else f"{attribute}[{index}]"
         known = self._bodies.get((id(node), key))
@@ -259,7 +261,7 @@ class Graph:
             for kind, shape in zip(scalars, shapes, strict=False)
         ]
 
-    def inside(self) -> Iterator["Graph"]:
+    def inside(self) -> Iterator[Graph]:
         """All bodies in the graph, each followed by those inside it.
 
         Raises:
@@ -270,7 +272,7 @@ class Graph:
                 yield body
                 yield from body.inside()
 
-    def functions(self) -> Iterator["Graph"]:
+    def functions(self) -> Iterator[Graph]:
         """The functions of the model, opened on demand; only the main graph has them.
 
         Raises:
@@ -279,7 +281,7 @@ class Graph:
         count = len(self.model.function_sections) if self._view.is_main else 0
         return map(self.function, range(count))
 
-    def function(self, index: int) -> "Graph":
+    def function(self, index: int) -> Graph:
         """A function of the model, by index.
 
         Raises:
@@ -364,7 +366,7 @@ class Graph:
                 tensor for tensor in self._view.tensors.values() if tensor.outer is not None
             )
 
-    def home(self, tensor: Tensor) -> tuple["Graph", Tensor]:
+    def home(self, tensor: Tensor) -> tuple[Graph, Tensor]:
         """The graph that defines a tensor, and the tensor there: a body may capture it."""
         graph = self
         while tensor.outer is not None and graph.parent is not None:
@@ -415,7 +417,7 @@ class Graph:
             return node.op in self._hidden
         return (node.domain, node.op) in self.model.function_names
 
-    def called(self, node: Node) -> "Graph | None":
+    def called(self, node: Node) -> Graph | None:
         """The function that a node calls; None where there is none, or several of that name.
 
         Raises:

@@ -1,5 +1,7 @@
 """Initializers and Constant nodes: their types, shapes and values, external data included."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
@@ -49,7 +51,7 @@ class Constants:
         view: View,
         is_standard: Callable[[Node], bool],
         folder: Path | None,
-        outer: "Constants | None" = None,
+        outer: Constants | None = None,
     ) -> None:
         """Reads the constants of a graph on demand.
 

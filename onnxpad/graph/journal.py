@@ -3,6 +3,8 @@
 The cost of an edit does not grow with the graph: no list of nodes or consumers is ever searched.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -124,7 +126,7 @@ class Edits:
         names: Callable[[], Names],
         pinned: frozenset[str],
         label: Callable[[Node], str],
-        outer: "Edits | None" = None,
+        outer: Edits | None = None,
     ) -> None:
         """Edits a graph.
 

@@ -4,6 +4,8 @@ Parts that were not edited are copied byte for byte. In an edited graph, each re
 encoded again; for a body or a function, so is the node or the function that holds it.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial

@@ -4,6 +4,8 @@ graphsurgeon compares nodes deeply and tensors by name, and its lists search by 
 So this package never compares or removes anything by graphsurgeon's own methods.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NamedTuple
@@ -49,7 +51,7 @@ class Tensor(gs.Variable):  # type: ignore[misc]
         outer: In a body, the tensor of the graph around that it captures; else None.
     """
 
-    outer: "Tensor | None" = None
+    outer: Tensor | None = None
 
     def __init__(self, name: str) -> None:
         """A tensor that no node writes or reads yet."""
@@ -134,13 +136,13 @@ class Entry:
 
     node: Node
     record: Record | None = None
-    like: "Entry | None" = None
+    like: Entry | None = None
     captures: dict[Tensor, int] = field(default_factory=dict)
-    bodies: dict[str, "View"] = field(default_factory=dict)
+    bodies: dict[str, View] = field(default_factory=dict)
     alive: bool = True
     touched: bool = False
-    previous: "Entry" = field(init=False)
-    next: "Entry" = field(init=False)
+    previous: Entry = field(init=False)
+    next: Entry = field(init=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +169,7 @@ class View:
     """
 
     section: Section
-    outer: "tuple[View, Entry] | None" = None
+    outer: tuple[View, Entry] | None = None
     tensors: dict[str, Tensor] = field(default_factory=dict)
     entries: dict[int, Entry] = field(default_factory=dict)
     inputs: dict[str, Declared] = field(default_factory=dict)
@@ -192,7 +194,7 @@ class View:
         """Whether it is a function, or a body in one."""
         return self.outer[0].is_in_function if self.outer is not None else not self.is_main
 
-    def owner_in(self, view: "View") -> Node | None:
+    def owner_in(self, view: View) -> Node | None:
         """The node of another graph that contains this one; None if none does."""
         if self.outer is None:
             return None

@@ -5,6 +5,8 @@ of ONNX (`Graph.is_standard`), so nothing else that reads nodes needs to doubt t
 attributes, or the number of their inputs and outputs. No runtime loads such a node.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, cast

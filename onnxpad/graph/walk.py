@@ -1,5 +1,7 @@
 """The walk upstream: the tensors that others are computed from."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 

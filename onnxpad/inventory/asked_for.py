@@ -1,5 +1,7 @@
 """The sites that a user names, by the operator, a `Pad` or a tensor, also as a pattern."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase

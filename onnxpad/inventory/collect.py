@@ -3,6 +3,8 @@
 A node that cannot be read becomes a site that says so, and reading goes on with the next one.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

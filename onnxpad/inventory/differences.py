@@ -1,5 +1,7 @@
 """Finds window operators whose padding differs between two models."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from onnxpad.analysis import Analysis

@@ -1,5 +1,7 @@
 """One padding of a model in plain values, which reports print."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias

@@ -1,5 +1,7 @@
 """Words for sites: how padding is written, how much it is, and what a node goes by."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,5 +1,7 @@
 """Amounts and fills of padding: their order, their sums, and when two are the same."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Final, TypeAlias

@@ -1,5 +1,7 @@
 """How much padding a model has, as a person counts it: `Pad`s, and operators with `auto_pad`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from onnxpad.errors import ModelError

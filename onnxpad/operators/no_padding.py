@@ -3,6 +3,8 @@
 Findings say this in words. All other operators without a window are only named.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 

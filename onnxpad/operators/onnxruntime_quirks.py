@@ -4,6 +4,8 @@ Measured on its CPU execution provider with 1.21.0 and 1.31.1, with optimisation
 Each row of the operator table refers to its entry here.
 """
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Reads the nodes of window operators and `Pad` nodes: everything but the proof uses this."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Final, NamedTuple, Protocol, TypeVar

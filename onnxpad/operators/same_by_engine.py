@@ -4,6 +4,8 @@ Measured on onnxruntime's CPU provider with optimisation off. `onnxruntime_quirk
 operators depart, and from which total on they do not.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -57,7 +59,7 @@ class ResolvedAxis(NamedTuple):
     windows: Extent
 
 
-def specified(op: "WindowOp", window: AnyWindow, size: Extent) -> ResolvedAxis:
+def specified(op: WindowOp, window: AnyWindow, size: Extent) -> ResolvedAxis:
     """SAME according to the specification.
 
     Source: ONNX Conv and MaxPool, "auto_pad".
@@ -67,7 +69,7 @@ def specified(op: "WindowOp", window: AnyWindow, size: Extent) -> ResolvedAxis:
     return ResolvedAxis(begin, end, same_output_size(size, window))
 
 
-def computed(op: "WindowOp", window: AnyWindow, size: Extent) -> ResolvedAxis:
+def computed(op: WindowOp, window: AnyWindow, size: Extent) -> ResolvedAxis:
     """SAME according to onnxruntime, where it runs the operator.
 
     A total below 0 is not clamped: the first window starts inside the data. A pool pads for the
@@ -88,7 +90,7 @@ def computed(op: "WindowOp", window: AnyWindow, size: Extent) -> ResolvedAxis:
     return ResolvedAxis(begin, total - begin, windows)
 
 
-def pads_of_onnxruntime(op: "WindowOp", window: AnyWindow, size: Extent) -> Pair | None:
+def pads_of_onnxruntime(op: WindowOp, window: AnyWindow, size: Extent) -> Pair | None:
     """The constant pads (begin, end) by which onnxruntime reads SAME, negative where it crops.
 
     None where they depend on an open size, or leave no room for a window: of the explicit pads too,
@@ -104,7 +106,7 @@ def pads_of_onnxruntime(op: "WindowOp", window: AnyWindow, size: Extent) -> Pair
 
 
 def disagreement(
-    op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type
+    op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type
 ) -> RefusalError | None:
     """How onnxruntime departs from the specification on an operator with SAME.
 
@@ -139,7 +141,7 @@ def disagreement(
     return None
 
 
-def _stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
+def _stops(op: WindowOp, opset: int, dtype: Type) -> bool:
     """Whether onnxruntime stops at an operator where SAME would crop."""
     match op.operator.onnxruntime.stops:
         case Stops.AVERAGE:
@@ -151,7 +153,7 @@ def _stops(op: "WindowOp", opset: int, dtype: Type) -> bool:
             return False
 
 
-def repair(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type) -> str:
+def repair(op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type) -> str:
     """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
     departs = op.operator.onnxruntime
     if op.pads_written and departs.refuses_pads_beside_auto_pad:
@@ -169,7 +171,7 @@ def repair(op: "WindowOp", sizes: Sequence[Extent], opset: int, dtype: Type) -> 
     return ""
 
 
-def _refusal(op: "WindowOp", axis: int, window: AnyWindow, size: Extent, how: str) -> RefusalError:
+def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str) -> RefusalError:
     facts: dict[str, object] = {
         "auto_pad": op.auto_pad,
         "axis": axis,
@@ -209,7 +211,7 @@ def _reads(engine: str, placed: ResolvedAxis) -> str:
 
 
 def _examples(
-    op: "WindowOp", window: AnyWindow, size: Extent
+    op: WindowOp, window: AnyWindow, size: Extent
 ) -> Iterator[tuple[int, ResolvedAxis, ResolvedAxis]]:
     """The sizes at which the two engines differ, with what each makes of them."""
     if isinstance(window, OpenWindow):

@@ -8,6 +8,8 @@ operators stand elsewhere only where something else is said about them: their sh
 computes correctly (`validation.evaluator`).
 """
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -262,7 +264,7 @@ class Operator:
         """
         return self.padding is Fill.ZERO and self.declaration is None
 
-    def laid_out(self, attributes: Mapping[str, object]) -> "Operator":
+    def laid_out(self, attributes: Mapping[str, object]) -> Operator:
         """The row with the layout that a node's attributes give."""
         if self.channels_last is None or attributes.get(self.channels_last, 0) != 1:
             return self

@@ -5,6 +5,8 @@ graph share nodes: where their axes have the same sizes, the Shape; where all el
 all of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal, TypeAlias

@@ -1,5 +1,7 @@
 """Pools with `ceil_mode`, planned as pools that round down and have end pads instead."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from onnxpad.arithmetic.notation import told

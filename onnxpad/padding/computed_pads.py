@@ -4,6 +4,8 @@ A computed `Pad` may read the same elements as SAME_UPPER or SAME_LOWER at every
 become that attribute. A SAME without constant pads can become a `Pad` that computes its amounts.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final

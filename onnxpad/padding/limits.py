@@ -5,6 +5,8 @@ the data. Each is a function that returns why a form is refused, or None; it ask
 traits whether it applies.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -56,7 +58,7 @@ class Form:
     infinite: Callable[[Tensor], Tensor | None]
     size_dependent: Callable[[Tensor, int, Extent], RefusalError]
 
-    def along(self) -> "list[AxisForm]":
+    def along(self) -> list[AxisForm]:
         """The form axis by axis."""
         op, total = self.op, add(self.own, self.around)
         each = zip(op.axes, op.windows, self.sizes, self.own, self.inside, total, strict=True)

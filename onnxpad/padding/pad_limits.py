@@ -4,6 +4,8 @@ Each is a function that returns why the operator cannot, or None. The conditions
 would have then are in `limits`.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 import numpy as np

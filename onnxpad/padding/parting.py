@@ -4,6 +4,8 @@ An operator's own pads cannot be negative, and are those of its spatial axes. So
 more can be folded only in part; the other part stays.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

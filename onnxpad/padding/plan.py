@@ -1,5 +1,7 @@
 """The padding of an operator as a value, plans for it, and their execution."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 

@@ -1,5 +1,7 @@
 """The readers of a tensor, and the path from it to the next window operator."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property

@@ -5,6 +5,8 @@ step behind which the padding is written: the data of the node is read without t
 a `Pad` with the layer behind it follows each output. Steps that only each other read need no `Pad`.
 """
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -139,7 +141,7 @@ class Sinking:
             return None
         return None if found is not None and len(found.steps) >= _MOST_STEPS else found
 
-    def cuts(self, pad: Node) -> Iterator["Cut"]:
+    def cuts(self, pad: Node) -> Iterator[Cut]:
         """The steps behind which a `Pad` could be written, and those that it cannot be moved past.
 
         On each branch one or the other ends the way.

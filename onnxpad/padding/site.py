@@ -4,6 +4,8 @@ All padding of a site is first brought into one form: for each spatial axis, the
 and the amounts of a `Pad` in front of it. Then it is expressed in the style that the user wants.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
@@ -66,7 +68,7 @@ class Sites:
         graph: Graph,
         analysis: Analysis,
         signs: Signs,
-        outer: "Sites | None" = None,
+        outer: Sites | None = None,
         fed: Collection[str] | None = None,
         *,
         inlined: bool = False,

@@ -6,6 +6,8 @@ NaN, overflow and subnormal numbers. A zero whose sign is a matter of the kernel
 own.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias

@@ -5,6 +5,8 @@ operator change once its data is not padded. A new step is an entry here, and on
 which shares nothing with this table.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace

@@ -1,5 +1,7 @@
 """Changes as sections: equal ones once, with pictures, the proof in words, and their names."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

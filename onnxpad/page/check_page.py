@@ -1,5 +1,7 @@
 """The page of `check`: for each model the padding that `fix` would rewrite, and what stays."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from onnxpad.finding import Finding, Severity

@@ -1,5 +1,7 @@
 """Padding that stays, or could be rewritten, as sections grouped by reason."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """The page of `fix`: counts, changes with their proofs, what stays, and the validation."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 import onnx

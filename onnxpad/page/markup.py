@@ -1,5 +1,7 @@
 """Elements of HTML: markup has a type of its own, and only `esc` makes text into it."""
 
+from __future__ import annotations
+
 import html
 from collections.abc import Iterable, Sequence
 from typing import Final, NewType

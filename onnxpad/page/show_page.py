@@ -1,5 +1,7 @@
 """The page of `show`: every padding of a model by operator and form, with pictures and facts."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,5 +1,7 @@
 """The style of a page: light and dark, for screens from phones up, and for paper."""
 
+from __future__ import annotations
+
 from typing import Final
 
 STYLE: Final = """

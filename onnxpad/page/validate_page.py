@@ -1,5 +1,7 @@
 """The page of `validate`: the verdict, runs and outputs as tables, and the first difference."""
 
+from __future__ import annotations
+
 from onnxpad.page.fix_page import count_tiles, validation_parts
 from onnxpad.page.markup import Html, badge, code, el, esc, join
 from onnxpad.page.validation_sections import verdict

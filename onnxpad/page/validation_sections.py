@@ -1,5 +1,7 @@
 """A validation as sections: runs and outputs as tables, histograms, the first difference."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -124,7 +126,7 @@ def padding_table(found: Sequence[PaddingDifference]) -> Html:
     return table("Total padding that differs", ["Operator", "original", "rewritten"], rows)
 
 
-def speed_table(found: Sequence["Timing"]) -> Html:
+def speed_table(found: Sequence[Timing]) -> Html:
     """How fast both models run on each provider."""
     rows = []
     for each in found:

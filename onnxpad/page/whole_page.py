@@ -1,5 +1,7 @@
 """A whole page: head, headline, contents, sections and foot."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 from collections.abc import Sequence

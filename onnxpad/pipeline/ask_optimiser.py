@@ -6,6 +6,8 @@ the second were folded. The first result is the graph that PadFusion saw, so it 
 fold was right.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -4,6 +4,8 @@ They still have to find: what they are about is no padding without a rule, which
 the rest would otherwise tell.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -4,6 +4,8 @@ They are made first. Validation then compares the result with the model that the
 since onnxruntime cannot compute what the original means. The model's metadata names them.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -7,6 +7,8 @@ that one fails alone too, it alone is barred. If not, the change with which it f
 same way.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace

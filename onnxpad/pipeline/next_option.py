@@ -3,6 +3,8 @@
 A trial rewrites the result further, as the option asks, counts what that gains, and is undone.
 """
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

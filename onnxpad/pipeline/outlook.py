@@ -1,5 +1,7 @@
 """The findings about a model as they come out once all rewrites were made and undone."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias

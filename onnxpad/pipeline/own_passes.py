@@ -5,6 +5,8 @@ theirs. It may raise whatever it likes: in `rewrite` its change is taken back, a
 ends with a message that names the pass.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,5 +1,7 @@
 """A run of the passes on all graphs of a model: made for good, only told, or tried further."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias

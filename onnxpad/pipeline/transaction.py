@@ -1,5 +1,7 @@
 """Makes one change of a graph at a time: it is certified and probed, or taken back."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
@@ -293,14 +295,14 @@ class Editor:
             return node.outputs[:1]
         return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
 
-    def _site(self, node: Node, tensor: Tensor, rule: Pass) -> "_Site":
+    def _site(self, node: Node, tensor: Tensor, rule: Pass) -> _Site:
         reading = self._certifier.read(node, tensor, steps=rule.behind)
         probe = self._probe
         cut = probe.before(tensor, reading.roots) if probe is not None else None
         return _Site(tensor, reading, cut, self.context.graph.uses(tensor))
 
     def _proved(
-        self, node: Node, site: "_Site", new: Tensor, rule: Pass, trust: Trust | None
+        self, node: Node, site: _Site, new: Tensor, rule: Pass, trust: Trust | None
     ) -> tuple[Proof, Equal]:
         """The proof that a tensor equals the one before the change, as the one trusted reads that.
 
@@ -314,7 +316,7 @@ class Editor:
         return proof, Equal(proof.reading, site.tensor, new)
 
     def _probed(
-        self, site: "_Site", new: Tensor, certificate: Certificate
+        self, site: _Site, new: Tensor, certificate: Certificate
     ) -> tuple[str, Certificate]:
         """The result of a probe in words, and the certificate with what it then assumes.
 

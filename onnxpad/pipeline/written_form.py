@@ -1,5 +1,7 @@
 """How the padding of a place in a graph is written, for the changes of a report."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal

@@ -5,6 +5,8 @@ includes the nodes that compute the amounts of `Pad`s in between, so that a misr
 shows. Channels are cut to one, and weights become small integers.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache

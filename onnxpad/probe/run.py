@@ -1,5 +1,7 @@
 """Runs both sides of one change on small integers, where float sums do not round."""
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias

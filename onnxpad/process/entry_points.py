@@ -1,5 +1,7 @@
 """Whether installed packages offer something to this one, found out without loading anything."""
 
+from __future__ import annotations
+
 import os
 import sys
 from contextlib import suppress

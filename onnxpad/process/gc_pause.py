@@ -1,5 +1,7 @@
 """Pauses garbage collection while many objects are made and none dropped."""
 
+from __future__ import annotations
+
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

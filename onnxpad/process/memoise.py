@@ -1,5 +1,7 @@
 """Caches the results of methods on the object itself."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar

@@ -3,6 +3,8 @@
 Both raise KeyboardInterrupt, so that the program cleans up before it ends.
 """
 
+from __future__ import annotations
+
 import math
 import signal
 import sys

@@ -6,6 +6,8 @@ of the data, and the positions that an average counts. Then it compares both. It
 about rewriting and knows no pass.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection
 from typing import Final, NamedTuple, TypeAlias
@@ -746,7 +748,7 @@ class _StepReader:
             further=self._further,
         )
 
-    def _inside(self, tensor: Tensor, steps: int) -> "_Inside":
+    def _inside(self, tensor: Tensor, steps: int) -> _Inside:
         """The term and layers behind a tensor, no further up than the `Pad`s or the roots."""
         tensor = tensor if tensor.name in self._roots else self._graph.origin(tensor)
         found = self._known.get(tensor.name)
@@ -757,7 +759,7 @@ class _StepReader:
             found = self._known[tensor.name] = found or bare
         return found
 
-    def _computed(self, tensor: Tensor, steps: int) -> "_Inside | None":
+    def _computed(self, tensor: Tensor, steps: int) -> _Inside | None:
         """The result of the node that writes a tensor; None where the tensor is a root."""
         graph, analysis = self._graph, self._analysis
         node = graph.producer(tensor)
@@ -803,7 +805,7 @@ class _StepReader:
         term = (passed.key, *[each.term for each in inside])
         return _Inside(term, passed.layers, node, tuple(data), passed.taken, True)
 
-    def _scattered(self, node: Node, tensor: Tensor, steps: int) -> "_Inside | None":
+    def _scattered(self, node: Node, tensor: Tensor, steps: int) -> _Inside | None:
         """A transposed convolution as its full result with a layer around it; its data is a root.
 
         None where it cannot be read, where its data is padded (its windows spread that too), or

@@ -13,6 +13,8 @@ each node that was touched since a mark, one of these must hold:
 The cost depends on the number of touched nodes alone, not on the length of the graph.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias

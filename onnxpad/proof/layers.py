@@ -1,5 +1,7 @@
 """Layers of constant padding around data, from the inside out, and when several equal one."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Iterable

@@ -8,6 +8,8 @@ The proof does share the analysis with the passes: shapes and small values of te
 kernel's shape or the amounts of a `Pad`. Only running both graphs protects against a mistake there.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """Proofs under the weakest assumptions that are enough."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final, NamedTuple

@@ -10,6 +10,8 @@ Like the rest of the proof's reading, this knows nothing of passes, and shares n
 formulas that they use (`arithmetic.window`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

@@ -4,6 +4,8 @@ For each engine, both are brought into a canonical form: where the first window 
 windows there are, and which fills they read outside of the data.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias

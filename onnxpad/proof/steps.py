@@ -9,6 +9,8 @@ with the table that they use.
 Sources: the operators' pages of the ONNX specification, and IEEE 754 for what becomes of a fill.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final

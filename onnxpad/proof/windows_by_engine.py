@@ -11,6 +11,8 @@ Positions count from the first element of the data. The formulas repeat those of
 `arithmetic.window` on purpose: the passes decide by those, and the proof must not share a mistake.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 

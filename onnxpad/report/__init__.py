@@ -1,5 +1,7 @@
 """The report of each command as frozen values, which `text` and `json` render."""
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Mapping
 from dataclasses import field
@@ -95,7 +97,7 @@ class FixReport:
     changes: tuple[Change, ...]
     findings: tuple[Finding, ...]
     undone: tuple[Finding, ...]
-    validation: "Validation | None"
+    validation: Validation | None
     counts: tuple[Counts, Counts]
     seconds: float
     barred: tuple[Finding, ...] = ()
@@ -127,7 +129,7 @@ class FixReport:
         return not (self.exit_code or warnings or self.barred or self.delivery.older)
 
     @property
-    def compared(self) -> "Validation | None":
+    def compared(self) -> Validation | None:
         """The verdict on a model that differs; None without validation."""
         return self.validation if self.changed else None
 
@@ -166,7 +168,7 @@ class FileReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     error: str = ""
-    light: "onnx.ModelProto | None" = None
+    light: onnx.ModelProto | None = None
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit."""
@@ -226,7 +228,7 @@ class MatchReport:
     name: str
     reference: str
     inputs: str
-    matching: "Matching"
+    matching: Matching
     seconds: float
     partial: bool = False
     delivery: Delivery = Delivery()
@@ -267,10 +269,10 @@ class RepadReport:
     to: str
     title: str
     reference: str
-    changes: "tuple[Rewritten, ...]"
-    unchanged: "tuple[Unchanged, ...]"
-    difference: "Difference"
-    validation: "Validation | None"
+    changes: tuple[Rewritten, ...]
+    unchanged: tuple[Unchanged, ...]
+    difference: Difference
+    validation: Validation | None
     declared: Mapping[str, tuple[int | str | None, ...]]
     seconds: float
     notes: tuple[str, ...] = ()
@@ -333,7 +335,7 @@ class ValidateReport:
     inputs: str
     reference: str
     providers: tuple[str, ...]
-    validation: "Validation"
+    validation: Validation
     unproven: tuple[str, ...]
     seconds: float
     next: str = ""
@@ -378,7 +380,7 @@ class ShowReport:
         model: Path of the model as given; empty if it was given in memory.
     """
 
-    sites: "tuple[PaddingSite, ...]"
+    sites: tuple[PaddingSite, ...]
     total: int
     asked: tuple[str, ...]
     conventions: tuple[str, ...]

@@ -1,5 +1,7 @@
 """One padded axis and the windows over it, as SVG: a row of cells, and lines below it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Final
 from xml.sax.saxutils import escape

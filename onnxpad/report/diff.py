@@ -4,6 +4,8 @@ Weights are never shown. Short constants that a node reads, such as the amounts 
 shown by value in the line of the node.
 """
 
+from __future__ import annotations
+
 import json
 import math
 from collections import Counter
@@ -125,7 +127,7 @@ def _text(item: Item, constants: Mapping[str, str]) -> str:
 
 def _all_hunks(
     place: str, before: Held, after: Held, outer: Constants, now_outer: Constants
-) -> Iterator["_Hunk"]:
+) -> Iterator[_Hunk]:
     """The hunks of a graph, then of the bodies in it.
 
     Args:
@@ -190,7 +192,7 @@ def _without_data(graph: Held) -> set[str]:
     return found
 
 
-def _hunks(before: _Side, after: _Side, place: str) -> Iterator["_Hunk"]:
+def _hunks(before: _Side, after: _Side, place: str) -> Iterator[_Hunk]:
     """A hunk for each changed node, with the nodes removed or added right before it."""
     altered = {name for name, _ in before.constants.items() ^ after.constants.items()}
     removed: list[tuple[str, str]] = []

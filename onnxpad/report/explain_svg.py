@@ -3,6 +3,8 @@
 The picture needs nothing outside itself, and follows the reader's light or dark colours.
 """
 
+from __future__ import annotations
+
 import textwrap
 from typing import Final
 from xml.sax.saxutils import escape

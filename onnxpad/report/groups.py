@@ -1,5 +1,7 @@
 """Changes that do the same, and padding that stays for the same reason, in groups."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence

@@ -4,6 +4,8 @@
 disappears. JSON has no NaN and no infinities: NaN is null, infinity the string "inf" or "-inf".
 """
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import math
@@ -186,7 +188,7 @@ def repad_json(report: RepadReport) -> str:
     return dumped(document, Rewritten, Unchanged, OutputChange)
 
 
-def explain_json(explanation: "ExplainReport", picture: str = "") -> str:
+def explain_json(explanation: ExplainReport, picture: str = "") -> str:
     """The report of one `explain` as one JSON object."""
     from onnxpad.frameworks.conventions.by_size import Deviation, Parting
     from onnxpad.frameworks.conventions.table import source_of
@@ -231,14 +233,14 @@ def explain_json(explanation: "ExplainReport", picture: str = "") -> str:
     return dumped(document, Parting, Deviation)
 
 
-def _own(own: "Answer | None", same: Sequence[str]) -> dict[str, object] | None:
+def _own(own: Answer | None, same: Sequence[str]) -> dict[str, object] | None:
     """The padding that a model has at a node, and the conventions that compute the same there."""
     if own is None:
         return None
     return {"pads": own.pads, "output": own.output, "same": same}
 
 
-def doctor_json(found: "Diagnosis", exit_code: int) -> str:
+def doctor_json(found: Diagnosis, exit_code: int) -> str:
     """The report of `doctor` as one JSON object."""
     from onnxpad.doctor.diagnosis import Driver, Library, Package, Problem, Provider
 

@@ -3,6 +3,8 @@
 No line is broken inside a word: a name that is longer than the screen stays whole.
 """
 
+from __future__ import annotations
+
 import re
 import shutil
 import sys
@@ -56,7 +58,7 @@ def cells(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(c) > 0 for c in text)
 
 
-def here(paint: Paint) -> "Screen":
+def here(paint: Paint) -> Screen:
     """The screen of this process: its terminal, or a pipe.
 
     Pipes and files are 80 columns wide, unless the environment says so in COLUMNS, so that a report

@@ -3,6 +3,8 @@
 rich is imported when the bar first shows: most models are done before that.
 """
 
+from __future__ import annotations
+
 import sys
 import threading
 import time

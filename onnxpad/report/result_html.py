@@ -1,5 +1,7 @@
 """The headlines of `fix`, `check` and `validate` with a table in HTML, as notebooks show them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from html import escape
 

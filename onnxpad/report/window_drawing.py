@@ -3,6 +3,8 @@
 A long axis loses its middle: conventions differ at the ends only.
 """
 
+from __future__ import annotations
+
 import string
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias

@@ -1,5 +1,7 @@
 """The context of a pass: one graph of a model, its analysis, and the style the user wants."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
@@ -52,11 +54,11 @@ class Around(NamedTuple):
         original: Returns the context of the same body or function before all edits.
     """
 
-    graph: "Context | None"
+    graph: Context | None
     domains: AnalysedDomains
     fed: frozenset[str]
     inlined: bool
-    original: Callable[[], "Context"]
+    original: Callable[[], Context]
 
 
 class Context:
@@ -126,19 +128,19 @@ class Context:
         self.asks_to_compute = computes if self.dynamic == "pad" else ""
 
     @property
-    def outer(self) -> "Context | None":
+    def outer(self) -> Context | None:
         """For a body, the context of the graph around it."""
         return None if self._around is None else self._around.graph
 
     @property
-    def original(self) -> "Context":
+    def original(self) -> Context:
         """The same graph as it was loaded, at all sizes."""
         if self._first is None:
             around = self._around
             self._first = around.original() if around else Context(self.graph.pristine())
         return self._first
 
-    def take_original(self, before: "Context") -> None:
+    def take_original(self, before: Context) -> None:
         """Takes over the original that an earlier context of the same graph has read, if it has."""
         self._first = self._first or before._first
 

@@ -15,6 +15,8 @@ it folds Shape to them, for example, where amounts are computed. And where it mo
 a `Pad` with `axes`, it does not permute these.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias

@@ -1,5 +1,7 @@
 """The base class of passes: each finds padding, with reasons, and rewrites it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from inspect import cleandoc
 from textwrap import indent

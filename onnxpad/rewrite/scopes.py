@@ -5,6 +5,8 @@ passes to it. A function knows what all of its calls agree on, wherever in the m
 happens inside never limits the sizes outside: a branch need not run.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -191,7 +193,7 @@ class _Finder:
         if any(map(_is_misranked, _wrongly_sized(context))):
             self._misranked.add(key)
 
-    def _given(self, context: Context) -> Iterator["_Given"]:
+    def _given(self, context: Context) -> Iterator[_Given]:
         """The tensors of other graphs that a body captures, or that are passed to a graph."""
         graph, outer = context.graph, context.outer
         if outer is not None and graph.owner is not None:
@@ -444,7 +446,7 @@ class _Misjudged:
         functions: Collection[Key],
         misranked: Collection[Key],
         given: Callable[[], Iterator[_Given]],
-        others: Mapping[int, "_Misjudged"],
+        others: Mapping[int, _Misjudged],
     ) -> None:
         """Looks for the nodes at the first question.
 

@@ -6,6 +6,8 @@ The full result is all that windows reach: `(n - 1) * stride + extent` elements 
 pads (1, 0) do. A form is a padding whose pads are numbers.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 
 from onnxpad.analysis import Analysis

@@ -5,6 +5,8 @@ All that they crop and append on its spatial axes is its own crop, if no element
 was cropped before, and what is appended has the value of the result where no window reaches.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -77,7 +79,7 @@ class End(NamedTuple):
     foreign: int = 0
     why: RefusalError | None = None
 
-    def after(self, amount: int, axis: int, fill: RefusalError | None) -> "End":
+    def after(self, amount: int, axis: int, fill: RefusalError | None) -> End:
         """The end behind a Slice or `Pad` that adds an amount to it (negative: crops)."""
         crop = self.crop - amount
         if amount <= 0:

@@ -4,6 +4,8 @@ Every report of how much an operator pads reads this. What a rewrite may take ov
 `padding.site`, and the proof has a reading of its own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -41,13 +43,13 @@ class PadUpstream(NamedTuple):
     steps: tuple[Node, ...]
     path: tuple[Node, ...]
 
-    def after(self, step: Node) -> "PadUpstream":
+    def after(self, step: Node) -> PadUpstream:
         """The same seen from the output of a step."""
         is_next = len(self.steps) == len(self.path)  # no other `Pad` in between
         steps = (*self.steps, step) if is_next else self.steps
         return PadUpstream(self.pad, steps, (*self.path, step))
 
-    def behind(self, pad: Node) -> "PadUpstream":
+    def behind(self, pad: Node) -> PadUpstream:
         """The same seen from the output of another `Pad`."""
         return PadUpstream(self.pad, self.steps, (*self.path, pad))
 
@@ -69,7 +71,7 @@ class Front(NamedTuple):
     is_whole: bool
     fill: Number | None = None
 
-    def along(self, axes: Sequence[int]) -> "Front":
+    def along(self, axes: Sequence[int]) -> Front:
         """The same along some axes."""
         amounts = self.amounts
         return self._replace(amounts=amounts and tuple(amounts[axis] for axis in axes))

@@ -1,5 +1,7 @@
 """Analyses a graph for ever fewer sizes, so that a proof can use the weakest assumptions."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias

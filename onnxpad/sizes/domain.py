@@ -1,5 +1,7 @@
 """The sizes that the open axes of a model's inputs may have."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import Final
@@ -60,7 +62,7 @@ class SizeDomain:
         """The limited sizes of a graph's open axes as data, by symbol; as `Sizes.as_data`."""
         return {name: sizes.as_data() for _, name, sizes in self._axes(graph) if sizes is not None}
 
-    def narrowed(self, needed: Mapping[str, Sizes]) -> "SizeDomain":
+    def narrowed(self, needed: Mapping[str, Sizes]) -> SizeDomain:
         """The same domain, with the symbols limited to the sizes that operators need."""
         return replace(self, needed={**self.needed, **needed})
 

@@ -6,6 +6,8 @@ needs data that it fits in. A size at which such an operator stops is infeasible
 every output of the graph needs the operator.
 """
 
+from __future__ import annotations
+
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field

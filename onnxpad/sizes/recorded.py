@@ -5,6 +5,8 @@ range. So the rewritten model's metadata says it, axis by axis: renaming a dimen
 the limit.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType

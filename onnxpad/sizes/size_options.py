@@ -4,6 +4,8 @@ The graph's inputs declare a fixed size from then on. No input can declare a ran
 that needs it says so.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral

@@ -1,5 +1,7 @@
 """Words for open sizes: the inputs that they grow with, and the padding as a formula of them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -37,7 +39,7 @@ _LONGEST: Final = 240
 class Wording:
     """Words for the sizes of one graph."""
 
-    def __init__(self, graph: Graph, analysis: Analysis, outer: "Wording | None" = None) -> None:
+    def __init__(self, graph: Graph, analysis: Analysis, outer: Wording | None = None) -> None:
         """Reads the graph as it is at each call; `outer` is that of the graph around a body."""
         self._graph = graph
         self._analysis = analysis

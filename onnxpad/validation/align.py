@@ -1,5 +1,7 @@
 """Aligns an array in another framework's layout with the shape of an ONNX tensor."""
 
+from __future__ import annotations
+
 import enum
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

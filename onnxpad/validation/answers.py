@@ -3,6 +3,8 @@
 A session is open only while its model runs.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace

@@ -3,6 +3,8 @@
 Tensors are matched by name; a rewrite may remove some and add others.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -249,8 +251,8 @@ def inner_evidence(
 
 
 def _by_name(
-    ours: "_ModelSide",
-    theirs: "_ModelSide",
+    ours: _ModelSide,
+    theirs: _ModelSide,
     draws: Sequence[Draw],
     bare: Collection[str],
     loose: Collection[str],
@@ -284,7 +286,7 @@ def _by_name(
 
 
 def _scores(
-    side: "_ModelSide",
+    side: _ModelSide,
     sources: tuple[onnx.ModelProto, onnx.ModelProto],
     draws: Sequence[Draw],
     outputs: Collection[str],
@@ -327,7 +329,7 @@ def _scores(
     return {name: each._replace(lost=each.lost or unread) for name, each in found.items()}
 
 
-def _read(side: "_ModelSide", name: str, draws: Sequence[Draw]) -> list[Value]:
+def _read(side: _ModelSide, name: str, draws: Sequence[Draw]) -> list[Value]:
     return [values[name] for values in side.values([name], draws) or ()]
 
 
@@ -371,7 +373,7 @@ def restless(
 
 
 def _restless(
-    side: "_ModelSide", names: Sequence[str], inputs: Draw, tolerance: Tolerance | None, budget: int
+    side: _ModelSide, names: Sequence[str], inputs: Draw, tolerance: Tolerance | None, budget: int
 ) -> dict[str, Comparison]:
     found: dict[str, Comparison] = {}
     drawn = _varying(side.producers, side.drawn)
@@ -398,7 +400,7 @@ def _sides(
     provider: str,
     folder: Path | None,
     pairing: Pairing | None,
-) -> tuple["_ModelSide", "_ModelSide"]:
+) -> tuple[_ModelSide, _ModelSide]:
     return (
         _ModelSide(original, provider, folder, Pairing()),
         _ModelSide(rewritten, provider, folder, pairing or Pairing()),
@@ -457,8 +459,8 @@ class _Told:
 
 
 def _compared(
-    ours: "_ModelSide",
-    theirs: "_ModelSide",
+    ours: _ModelSide,
+    theirs: _ModelSide,
     draws: Sequence[Draw],
     budget: int,
     tolerance: Tolerance | None,

@@ -3,6 +3,8 @@
 Values are those that `sessions.Session.run` returns.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

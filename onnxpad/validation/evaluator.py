@@ -1,5 +1,7 @@
 """onnx's reference evaluator as an oracle, for models of operators that it computes rightly."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import onnx

@@ -1,5 +1,7 @@
 """Decides whether an output can tell two models apart, or would be the same for any data."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

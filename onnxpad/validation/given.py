@@ -3,6 +3,8 @@
 Nothing is ever unpickled.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import zipfile

@@ -4,6 +4,8 @@ Sizes that the graph leaves open are guessed, most likely first; the caller trie
 other until the model runs.
 """
 
+from __future__ import annotations
+
 import math
 import zlib
 from collections import Counter, deque
@@ -592,7 +594,7 @@ def _shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
     )
 
 
-def _input(value: onnx.ValueInfoProto, consumers: "_Consumers") -> Input:
+def _input(value: onnx.ValueInfoProto, consumers: _Consumers) -> Input:
     shape = _shape(value)
     if shape is None:
         rank = consumers.rank(value.name)

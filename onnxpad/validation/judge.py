@@ -1,5 +1,7 @@
 """Compares one result with the expected one, and decides when a difference is excused."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 

@@ -4,6 +4,8 @@ Scores are what an output of classes or indices was chosen by. They are the inpu
 that chose, and have the same reader in both models, whatever their names are.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import NamedTuple

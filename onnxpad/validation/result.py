@@ -1,5 +1,7 @@
 """The results of a validation as frozen values."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
@@ -252,7 +254,7 @@ class Validation:
     skipped: tuple[Skipped, ...] = ()
     hidden: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
-    times: "tuple[Timing, ...] | None" = None
+    times: tuple[Timing, ...] | None = None
 
     @property
     def uncompared(self) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Removes the quantisers of a quantised model, so that nothing is rounded to a few levels."""
 
+from __future__ import annotations
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper

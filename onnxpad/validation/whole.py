@@ -5,6 +5,8 @@ optimisation it computes what is deployed. Its optimiser is unsound around Pad a
 model, so a difference counts only if the original does not show it too.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

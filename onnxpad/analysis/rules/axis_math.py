@@ -4,6 +4,8 @@ Where an operator runs only if two axes have one size, they are taken to have it
 stands for both.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Iterable
 from functools import reduce

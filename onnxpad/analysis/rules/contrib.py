@@ -4,6 +4,8 @@ These are the ones that its quantiser puts into models, and a few more. Source: 
 docs/ContribOperators.md.
 """
 
+from __future__ import annotations
+
 from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, ShapeRule, named
 from onnxpad.analysis.rules.axis_math import broadcast
 from onnxpad.analysis.rules.dtypes import DTYPES, input_dtype

@@ -1,5 +1,7 @@
 """Element types of the operators' outputs."""
 
+from __future__ import annotations
+
 from onnx import TensorProto
 
 from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, named

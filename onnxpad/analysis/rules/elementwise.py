@@ -3,6 +3,8 @@
 An element that overflows its type, or that engines may round in more than one way, is unknown.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce

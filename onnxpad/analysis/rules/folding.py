@@ -9,6 +9,8 @@ The evaluator is not used where it differs from onnxruntime: pools, resizing, ov
 means that do not divide. It is imported on first use.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias

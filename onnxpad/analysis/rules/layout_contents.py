@@ -3,6 +3,8 @@
 A rule may rely on the shape of its result (`call.shape`), which is known and small.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -7,6 +7,8 @@ rounding is monotonic. Those of integers wrap around, and have no bound here. Th
 their rules was measured on onnxruntime's CPU provider (1.21 and 1.31), extreme values included.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Generator
 from typing import Any, Final, NamedTuple, TypeAlias

@@ -4,6 +4,8 @@ Where onnxruntime and the specification give different sizes, the size is unknow
 exception: their size is truncated, as in onnxruntime and shape inference.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar

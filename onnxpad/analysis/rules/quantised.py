@@ -4,6 +4,8 @@ Some runtimes divide by the scale, others multiply by its inverse. Where these d
 unknown. Source: the operators' pages of the ONNX specification.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Callable

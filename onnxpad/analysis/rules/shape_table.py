@@ -4,6 +4,8 @@ The output shape of an operator without a rule is unknown. Sources: the operator
 specification. Where opsets differ, the code says which opset it asks for.
 """
 
+from __future__ import annotations
+
 from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
 from onnxpad.analysis.rules.axis_math import agreed, broadcast
 from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES

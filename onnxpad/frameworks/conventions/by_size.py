@@ -4,6 +4,8 @@ Away from the smallest sizes everything repeats with the stride, so the conventi
 one long axis for each remainder.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations

@@ -4,6 +4,8 @@ Pads alone do not tell: padding that no window reaches has no effect, and a pool
 out reads only real elements.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Iterator
 
 from onnxpad.frameworks.conventions.question import AxisAnswer, Op

@@ -1,5 +1,7 @@
 """Conventions compared for one operator at one size."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Any

@@ -1,5 +1,7 @@
 """The operator, sizes and windows for which conventions are asked, and what one of them answers."""
 
+from __future__ import annotations
+
 from typing import Final, Literal, TypeAlias, get_args
 
 from onnxpad.arithmetic.window import Window

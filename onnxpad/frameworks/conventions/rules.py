@@ -7,6 +7,8 @@ which no `pads` of an ONNX operator express. Its pools do not round up as Caffe'
 Source: Apple, `MPSNNPaddingMethod`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias
 

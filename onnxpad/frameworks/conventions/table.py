@@ -8,6 +8,8 @@ size * stride, unless the user gives numbers.
 A framework is a row of rows: the conventions that it follows for an intent.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias, get_args

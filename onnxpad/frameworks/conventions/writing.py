@@ -5,6 +5,8 @@ first, Keras last. A line is empty where there is none, as for an average whose 
 what the framework divides by.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple

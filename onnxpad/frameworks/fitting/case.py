@@ -5,6 +5,8 @@ makes no difference. Where a size is open, one size for each remainder by the st
 since all conventions depend on that remainder alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial

@@ -1,5 +1,7 @@
 """The window operators of a model with their total padding, that of `Pad`s in front included."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -43,7 +45,7 @@ class Padded:
     context: Context
     sizes: tuple[Extent, ...]
     padding: Padding
-    case: "Case"
+    case: Case
 
     @property
     def label(self) -> str:

@@ -5,6 +5,8 @@ operator that does not fit it, otherwise in one line on all of them. Nothing is 
 other padding computes something else.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.fitting.case import Fit, Likeness
     from onnxpad.frameworks.fitting.padded import Left, Padded
 
-_NAMES: "Final[Mapping[Likeness, str]]" = {
+_NAMES: Final[Mapping[Likeness, str]] = {
     "same": "TensorFlow's SAME",
     "symmetric": "PyTorch's symmetric padding",
     "lower": "SAME_LOWER",
@@ -31,7 +33,7 @@ _NAMES: "Final[Mapping[Likeness, str]]" = {
 _MIXED: Final = frozenset({"same", "symmetric", "lower"})
 """Likenesses of the padding of a network that was written for one framework."""
 
-_FURTHER: "Final[tuple[Likeness, ...]]" = ("lower", "causal", "sometimes", "other")
+_FURTHER: Final[tuple[Likeness, ...]] = ("lower", "causal", "sometimes", "other")
 _COMPARED: Final = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
 _STAYS: Final = (
     "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
@@ -50,8 +52,8 @@ class ModelPadding:
         title: Its name as it writes it.
     """
 
-    operators: "Sequence[Padded]"
-    left: "Sequence[Left]"
+    operators: Sequence[Padded]
+    left: Sequence[Left]
     convention: str = ""
     title: str = ""
 
@@ -85,7 +87,7 @@ class ModelReport:
         """Yields a finding about each operator that does not fit the convention asked for."""
         return iter(())
 
-    def told(self, about: "Padded | Left", message: str, **evidence: object) -> Finding:
+    def told(self, about: Padded | Left, message: str, **evidence: object) -> Finding:
         """A finding about the whole model, which names an operator concerned."""
         return Finding(
             self.code,
@@ -99,7 +101,7 @@ class ModelReport:
             location=about.location,
         )
 
-    def warned(self, about: "Padded", convention: str, message: str, **evidence: object) -> Finding:
+    def warned(self, about: Padded, convention: str, message: str, **evidence: object) -> Finding:
         """A finding about one operator that does not fit the convention asked for."""
         kept = about.kept_by_repad(convention)
         return Finding(
@@ -380,7 +382,7 @@ def padding_of(contexts: Iterable[Context], convention: str = "") -> ModelPaddin
     return ModelPadding(*padded_operators(contexts), convention, title)
 
 
-def _summary(padded: "Sequence[Padded]") -> str:
+def _summary(padded: Sequence[Padded]) -> str:
     """How many operators fit which convention, in one line."""
     groups: dict[Likeness, list[Padded]] = {}
     for each in padded:
@@ -411,7 +413,7 @@ def _summary(padded: "Sequence[Padded]") -> str:
     return ", ".join([head, *(f"{number} {words}" for number, words in rest)])
 
 
-def _facts(each: "Padded") -> dict[str, object]:
+def _facts(each: Padded) -> dict[str, object]:
     fits = {name: each.fit(name) for name in _COMPARED}
     return {
         "node": each.label,
@@ -422,7 +424,7 @@ def _facts(each: "Padded") -> dict[str, object]:
     }
 
 
-def _padding(each: "Padded") -> str:
+def _padding(each: Padded) -> str:
     pads = each.pads
     if pads is None:
         return f"pads as {each.auto_pad}"
@@ -432,12 +434,12 @@ def _padding(each: "Padded") -> str:
     return said
 
 
-def _where(each: "Padded") -> str:
+def _where(each: Padded) -> str:
     known = [size for size in each.sizes if isinstance(size, int)]
     return f" on {'x'.join(map(str, known))}" if len(known) == len(each.sizes) else ""
 
 
-def _other(each: "Padded", fit: "Fit", name: str) -> str:
+def _other(each: Padded, fit: Fit, name: str) -> str:
     """The padding of the framework in words."""
     verb = "crops" if each.is_transposed else "pads"
     if fit.pads is not None:

@@ -1,5 +1,7 @@
 """The paddings that an operator might have had in another framework, and those of a whole model."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias

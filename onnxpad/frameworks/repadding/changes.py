@@ -1,5 +1,7 @@
 """The result of bringing a model to a framework's padding: frozen values."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,5 +1,7 @@
 """How much the outputs of a model change with another padding: both models on the same inputs."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

@@ -3,6 +3,8 @@
 An intent is read from numbers only where they admit just one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -6,6 +6,8 @@ first: inner tensors where there are any, then the outputs. For each, whole conv
 first, then what `search` finds. What is found is written into the model, and that is compared.
 """
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -197,7 +199,7 @@ def type_of_data(context: Context, site: Site) -> int:
     return context.analysis.dtype(data) or TensorProto.UNDEFINED
 
 
-def _confirmed(graph: Graph, found: MatchedInputs, task: "_Task") -> str:
+def _confirmed(graph: Graph, found: MatchedInputs, task: _Task) -> str:
     """Why the model as written does not reproduce the reference; empty if it does."""
     run, folder = graph.model.to_run()
     names = list(dict.fromkeys(name for sample in found.inner for name in sample))

@@ -1,5 +1,7 @@
 """How far outputs are from those that a framework recorded."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

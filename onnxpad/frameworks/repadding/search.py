@@ -14,6 +14,8 @@ The number of evaluations of a round is that of the moves. Combinations are enum
 there are few of them.
 """
 
+from __future__ import annotations
+
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

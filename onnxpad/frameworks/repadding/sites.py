@@ -1,5 +1,7 @@
 """The window operators and `Pad`s of a model's main graph whose padding may be another one."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from onnxpad.arithmetic.window import Window

@@ -4,6 +4,8 @@ SAME at a fixed size is written as numbers, and sizes depend on the padding upst
 operators are written and the sizes analysed anew, until nothing changes any more.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 

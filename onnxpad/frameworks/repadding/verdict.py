@@ -1,5 +1,7 @@
 """The result of a search for the padding that reproduces a reference: frozen values."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Literal, TypeAlias

@@ -8,6 +8,8 @@ The amounts are computed in float32, which all opsets can do; sizes are far belo
 it is exact.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -191,7 +193,7 @@ class _Build:
             self._gather(part, site, node, dtype, pads, extra)
         return part.nodes
 
-    def _pads(self, part: "_Part", site: Site) -> str:
+    def _pads(self, part: _Part, site: Site) -> str:
         """The pads of an operator, without what ceil adds: float32, in ONNX's order."""
         windows = site.windows
         stride = self.floats([window.stride for window in windows])
@@ -210,7 +212,7 @@ class _Build:
         fixed = _name(part.place, "pads")
         return part.add("Add", fixed, part.add("Mul", part.flag(0), both))
 
-    def _beyond(self, part: "_Part", site: Site, pads: str) -> str:
+    def _beyond(self, part: _Part, site: Site, pads: str) -> str:
         """The elements that a pool that rounds up reads beyond its end padding, for each axis.
 
         A last window that would start in the end padding is dropped: `window.pool_output_size`.
@@ -229,7 +231,7 @@ class _Build:
         more = part.add("Sub", part.add("Sub", up, over), down)
         return part.add("Mul", part.flag(3), part.add("Mul", more, stride))
 
-    def _repad(self, part: "_Part", site: Site, node: onnx.NodeProto, pads: str) -> None:
+    def _repad(self, part: _Part, site: Site, node: onnx.NodeProto, pads: str) -> None:
         """A `Pad` with other amounts."""
         begin, end = part.split(pads, len(site.windows))
         amounts = self._amounts(part, site, begin, end)
@@ -250,7 +252,7 @@ class _Build:
 
     def _gather(
         self,
-        part: "_Part",
+        part: _Part,
         site: Site,
         node: onnx.NodeProto,
         dtype: int,
@@ -289,7 +291,7 @@ class _Build:
         part.nodes.append(share)
         part.add("Div", whole, share.output[0], output=output)
 
-    def _scatter(self, part: "_Part", site: Site, node: onnx.NodeProto, dtype: int) -> None:
+    def _scatter(self, part: _Part, site: Site, node: onnx.NodeProto, dtype: int) -> None:
         """A transposed convolution in full, cropped and extended by a `Pad`, and then its bias."""
         plain = _without(node, {"auto_pad", "pads", "output_padding", "output_shape"})
         output, bias = node.output[0], ""
@@ -308,7 +310,7 @@ class _Build:
         else:
             part.add("Identity", cut, output=output)
 
-    def _amounts(self, part: "_Part", site: Site, begin: str, end: str) -> str:
+    def _amounts(self, part: _Part, site: Site, begin: str, end: str) -> str:
         """Amounts for all axes of the data, as int64 in ONNX's order."""
         count = len(site.axes)
         # One of begin, end and a last 0 for each amount.
@@ -330,7 +332,7 @@ class _Build:
             return self.constant(np.array(lowest, kind))
         return ""
 
-    def _ones(self, part: "_Part", data: str, dtype: int) -> str:
+    def _ones(self, part: _Part, data: str, dtype: int) -> str:
         """Ones of the shape of a tensor."""
         kind = helper.tensor_dtype_to_np_dtype(dtype)
         if self._opset < _CONSTANT_OF_SHAPE:
@@ -339,7 +341,7 @@ class _Build:
         value: onnx.TensorProto = numpy_helper.from_array(np.ones(1, kind))
         return part.add("ConstantOfShape", part.add("Shape", data), value=value)
 
-    def pad(self, part: "_Part", data: str, amounts: str, fill: str) -> str:
+    def pad(self, part: _Part, data: str, amounts: str, fill: str) -> str:
         """A `Pad` with computed amounts; an empty fill is 0."""
         if self._opset >= _PAD_AS_INPUT:
             return part.add("Pad", data, amounts, *([fill] if fill else []))

@@ -1,5 +1,7 @@
 """Writes chosen paddings into a graph."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final

@@ -1,5 +1,7 @@
 """Windows over a padded axis as pictures, and the padding of open sizes as tables by remainder."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

@@ -1,5 +1,7 @@
 """The graphs of a model as they were and as they are, by the labels that reports give nodes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 

@@ -1,5 +1,7 @@
 """Small graphs as SVG: boxes in layers from top to bottom, with arrows between them."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,5 +1,7 @@
 """The error histogram of an output as a picture: how many elements differ by how much."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Final

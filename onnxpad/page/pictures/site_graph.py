@@ -3,6 +3,8 @@
 Nothing in it names a node or a tensor, so that equal changes have equal graphs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias

@@ -3,6 +3,8 @@
 Sources: the operators' pages of the ONNX specification, and IEEE 754 for what becomes of a fill.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple

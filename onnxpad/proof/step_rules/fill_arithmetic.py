@@ -4,6 +4,8 @@ What an engine may compute in another way is refused: subnormal numbers, which s
 overflow, NaN, and any rounding in the types of 16 bits, which some compute in 32.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping

@@ -3,6 +3,8 @@
 Source: the operators' pages of the ONNX specification.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeAlias

@@ -1,5 +1,7 @@
 """A node that padding may commute with, as the rules of `proof.steps` read it."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias

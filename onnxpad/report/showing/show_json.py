@@ -1,5 +1,7 @@
 """The report of `show` as JSON: every site with structured fields."""
 
+from __future__ import annotations
+
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite, PathNode
 from onnxpad.report import ShowReport
 from onnxpad.report.json import dumped, finding_fields, head

@@ -1,5 +1,7 @@
 """The report of `show` as text: a table of all padding, or each site in full."""
 
+from __future__ import annotations
+
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,7 @@
 """Pieces of every text report: names made safe, counts, times, remarks."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 

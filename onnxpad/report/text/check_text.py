@@ -1,5 +1,7 @@
 """The report of `check` as text: lines with the path and the code, findings grouped by reason."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from onnxpad.finding import Finding, Severity

@@ -1,5 +1,7 @@
 """The report of `explain` as text, for terminals of 80 columns and for files."""
 
+from __future__ import annotations
+
 import re
 import textwrap
 from collections.abc import Iterator, Sequence

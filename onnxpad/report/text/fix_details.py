@@ -1,5 +1,7 @@
 """The whole report of `fix` as text: every change with its proof, every reason and run."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -189,17 +191,17 @@ def failed_runs(report: FixReport, screen: Screen) -> Iterator[str]:
         yield from divergence_lines(validation.divergence, screen)
 
 
-def _run_lines(runs: Sequence["Run"], warnings: Sequence[str], screen: Screen) -> list[str]:
+def _run_lines(runs: Sequence[Run], warnings: Sequence[str], screen: Screen) -> list[str]:
     names = [_run_name(run) for run in runs]
     return screen.pairs(names, [_run_result(run, warnings, screen.paint) for run in runs])
 
 
-def _run_name(run: "Run") -> str:
+def _run_name(run: Run) -> str:
     provider = run.provider.removesuffix("ExecutionProvider")
     return f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
 
 
-def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
+def _run_result(run: Run, warnings: Sequence[str], paint: Paint) -> str:
     """`equal bit for bit`, or the outputs that differ, worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
@@ -219,7 +221,7 @@ def _run_result(run: "Run", warnings: Sequence[str], paint: Paint) -> str:
     return result if run.ok else f"{paint('DIFFERS', 'error')}: {result}"
 
 
-def _difference(comparison: "Comparison") -> str:
+def _difference(comparison: Comparison) -> str:
     numbers = f"max abs {comparison.max_abs:.3g}, {comparison.max_rel:.3g} of the greatest value"
     return f"{shown(repr(comparison.output))}: {shown(comparison.detail) or numbers}"
 

@@ -3,6 +3,8 @@
 `fix_details` has every change with its proof.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterator, Sequence

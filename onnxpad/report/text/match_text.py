@@ -1,5 +1,7 @@
 """The report of `match` as text: the verdict, what became of each operator, what was tried."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator
 

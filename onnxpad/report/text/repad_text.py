@@ -1,5 +1,7 @@
 """The report of `repad` as text: operators that changed and stay, and how much outputs change."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 

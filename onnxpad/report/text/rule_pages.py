@@ -1,5 +1,7 @@
 """The reports of `rules`, `rule` and `doctor` as text."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Provider

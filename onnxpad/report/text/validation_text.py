@@ -1,5 +1,7 @@
 """The report of `validate` as text: a block for each run, a line for each output that differs."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -182,7 +184,7 @@ def _padding(found: Sequence[PaddingDifference], screen: Screen, *, agree: bool)
     ]
 
 
-def _time(timing: "Timing", paint: Paint) -> str:
+def _time(timing: Timing, paint: Paint) -> str:
     """How fast both models run on a provider, in one line."""
     provider = timing.provider.removesuffix("ExecutionProvider")
     head = f"time on {shown(provider)}"
