@@ -4,6 +4,7 @@ No session is opened, and no process started.
 """
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -174,7 +175,7 @@ def test_runs_and_their_errors(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(EngineError, match="Python API takes no bfloat16, the type of 'bad'"):
         session.run({"x": X["x"], "bad": odd}, ("y",))
     clock = iter(range(1000))
-    monkeypatch.setattr(runtime.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
     for warm_up, seconds, runs in ((0.0, 0.0, (2, 1)), (0.0, 7.0, (2, 3)), (10.0, 0.5, (4, 1))):
         engine.asked.clear()
         found = session.times(X, ("y",), warm_up, seconds)
@@ -245,7 +246,8 @@ def test_the_requests_of_a_session(workers: list[Told]) -> None:
     with open_session(MODEL, optimisation="full", threads=2, folder="/d") as session:
         assert session.run(X) == {"y": 1, "z": 2}
         assert session.run(X, ["z"]) == {"z": 3}
-        assert session.timed(X) == ({"y": 4, "z": 5}, 2.5)
+        timed: object = session.timed(X)
+        assert timed == ({"y": 4, "z": 5}, 2.5)
         assert session.times(X, 0.1, 0.2) == [0.1]
         assert session.ran_on() == {}  # no profile was asked for
     opening = Opening(Blob(MODEL.SerializeToString()), CPU, "full", 2, "/d")
