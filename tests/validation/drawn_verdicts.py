@@ -6,6 +6,7 @@ level of optimisation, that another provider runs it, or that there is a referen
 """
 
 import itertools
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -54,6 +55,7 @@ def said(line: str) -> str:
         factor = np.float32(words["reference"] or 1)
         values = ReferenceEvaluator(original).run(names, fed)
         reference = {**fed, **{n: v * factor for n, v in zip(names, values, strict=True)}}
+    steps: list[tuple[str, int, int]] = []
     try:
         with _evaluated(words):
             found = validate_models(
@@ -66,10 +68,13 @@ def said(line: str) -> str:
                 if "tolerance" in words
                 else None,
                 repairs="repairs" in words,
+                progress=lambda *step: steps.append(step),
             )
     except OnnxpadError as error:
         return f"{asked}  =>  {type(error).__name__}: {error}"
-    return f"{asked}  =>  {_told(found)}"
+    step, done, planned = steps[-1] if steps else ("none", 0, 0)
+    told = f"{len(steps)} steps to {step!r}, {done} of {planned}"
+    return f"{asked}  =>  {_told(found)}; {told} [{zlib.crc32(repr(steps).encode()):08x}]"
 
 
 def _model(inputs: str, body: str, name: str) -> onnx.ModelProto:
