@@ -87,19 +87,23 @@ class Row:
         """
         _check_name(self)
         if self.like not in get_args(Like):
-            raise UsageError(f"{told(self)} is like one of {', '.join(FILLS)}, not {self.like!r}")
+            raise UsageError(
+                f"{operator_name(self)} is like one of {', '.join(FILLS)}, not {self.like!r}"
+            )
         if self.fill and self.fill not in FILLS[self.like]:
             raise UsageError(
-                f"the fill of {told(self)}, which is like {self.like}, is "
+                f"the fill of {operator_name(self)}, which is like {self.like}, is "
                 f"{' or '.join(FILLS[self.like])}, not {self.fill!r}"
             )
         if self.weight is not None and self.like != "Conv":
-            raise UsageError(f"{told(self)} is a pool, which has no weight")
+            raise UsageError(f"{operator_name(self)} is a pool, which has no weight")
         inputs = [place for place in (0, self.kernel, self.zero_point) if place is not None]
         if len(set(inputs)) < len(inputs) or min(inputs) < 0:
-            raise UsageError(f"{told(self)}: data, weight and zero point are different inputs")
+            raise UsageError(
+                f"{operator_name(self)}: data, weight and zero point are different inputs"
+            )
         if self.zero_point is not None and self.filled == "lowest":
-            raise UsageError(f"{told(self)}: a padding that never wins has no zero point")
+            raise UsageError(f"{operator_name(self)}: a padding that never wins has no zero point")
 
     @property
     def filled(self) -> str:
@@ -120,7 +124,8 @@ class Row:
             return str(self.limit(tuple(pads), plain(others)) or "")
         except Exception as error:  # whatever a user's function raises
             let_through(error)
-            return f"the limit declared for {told(self)} raises {type(error).__name__}: {error}"
+            name = operator_name(self)
+            return f"the limit declared for {name} raises {type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -158,7 +163,9 @@ class Step:
         """
         _check_name(self)
         if (self.pointwise is None) == (self.permutes is None):
-            raise UsageError(f"{told(self)} is either pointwise or permutes axes: declare one")
+            raise UsageError(
+                f"{operator_name(self)} is either pointwise or permutes axes: declare one"
+            )
 
     def made_of(self, fill: Number, attributes: Mapping[str, object]) -> Number | None:
         """The number that the operator makes of another; None where that is not certain."""
@@ -209,7 +216,9 @@ def declare(one: Declaration, *, replace: bool = False) -> None:
     """
     key = one.domain, one.op_type
     if not replace and _declared.get(key, one) is not one:
-        raise UsageError(f"{told(one)} is declared already; unregister that, or give replace=True")
+        raise UsageError(
+            f"{operator_name(one)} is declared already; unregister that, or give replace=True"
+        )
     _declared[key] = one
 
 
@@ -232,7 +241,7 @@ def op_types() -> frozenset[str]:
     return frozenset(one.op_type for one in _declared.values() if isinstance(one, Row))
 
 
-def told(one: Declaration) -> str:
+def operator_name(one: Declaration) -> str:
     """The name of an operator with its domain."""
     return f"{one.domain}.{one.op_type}"
 
@@ -266,12 +275,14 @@ def function_of(one: Declaration) -> onnx.FunctionProto | None:
         except onnx.parser.ParseError as error:
             said = error.args[0] if error.args else ""
             said = said.decode(errors="replace") if isinstance(said, bytes) else said
-            raise UsageError(f"the body of {told(one)} is no ONNX text: {said}") from error
+            raise UsageError(f"the body of {operator_name(one)} is no ONNX text: {said}") from error
     if not isinstance(body, onnx.FunctionProto) or (body.domain, body.name) != (
         one.domain,
         one.op_type,
     ):
-        raise UsageError(f"the body of {told(one)} must be a function of that domain and name")
+        raise UsageError(
+            f"the body of {operator_name(one)} must be a function of that domain and name"
+        )
     return body
 
 
@@ -314,6 +325,8 @@ def _check_name(one: Declaration) -> None:
         if not isinstance(name, str) or not name:
             raise UsageError(f"a declaration needs the {what} of the operator")
     if one.domain == "ai.onnx":
-        raise UsageError(f"{told(one)} is ONNX's own: its specification says what it computes")
+        raise UsageError(
+            f"{operator_name(one)} is ONNX's own: its specification says what it computes"
+        )
     if isinstance(one.versions, str) or not all(isinstance(each, int) for each in one.versions):
-        raise UsageError(f"the versions of {told(one)} are numbers")
+        raise UsageError(f"the versions of {operator_name(one)} are numbers")

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from onnxpad.arithmetic.notation import told_axes
+from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import PadOp, WindowOp
@@ -89,7 +89,7 @@ class FixAmounts(Pass):
                     pad.node,
                     message,
                     (pad, wrong),
-                    becomes=f"constant amounts {told_axes(amounts, pad.axes)}",
+                    becomes=f"constant amounts {axes_text(amounts, pad.axes)}",
                     why=_LOADS_NONE if external else "they are always these",
                     severity=severity,
                 )

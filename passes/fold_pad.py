@@ -87,7 +87,7 @@ class FoldPad(Pass):
             return None  # the style wants it in a Pad, whatever its value
         amounts = ""
         if known is not None:
-            amounts = f" {op.operator.layout.told(known)}"
+            amounts = f" {op.operator.layout.text(known)}"
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
         before = context.label(op.node)
         try:
@@ -107,7 +107,7 @@ class FoldPad(Pass):
             pad.node,
             message,
             plan,
-            becomes=plan.told,
+            becomes=plan.text,
             why="" if outer.exact else "these read the same",
             keeps=op.node,
             pads=onnx_order(outer.amounts),

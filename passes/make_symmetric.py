@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.operators.amounts import ENDLESS, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import TransposedOp
 from onnxpad.padding.plan import Padding
@@ -18,8 +18,8 @@ from onnxpad.sites.cropped_form import (
     check_gives,
     crop_of,
     express,
+    form_text,
     symmetric_form,
-    told_form,
     written_form,
 )
 
@@ -69,7 +69,7 @@ class MakeSymmetric(Pass):
         for op in context.transposed():
             if not op.is_explicit or all(begin == end for begin, end in op.pads):
                 continue
-            message = told_form(written_form(op))
+            message = form_text(written_form(op))
             try:
                 crop = crop_of(context.analysis, op)
                 form, rest = symmetric_form(op, crop)
@@ -79,9 +79,9 @@ class MakeSymmetric(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue
-            further = f" and a Slice of {told(rest)}" if is_padded(rest) else ""
+            further = f" and a Slice of {pads_text(rest)}" if is_padded(rest) else ""
             pads = onnx_order(form.numbers)
-            plan, becomes = (op, form, rest), f"{told_form(form)}{further}"
+            plan, becomes = (op, form, rest), f"{form_text(form)}{further}"
             yield self.found(context, op.node, message, plan, becomes=becomes, pads=pads)
 
     def rewrite(self, match: Match, context: Context) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from onnxpad.arithmetic.notation import told_axes
+from onnxpad.arithmetic.notation import axes_text
 from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order
 from onnxpad.operators.read import PadOp, amounts_attribute
 from onnxpad.reasons import Reason, RefusalError
@@ -68,7 +68,7 @@ class MergePads(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, second.node, message, refusal)
             else:
-                becomes = f"one Pad {told_axes(amounts)}"
+                becomes = f"one Pad {axes_text(amounts)}"
                 yield self.found(context, second.node, message, (first, amounts), becomes=becomes)
 
     def _sum(self, context: Context, first: PadOp, second: PadOp) -> Pairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Node
 from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import PadOp
@@ -62,14 +62,14 @@ class PartPad(Pass):
             amounts = parts(context.graph, context.analysis, pad, readers)
             if amounts is None or not self._is_taken(context, pad, readers):
                 continue
-            spatial = self._told(context, amounts[1], readers)
+            spatial = self._text(context, amounts[1], readers)
             becomes = f"two Pads, of which that of {spatial} folds"
             yield self.found(context, pad.node, "Pad", amounts, becomes=becomes)
 
-    def _told(self, context: Context, amounts: Pairs, readers: list[Node]) -> str:
+    def _text(self, context: Context, amounts: Pairs, readers: list[Node]) -> str:
         """Amounts by name of the axis, as the first reader has them."""
         row = operator_of(context.graph, readers[0])
-        return told(amounts) if row is None else row.layout.told(amounts)
+        return pads_text(amounts) if row is None else row.layout.text(amounts)
 
     def _readers(self, context: Context, pad: PadOp) -> list[Node]:
         """The readers of a `Pad`; none where it is also an output, or a body reads it."""

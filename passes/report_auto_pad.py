@@ -53,7 +53,7 @@ class ReportAutoPad(Pass):
         unreadable = {id(node) for node, _ in context.unreadable()}
         for node in found:
             auto_pad = reported_auto_pad(node)
-            if not auto_pad or id(node) in context.told | unreadable:
+            if not auto_pad or id(node) in context.reported | unreadable:
                 continue
             message = described_auto_pad(node, auto_pad)
             domain = node.domain or ""

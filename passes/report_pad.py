@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.notation import told_axes
+from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
 from onnxpad.operators.no_padding import why_no_padding
@@ -61,7 +61,9 @@ class ReportPad(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` that remains, in file order."""
         graph = context.graph
-        left = [node for node in graph.nodes if node.op == "Pad" and id(node) not in context.told]
+        left = [
+            node for node in graph.nodes if node.op == "Pad" and id(node) not in context.reported
+        ]
         readers = Readers(graph)
         for node in left:
             if graph.is_function(node) or not node.outputs:
@@ -243,9 +245,9 @@ def described_pad(analysis: Analysis, node: Node, pad: PadOp | None) -> str:
     if known is None:
         amounts = ", amounts computed"
     elif pad.axes is None or shape is None:
-        amounts = f" {told_axes(known, pad.axes)}"
+        amounts = f" {axes_text(known, pad.axes)}"
     else:
-        amounts = f" {told_axes(pad.over(len(shape)) or known)}"
+        amounts = f" {axes_text(pad.over(len(shape)) or known)}"
     how = f" ({pad.mode})" if pad.mode != "constant" else f" with {pad.value}" * bool(pad.value)
     return f"Pad{amounts}{how}"
 

@@ -60,7 +60,7 @@ class ReportSizes(Pass):
             yield self.refused(
                 context,
                 node,
-                f"{node.op} gives {_told(derived)}, onnx's shape inference says {_told(inferred)}",
+                f"{node.op} gives {_text(derived)}, onnx's shape inference says {_text(inferred)}",
                 RefusalError(
                     Reason.SIZES_NOT_REWRITTEN,
                     "onnxpad does not rewrite sizes; 'onnxpad rule PAD902' says what mends it",
@@ -71,5 +71,5 @@ class ReportSizes(Pass):
             )
 
 
-def _told(sizes: Sizes) -> str:
+def _text(sizes: Sizes) -> str:
     return f"({', '.join('?' if size is None else str(size) for size in sizes)})"

@@ -69,7 +69,7 @@ class ResolveAutoPad(Pass):
                 continue
             pads = add(plan.inner, plan.outer)
             yield self.resolved(
-                context, op, message, plan, becomes=plan.told, pads=onnx_order(pads)
+                context, op, message, plan, becomes=plan.text, pads=onnx_order(pads)
             )
 
     def _plan(self, context: Context, op: WindowOp) -> Plan:
@@ -84,7 +84,7 @@ class ResolveAutoPad(Pass):
     def _size_dependent(
         self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError
     ) -> Match:
-        formula = context.open_sites.told(op, refusal.sizes)
+        formula = context.open_sites.text(op, refusal.sizes)
         hindrance, hindered = "", {}
         plan = None
         try:

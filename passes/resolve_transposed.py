@@ -11,7 +11,7 @@ from onnxpad.operators.read import TransposedOp
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.sites.cropped_form import amounts_of, crop_of, express, form_of, told_form
+from onnxpad.sites.cropped_form import amounts_of, crop_of, express, form_of, form_text
 
 
 class ResolveTransposed(Pass):
@@ -66,7 +66,7 @@ class ResolveTransposed(Pass):
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal, auto_pad=op.auto_pad)
                 continue
-            becomes = told_form(form)
+            becomes = form_text(form)
             facts: dict[str, Any] = {"pads": onnx_order(form.numbers)}
             if decided is not None:
                 becomes += f"; by --trust {context.trust}: {decided.facts['disagreement']}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
@@ -68,14 +68,14 @@ class RoundDown(Pass):
         for op in context.windows():
             if not op.ceil_mode:
                 continue
-            padding = told(op.pads) if op.auto_pad == "NOTSET" else op.auto_pad
+            padding = pads_text(op.pads) if op.auto_pad == "NOTSET" else op.auto_pad
             message = f"ceil_mode, pads {padding}"
             try:
                 plan = floored(context.sites, op, context.style)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue
-            becomes = f"pads {told(plan.pads)} without it"
+            becomes = f"pads {pads_text(plan.pads)} without it"
             facts: dict[str, Any] = {"pads": onnx_order(plan.pads)}
             if plan.decided is not None:
                 becomes += f"; by --trust {context.trust}: {plan.decided.facts['disagreement']}"

@@ -74,13 +74,13 @@ class SimplifyAmounts(Pass):
             plan = context.open_sites.simpler(op)
             if plan is not None:
                 seen.add(id(plan.pad.node))
-                yield self._told(context, plan)
+                yield self._text(context, plan)
         for pad in context.pads():
             plan = None if id(pad.node) in seen else context.open_sites.simpler_alone(pad)
             if plan is not None:
-                yield self._told(context, plan)
+                yield self._text(context, plan)
 
-    def _told(self, context: Context, plan: SimplerPlan) -> Match:
+    def _text(self, context: Context, plan: SimplerPlan) -> Match:
         nodes = f"{plan.nodes}{' or more' if plan.nodes == MANY else ''}"
         what = "of SAME" if plan.same else f"of a Pad ({plan.pad.mode})"
         message = f"{nodes} nodes compute the amounts {what}"

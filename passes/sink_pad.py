@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.arithmetic.notation import told_axes
+from onnxpad.arithmetic.notation import axes_text
 from onnxpad.graph import Node, Tensor
 from onnxpad.operators.read import PadOp
 from onnxpad.padding.readers import Readers
@@ -92,7 +92,7 @@ class SinkPad(Pass):
             return None
         if context.style == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
-        message = f"Pad {told_axes(layer.amounts)}"
+        message = f"Pad {axes_text(layer.amounts)}"
         known = pad.outputs[0].name in context.absorbed
         for cut in sinking.cuts(pad):
             reason = cut.refusal or _shared(context, sinking, cut.step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.operators.amounts import is_padded, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.plan import Plan, express, split
@@ -61,7 +61,7 @@ class SplitPads(Pass):
         for op in context.windows():
             if op.auto_pad != "NOTSET" or not is_padded(split(op.pads, context.style)[1]):
                 continue
-            message = f"pads {told(op.pads)}"
+            message = f"pads {pads_text(op.pads)}"
             try:
                 plan = self._plan(context, op)
             except RefusalError as refusal:
@@ -72,7 +72,7 @@ class SplitPads(Pass):
                     op.node,
                     message,
                     plan,
-                    becomes=plan.told,
+                    becomes=plan.text,
                     why=f"as style {context.style} wants it",
                     pads=onnx_order(op.pads),
                 )

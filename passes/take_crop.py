@@ -9,7 +9,7 @@ from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.sites.cropped_form import told_form
+from onnxpad.sites.cropped_form import form_text
 from onnxpad.sites.crops_behind import CropsBehind, Obstacle, Taking, take
 
 
@@ -89,7 +89,7 @@ class TakeCrop(Pass):
         graph, node = context.graph, taking.op.node
         behind = " and ".join(f"{each.op} {graph.label(each)!r}" for each in taking.taken)
         message = f"{behind} behind ConvTranspose {graph.label(node)!r}"
-        pads, becomes = onnx_order(taking.form.numbers), told_form(taking.form)
+        pads, becomes = onnx_order(taking.form.numbers), form_text(taking.form)
         return self.found(context, taking.last, message, taking, becomes=becomes, pads=pads)
 
     def _refused(self, context: Context, node: Node, left: Obstacle) -> Match:

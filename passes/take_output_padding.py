@@ -8,7 +8,7 @@ from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.sites.cropped_form import crop_of, express, form_of, told_form, written_form
+from onnxpad.sites.cropped_form import crop_of, express, form_of, form_text, written_form
 
 
 class TakeOutputPadding(Pass):
@@ -65,12 +65,12 @@ class TakeOutputPadding(Pass):
                 form = form_of(op, crop_of(context.analysis, op))
             except RefusalError as refusal:
                 if is_negative:
-                    yield self.refused(context, op.node, told_form(now), refusal)
+                    yield self.refused(context, op.node, form_text(now), refusal)
                 continue
             if form != now:
-                pads, becomes = onnx_order(form.numbers), told_form(form)
+                pads, becomes = onnx_order(form.numbers), form_text(form)
                 yield self.found(
-                    context, op.node, told_form(now), (op, form), becomes=becomes, pads=pads
+                    context, op.node, form_text(now), (op, form), becomes=becomes, pads=pads
                 )
 
     def rewrite(self, match: Match, context: Context) -> None:

@@ -52,7 +52,7 @@ def register(one: _T, *, replace: bool = False) -> _T:
     """
     if isinstance(one, Row | Step):
         if (one.domain, one.op_type) in OPERATORS:
-            raise UsageError(f"onnxpad knows {declared.told(one)} itself")
+            raise UsageError(f"onnxpad knows {declared.operator_name(one)} itself")
         declared.function_of(one)  # raises unless its body is one
         declared.declare(one, replace=replace)
     elif isinstance(one, type) and issubclass(one, Pass):

@@ -96,7 +96,7 @@ def node_question(
     found = _extents(context, label, read.data, layout, len(windows))
     site = SiteReader(context.graph, context.analysis).of(read)
     data = found if isinstance(read, TransposedOp) else _unpadded(site, found)
-    told = " x ".join(map(_told, data))
+    told = " x ".join(map(_text, data))
     reads = f"node {label!r} reads {read.data.name!r} of {told}"
     if data != found:
         reads = f"node {label!r} has data of {told}, without the Pads in front"
@@ -223,7 +223,7 @@ def _are_open(sizes: Sequence[Extent]) -> bool:
     return any(not isinstance(each, int) for each in sizes)
 
 
-def _told(size: Extent) -> str:
+def _text(size: Extent) -> str:
     return str(size) if isinstance(size, int | Size) else "?"
 
 

@@ -351,7 +351,7 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
     """
     from onnxpad.graph import Graph
     from onnxpad.inventory.differences import padding_differences
-    from onnxpad.pipeline.decide import told
+    from onnxpad.pipeline.decide import decision_lines
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within
@@ -367,8 +367,8 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
         limits = SizeDomain(given=domain.given)
         padding = padding_differences(original, rewritten, domain=limits)
     original.rollback(untouched)
-    warnings = (*both.warnings, *told(original, rewritten))
-    notes = tuple(both.told(domain.given))
+    warnings = (*both.warnings, *decision_lines(original, rewritten))
+    notes = tuple(both.text(domain.given))
     return _Domain(domain, both.limits, padding, notes, warnings, graphs)
 
 

@@ -34,44 +34,44 @@ def named(pairs: Pairs) -> tuple[tuple[str, int, int], ...]:
 
 
 @lru_cache(maxsize=1024)
-def told(pairs: Pairs) -> str:
+def pads_text(pairs: Pairs) -> str:
     """Padding of spatial axes for people: `begin+end` for each axis by name.
 
-    >>> told(((1, 2), (0, 1)))
+    >>> pads_text(((1, 2), (0, 1)))
     'H 1+2, W 0+1'
     """
     return ", ".join(f"{name} {begin}+{end}" for name, begin, end in named(pairs))
 
 
-def told_pair(pair: tuple[Extent, Extent]) -> str:
+def pair_text(pair: tuple[Extent, Extent]) -> str:
     """Padding of one axis for people.
 
-    >>> told_pair((1, 2))
+    >>> pair_text((1, 2))
     '1+2'
     """
     return f"{pair[0]}+{pair[1]}"
 
 
-def told_attribute(pairs: Pairs) -> str:
+def attribute_text(pairs: Pairs) -> str:
     """Padding of spatial axes for people, and as the attribute `pads` has it.
 
-    >>> told_attribute(((1, 2), (0, 1)))
+    >>> attribute_text(((1, 2), (0, 1)))
     'H 1+2, W 0+1, pads [1, 0, 2, 1]'
     """
     begins, ends = [begin for begin, _ in pairs], [end for _, end in pairs]
-    return f"{told(pairs)}, pads {[*begins, *ends]}"
+    return f"{pads_text(pairs)}, pads {[*begins, *ends]}"
 
 
-def told_axes(pairs: Pairs, axes: Sequence[int] | None = None) -> str:
+def axes_text(pairs: Pairs, axes: Sequence[int] | None = None) -> str:
     """Amounts of a `Pad` for people: `begin+end` for each axis that it pads, by number.
 
     Args:
         pairs: The amounts, for each axis of the data or of `axes`.
         axes: The axes that they are for.
 
-    >>> told_axes(((0, 0), (0, 0), (1, 2), (0, 1))), told_axes(((1, 1),), [-1])
+    >>> axes_text(((0, 0), (0, 0), (1, 2), (0, 1))), axes_text(((1, 1),), [-1])
     ('axis 2 1+2, axis 3 0+1', 'axis -1 1+1')
-    >>> told_axes(((0, 0), (0, 0)))
+    >>> axes_text(((0, 0), (0, 0)))
     'nothing'
     """
     named = zip(range(len(pairs)) if axes is None else axes, pairs, strict=True)

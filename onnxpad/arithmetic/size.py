@@ -127,7 +127,7 @@ class Size(_Arithmetic):
 
     def __repr__(self) -> str:
         """Return a formula, as `2*ceil(height/2) - 1`; where none fits, `f(height)`."""
-        return sums.told(_sum(self))
+        return sums.sum_text(_sum(self))
 
 
 Extent: TypeAlias = int | Size | Unknown

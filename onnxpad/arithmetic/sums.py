@@ -102,7 +102,7 @@ def one_symbol(a: Sum) -> tuple[Symbol, QuasiAffine]:
         form = quasi_affine.scale(form, -1)
     else:
         sizes = Sizes(lo, hi, _step([varying]))
-        symbol = _derived(f"({told(varying)})", sizes, WHOLE, varying)
+        symbol = _derived(f"({sum_text(varying)})", sizes, WHOLE, varying)
         form = sizes.by_index()
     return symbol, quasi_affine.translate(form, a.constant)
 
@@ -205,7 +205,7 @@ def _extreme(kind: str, a: Sum, b: Sum) -> Symbol:
     one, other = (_alone(each) for each in (a, b))
     if one is not None and other is not None and one.sizes == other.sizes:
         sizes = one.sizes
-    return _derived(f"{kind}({told(a)}, {told(b)})", sizes, kind, a, b)
+    return _derived(f"{kind}({sum_text(a)}, {sum_text(b)})", sizes, kind, a, b)
 
 
 def _alone(a: Sum) -> Symbol | None:
@@ -231,7 +231,7 @@ def _step(sums: Iterable[Sum]) -> int:
     return gcd(*(each for one in sums for _, form in one.terms for each in form.values))
 
 
-def told(a: Sum) -> str:
+def sum_text(a: Sum) -> str:
     """Return a sum as a formula, as `2*ceil(height/2) - 1`; where none fits, as `f(height)`."""
     texts, terms, total = [], a.terms, a.constant
     if len(terms) == 1:  # with the constant inside, `max(n - 1, 4)` needs no second constant

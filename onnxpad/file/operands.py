@@ -29,8 +29,8 @@ def operands_that_differ(
         constants = _constant(models[0].graph, ours), _constant(models[1].graph, theirs)
         if constants == (None, None) or _are_equal(*constants):
             continue
-        before = _told(models[0].graph, ours, constants[0])
-        after = _told(models[1].graph, theirs, constants[1])
+        before = _text(models[0].graph, ours, constants[0])
+        after = _text(models[1].graph, theirs, constants[1])
         name = ours if ours == theirs else f"{ours or 'none'}, rewritten {theirs or 'none'}"
         others = " (other numbers)" if before == after else ""
         found.append(f"{name}: {before} in the original, {after} rewritten{others}")
@@ -86,7 +86,7 @@ def _values(tensor: onnx.TensorProto) -> np.ndarray[Any, Any] | None:
         return None
 
 
-def _told(graph: onnx.GraphProto, name: str, constant: onnx.TensorProto | None) -> str:
+def _text(graph: onnx.GraphProto, name: str, constant: onnx.TensorProto | None) -> str:
     """A constant with its numbers, if they are few, or what computes the tensor."""
     if constant is not None:
         values = _values(constant)

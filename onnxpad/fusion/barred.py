@@ -51,7 +51,7 @@ def code_of(reason: str) -> Reason:
     return next((each for each in Reason if each == reason and each in REASONS), Reason.BARRED)
 
 
-def told(reason: str) -> str:
+def reason_text(reason: str) -> str:
     """A reason in words."""
     return REASONS[code_of(reason)]
 

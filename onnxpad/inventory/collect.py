@@ -20,18 +20,18 @@ from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite
 from onnxpad.inventory.site_words import (
+    amounts_text,
     as_written,
     flat_order,
     known_number,
     names_of,
+    pad_text,
     pad_written,
+    range_text,
+    size_text,
     step_of,
     tensors_of,
-    told_amounts,
-    told_pad,
-    told_range,
-    told_size,
-    told_written,
+    written_text,
 )
 from onnxpad.operators.amounts import ExtentPair, ExtentPairs, is_padded
 from onnxpad.operators.counts import readable
@@ -187,7 +187,7 @@ class _Collector:
         self._taken |= {id(each.pad) for each in upstream}
         way = (upstream[-1].pad, *upstream[-1].path, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
-        written = told_written(op, outer)
+        written = written_text(op, outer)
         origin = [
             f"a Pad {'upstream' if each.steps else 'in front'}, {each.source}"
             for each in reversed(outer)
@@ -201,9 +201,9 @@ class _Collector:
             names=names_of(graph, nodes),
             tensors=tensors_of(source, nodes),
             written=written,
-            amounts=told_amounts(axes),
+            amounts=amounts_text(axes),
             pads=flat_order(total),
-            own=told_amounts(self._axes(op.axes, formulas, sizes)),
+            own=amounts_text(self._axes(op.axes, formulas, sizes)),
             own_pads=flat_order(own),
             axes=axes,
             kernel=tuple(known_number(window.kernel) for window in op.windows),
@@ -258,8 +258,8 @@ class _Collector:
             is_open = begin is None or end is None
             grows = _ANY if isinstance(size, Unknown) else size
             formula = wording.formula(pair, grows) if is_open and total is not None else ""
-            short = told_range(pair[0]), told_range(pair[1])
-            known, words = known_number(size), told_size(size)
+            short = range_text(pair[0]), range_text(pair[1])
+            known, words = known_number(size), size_text(size)
             found.append(AxisPadding(axis, named[place], begin, end, known, words, formula, short))
         return tuple(found)
 
@@ -296,7 +296,7 @@ class _Collector:
             names=names_of(self._graph, nodes),
             tensors=tensors_of(op.data, nodes),
             written=" + ".join(parts),
-            amounts=told_amounts(axes),
+            amounts=amounts_text(axes),
             pads=flat_order(total),
             own=amounts_of(op).text,
             own_pads=flat_order(own),
@@ -342,7 +342,7 @@ class _Collector:
             as_written(graph, node, "pad"),
             tensors=tensors_of(pad.data, [node]),
             written=pad_written(outer),
-            amounts=told_amounts(axes) if whole is not None else outer.amounts,
+            amounts=amounts_text(axes) if whole is not None else outer.amounts,
             pads=flat_order(whole),
             own=outer.amounts,
             own_pads=flat_order(whole),
@@ -386,7 +386,7 @@ class _Collector:
         known = pad.constant_amounts
         formula = "" if known is not None else str(self._context.sites.wording.amounts(pad))
         value = pad.value if pad.mode == "constant" else None
-        text = "computed" if known is None else told_pad(pad, known, found, layout, rank)
+        text = "computed" if known is None else pad_text(pad, known, found, layout, rank)
         flat = None if known is None else flat_order(known)
         source = self._source(pad)
         return OuterPad(label, pad.mode, value, flat, pad.axes, text, source, formula, steps)

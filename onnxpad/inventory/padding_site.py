@@ -31,7 +31,7 @@ class Advice(NamedTuple):
     text: str
     is_command: bool = False
 
-    def told(self, model: str = "MODEL") -> str:
+    def in_words(self, model: str = "MODEL") -> str:
         """The step, or the command with the path of the model as a shell takes it."""
         return f"onnxpad fix {model} {self.text}".rstrip() if self.is_command else self.text
 
@@ -225,7 +225,7 @@ class PaddingSite:
     @property
     def advice(self) -> tuple[str, ...]:
         """The commands or steps that help, in the order of the findings, each said once."""
-        return tuple(each.told() for each in self.helps)
+        return tuple(each.in_words() for each in self.helps)
 
     @property
     def helps(self) -> tuple[Advice, ...]:

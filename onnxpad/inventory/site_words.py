@@ -8,7 +8,7 @@ from typing import Final
 
 import onnx
 
-from onnxpad.arithmetic.notation import told_axes
+from onnxpad.arithmetic.notation import axes_text
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, PathNode
@@ -97,13 +97,13 @@ def flat_order(pairs: Sequence[ExtentPair] | None) -> tuple[int, ...] | None:
     return numbers if len(numbers) == len(flat) else None
 
 
-def told_size(extent: Extent) -> str:
+def size_text(extent: Extent) -> str:
     """A size in words: a number, a formula of open sizes, or `open`."""
     text = "open" if isinstance(extent, Unknown) else str(extent)
     return text if len(text) <= _LONGEST_SIZE else "open"
 
 
-def told_range(extent: Extent) -> str:
+def range_text(extent: Extent) -> str:
     """A number, or the least and the greatest that an amount can be, as `0..1`; else empty."""
     if isinstance(extent, int):
         return str(extent)
@@ -113,7 +113,7 @@ def told_range(extent: Extent) -> str:
     return f"{least}..{greatest}"
 
 
-def told_amounts(axes: Sequence[AxisPadding]) -> str:
+def amounts_text(axes: Sequence[AxisPadding]) -> str:
     """The padding of all axes in words; `none` if there is none."""
     if all((each.begin, each.end) == (0, 0) for each in axes):
         return "none"
@@ -122,7 +122,7 @@ def told_amounts(axes: Sequence[AxisPadding]) -> str:
     return ", ".join(f"{each.name} {each.range}" for each in axes)
 
 
-def told_written(op: WindowOp, outer: Sequence[OuterPad]) -> str:
+def written_text(op: WindowOp, outer: Sequence[OuterPad]) -> str:
     """How the padding of a window operator is written, in short."""
     kinds = Counter(map(pad_written, reversed(outer)))
     said = [name if count == 1 else f"{count} {name}" for name, count in kinds.items()]
@@ -135,14 +135,14 @@ def told_written(op: WindowOp, outer: Sequence[OuterPad]) -> str:
     return " + ".join(said)
 
 
-def told_pad(pad: PadOp, known: Pairs, found: PadUpstream, layout: Layout | None, rank: int) -> str:
+def pad_text(pad: PadOp, known: Pairs, found: PadUpstream, layout: Layout | None, rank: int) -> str:
     """The amounts of a `Pad`; by name of the axis if these are those of the operator downstream."""
     moved = any(step.op in _MOVING for step in found.path)
     if layout is not None and not moved:
         whole = pad.over(rank)
         if whole is not None:
-            return layout.told(whole)
-    return told_axes(known, pad.axes)
+            return layout.text(whole)
+    return axes_text(known, pad.axes)
 
 
 def pad_written(pad: OuterPad) -> str:

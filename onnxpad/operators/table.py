@@ -123,10 +123,10 @@ class Layout:
         spatial = _spatial_axes(self, len(each))
         return tuple(one for axis, one in enumerate(each) if axis not in spatial)
 
-    def told(self, amounts: Pairs) -> str:
+    def text(self, amounts: Pairs) -> str:
         """Amounts of a `Pad` for people, with those of batch (N) and channels (C) if it has some.
 
-        >>> CHANNELS_LAST.told(((0, 0), (1, 2), (0, 1), (0, 3)))
+        >>> CHANNELS_LAST.text(((0, 0), (1, 2), (0, 1), (0, 3)))
         'C 0+3, H 1+2, W 0+1'
         """
         return ", ".join(f"{name} {begin}+{end}" for name, begin, end in self.named(amounts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
@@ -156,8 +156,8 @@ def _check_reach(plan: Floored) -> None:
         if pair != own and op.count_include_pad and not plan.counts and is_padded(op.pads):
             raise RefusalError(
                 Reason.DIVISOR_DIFFERS,
-                f"a window reaches past the padding {told(op.pads)} on axis {axis}: the divisor of "
-                "the average counts this padding, and would also count what is past it",
+                f"a window reaches past the padding {pads_text(op.pads)} on axis {axis}: the "
+                "divisor of the average counts this padding, and would also count what is past it",
                 axis=axis,
                 pads=onnx_order(op.pads),
             )

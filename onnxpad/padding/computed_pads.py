@@ -349,7 +349,7 @@ class DynamicSites:
                 return found
         return formula_of_same(layout, windows, odd)
 
-    def told(self, op: WindowOp, open_axes: Iterable[int]) -> str:
+    def text(self, op: WindowOp, open_axes: Iterable[int]) -> str:
         """SAME's pads on these axes in words, as formulas of the size of each axis."""
         odd = odd_side(op.auto_pad)
         windows = {axis: op.windows[op.axes.index(axis)] for axis in open_axes}

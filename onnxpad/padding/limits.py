@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
 
-from onnxpad.arithmetic.notation import told_pair
+from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
@@ -246,7 +246,7 @@ def says_not_below(kernel: Extent, axis: int, pads: Pair) -> RefusalError:
     """The refusal of pads of a pool that are not below its kernel."""
     return RefusalError(
         Reason.PADS_NOT_BELOW_KERNEL,
-        f"the pads on axis {axis} would be {told_pair(pads)}, and a pool's must be smaller "
+        f"the pads on axis {axis} would be {pair_text(pads)}, and a pool's must be smaller "
         f"than its kernel {kernel}",
         axis=axis,
         pads=pads,

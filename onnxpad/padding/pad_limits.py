@@ -14,7 +14,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.amounts import (
     ExtentPair,
@@ -150,7 +150,7 @@ def zeros_for_zeros(case: Merge) -> RefusalError | None:
         return None
     return RefusalError(
         Reason.FILL_DIFFERS,
-        f"it pads with {case.pad.value}, {case.op.node.op} with {_told_zero(case.op)}",
+        f"it pads with {case.pad.value}, {case.op.node.op} with {_zero_text(case.op)}",
         value=case.pad.value,
     )
 
@@ -165,7 +165,7 @@ def _fills_zeros(case: Merge) -> bool:
     return case.pad.value == case.op.zero and not negative
 
 
-def _told_zero(op: WindowOp) -> str:
+def _zero_text(op: WindowOp) -> str:
     told = "" if op.operator.inputs.zero_point is None else "its zero point "
     return f"{told}{op.zero}"
 
@@ -221,7 +221,7 @@ def _lowest_finite(dtype: int) -> float:
 
 def zeros_untold(case: Merge) -> RefusalError | None:
     """Nothing downstream makes other numbers of 0.0 and -0.0, if either may be the maximum."""
-    teller = _told(case) if _is_lowest(case) else ""
+    teller = _text(case) if _is_lowest(case) else ""
     if not teller:
         return None
     return RefusalError(
@@ -232,7 +232,7 @@ def zeros_untold(case: Merge) -> RefusalError | None:
     )
 
 
-def _told(case: Merge) -> str:
+def _text(case: Merge) -> str:
     """The operator downstream that tells a 0 of the `Pad` from a -0.0 of the data; else empty."""
     if (
         not is_plain_zero(case.pad.value)
@@ -270,8 +270,8 @@ def crops_nothing(case: Merge) -> RefusalError | None:
         return None
     return RefusalError(
         Reason.CROPS,
-        f"it crops {told(case.op.operator.layout.spatial(known))}: an operator's pads cannot be "
-        "negative",
+        f"it crops {pads_text(case.op.operator.layout.spatial(known))}: an operator's pads cannot "
+        "be negative",
         amounts=onnx_order(known),
     )
 

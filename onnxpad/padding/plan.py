@@ -9,7 +9,7 @@ import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import Side, Window, pool_output_size, same_pads, window_of
 from onnxpad.graph import Graph, Node, Tensor
@@ -104,10 +104,10 @@ class SizeDependentError(RefusalError):
         sizes: These sizes, by axis.
     """
 
-    def __init__(self, sizes: Mapping[int, Extent], told: str, /, **facts: object) -> None:
-        """Stores the sizes; `told` says them in words."""
+    def __init__(self, sizes: Mapping[int, Extent], formulas: str, /, **facts: object) -> None:
+        """Stores the sizes, and how the pads depend on them in words."""
         code = Reason.SIZE_DEPENDENT
-        super().__init__(code, f"the pads depend on {told}", axes=list(sizes), **facts)
+        super().__init__(code, f"the pads depend on {formulas}", axes=list(sizes), **facts)
         self.sizes = sizes
 
 
@@ -148,10 +148,10 @@ class Plan(NamedTuple):
     count_include_pad: bool
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The padding after it in words, such as `Pad H 0+1, W 0+1 and pads H 1+1, W 1+1`."""
-        outer = [f"Pad {told(self.outer)}"] if is_padded(self.outer) else []
-        inner = [f"pads {told(self.inner)}"] if is_padded(self.inner) else []
+        outer = [f"Pad {pads_text(self.outer)}"] if is_padded(self.outer) else []
+        inner = [f"pads {pads_text(self.inner)}"] if is_padded(self.inner) else []
         return " and ".join([*outer, *inner]) or "no pads"
 
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.analysis.unknown_sizes import spatial_sizes
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, bounds, less_equal
 from onnxpad.arithmetic.window import (
     AnyWindow,
@@ -141,11 +141,11 @@ class Sites:
         if pads is not None and not is_padded(op.pads) and not is_padded(pads):
             return None
         refuses = self._is_refused_beside(op)
-        uses = "uses auto_pad" if pads is None else f"uses auto_pad, {told(pads)}"
+        uses = "uses auto_pad" if pads is None else f"uses auto_pad, {pads_text(pads)}"
         does = "refuses it" if refuses else uses
         said = (
-            f"auto_pad={op.auto_pad} and pads {told(op.pads)} are both there and disagree: the "
-            f"specification forbids that, onnxruntime {does}, shape inference uses pads"
+            f"auto_pad={op.auto_pad} and pads {pads_text(op.pads)} are both there and disagree: "
+            f"the specification forbids that, onnxruntime {does}, shape inference uses pads"
         )
         return RefusalError(
             Reason.AUTO_PAD_AND_PADS,

@@ -27,7 +27,7 @@ from onnxpad.page.pictures.axis_pictures import axis_picture, legend, same_resid
 from onnxpad.page.whole_page import Part, page, part
 from onnxpad.report import ShowReport
 from onnxpad.report.groups import grouped
-from onnxpad.report.showing.show_text import amounts_told, command_told, site_facts
+from onnxpad.report.showing.show_text import amounts_text, command_text, site_facts
 from onnxpad.report.text import counted
 
 _LISTED: Final = 2000
@@ -76,7 +76,7 @@ def _cards(sites: Sequence[PaddingSite], result: ShowReport) -> Html:
 def _card(group: Sequence[PaddingSite], place: int, result: ShowReport) -> Html:
     first = group[0]
     unsaid = "not known" if first.written else "no padding"
-    padding = amounts_told(first) if first.amounts else unsaid
+    padding = amounts_text(first) if first.amounts else unsaid
     written = f", written as {first.written}" if first.written else ""
     title = el(
         "h3",
@@ -120,7 +120,7 @@ def _variant(group: Sequence[PaddingSite], result: ShowReport) -> Html:
             items.append(el("dd", esc(text)))
     for place, advice in enumerate(first.helps):
         title = [] if place else [el("dt", esc("what to do"))]
-        items += [*title, el("dd", code(command_told(advice, result.model)))]
+        items += [*title, el("dd", code(command_text(advice, result.model)))]
     whose = el("p", esc(several) if len(group) > 1 else NOTHING, code(first.node))
     facts = el("div", whose, el("dl", *items, class_="facts"))
     windows = _windows(first)

@@ -36,7 +36,7 @@ def recorded(graph: Graph) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str)) if type(names) is list else ()
 
 
-def told(original: Graph, rewritten: Graph) -> Iterator[str]:
+def decision_lines(original: Graph, rewritten: Graph) -> Iterator[str]:
     """A line on the operators by which a model differs from its original on purpose."""
     names = [name for name in recorded(rewritten) if name not in recorded(original)]
     if names:

@@ -15,7 +15,7 @@ from dataclasses import field, replace
 from typing import Final, TypeAlias
 
 from onnxpad.finding import Finding, Severity
-from onnxpad.fusion.barred import Barred, Key, code_of, note, noted, told
+from onnxpad.fusion.barred import Barred, Key, code_of, note, noted, reason_text
 from onnxpad.pipeline.run import Run, RunResult
 from onnxpad.pipeline.transaction import Made
 from onnxpad.records import dataclass
@@ -165,7 +165,7 @@ def healed(
         replace(
             finding,
             severity=Severity.INFO,
-            reason=told(guilty[key]),
+            reason=reason_text(guilty[key]),
             reason_code=code_of(guilty[key]),
         )
         for key, finding in found.items()

@@ -17,7 +17,7 @@ from onnxpad.fusion.barred import (
     code_of,
     note,
     noted,
-    told,
+    reason_text,
 )
 from onnxpad.graph import Graph, Node
 from onnxpad.options import Options
@@ -273,14 +273,14 @@ class Run:
             )
         for context, mark, closed in self._originals[1]:
             context.rollback(mark)
-            context.closed, context.told = closed, frozenset()
+            context.closed, context.reported = closed, frozenset()
             context.absorbed.clear()
         return [context for context, *_ in self._originals[1]]
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The sizes that were taken from the model's metadata as they are, in one line."""
-        taken = self.recorded.told(self.domain.given)  # not those that the user narrowed
+        taken = self.recorded.text(self.domain.given)  # not those that the user narrowed
         return (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
 
     @property
@@ -513,7 +513,7 @@ def _rest(found: Sequence[Context], passes: Passes, seen: Sequence[Found]) -> li
     told = (match.about for (code, *_), match in seen if code in rewriting)
     known = frozenset(map(id, told))
     for context in found:
-        context.told = known
+        context.reported = known
     return _found(found, [kind for kind in passes if kind.rest], NOTHING)
 
 
@@ -530,7 +530,7 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
                 finding = replace(
                     match.finding,
                     severity=Severity.INFO,
-                    reason=told(reason),
+                    reason=reason_text(reason),
                     reason_code=code_of(reason),
                 )
                 yield rule, match._replace(finding=finding, plan=None, barred=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from onnxpad.analysis.signs import Signs
-from onnxpad.declared import Declaration, told
+from onnxpad.declared import Declaration, operator_name
 from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor
@@ -170,7 +170,7 @@ def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Cer
     """A certificate that says on which declarations of operators by users it rests."""
     if not declared:
         return certificate
-    names = sorted(set(map(told, declared)))
+    names = sorted(set(map(operator_name, declared)))
     runnable = all(each.body is not None for each in declared)
     as_declared = f"; as declared of {', '.join(names)}"
     return replace(

@@ -271,9 +271,9 @@ class EngineReading:
                         found=str(is_),
                         wanted=str(was),
                     )
-        self.outside = f"with {_told(self.first.layers)} outside"
+        self.outside = f"with {_text(self.first.layers)} outside"
         self.differs = (
-            f"outside the data {_told(self.second.layers)} instead of {_told(self.first.layers)}"
+            f"outside the data {_text(self.second.layers)} instead of {_text(self.first.layers)}"
         )
         self.same = same_layers(self.first.layers, self.second.layers)
         if not self.same and not pair[0].slide.compares:
@@ -471,7 +471,7 @@ def _meets_data(
     return all(always(where(some, condition, 1)) is True for condition in conditions)
 
 
-def _told(layers: Layers) -> str:
+def _text(layers: Layers) -> str:
     fills = [
         _FILLS.get(layer.fill, layer.fill) if isinstance(layer.fill, str) else f"{layer.fill:g}"
         for layer in layers

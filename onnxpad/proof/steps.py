@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from onnxpad.analysis import Analysis
-from onnxpad.declared import Step, told
+from onnxpad.declared import Step, operator_name
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import step_declared
@@ -269,7 +269,9 @@ def _declared(step: Step) -> Rule:
         def made(number: Number) -> Number:
             found = step.made_of(number, call.node.attrs)
             if found is None:
-                raise MeaninglessError(f"what {told(step)} makes of {number} is not declared")
+                raise MeaninglessError(
+                    f"what {operator_name(step)} makes of {number} is not declared"
+                )
             return found
 
         for place, name in call.others():
@@ -282,7 +284,9 @@ def _declared(step: Step) -> Rule:
         elif layers:
             order = step.order(len(layers[0].amounts), call.node.attrs)
             if order is None:
-                raise MeaninglessError(f"the order of axes that {told(step)} gives is unknown")
+                raise MeaninglessError(
+                    f"the order of axes that {operator_name(step)} gives is unknown"
+                )
             layers = call.moved(lambda amounts: [amounts[axis] for axis in order])
         return named(call, layers, step.domain)
 

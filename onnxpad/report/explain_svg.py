@@ -67,7 +67,7 @@ def explain_svg(explanation: ExplainReport) -> str:
         body.append(text_svg(_MARGIN, height, "The windows are too long to draw."))
     else:
         for row in found.rows:
-            height = _row(found, row, _told(explanation, row), height, body)
+            height = _row(found, row, _text(explanation, row), height, body)
         height = _legend(found, height, body)
     height += _MARGIN
     head = (
@@ -86,7 +86,7 @@ def explain_svg(explanation: ExplainReport) -> str:
     )
 
 
-def _told(explanation: ExplainReport, row: DrawnRow) -> str:
+def _text(explanation: ExplainReport, row: DrawnRow) -> str:
     """The convention of a row in words."""
     outputs = counted(row.axis.output, "output")
     if row.transposed:

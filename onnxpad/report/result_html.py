@@ -42,7 +42,7 @@ def fix_html(report: FixReport) -> str:
     ]
     if rest := groups[ROWS:]:
         rows.append((f"{sum(len(group.changes) for group in rest):,}", "others", "", ""))
-    told = _told(report.name, headline(report), verdict(report))
+    told = _text(report.name, headline(report), verdict(report))
     return f"<div>{told}{_table(('', 'was', 'is now', 'amounts'), rows)}</div>"
 
 
@@ -64,7 +64,7 @@ def check_html(report: CheckReport) -> str:
     ]
     if rest := groups[ROWS:]:
         rows.append(("", "", f"{sum(map(len, rest)):,}", "others", ""))
-    told = _told(file.path, severities(report), (*file.warnings, *file.notes))
+    told = _text(file.path, severities(report), (*file.warnings, *file.notes))
     return f"<div>{told}{_table(('', 'code', '', 'where', ''), rows)}</div>"
 
 
@@ -93,11 +93,11 @@ def validate_html(report: ValidateReport) -> str:
     if rest := pairs[ROWS:]:
         rows.append((f"and {counted(len(rest), 'more output')}", "", "", ""))
     lines = [*report.validation.warnings, *report.unproven]
-    told = _told(models, validation_verdict(report, plain), lines)
+    told = _text(models, validation_verdict(report, plain), lines)
     return f"<div>{told}{_table(('output', 'compared', 'where', 'result'), rows)}</div>"
 
 
-def _told(name: str, text: str, lines: Iterable[str]) -> str:
+def _text(name: str, text: str, lines: Iterable[str]) -> str:
     """A headline, with lines below it."""
     below = "".join(f"<div>{_safe(line)}</div>" for line in lines)
     return f"<div><strong>{_safe(name)}</strong>: {_safe(text)}</div>{below}"

@@ -69,7 +69,7 @@ class Context:
 
     Attributes:
         is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
-        told: The nodes, by identity, about which a rewriting rule has a finding.
+        reported: The nodes, by identity, about which a rewriting rule has a finding.
         absorbed: Names of padded tensors all of whose consumers are known to take the padding.
         asked: The options of the user; `dynamic` may be tried otherwise.
         given: The sizes that the user gave.
@@ -111,7 +111,7 @@ class Context:
         plain = self.domains[0].analysis
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
-        self.told: frozenset[int] = frozenset()
+        self.reported: frozenset[int] = frozenset()
         self.absorbed: set[str] = set()
         self.closed = ""
         self._around = around

@@ -35,7 +35,7 @@ def written_form(op: TransposedOp) -> Padding:
     return Padding(op.pads, output_padding=op.output_padding)
 
 
-def told_form(form: Padding) -> str:
+def form_text(form: Padding) -> str:
     """A form as reports have it."""
     return _amounts(form.numbers, form.output_padding).text
 

@@ -96,10 +96,10 @@ class SizeDomain:
 
 def in_words(needed: Mapping[str, Sizes]) -> str:
     """Sizes that operators need in words, as `height a multiple of 4, width from 3 on`."""
-    return ", ".join(f"{name} {_told(sizes)}" for name, sizes in needed.items())
+    return ", ".join(f"{name} {_text(sizes)}" for name, sizes in needed.items())
 
 
-def _told(sizes: Sizes) -> str:
+def _text(sizes: Sizes) -> str:
     first, last, step = sizes.first, sizes.last, sizes.step
     if sizes.cycle:
         is_limited = last + sizes.period <= LARGEST_SIZE  # the operators exclude greater sizes

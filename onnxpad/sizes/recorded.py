@@ -54,7 +54,7 @@ class Recorded(NamedTuple):
     entries: Mapping[str, RecordedDim] = MappingProxyType({})
     warning: str = ""
 
-    def told(self, given: Mapping[str, Sizes]) -> str:
+    def text(self, given: Mapping[str, Sizes]) -> str:
         """The recorded sizes in words, as `height 32..1024 in steps of 32`.
 
         Args:
@@ -133,15 +133,15 @@ class RecordedByBoth(NamedTuple):
     fixed: frozenset[str]
     warnings: tuple[str, ...]
 
-    def told(self, given: Mapping[str, Sizes]) -> Iterator[str]:
-        """The sizes that come from metadata alone, a line for each source; as `Recorded.told`."""
+    def text(self, given: Mapping[str, Sizes]) -> Iterator[str]:
+        """The sizes that come from metadata alone, a line for each source; as `Recorded.text`."""
         for source in dict.fromkeys(self.sources.values()):
             drawn = {
                 name: sizes
                 for name, sizes in given.items()
                 if self.sources.get(name) == source and name not in self.fixed
             }
-            if told := self.recorded.told(drawn):
+            if told := self.recorded.text(drawn):
                 yield f"sizes drawn as the metadata of {source}: {told}"
 
 

@@ -150,7 +150,7 @@ class Wording:
         if not sources:
             text = "its amounts depend on sizes that are known only at run time"
             return RefusalError(Reason.AMOUNTS_UNKNOWN, text, axes=list(pairs))
-        told = {axis: self._told(pad, axis, pair) for axis, pair in pairs.items()}
+        told = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
         formula = _by_axis({axis: text for axis, text in told.items() if text})
         if not _extremes(extents):
             several = len(self._sources(extents)) > 1
@@ -216,7 +216,7 @@ class Wording:
         traced = all(map(self._is_traced, axes.values()))
         return BY_SIZE if traced or self._are_known_at_one_size(axes, data) else ()
 
-    def _told(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
+    def _text(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
         """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
         shape = self._analysis.shape(pad.data)
         if shape is not None and -len(shape) <= axis < len(shape):

@@ -283,7 +283,7 @@ def _elements(result: Result) -> int:
 def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:
     try:
         outputs, seconds = session.timed(pairing.fed(inputs).feeds)
-        return Result(pairing.told(outputs), seconds)
+        return Result(pairing.renamed(outputs), seconds)
     except EngineError as error:
         return _failed(error)
 

@@ -147,7 +147,7 @@ def strayed(
             return None
     for axis, far in suspects.items():
         if far.any():
-            return _told(pairs, axis, int(np.argmax(np.where(far, gaps[axis], -1))))
+            return _text(pairs, axis, int(np.argmax(np.where(far, gaps[axis], -1))))
     return None
 
 
@@ -198,7 +198,7 @@ def _apart(before: Array, after: Array) -> Array:
     return np.where(np.isnan(apart), np.inf, apart)
 
 
-def _told(pairs: Sequence[tuple[Value, Value]], axis: int, index: int) -> Strayed:
+def _text(pairs: Sequence[tuple[Value, Value]], axis: int, index: int) -> Strayed:
     """The difference of one slice in words."""
     worst = (-1.0, 0, "")
     for sample, (before, after) in enumerate(pairs):

@@ -42,7 +42,7 @@ class Pairing:
         feeds = {self.inputs.get(name, name): data for name, data in draw.feeds.items()}
         return replace(draw, feeds=feeds)
 
-    def told(self, outputs: Mapping[str, Value]) -> Mapping[str, Value]:
+    def renamed(self, outputs: Mapping[str, Value]) -> Mapping[str, Value]:
         """Outputs of the second model under the names of the first."""
         if not self.outputs:
             return outputs
@@ -65,7 +65,7 @@ def paired(original: Interface, rewritten: Interface) -> Pairing:
     outputs = _rest(original.outputs, rewritten.outputs)
     into = _paired(*inputs)
     if into is None:
-        told = [", ".join(map(_told, side)) for side in inputs]
+        told = [", ".join(map(_text, side)) for side in inputs]
         raise UsageError(
             f"the models have different inputs: {told[0]} in the original, {told[1]} in the "
             "rewritten model, which do not match by order, type and shape; give them the same names"
@@ -118,7 +118,7 @@ def _fit(one: Input | Output, other: Input | Output) -> bool:
     )
 
 
-def _told(each: Input | Output) -> str:
+def _text(each: Input | Output) -> str:
     kind = "untyped"
     if each.elem_type == onnx.TensorProto.STRING:
         kind = "string"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
 
-from onnxpad.arithmetic.notation import Pairs, told
+from onnxpad.arithmetic.notation import Pairs, pads_text
 from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class PaddingDifference:
     @property
     def by_axis(self) -> tuple[str, str]:
         """The total padding in both for people, such as `H 0+1, W 0+2`."""
-        before, after = (each if isinstance(each, str) else told(each) for each in self.totals)
+        before, after = (each if isinstance(each, str) else pads_text(each) for each in self.totals)
         return before, after
 
 

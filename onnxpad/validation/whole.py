@@ -810,7 +810,7 @@ class _Check:
         referred = self._referred(provider, "full", sample, full)
         run = None
         if self._subject == "rewritten" and oracle is not None:
-            run = self._told(provider, exact, ours, found, sample, oracle)
+            run = self._text(provider, exact, ours, found, sample, oracle)
         runs = list(referred.values())
         own = referred.get("original")
         if own is not None and not own.ok and (run is None or run.ok):
@@ -822,7 +822,7 @@ class _Check:
             ]
         return runs if run is None else [*runs, run]
 
-    def _told(
+    def _text(
         self,
         provider: str,
         exact: Result,

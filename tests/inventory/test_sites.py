@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 import onnxpad
 from onnxpad.inventory.padding_site import FIX, Advice, PaddingSite
 from onnxpad.report.showing.show_json import show_json
-from onnxpad.report.showing.show_text import command_told, show_text
+from onnxpad.report.showing.show_text import command_text, show_text
 from tests.support.rows import each_row
 
 PADS = helper.make_tensor("p", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1])
@@ -344,9 +344,9 @@ def test_sizes_whose_names_nobody_types_are_asked_for_by_place(name: str) -> Non
 
 
 def test_a_path_that_reads_as_an_option() -> None:
-    assert command_told(FIX, "-a b") == "onnxpad fix './-a b'"
-    assert command_told(FIX, "") == "onnxpad fix MODEL"
-    assert command_told(Advice("put it there"), "a") == "put it there"
+    assert command_text(FIX, "-a b") == "onnxpad fix './-a b'"
+    assert command_text(FIX, "") == "onnxpad fix MODEL"
+    assert command_text(Advice("put it there"), "a") == "put it there"
 
 
 def test_a_part_is_told_by_name_of_the_axis() -> None:

@@ -9,12 +9,12 @@ from onnxpad.arithmetic.size import Unknown, symbol
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PathNode
 from onnxpad.inventory.site_words import (
     _brief_value,
+    amounts_text,
     flat_order,
     known_number,
     pad_written,
-    told_amounts,
-    told_range,
-    told_size,
+    range_text,
+    size_text,
 )
 from onnxpad.sites.reading import added
 from tests.support import BORDER, W, one
@@ -218,13 +218,13 @@ def test_an_attribute_in_words(value: object, told: str) -> None:
 
 def test_amounts_and_sizes_in_words() -> None:
     n = symbol("n")
-    assert [told_range(each) for each in (0, 3, n % 2, n % 1025, n % 1026, n)] == [
+    assert [range_text(each) for each in (0, 3, n % 2, n % 1025, n % 1026, n)] == [
         "0", "3", "0..1", "0..1024", "", "",
     ]  # fmt: skip
-    assert told_range(Unknown("why")) == ""
-    assert [told_size(each) for each in (7, n, Unknown("why"))] == ["7", "n", "open"]
-    assert told_size(symbol("a" * 48)) == "a" * 48
-    assert told_size(symbol("a" * 49)) == "open"
+    assert range_text(Unknown("why")) == ""
+    assert [size_text(each) for each in (7, n, Unknown("why"))] == ["7", "n", "open"]
+    assert size_text(symbol("a" * 48)) == "a" * 48
+    assert size_text(symbol("a" * 49)) == "open"
     assert added(((1, 2), (n, 0)), ((3, 4), (1, 5))) == ((4, 6), (n + 1, 5))
     assert flat_order([(1, 2), (3, 4)]) == (1, 3, 2, 4)
     assert flat_order([(1, n)]) is None
@@ -248,7 +248,7 @@ def axis(begin: int | None, end: int | None, *ranges: str) -> AxisPadding:
     ],
 )
 def test_padding_of_axes_in_words(axes: list[AxisPadding], told: str) -> None:
-    assert told_amounts(axes) == told
+    assert amounts_text(axes) == told
 
 
 @each_row(

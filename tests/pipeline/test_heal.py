@@ -184,7 +184,9 @@ def test_the_metadata_says_what_was_barred(planted: Callable[..., None]) -> None
 
 
 def test_a_reason_that_is_not_known_names_the_metadata() -> None:
-    assert barred.told("of another version") == "the model's metadata bars it (onnxpad.barred)"
+    assert (
+        barred.reason_text("of another version") == "the model's metadata bars it (onnxpad.barred)"
+    )
 
 
 def test_the_command_writes_the_rest(planted: Callable[..., None], tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from onnxpad.sites.cropped_form import (
     attributes_of,
     crop_of,
     form_of,
+    form_text,
     symmetric_form,
-    told_form,
     written_form,
 )
 from onnxpad.sites.crops_behind import End
@@ -125,7 +125,7 @@ def test_the_crop_that_is_written(
     analysis, op = read(attributes)
     said = amounts_of(op).text
     assert said == words
-    assert (said == told_form(written_form(op))) is op.is_explicit
+    assert (said == form_text(written_form(op))) is op.is_explicit
     if crop is not None:
         (found,) = crop_of(analysis, op)
         assert found == crop

@@ -363,7 +363,7 @@ def test_what_can_be_used_beside_it_is() -> None:
         "odd": {**EVEN, "first": 1},
     }
     found = recorded_sizes(Graph.from_proto(saying(json.dumps(items))))
-    assert found.told(found.sizes) == "height 4..64 in steps of 4"
+    assert found.text(found.sizes) == "height 4..64 in steps of 4"
     assert "'a', which is malformed; 'odd' as 1..63 in steps of 2" in found.warning
 
 

@@ -106,8 +106,8 @@ def test_data_and_outputs_go_by_the_other_names() -> None:
     assert pairing.fed(draw).feeds["a"] is draw.feeds["x"]
     assert Pairing().fed(draw) is draw
     told: Any = {"z": 1, "u": 2, "t": 3}
-    assert pairing.told(told) == {"y": 1, "w": 1, "v": 2, "t": 3}
-    assert Pairing().told(told) is told
+    assert pairing.renamed(told) == {"y": 1, "w": 1, "v": 2, "t": 3}
+    assert Pairing().renamed(told) is told
 
 
 def makers(body: str, given: str = "float[4, 5] x, float[4, 5] w") -> Makers:

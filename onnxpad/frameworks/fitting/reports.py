@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
@@ -87,7 +87,7 @@ class ModelReport:
         """Yields a finding about each operator that does not fit the convention asked for."""
         return iter(())
 
-    def told(self, about: Padded | Left, message: str, **evidence: object) -> Finding:
+    def model_finding(self, about: Padded | Left, message: str, **evidence: object) -> Finding:
         """A finding about the whole model, which names an operator concerned."""
         return Finding(
             self.code,
@@ -158,7 +158,7 @@ class ReportConvention(ModelReport):
         """One finding about all operators."""
         padded = [each for each in model.operators if each.case.is_padded]
         if padded:
-            yield self.told(
+            yield self.model_finding(
                 padded[0],
                 _summary(padded),
                 operators=[_facts(each) for each in padded],
@@ -184,7 +184,7 @@ class ReportConvention(ModelReport):
         if untold:
             labels = [each.label for each in untold]
             some = "1 operator fits" if len(labels) == 1 else f"{len(labels)} operators fit"
-            yield self.told(
+            yield self.model_finding(
                 untold[0],
                 f"whether {some} {model.title} is not known (first: {labels[0]!r})",
                 operators=labels,
@@ -233,7 +233,7 @@ class ReportMixture(ModelReport):
         said = " and ".join(
             f"{name} (first: {members[0].label!r})" for name, members in groups.items()
         )
-        yield self.told(
+        yield self.model_finding(
             fewest[0],
             f"mixed: {said}",
             conventions={name: [each.label for each in found] for name, found in groups.items()},
@@ -279,7 +279,7 @@ class ReportRounding(ModelReport):
         if not up or not down:
             return
         fewer = min(up, down, key=len)
-        yield self.told(
+        yield self.model_finding(
             fewer[0],
             f"{len(up)} pool{'s round' if len(up) > 1 else ' rounds'} up (first: {up[0].label!r}) "
             f"beside {len(down)} that round{'' if len(down) > 1 else 's'} down "
@@ -344,7 +344,7 @@ class ReportCounting(ModelReport):
         if not counting or not leaving:
             return
         fewer = min(counting, leaving, key=len)
-        yield self.told(
+        yield self.model_finding(
             fewer[0],
             f"{len(counting)} average{'s count' if len(counting) > 1 else ' counts'} padding "
             f"(first: {counting[0].label!r}) beside {len(leaving)} that "
@@ -428,7 +428,7 @@ def _padding(each: Padded) -> str:
     pads = each.pads
     if pads is None:
         return f"pads as {each.auto_pad}"
-    said = f"{'crops' if each.is_transposed else 'pads'} {told(pads)}"
+    said = f"{'crops' if each.is_transposed else 'pads'} {pads_text(pads)}"
     if any(each.padding.output_padding):
         said += f", output_padding {list(each.padding.output_padding)}"
     return said
@@ -443,7 +443,7 @@ def _other(each: Padded, fit: Fit, name: str) -> str:
     """The padding of the framework in words."""
     verb = "crops" if each.is_transposed else "pads"
     if fit.pads is not None:
-        return f"where {name} {verb} {told(fit.pads)}"
+        return f"where {name} {verb} {pads_text(fit.pads)}"
     if fit.same_at:
         stride = each.windows[0].stride
         return f"which is {name}'s padding only {_sizes(fit.same_at, stride)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import (
     Window,
     output_size,
@@ -61,7 +61,7 @@ def intent_of(site: Site) -> Purpose:
         return Purpose(None, "SAME and VALID are the same here")
     if len(fits) == 1:
         return Purpose(fits.pop())
-    pads = told(site.padding.pads or ())
+    pads = pads_text(site.padding.pads or ())
     if fits:
         return Purpose(None, f"its pads {pads} may be {' or '.join(sorted(fits))}")
     if site.is_transposed:
@@ -266,8 +266,8 @@ def _require_runnable(
         for axis in answer.axes:
             if site.is_pool and max(axis.begin, axis.end) >= axis.window.kernel:
                 raise AbsentError(
-                    f"its pads would be {told(answer.pads)}, and a pool's are smaller than its "
-                    "kernel"
+                    f"its pads would be {pads_text(answer.pads)}, and a pool's are smaller than "
+                    "its kernel"
                 )
             last = (axis.output - 1) * axis.window.stride + axis.window.extent
             past = last > axis.begin + axis.size + axis.end

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from onnxpad.arithmetic.notation import told
+from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
@@ -100,9 +100,11 @@ def described(padding: Padding, pads: Pairs) -> str:
     parts = []
     if padding.is_same:
         name = same_of(padding.odd)
-        parts.append(f"{name}{' without dilation' if padding.undilated else ''}, here {told(pads)}")
+        parts.append(
+            f"{name}{' without dilation' if padding.undilated else ''}, here {pads_text(pads)}"
+        )
     else:
-        parts.append(f"pads {told(pads)}")
+        parts.append(f"pads {pads_text(pads)}")
     if padding.output_padding and any(padding.output_padding):
         parts.append(f"output_padding {list(padding.output_padding)}")
     if padding.ceil:

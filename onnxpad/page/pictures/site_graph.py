@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import onnx
 
-from onnxpad.arithmetic.notation import told, told_attribute, told_axes
+from onnxpad.arithmetic.notation import attribute_text, axes_text, pads_text
 from onnxpad.finding import Change, Finding
 from onnxpad.page.pictures.both_graphs import Outline, Scope, attributes
 from onnxpad.records import dataclass
@@ -243,10 +243,10 @@ def _pad_lines(
         is_read = any(_slides(each) and each.input[:1] == node.output[:1] for each in path)
         is_spatial = axes is None and len(pairs) > 2 and pairs[:2] == ((0, 0), (0, 0))
         if is_read and is_spatial:
-            yield told(pairs[2:])
+            yield pads_text(pairs[2:])
         else:
             fits = axes is not None and len(axes) == len(pairs)
-            yield told_axes(pairs, [int(each) for each in axes] if axes and fits else None)
+            yield axes_text(pairs, [int(each) for each in axes] if axes and fits else None)
     fill = scope.constants.get(node.input[2]) if len(node.input) > 2 else [given.get("value", 0.0)]
     if mode == "constant" and fill and fill[0]:
         yield f"with {fill[0]:g}"
@@ -289,7 +289,7 @@ def _window_lines(node: onnx.NodeProto, given: dict[str, Any], scope: Scope) -> 
     if auto_pad != "NOTSET":
         yield f"auto_pad {auto_pad}"
     elif any(pads) and len(pads) % 2 == 0:
-        yield told_attribute(_pairs([int(each) for each in pads]))
+        yield attribute_text(_pairs([int(each) for each in pads]))
     else:
         yield "no pads"
     if any(given.get("output_padding") or ()):

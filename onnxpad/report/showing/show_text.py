@@ -84,7 +84,7 @@ def _table(sites: Sequence[PaddingSite], screen: Screen) -> Iterator[str]:
             name = f"{site.op_type} alone" if site.kind == "pad" else site.op_type
             row = [
                 shown(name) if place == 0 else "",
-                amounts_told(site),
+                amounts_text(site),
                 shown(site.written) if _pads(site) else "",
                 f"x {len(group):,}",
                 _fits(site) or "-" if _pads(site) else "",
@@ -107,7 +107,7 @@ def _table(sites: Sequence[PaddingSite], screen: Screen) -> Iterator[str]:
             yield screen.paint(_which(group, said, widths[0] + len(_GAP), width), "faint")
 
 
-def amounts_told(site: PaddingSite) -> str:
+def amounts_text(site: PaddingSite) -> str:
     """The amounts of a site; of a transposed convolution those that it crops."""
     if site.kind == "transposed" and site.is_known and not site.is_zero:
         return f"crops {site.amounts}"
@@ -172,7 +172,7 @@ def _ending(result: ShowReport, screen: Screen) -> Iterator[str]:
     stays = [each for site in sites if site.stays for each in site.helps if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
         of = f"for {counted(count, 'operator')}" if count < len(sites) else "for it"
-        yield f"{of}: {command_told(advice, result.model)}"
+        yield f"{of}: {command_text(advice, result.model)}"
     for finding in result.others:
         said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
         reason = f"; {shown(finding.reason)}" if finding.reason else ""
@@ -182,10 +182,10 @@ def _ending(result: ShowReport, screen: Screen) -> Iterator[str]:
 # One site in full
 
 
-def command_told(advice: Advice, model: str) -> str:
+def command_text(advice: Advice, model: str) -> str:
     """An advice with the path of the model, as a shell takes it."""
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
-    return shown(advice.told(shlex.quote(path)) if model else advice.told())
+    return shown(advice.in_words(shlex.quote(path)) if model else advice.in_words())
 
 
 def _site(site: PaddingSite, result: ShowReport, screen: Screen) -> Iterator[str]:
@@ -197,7 +197,7 @@ def _site(site: PaddingSite, result: ShowReport, screen: Screen) -> Iterator[str
             yield from screen.lines(text, screen.paint(lead, "faint"))
     for place, advice in enumerate(site.helps):
         lead = f"  {'' if place else 'what to do':{_LABEL}}"
-        text, first = command_told(advice, result.model), screen.paint(lead, "faint")
+        text, first = command_text(advice, result.model), screen.paint(lead, "faint")
         yield from [first + text] if advice.is_command else screen.lines(text, first)
 
 

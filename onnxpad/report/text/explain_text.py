@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from onnxpad.arithmetic.notation import told, told_pair
+from onnxpad.arithmetic.notation import pads_text, pair_text
 from onnxpad.frameworks.conventions.by_size import Deviation, Parting
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer, Op
@@ -126,7 +126,7 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _pads(answer: Answer) -> str:
     """The pads of each axis, with what is appended to the output."""
-    said = told(answer.pads) if len(answer.pads) > 1 else told_pair(answer.pads[0])
+    said = pads_text(answer.pads) if len(answer.pads) > 1 else pair_text(answer.pads[0])
     appended = [axis.output_padding or 0 for axis in answer.axes]
     if not any(appended):
         return said
