@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tests import run_command
 from tests.analysis import drawn as claims
 from tests.frameworks.repadding import drawn as repads
+from tests.frameworks.repadding import drawn_copies as copies
 from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.fusion import drawn as predictions
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         predictions,
         repads,
         searches,
+        copies,
         matches,
         cuts,
         inputs,

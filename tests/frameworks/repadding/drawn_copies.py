@@ -1,0 +1,64 @@
+"""Operators with the paddings that are tried for each, and the copy that takes them as inputs.
+
+`copies.txt` keeps them: another candidate, or one less, shows there, and other nodes of the copy.
+"""
+
+import zlib
+from pathlib import Path
+from typing import Final
+
+from onnxpad.frameworks.repadding.matching import _conventions, _options, type_of_data
+from onnxpad.frameworks.repadding.sites import sites_of, with_pads
+from onnxpad.frameworks.repadding.working_copy import working_copy
+from onnxpad.graph import Graph
+from onnxpad.padding.plan import Padding
+from onnxpad.rewrite.context import Context
+from tests.probe.drawn_cuts import model_text
+from tests.support import parsed
+
+COPIES: Final = Path(__file__).with_name("copies.txt")
+
+
+def kept() -> list[str]:
+    """All lines."""
+    return COPIES.read_text(encoding="utf-8").splitlines()
+
+
+def said(line: str) -> str:
+    """The line with the candidates, and how many nodes and which checksum the copy has."""
+    asked = line.partition("  =>  ")[0]
+    opset, inputs, constants, body = asked.split(" | ")
+    held = f" <{constants}>" if constants else ""
+    model = parsed(f"g ({inputs}) => (y){held} {{ {body} }}", opset=int(opset))
+    context = Context(Graph.from_proto(model))
+    windows, left = sites_of(context)
+    sites, others = with_pads(context, windows)
+    dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
+    copy = working_copy(model, sites, dtypes, ["h"] if "h = " in body else [])
+    options = [_options(site) for site in copy.sites]
+    parts = [f"{label} stays: {why}" for label, why in (*left, *others, *copy.left)]
+    for site, some in zip(copy.sites, options, strict=True):
+        told = ", ".join(f"{each.name} {_text(each.padding)}/{each.tier}" for each in some)
+        parts.append(f"{site.label}: {told}")
+    fed = [
+        {name: data.tolist() for name, data in copy.feeds([each[at] for each in paddings]).items()}
+        for paddings in [[[each.padding for each in some] for some in options]]
+        for at in range(min(map(len, paddings), default=0))
+    ]
+    whole = repr((model_text(copy.model), copy.probes, fed, _conventions(copy.sites, options)))
+    nodes = len(copy.model.graph.node)
+    parts.append(f"{nodes} nodes [{zlib.crc32(whole.encode()):08x}]")
+    return f"{asked}  =>  {'; '.join(parts)}"
+
+
+def _text(padding: Padding) -> str:
+    pads = "same" if padding.pads is None else " ".join(f"{b}+{e}" for b, e in padding.pads)
+    marks = [str(padding.odd)] * padding.is_same
+    marks += [word for word in ("undilated", "ceil", "counted") if getattr(padding, word)]
+    more = [str(list(padding.output_padding))] if padding.output_padding else []
+    return " ".join([pads, *marks, *more])
+
+
+def keep() -> None:
+    """Keeps all of them anew."""
+    COPIES.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
