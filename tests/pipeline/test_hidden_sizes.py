@@ -1,0 +1,34 @@
+"""Which `Pad`s and Slices have results whose sizes onnxruntime does not infer."""
+
+from onnxpad.graph import Graph
+from onnxpad.pipeline.transaction import _hides
+from tests.support import parsed
+from tests.support.rows import each_row
+
+HELD = "int64[4] p = {0, 1, 0, 1}, int64[1] one = {1}, float c = {0}"
+
+
+@each_row(
+    ("opset", "node", "hides"),
+    [
+        (17, "Pad (x, p)", False), (17, "Pad (x, q)", True), (17, "Pad (x, p, c)", False),
+        (17, "Pad (x, p, s)", False), (17, "Pad (w, p)", False), (18, "Pad (x, p, , a)", False),
+        (11, "Pad (x, q)", True), (10, "Pad <pads = [0, 1, 0, 1]> (x)", False),
+        (17, "Slice (x, one, one)", False), (17, "Slice (x, a, one)", True),
+        (17, "Slice (x, one, a)", True), (17, "Slice (x, one, one, a)", True),
+        (17, "Slice (x, one, one, , a)", True), (17, "Slice (x, one, one, , one)", False),
+        (10, "Slice (x, a, one)", True), (10, "Slice (x, one, one)", False),
+        (9, "Slice <starts = [1], ends = [2]> (x)", False),
+        (9, "Slice <starts = [1], ends = [2], axes = [1]> (x)", False),
+        (9, "Slice <starts = [1], ends = [2], axes = [-1]> (x)", True),
+        (9, "Slice <starts = [1, 0], ends = [2, 1], axes = [0, 1]> (x)", False),
+        (9, "Slice <starts = [1, 0], ends = [2, 1], axes = [1, 0]> (x)", True),
+        (9, "Slice <starts = [1, 0], ends = [2, 1], axes = [1, 1]> (x)", True),
+        (17, "Reshape (x, q)", False), (17, "own.Pad (x, q)", False),
+    ],
+)  # fmt: skip
+def test_sizes_that_are_not_inferred(opset: int, node: str, hides: bool) -> None:
+    text = f"g (float[2, 3] x, int64[4] q, int64[1] a, float s, float[?] w) => (y) <{HELD}>"
+    graph = Graph.from_proto(parsed(f"{text} {{ y = {node} }}", opset=opset))
+    (found,) = graph.nodes
+    assert _hides(graph, found) is hides
