@@ -161,6 +161,10 @@ class Left(NamedTuple):
     reason: str
     location: Location
 
+    def facts(self) -> dict[str, object]:
+        """What it is and why it is left, as data."""
+        return {"label": self.label, "op_type": self.op_type, "reason": self.reason}
+
 
 def padded_operators(
     contexts: Iterable[Context],

@@ -162,7 +162,7 @@ class ReportConvention(ModelReport):
                 padded[0],
                 _summary(padded),
                 operators=[_facts(each) for each in padded],
-                unknown=[each._asdict() for each in model.left],
+                unknown=[each.facts() for each in model.left],
             )
 
     def unfit(self, model: ModelPadding) -> Iterator[Finding]:
