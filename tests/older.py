@@ -54,7 +54,7 @@ onnx before 1.18 reads no empty names in text, and knows no device configuration
   tests/api/test_kinds.py::test_runs_are_limited_where_a_loop_need_not_end[*
   tests/engine/test_seeds.py::test_what_is_drawn[y = Dropout (x, h, "")-]
   tests/graph/test_attributes.py::test_how_a_node_contradicts_its_operator[y = Conv (, x)-*
-  tests/pipeline/test_padding_text.py::test_a_padding_in_words[y = Pad (x, p, "")-*
+  tests/pipeline/test_written_form.py::test_a_padding_in_words[y = Pad (x, p, "")-*
   tests/proof/test_step_node.py::test_a_node_without_data_has_no_meaning[y = * ("", *
   tests/api/test_ir_model.py::test_the_model_given_is_not_changed
   tests/api/test_ir_model.py::test_what_no_file_holds_is_kept

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs
+from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs, pairs_of
 from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
@@ -53,7 +54,7 @@ class _Operator:
     constant: ExtentPairs | None
     windows: tuple[Extent, ...] | None
     crops: bool
-    unread: str
+    unread: tuple[Pair, ...] | str
 
     @property
     def divides(self) -> bool:
@@ -92,7 +93,7 @@ def padding_differences(
         if other.total is None:
             if one.unread or not other.unread:
                 continue
-            now: tuple[Pair, ...] | str = other.unread
+            now = other.unread
         # What a Slice behind one cropped, the pads of the other may crop.
         elif _is_same(one, other) or (one.crops and not kept):
             continue
@@ -191,7 +192,8 @@ def _operators(graph: Graph, analysis: Analysis) -> Iterator[_Operator]:
         if window is None:
             continue
         layout = CHANNELS_FIRST if row is None else row.layout
-        op, site, unread = None, None, ""
+        op = site = None
+        unread: tuple[Pair, ...] | str = ""
         total: ExtentPairs | None = None
         constant: ExtentPairs | None = None
         try:
@@ -207,7 +209,7 @@ def _operators(graph: Graph, analysis: Analysis) -> Iterator[_Operator]:
                 total = constant = added(own, around and layout.spatial(around))
         except (ModelError, UnreadableError):
             op = site = total = constant = None
-            unread = str(node.attrs.get("pads", ""))
+            unread = _unread(node.attrs.get("pads", ""))
         yield _Operator(
             node.outputs[0].name,
             node.name,
@@ -242,6 +244,12 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
     appended = integers_of(node, "output_padding", count) or (0,) * count
     pads = slide.pads if slide.auto_pad == "NOTSET" else ((0, 0),) * count
     return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
+
+
+def _unread(pads: Any) -> tuple[Pair, ...] | str:
+    """`pads` as written: (begin, end) for each axis if they are an even number of integers."""
+    is_list = isinstance(pads, list) and pads and all(type(each) is int for each in pads)
+    return pairs_of(pads) if is_list and len(pads) % 2 == 0 else str(pads)
 
 
 def _numbers(pairs: ExtentPairs) -> tuple[Pair, ...] | str:

@@ -71,6 +71,8 @@ def write_bytecode(folder: Path) -> list[Block]:
         tree = ast.parse(source.read_bytes())
         _mark(tree, Block(relative(source), "", 0), blocks)
         start = int(ast.get_docstring(tree) is not None)
+        while start < len(tree.body) and getattr(tree.body[start], "module", "") == "__future__":
+            start += 1
         tree.body[start:start] = ast.parse(_PROLOGUE).body
         status = source.stat()
         header = importlib.util.MAGIC_NUMBER

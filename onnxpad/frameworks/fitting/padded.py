@@ -162,7 +162,7 @@ class Left(NamedTuple):
     location: Location
 
     def facts(self) -> dict[str, object]:
-        """What it is and why it is left, as data."""
+        """Its label, operator and reason, as data."""
         return {"label": self.label, "op_type": self.op_type, "reason": self.reason}
 
 
