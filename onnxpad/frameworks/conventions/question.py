@@ -34,10 +34,6 @@ class Axis:
         """Half the window, which keeps the size at stride 1 if the extent is odd."""
         return (self.window.extent - 1) // 2
 
-    def padding_or(self, usual: int) -> int:
-        """The padding that the user gave, or else the usual one."""
-        return usual if self.padding is None else self.padding
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
