@@ -8,7 +8,7 @@ import numpy as np
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order
-from onnxpad.operators.read import PadOp, amounts_attribute
+from onnxpad.operators.read import PadOp, amounts_attribute, is_pad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -54,7 +54,7 @@ class MergePads(Pass):
         """Every constant `Pad` that reads a constant `Pad`."""
         for second in context.pads():
             producer = context.graph.producer(second.data)
-            if producer is None or producer.op != "Pad" or not context.graph.is_standard(producer):
+            if producer is None or not is_pad(context.graph, producer):
                 continue
             known = second.constant_amounts
             if known is not None and not is_padded(known):

@@ -40,6 +40,7 @@ from onnxpad.operators.read import (
     TransposedOp,
     UnreadableError,
     WindowOp,
+    is_pad,
     is_transposed,
     names_pad,
     names_transposed,
@@ -52,7 +53,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.sites.cropped_form import amounts_of
 from onnxpad.sites.crops_behind import CropsBehind
-from onnxpad.sites.reading import PadUpstream, Site, SiteReader, added, is_pad
+from onnxpad.sites.reading import PadUpstream, Site, SiteReader, added
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"

@@ -299,6 +299,11 @@ def names_transposed(graph: Graph, node: Node) -> bool:
     return node.op == CONV_TRANSPOSE.op_type and graph.names_standard(node)
 
 
+def is_pad(graph: Graph, node: Node) -> bool:
+    """Whether a node is ONNX's own Pad."""
+    return node.op == "Pad" and graph.is_standard(node)
+
+
 def names_pad(graph: Graph, node: Node) -> bool:
     """Whether a node names a `Pad`, even if it contradicts the schema."""
     return node.op == "Pad" and graph.names_standard(node)
@@ -551,7 +556,7 @@ def amounts_attribute(opset: int) -> str:
 def pad_giving(graph: Graph, analysis: Known, tensor: Tensor) -> PadOp | None:
     """The `Pad` whose output is a tensor, directly or through Identity; None unless readable."""
     node = graph.producer(graph.origin(tensor))
-    if node is None or node.op != "Pad" or not graph.is_standard(node):
+    if node is None or not is_pad(graph, node):
         return None
     try:
         return read_pad(graph, analysis, node)

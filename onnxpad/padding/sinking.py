@@ -15,7 +15,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import add, is_padded, is_same_fill, onnx_order
-from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
+from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, read_window
 from onnxpad.operators.table import FLOATS, Direction, Fill, operator_of
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
@@ -115,7 +115,7 @@ class Sinking:
         node = self._graph.producer(tensor)
         if node is None:
             return None
-        if node.op == "Pad" and self._graph.is_standard(node):
+        if is_pad(self._graph, node):
             try:
                 layer = self.pad(read_pad(self._graph, self._analysis, node))
             except UnreadableError:
@@ -375,7 +375,7 @@ def _check_window(
 
 
 def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> None:
-    if reader.op == "Pad" and graph.is_standard(reader):
+    if is_pad(graph, reader):
         sinking = Sinking(graph, analysis)
         try:
             one, other = (sinking.pad(read_pad(graph, analysis, each)) for each in (pad, reader))

@@ -9,7 +9,7 @@ from typing import Literal
 from onnxpad.arithmetic.notation import named
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import is_padded, onnx_order
-from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, is_transposed
+from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, is_pad, is_transposed
 from onnxpad.operators.table import operator_of
 from onnxpad.rewrite.context import Context
 from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
@@ -36,10 +36,10 @@ def written_form(
     tensor = graph.origin(node.inputs[0] if slides else tensor)
     while tensor.name not in roots:
         above = graph.producer(tensor)
-        is_pad = above is not None and above.op == "Pad" and graph.is_standard(above)
-        if above is None or not (is_pad or is_step):
+        pads = above is not None and is_pad(graph, above)
+        if above is None or not (pads or is_step):
             break
-        if is_pad:
+        if pads:
             step = _pad(context, above, op, computing if above is node else 0)
             steps.append(replace(step, fill=_fill(context, above)) if is_step else step)
         else:

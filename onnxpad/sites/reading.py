@@ -15,7 +15,14 @@ from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import Window, constant_in_effect, odd_side, same_pads
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPairs, Pairs, is_padded
-from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, read_pad
+from onnxpad.operators.read import (
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    is_pad,
+    read_pad,
+)
 from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, lowest
 from onnxpad.padding.plan import Padding
 from onnxpad.padding.step_fills import Number
@@ -463,8 +470,3 @@ def own_padding(
     constant = tuple(pair for pair in effect if pair is not None)
     total = tuple(same_pads(size, window, odd=odd) for size, window in axes)
     return total, constant if len(constant) == len(effect) else None
-
-
-def is_pad(graph: Graph, node: Node) -> bool:
-    """Whether a node is ONNX's own Pad."""
-    return node.op == "Pad" and graph.is_standard(node)
