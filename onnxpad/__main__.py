@@ -27,7 +27,7 @@ def main() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         words = set(sys.argv[1:])
         if words & _RUNNING and not words & {"--no-validate", "--help", "-h"}:
-            from onnxpad.engine import pool
+            from onnxpad.runtimes import pool
 
             pool.fork_first()
         _run()

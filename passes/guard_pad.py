@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.onnxruntime_quirks import folding_versions
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.protect_from_fusion import can_guard, guard, takes_empty_fill
 from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.runtimes.onnxruntime.departures import folding_versions
+from onnxpad.runtimes.onnxruntime.guard import can_guard, guard, takes_empty_fill
 
 
 class GuardPad(Pass):

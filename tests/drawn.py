@@ -14,11 +14,11 @@ from tests.frameworks.repadding import drawn as repads
 from tests.frameworks.repadding import drawn_copies as copies
 from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
-from tests.fusion import drawn as predictions
 from tests.padding import drawn_steps as steps
 from tests.probe import drawn_cuts as cuts
 from tests.proof import drawn_readings as readings
 from tests.proof import pairs
+from tests.runtimes.onnxruntime import drawn as predictions
 from tests.validation import drawn_inputs as inputs
 from tests.validation import drawn_verdicts as verdicts
 

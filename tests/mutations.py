@@ -27,7 +27,7 @@ from onnxpad.analysis.rules import (
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
-from onnxpad.operators import amounts, onnxruntime_quirks, read, same_by_engine, table
+from onnxpad.operators import amounts, read, table
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import OPERATORS, Fill
 from onnxpad.padding import (
@@ -46,6 +46,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
+from onnxpad.runtimes.onnxruntime import auto_pad, departures
 from onnxpad.sites import cropped_form, crops_behind
 from onnxpad.sites.crops_behind import CropsBehind, End
 
@@ -267,17 +268,17 @@ _SITES: Final = (
     _mutant("pads win over VALID", "MaxPool, VALID with pads", CERTIFY, Sites.own_pads,
             'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
     _row("engines agree on Conv", "SAME_UPPER, kernel far below stride", CERTIFY, "Conv",
-         onnxruntime=replace(onnxruntime_quirks.CONV, same_from={"SAME_UPPER": -9})),
+         onnxruntime=replace(departures.CONV, same_from={"SAME_UPPER": -9})),
     _mutant("engines agree on dilated pools", "MaxPool SAME, dilated", CERTIFY,
-            same_by_engine.disagreement, "if _is_spread(window):", "if False:"),
+            auto_pad.disagreement, "if _is_spread(window):", "if False:"),
     _mutant("onnxruntime crops one less", "SAME_UPPER, kernel far below stride, as onnxruntime",
-            CERTIFY, same_by_engine.computed, "total + 1 + lower, 2", "total + lower - 1, 2"),
+            CERTIFY, auto_pad.computed, "total + 1 + lower, 2", "total + lower - 1, 2"),
     _mutant("onnxruntime crops at the other end",
             "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
-            same_by_engine.pads_of_onnxruntime, "return (begin, end) if fits",
+            auto_pad.pads_of_onnxruntime, "return (begin, end) if fits",
             "return (end, begin) if fits"),
     _mutant("onnxruntime pads for the dilated kernel", "MaxPool SAME, dilated, as onnxruntime",
-            CERTIFY, same_by_engine.computed, "same_raw_total(size, _undilated(window))",
+            CERTIFY, auto_pad.computed, "same_raw_total(size, _undilated(window))",
             "same_raw_total(size, window)"),
     _mutant("onnxruntime is trusted unasked", "SAME_UPPER, kernel far below stride, as specified",
             CERTIFY, Sites._auto_pads, "self.trust is Trust.ONNXRUNTIME", "True"),
@@ -289,7 +290,7 @@ _SITES: Final = (
     _mutant("a crop becomes pads", "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
             plan.split, "max(begin, 0), max(end, 0)", "begin, end"),
     _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", CERTIFY,
-            same_by_engine._stops, 'opset < CHANGED["AveragePool"]', "True"),
+            auto_pad._stops, 'opset < CHANGED["AveragePool"]', "True"),
     _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,
             Sites._pair_read,
             "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
@@ -522,18 +523,18 @@ _QUANTISED: Final = (
          inputs=replace(OPERATORS["com.microsoft", "QLinearAveragePool"].inputs, zero_point=None)),
     _row("a quantised average of one window rounds like others",
          "Pad QLinearAveragePool, one window", CERTIFY, "com.microsoft.QLinearAveragePool",
-         onnxruntime=onnxruntime_quirks.WHOLE_AVERAGE_POOL),
+         onnxruntime=departures.WHOLE_AVERAGE_POOL),
     _row("FusedConv's padding never wins", "Pad FusedConv, lowest", CERTIFY,
          "com.microsoft.FusedConv", padding=Fill.LOWEST),
     _row("engines agree on FusedConv", "FusedConv SAME, kernel far below stride", CERTIFY,
          "com.microsoft.FusedConv",
-         onnxruntime=replace(onnxruntime_quirks.UNFUSED_CONV, same_from={"SAME_UPPER": -9})),
+         onnxruntime=replace(departures.UNFUSED_CONV, same_from={"SAME_UPPER": -9})),
     _row("engines agree on QLinearConv", "QLinearConv SAME, kernel far below stride", CERTIFY,
          "QLinearConv",
-         onnxruntime=replace(onnxruntime_quirks.UNFUSED_CONV, same_from={"SAME_UPPER": -9})),
+         onnxruntime=replace(departures.UNFUSED_CONV, same_from={"SAME_UPPER": -9})),
     _row("engines agree on NhwcMaxPool", "NhwcMaxPool SAME, kernel far below stride", CERTIFY,
          "com.microsoft.NhwcMaxPool",
-         onnxruntime=replace(onnxruntime_quirks.NHWC_MAX_POOL, same_from={"SAME_UPPER": -9})),
+         onnxruntime=replace(departures.NHWC_MAX_POOL, same_from={"SAME_UPPER": -9})),
 )
 
 _WINDOW: Final = (

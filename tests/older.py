@@ -15,7 +15,7 @@ GAPS: Final = """
 onnxruntime before 1.24 follows links to external data out of the folder of the model
   tests/file/test_external_data.py::TestLinks::test_are_no_data_for_another_model_beside_them
 onnxruntime before 1.24 runs a model that has one function twice
-  tests/rewrite/test_protect_from_fusion.py::test_a_function_that_is_there_twice_ends_no_command
+  tests/runtimes/onnxruntime/test_guard.py::test_a_function_that_is_there_twice_ends_no_command
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize
   tests/analysis/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
   tests/proof/test_certify.py::test_one_thing_wrong_is_refused[integers that are at least 3*
@@ -52,7 +52,7 @@ onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutio
 onnx before 1.18 reads no empty names in text, and knows no device configurations
   tests/api/test_ir_model.py::test_nothing_is_lost
   tests/api/test_kinds.py::test_runs_are_limited_where_a_loop_need_not_end[*
-  tests/engine/test_seeds.py::test_what_is_drawn[y = Dropout (x, h, "")-]
+  tests/runtimes/test_seeds.py::test_what_is_drawn[y = Dropout (x, h, "")-]
   tests/graph/test_attributes.py::test_how_a_node_contradicts_its_operator[y = Conv (, x)-*
   tests/pipeline/test_written_form.py::test_a_padding_in_words[y = Pad (x, p, "")-*
   tests/proof/test_step_node.py::test_a_node_without_data_has_no_meaning[y = * ("", *
@@ -74,7 +74,7 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/analysis/test_folding.py::test_what_is_folded_and_what_*[ReverseSequence, longer than the *
   tests/analysis/test_signs.py::test_which_are_called_non_negative[0]
   tests/analysis/test_signs.py::test_what_is_called_non_negative_is[24-*
-  tests/engine/test_sessions.py::test_a_type_that_cannot_be_fed_is_named
+  tests/runtimes/test_sessions.py::test_a_type_that_cannot_be_fed_is_named
   tests/graph/test_graph.py::TestConstants::test_values[*-16-*
   tests/graph/test_graph.py::TestConstants::test_values[*-17-*
   tests/graph/test_graph.py::TestConstants::test_values[*-21-*

@@ -1,7 +1,8 @@
 """Imports inside the package go one way: a table of packages, lowest first.
 
 A package or module imports of the table only what stands above it, itself, and the values that all
-may import. A new package is a new row.
+may import. A new package is a new row. A module has a row of its own where it stands apart from its
+package: what is known of one runtime is in one package, and on several floors.
 """
 
 import ast
@@ -26,13 +27,18 @@ ORDER: Final = (
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
     # One graph, what is known of it, and what its nodes say.
-    "graph", "operators", "analysis", "sizes",
+    "graph", "runtimes.onnxruntime.departures", "operators", "analysis", "sizes",
     # Proving: it knows no pass.
     "proof",
     # Running models: it knows no pass either.
-    "engine", "validation", "probe",
+    "runtimes", "validation", "probe",
+    # What a runtime makes of a graph: it knows no rewrite.
+    "runtimes.onnxruntime.auto_pad", "runtimes.onnxruntime.pad_fusion",
+    "runtimes.onnxruntime.blocked_pools", "runtimes.onnxruntime.neighbours",
     # Deciding and rewriting.
-    "fusion", "padding", "sites", "rewrite", "passes", "pipeline",
+    "padding", "sites", "rewrite",
+    "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser",
+    "passes", "pipeline",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
     "frameworks", "inventory", "catalogue",
     # What a person meets.
@@ -40,19 +46,25 @@ ORDER: Final = (
 )  # fmt: skip
 """Packages and modules of `onnxpad`, each after all that it may import."""
 
+OPTIMISER: Final = {row for row in ORDER if row.startswith("runtimes.onnxruntime.")}
+"""What is known of onnxruntime besides how it runs."""
+
+KNOWING: Final = {"analysis", "operators", "sizes", "proof", "runtimes.onnxruntime.departures"}
+"""Packages that know what a graph computes."""
+
 APART: Final = {
     "arithmetic": {"file", "process"},
     "file": {"arithmetic", "process"},
-    "proof": {"process", "operators"},
-    "engine": {"process", "arithmetic", "file", "graph", "analysis", "operators", "sizes", "proof"},
+    "proof": {"process", "operators", "runtimes.onnxruntime.departures"},
+    "runtimes": {"process", "arithmetic", "file", "graph", *KNOWING},
     "probe": {"proof"},
-    "validation": {"analysis", "operators", "sizes", "proof"},
-    "report": {"graph", "analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},
-    "page": {"analysis", "operators", "sizes", "proof", "fusion", "padding", "rewrite"},
+    "validation": KNOWING,
+    "report": {"graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
+    "page": {"padding", "rewrite", *KNOWING, *OPTIMISER},
 }
 """What a package could import by the order, and must not."""
 
-OUTSIDE: Final = {"onnxruntime": {"engine"}, "typer": {"cli"}}
+OUTSIDE: Final = {"onnxruntime": {"runtimes"}, "typer": {"cli"}}
 """Packages that are slow to import, and the only ones of ours that may import them."""
 
 
@@ -77,6 +89,14 @@ class Import(NamedTuple):
     place: str
 
 
+def row_of(module: str) -> str:
+    """The package or module of the table that a module, or a name in it, belongs to."""
+    parts = module.split(".")[1:]
+    rows = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((row for row in rows if row in ORDER), "__init__")
+
+
+@cache
 def sources() -> dict[Path, str]:
     """Files of the package with the package or module of the table that each belongs to.
 
@@ -85,9 +105,8 @@ def sources() -> dict[Path, str]:
     package = ROOT / "onnxpad"
     found = dict.fromkeys((ROOT / "passes").rglob("*.py"), "passes")
     for path in package.rglob("*.py"):
-        unit = path.relative_to(package).parts[0].removesuffix(".py")
-        if unit != "passes":
-            found[path] = unit
+        if path.relative_to(package).parts[0] not in {"passes", "passes.py"}:
+            found[path] = row_of(module_of(path))
     return found
 
 
@@ -95,9 +114,8 @@ def named(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """Full names of what an import statement imports."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
-    elif node.module == "onnxpad":
-        for alias in node.names:
-            yield f"onnxpad.{alias.name if alias.name in ORDER else '__init__'}"
+    elif node.module and node.module.partition(".")[0] == "onnxpad":
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif node.level:
         yield "onnxpad.(relative)"
     else:
@@ -144,9 +162,8 @@ def test_every_package_stands_in_the_order() -> None:
 def test_imports_go_down() -> None:
     wrong = []
     for statement in imports():
-        package, _, rest = statement.imported.partition(".")
-        imported = rest.partition(".")[0] or "__init__"
-        if package != "onnxpad" or imported == statement.importer:
+        imported = row_of(statement.imported)
+        if not statement.imported.startswith("onnxpad") or imported == statement.importer:
             continue
         above = ORDER[: ORDER.index(statement.importer)]
         apart = APART.get(statement.importer, set())
@@ -201,7 +218,7 @@ LEAVES: Final = (
     "api.graphsurgeon_graph", "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
     "inventory", "doctor", "api.show", "api.validate", "report.showing", "catalogue",
-    "report.diff", "engine.timing", "file.embed_external", "padding.ceil_mode", "cli.completion",
+    "report.diff", "runtimes.timing", "file.embed_external", "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands",
     # What follows where a validation fails, or a quantised model differs.

@@ -22,7 +22,7 @@ from onnxpad.validation.result import (
 
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.rewrite.protect_from_fusion import Exposing
+    from onnxpad.runtimes.onnxruntime.guard import Exposing
     from onnxpad.validation.given import Arrays
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -46,8 +46,8 @@ class Verdict(NamedTuple):
 
 def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
     """The probe of each change, and who asks what onnxruntime's optimiser does to the result."""
-    from onnxpad.pipeline.ask_optimiser import misfolded
     from onnxpad.probe.cut import NeighbourhoodProbe
+    from onnxpad.runtimes.onnxruntime.ask_optimiser import misfolded
 
     return NeighbourhoodProbe(graph), misfolded
 
@@ -134,7 +134,7 @@ class _Comparison:
 
     def _compared(self, *, repairs: bool = False, reference: Arrays | None = None) -> Validation:
         """The comparison with the original, or with a reference."""
-        from onnxpad.engine.wheels import warnings
+        from onnxpad.runtimes.onnxruntime.wheels import warnings
         from onnxpad.validation.whole import validate_models
 
         run = self._run

@@ -149,8 +149,8 @@ def _refuse_elsewhere(_: Model) -> Any:
 
 def limited(run_timeout: float | None, *graphs: Graph) -> AbstractContextManager[None]:
     """Limits the runs of models: as given, to a minute where a Loop need not end, or not at all."""
-    from onnxpad.engine import pool
     from onnxpad.file.proto_walk import has_open_loop
+    from onnxpad.runtimes import pool
 
     if run_timeout is None and any(has_open_loop(each.model.skeleton.light) for each in graphs):
         run_timeout = _MINUTE

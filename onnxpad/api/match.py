@@ -13,13 +13,13 @@ import onnx
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
 from onnxpad.arguments import ModelSource, require_positive, require_timeout
-from onnxpad.engine.runtime import LimitError
 from onnxpad.errors import ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, MatchReport
+from onnxpad.runtimes.onnxruntime.native import LimitError
 from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def match(
     require_timeout(run_timeout)
     source = kinds.given(model, "match").source
 
-    from onnxpad.engine import pool
+    from onnxpad.runtimes import pool
 
     pool.warm()  # while the model is read
     fixed = fix(model, validate=False)

@@ -179,7 +179,7 @@ def repad(
     require_timeout(run_timeout)
     source = kinds.given(model, "repad").source
 
-    from onnxpad.engine import pool
+    from onnxpad.runtimes import pool
 
     pool.warm()  # while the model is read
     fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)

@@ -38,8 +38,8 @@ from onnxpad.validation.result import (
 
 if TYPE_CHECKING:
     from onnxpad.arithmetic.size import Sizes
-    from onnxpad.engine.timing import Timing
     from onnxpad.graph import Graph
+    from onnxpad.runtimes.timing import Timing
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import Place
     from onnxpad.validation.given import Arrays
@@ -184,12 +184,12 @@ def validate(
         _check_given([name for name, value in drawn.items() if value is not None])
     samples, seed = _check_drawn(samples, seed)
 
-    from onnxpad.engine import pool
+    from onnxpad.runtimes import pool
 
     pool.warm()  # while onnx is imported and the models are read
 
-    from onnxpad.engine.providers import chosen
-    from onnxpad.engine.wheels import warnings
+    from onnxpad.runtimes.onnxruntime.wheels import warnings
+    from onnxpad.runtimes.providers import chosen
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 

@@ -69,19 +69,19 @@ class Machine:
         Raises:
             OnnxpadError: onnxruntime cannot be imported.
         """
-        from onnxpad.engine.sessions import available_providers
+        from onnxpad.runtimes.sessions import available_providers
 
         return available_providers()
 
     def trouble_with(self, provider: str) -> str:
         """Why a model of one node does not run on a provider; empty if it does."""
-        from onnxpad.engine.providers import trouble_with
+        from onnxpad.runtimes.providers import trouble_with
 
         return trouble_with(provider)
 
     def cuda(self) -> str:
         """The CUDA version that onnxruntime is built for; empty if it is built without CUDA."""
-        from onnxpad.engine.sessions import cuda_version
+        from onnxpad.runtimes.sessions import cuda_version
 
         return cuda_version()
 

@@ -25,10 +25,10 @@ from onnxpad.arithmetic.notation import named
 from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
-from onnxpad.operators import onnxruntime_quirks as quirks
 from onnxpad.operators.amounts import Pairs, is_padded
-from onnxpad.operators.onnxruntime_quirks import Departures
 from onnxpad.records import dataclass
+from onnxpad.runtimes.onnxruntime import departures as quirks
+from onnxpad.runtimes.onnxruntime.departures import Departures
 
 T = TypeVar("T")
 Key: TypeAlias = tuple[str, str]

@@ -21,7 +21,6 @@ from onnxpad.arithmetic.window import (
     same_output_size,
     same_pads,
 )
-from onnxpad.fusion.pad_fusion import misdeclared
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import ExtentPair, is_padded
@@ -49,6 +48,7 @@ from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
+from onnxpad.runtimes.onnxruntime.pad_fusion import misdeclared
 
 MANY: Final = 100
 """The nodes that compute the amounts of a `Pad` are counted up to this number."""

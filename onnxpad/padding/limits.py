@@ -1,8 +1,8 @@
 """The conditions on the padding that an operator is to have.
 
-They are the specification's, and those of onnxruntime, of which `operators.onnxruntime_quirks` has
-the data. Each is a function that returns why a form is refused, or None; it asks the operator's
-traits whether it applies.
+They are the specification's, and those of onnxruntime, whose data `runtimes.onnxruntime.departures`
+has. Each is a function that returns why a form is refused, or None; it asks the operator's traits
+whether it applies.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_e
 from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, onnx_order
-from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.records import dataclass
+from onnxpad.runtimes.onnxruntime.departures import CHANGED
 
 Span: TypeAlias = tuple[Extent, ExtentPair]
 """The size of an axis that an operator reads, and the operator's own pads there."""

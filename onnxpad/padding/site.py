@@ -27,7 +27,6 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.errors import ModelError
 from onnxpad.finding import Trust
-from onnxpad.fusion.pad_fusion import Fusion
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.operators.read import (
@@ -38,7 +37,6 @@ from onnxpad.operators.read import (
     read_pad,
     read_window,
 )
-from onnxpad.operators.same_by_engine import disagreement, pads_of_onnxruntime, repair
 from onnxpad.operators.table import FLOATS, Fill, lowest, operator_of
 from onnxpad.padding.limits import (
     Form,
@@ -54,6 +52,8 @@ from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.plan import Outer, Plan, SizeDependentError, split
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError, ask
+from onnxpad.runtimes.onnxruntime.auto_pad import disagreement, pads_of_onnxruntime, repair
+from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 from onnxpad.sizes.wording import Wording
 
 Rounding: TypeAlias = tuple[bool, bool]
@@ -550,7 +550,7 @@ class Sites:
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
         """Refuses to expose a `Pad` to onnxruntime's optimiser where nothing can protect it.
 
-        From opset 11 on `rewrite.protect_from_fusion` does. Before, and where onnxruntime may drop
+        From opset 11 on `runtimes.onnxruntime.guard` does. Before, and where onnxruntime may drop
         what protects it, only the `auto_pad` downstream of the `Pad` keeps it from being folded.
         """
         if self._graph.opset >= 11 and not self.fusion.drops_empty:

@@ -21,7 +21,7 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
-    from onnxpad.engine.timing import Timing
+    from onnxpad.runtimes.timing import Timing
 
 _OUTPUTS = 200
 _HISTOGRAMS = 24

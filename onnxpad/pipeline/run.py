@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from onnxpad.errors import ModelError
 from onnxpad.finding import Change, Finding, Severity, Trust
-from onnxpad.fusion.barred import (
+from onnxpad.graph import Graph, Node
+from onnxpad.options import Options
+from onnxpad.passes.guard_pad import GuardPad
+from onnxpad.pipeline.barred import (
     JOINS_NEIGHBOURS,
     LAYS_OPEN,
     NOTHING,
@@ -19,9 +22,6 @@ from onnxpad.fusion.barred import (
     noted,
     reason_text,
 )
-from onnxpad.graph import Graph, Node
-from onnxpad.options import Options
-from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.pipeline.chosen import choice
 from onnxpad.pipeline.decide import DECIDING, record
 from onnxpad.pipeline.outlook import Found, outlook, taken_back
@@ -31,9 +31,9 @@ from onnxpad.process import gc_pause
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context, Mark
-from onnxpad.rewrite.protect_from_fusion import Exposing, met, shield
 from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.rewrite.scopes import contexts
+from onnxpad.runtimes.onnxruntime.guard import Exposing, met, shield
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, record_sizes, recorded_sizes
 from onnxpad.sizes.size_options import given_domain

@@ -10,10 +10,9 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.errors import let_through
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Trust
-from onnxpad.fusion.barred import Key
-from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.table import operator_of
+from onnxpad.pipeline.barred import Key
 from onnxpad.pipeline.own_passes import failed, is_own
 from onnxpad.pipeline.written_form import written_form
 from onnxpad.proof.certify import UncertifiedError
@@ -28,6 +27,7 @@ from onnxpad.proof.prove import Proof, Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
 from onnxpad.site_form import SiteForm
 
 Place: TypeAlias = tuple[str, str, int]

@@ -29,7 +29,6 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
 from onnxpad.declared import functions_of
-from onnxpad.engine.sessions import warm
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.model import DEFAULT_DOMAINS
@@ -44,6 +43,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import CONV_TRANSPOSE, FLOATS, Fill, Operator, lowest, operator_of
 from onnxpad.probe.run import REACH, ProbeResult, compare_runs
 from onnxpad.records import dataclass
+from onnxpad.runtimes.sessions import warm
 
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22

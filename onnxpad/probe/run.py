@@ -10,9 +10,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from onnxpad.engine import pool
-from onnxpad.engine.seeds import drawn, with_seeds
-from onnxpad.engine.sessions import (
+from onnxpad.records import dataclass
+from onnxpad.runtimes import pool
+from onnxpad.runtimes.seeds import drawn, with_seeds
+from onnxpad.runtimes.sessions import (
     AGREED,
     Answer,
     Array,
@@ -22,7 +23,6 @@ from onnxpad.engine.sessions import (
     Value,
     answers,
 )
-from onnxpad.records import dataclass
 from onnxpad.validation import evaluator
 from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe

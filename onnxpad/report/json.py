@@ -112,7 +112,7 @@ def check_json(report: CheckReport) -> str:
 
 def validate_json(report: ValidateReport) -> str:
     """The report of one `validate` as one JSON object."""
-    from onnxpad.engine.timing import Timing
+    from onnxpad.runtimes.timing import Timing
 
     document = {
         **head("validate", report.exit_code),

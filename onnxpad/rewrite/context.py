@@ -7,8 +7,6 @@ from typing import Final, NamedTuple, TypeVar
 
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
-from onnxpad.fusion.blocked_pools import BlockedPools
-from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.read import (
     PadOp,
@@ -26,6 +24,8 @@ from onnxpad.options import Options
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.runtimes.onnxruntime.blocked_pools import BlockedPools
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 

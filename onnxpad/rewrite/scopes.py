@@ -27,13 +27,13 @@ from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.declared import op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
-from onnxpad.fusion.blocked_pools import Hazard
 from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
-from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import CONV_TRANSPOSE, OPERATORS
 from onnxpad.options import Options
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Around, Context
+from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
+from onnxpad.runtimes.onnxruntime.departures import CHANGED
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.feasible import stopping
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onnxpad.engine.sessions import Array
+from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 
 

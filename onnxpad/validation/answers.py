@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from onnxpad.engine.sessions import (
+from onnxpad.records import dataclass
+from onnxpad.runtimes.sessions import (
     CPU,
     Array,
     CrashError,
@@ -26,7 +27,6 @@ from onnxpad.engine.sessions import (
     Value,
     open_session,
 )
-from onnxpad.records import dataclass
 from onnxpad.validation.align import distance, nearest
 from onnxpad.validation.compare import compare
 from onnxpad.validation.given import MatchedInputs, settled

@@ -14,8 +14,10 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
-from onnxpad.engine.seeds import drawn
-from onnxpad.engine.sessions import (
+from onnxpad.graph.attributes import read
+from onnxpad.records import dataclass
+from onnxpad.runtimes.seeds import drawn
+from onnxpad.runtimes.sessions import (
     CPU,
     EngineError,
     Optimisation,
@@ -26,8 +28,6 @@ from onnxpad.engine.sessions import (
     payload,
     read_proto,
 )
-from onnxpad.graph.attributes import read
-from onnxpad.records import dataclass
 from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text, strayed
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw, inlined, nudged

@@ -12,8 +12,8 @@ from dataclasses import field
 
 import numpy as np
 
-from onnxpad.engine.sessions import Array, Value
 from onnxpad.records import dataclass
+from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.result import Comparison
 
 _BLOCK = 1 << 20  # elements compared at a time, so that float64 copies stay small

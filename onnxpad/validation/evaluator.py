@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from onnxpad.engine.sessions import (
+from onnxpad.runtimes.sessions import (
     Answer,
     Array,
     EngineError,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onnxpad.engine.sessions import Array, Value
+from onnxpad.runtimes.sessions import Array, Value
 
 _LEAST = {"float16": 4e-2, "bfloat16": 2e-1}
 """By type, how much an output has to vary, relative to its greatest magnitude."""

@@ -19,9 +19,9 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.engine.sessions import Array
 from onnxpad.errors import UsageError, let_through
 from onnxpad.records import dataclass
+from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.align import Moved, aligned, channels_moved
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Interface, Output, feeds_text, numpy_type

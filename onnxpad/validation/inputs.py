@@ -19,11 +19,11 @@ import onnx.inliner
 from onnx import AttributeProto, TensorProto
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.engine.seeds import drawn
-from onnxpad.engine.sessions import Array
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import unfolds
 from onnxpad.records import dataclass
+from onnxpad.runtimes.seeds import drawn
+from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 
 _SIZES = (

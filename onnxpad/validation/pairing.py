@@ -14,9 +14,9 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
-from onnxpad.engine.sessions import Array, Value
 from onnxpad.errors import UsageError
 from onnxpad.records import dataclass
+from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Interface, Output
 

@@ -10,7 +10,7 @@ from onnxpad.arithmetic.notation import Pairs, pads_text
 from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
-    from onnxpad.engine.timing import Timing
+    from onnxpad.runtimes.timing import Timing
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from onnxpad.engine.sessions import Array, Source, payload, read_proto
+from onnxpad.runtimes.sessions import Array, Source, payload, read_proto
 
 _QUANTISER, _DEQUANTISER = "QuantizeLinear", "DequantizeLinear"
 _CLIP_INPUTS = 11  # first opset in which Clip's limits are inputs

@@ -17,10 +17,11 @@ import numpy as np
 
 from onnxpad.arguments import InFolder
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.engine import pool
-from onnxpad.engine.declared_bodies import with_bodies
-from onnxpad.engine.seeds import seeded
-from onnxpad.engine.sessions import (
+from onnxpad.errors import UsageError
+from onnxpad.runtimes import pool
+from onnxpad.runtimes.declared_bodies import with_bodies
+from onnxpad.runtimes.seeds import seeded
+from onnxpad.runtimes.sessions import (
     CPU,
     Array,
     LimitError,
@@ -32,7 +33,6 @@ from onnxpad.engine.sessions import (
     require_provider,
     settings_text,
 )
-from onnxpad.errors import UsageError
 from onnxpad.validation.answers import Execution, Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
 from onnxpad.validation.compare import Tolerance, strayed
@@ -64,7 +64,7 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
-    from onnxpad.engine.timing import Timing
+    from onnxpad.runtimes.timing import Timing
 
 _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
     ("original", "off"),
@@ -471,7 +471,7 @@ class _Check:
 
     def time(self, providers: Sequence[str]) -> None:
         """Measure how fast both models run on the first of the inputs."""
-        from onnxpad.engine.timing import timed
+        from onnxpad.runtimes.timing import timed
 
         sources = [self._sources[name] for name in ("original", "rewritten")]
         inputs = self._draws[0]

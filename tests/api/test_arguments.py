@@ -12,8 +12,8 @@ import pytest
 from onnx import helper
 
 import onnxpad
-from onnxpad.engine import wheels
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError
+from onnxpad.runtimes.onnxruntime import wheels
 from tests.support import onnxpad_runs
 from tests.support.rows import each_row
 

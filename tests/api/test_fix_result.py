@@ -12,12 +12,12 @@ import pytest
 
 import onnxpad
 from onnxpad.api.fix_validation import _repairs, _specified
-from onnxpad.engine.sessions import Optimisation
 from onnxpad.errors import ValidationError
 from onnxpad.finding import Assumption, Certificate, Change, Counts
 from onnxpad.options import Options
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.report import FixReport
+from onnxpad.runtimes.sessions import Optimisation
 from onnxpad.site_form import SiteForm
 from onnxpad.validation import answers, whole
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not

@@ -12,9 +12,9 @@ import pytest
 
 import onnxpad
 from onnxpad.api.kinds import limited
-from onnxpad.engine import pool
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
+from onnxpad.runtimes import pool
 from tests.support import one
 
 PADDED = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 17]>

@@ -22,8 +22,8 @@ from onnx import numpy_helper
 
 import onnxpad
 from onnxpad.cli import app
-from onnxpad.engine.sessions import Session
-from onnxpad.engine.timing import Timing, evaluated
+from onnxpad.runtimes.sessions import Session
+from onnxpad.runtimes.timing import Timing, evaluated
 from tests.behaviour.cases import Case, inputs_of
 
 _LONGEST: Final = 1000
@@ -86,7 +86,7 @@ def invoked(
         mock.patch("onnxpad.api.validate.perf_counter", return_value=0.0),  # imported by name
         mock.patch.object(time, "perf_counter", return_value=0.0),
         mock.patch.object(Session, "timed", _timed_run),
-        mock.patch("onnxpad.engine.timing.timed", _timed),
+        mock.patch("onnxpad.runtimes.timing.timed", _timed),
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from onnxpad.engine import runtime
+from onnxpad.runtimes.onnxruntime import native
 from tests.support import forks
 
 pytestmark = [
@@ -56,7 +56,7 @@ def test_an_error_that_an_interrupt_became_is_an_interrupt(command: str, tmp_pat
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "error: interrupted\n")
 
 
-@pytest.mark.parametrize("module", ["onnxpad.engine", "onnxpad.cli", "dataclasses", "signal"])
+@pytest.mark.parametrize("module", ["onnxpad.runtimes", "onnxpad.cli", "dataclasses", "signal"])
 def test_an_interrupt_of_any_import_is_told_in_one_line(module: str) -> None:
     program = f"""
 import sys
@@ -82,21 +82,21 @@ def test_an_interrupted_import_of_onnxruntime_is_no_missing_provider(
             if name == "onnxruntime":
                 raise ImportError("initialization failed") from KeyboardInterrupt()
 
-    runtime._onnxruntime.cache_clear()
+    native._onnxruntime.cache_clear()
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     with pytest.raises(KeyboardInterrupt):
-        runtime.known_providers()
+        native.known_providers()
 
 
 AT_WORK = """
-    from onnxpad.engine import pool
+    from onnxpad.runtimes import pool
     worker = pool.borrow()
     print(worker._process._pid, flush=True)
     {work}
 """
 NAP = """
-from onnxpad.engine.worker import RequestHandler
+from onnxpad.runtimes.worker import RequestHandler
 RequestHandler.nap = lambda self: time.sleep(60)
 """
 

@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.engine.providers import trouble_with
-from onnxpad.engine.sessions import CUDA
+from onnxpad.runtimes.providers import trouble_with
+from onnxpad.runtimes.sessions import CUDA
 from tests.support import EXPORTED
 
 

@@ -14,11 +14,12 @@ import pytest
 
 from onnxpad.doctor.diagnosis import Diagnosis, Problem
 from onnxpad.doctor.examine import Machine, examine, needed
-from onnxpad.engine import runtime, sessions
 from onnxpad.errors import ProviderError
 from onnxpad.report.json import doctor_json
 from onnxpad.report.text import coloured
 from onnxpad.report.text.rule_pages import doctor_text
+from onnxpad.runtimes import sessions
+from onnxpad.runtimes.onnxruntime import native
 from tests.support import ROOT
 from tests.support.rows import each_row
 
@@ -342,14 +343,14 @@ def test_libraries_of_pip_are_loaded_for_cuda_only_and_in_silence(
 ) -> None:
     there = Runtime()
     monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
-    monkeypatch.setattr(runtime, "_onnxruntime", lambda: there)
-    runtime._preload.cache_clear()
+    monkeypatch.setattr(native, "_onnxruntime", lambda: there)
+    native._preload.cache_clear()
     for provider, asked in [("CPUExecutionProvider", 0), ("CUDAExecutionProvider", 1)] * 2:
         with pytest.raises(AttributeError):  # this runtime has no sessions
             sessions.open_session(b"", provider=provider)
         assert there.asked >= asked
         assert there.asked <= 1
-    runtime._preload.cache_clear()
+    native._preload.cache_clear()
     assert capfd.readouterr() == ("", "")
 
 
@@ -359,8 +360,8 @@ def test_a_hollow_onnxruntime_is_one_error(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
-    runtime._onnxruntime.cache_clear()
+    native._onnxruntime.cache_clear()
     with pytest.raises(ProviderError, match="install one of onnxruntime and onnxruntime-gpu"):
         sessions.available_providers()
     monkeypatch.undo()
-    runtime._onnxruntime.cache_clear()
+    native._onnxruntime.cache_clear()

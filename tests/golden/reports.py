@@ -7,7 +7,6 @@ from typing import Final
 
 import onnx
 
-from onnxpad.engine.timing import Timing
 from onnxpad.finding import (
     Assumption,
     Certificate,
@@ -44,6 +43,7 @@ from onnxpad.report.text.fix_text import fix_text, fix_verbose
 from onnxpad.report.text.match_text import match_text
 from onnxpad.report.text.repad_text import repad_text
 from onnxpad.report.text.validation_text import validate_text
+from onnxpad.runtimes.timing import Timing
 from onnxpad.validation.result import (
     Comparison,
     Divergence,

@@ -7,8 +7,7 @@ from typing import Any, Final, TypeAlias
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
-from onnxpad.fusion import barred
-from onnxpad.pipeline import decide
+from onnxpad.pipeline import barred, decide
 from onnxpad.sizes import recorded
 
 Holder: TypeAlias = onnx.GraphProto | onnx.FunctionProto

@@ -9,7 +9,6 @@ import pytest
 from onnx import TensorProto
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from onnxpad.operators.onnxruntime_quirks import Departures, Stops
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
@@ -26,6 +25,7 @@ from onnxpad.operators.table import (
     lowest,
 )
 from onnxpad.proof import meaning
+from onnxpad.runtimes.onnxruntime.departures import Departures, Stops
 from tests.support.rows import each_row
 
 CONV = OPERATORS["", "Conv"]

@@ -9,9 +9,9 @@ from onnx import TensorProto
 from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.arithmetic.window import Window
-from onnxpad.operators import onnxruntime_quirks as quirks
 from onnxpad.padding.limits import check_pads, check_rounding, check_runs_same
 from onnxpad.reasons import RefusalError
+from onnxpad.runtimes.onnxruntime import departures as quirks
 from tests.operators.test_read import read
 from tests.support.rows import each_row
 

@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxpad
-from onnxpad.engine.timing import Timing
 from onnxpad.page.validation_sections import speed_table
+from onnxpad.runtimes.timing import Timing
 from tests.page.read_page import Page
 from tests.support import FEW, MODELS, onnxpad_runs
 

@@ -15,14 +15,14 @@ import pytest
 import onnxpad
 from onnxpad.api.fix_validation import _Comparison
 from onnxpad.finding import Certificate
-from onnxpad.fusion import barred
 from onnxpad.passes.fold_pad import FoldPad
+from onnxpad.pipeline import barred
 from onnxpad.pipeline.heal import heal
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.proof.certify import Certifier
-from onnxpad.rewrite import protect_from_fusion
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match
+from onnxpad.runtimes.onnxruntime import guard
 from onnxpad.validation.result import Run, Validation
 from tests.support import feeds_of, one, onnxpad_runs, run
 
@@ -212,8 +212,8 @@ def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> N
         initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1},"
         " float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
     )
-    monkeypatch.setattr(protect_from_fusion, "guard", lambda *_: None)
-    monkeypatch.setattr("onnxpad.pipeline.ask_optimiser.misfolded", lambda _: [])
+    monkeypatch.setattr(guard, "guard", lambda *_: None)
+    monkeypatch.setattr("onnxpad.runtimes.onnxruntime.ask_optimiser.misfolded", lambda _: [])
     result = onnxpad.fix(model)
     assert [change.node for change in result.changes] == ["other"]
     (finding,) = result.barred

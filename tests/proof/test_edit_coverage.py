@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from onnxpad.analysis.signs import Signs
-from onnxpad.fusion.pad_fusion import Exposed
 from onnxpad.graph import Graph, Node
 from onnxpad.options import Options
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
@@ -15,9 +14,10 @@ from onnxpad.pipeline.run import Run
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.edit_coverage import check_in_place, check_renamed
 from onnxpad.proof.prove import Prover
-from onnxpad.rewrite import protect_from_fusion
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.runtimes.onnxruntime import guard
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.sizes.analysed import analysed_domains
 from tests.support import W, assert_graph, one
 from tests.support.rows import each_row
@@ -288,7 +288,7 @@ def test_a_guard_that_changes_what_is_computed_is_taken_back(
     def wrong(context: Context, exposed: Exposed) -> None:
         context.graph.set_attribute(exposed.pad.node, "mode", "edge")
 
-    monkeypatch.setattr(protect_from_fusion, "guard", wrong)
+    monkeypatch.setattr(guard, "guard", wrong)
     graph = Graph.from_proto(GUARDED)
     Run(graph, Options()).rewrite()
     modes = {str(node.attrs.get("mode")) for node in graph.nodes if node.op == "Pad"}

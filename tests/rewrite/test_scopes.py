@@ -5,8 +5,8 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.fusion.barred import METADATA
 from onnxpad.graph import Graph
+from onnxpad.pipeline.barred import METADATA
 from onnxpad.rewrite.scopes import contexts
 from tests.support import BORDER, PADS, W, assert_same, feeds_of, fixed, run
 

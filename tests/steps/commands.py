@@ -22,7 +22,7 @@ from onnx import numpy_helper
 from typer.main import get_command
 
 from onnxpad.cli import app
-from onnxpad.engine import pool, worker
+from onnxpad.runtimes import pool, worker
 from tests.file.test_external_data import IMAGE, PADS, WEIGHT, computed, everything, split
 from tests.steps.injected import FAULTS, Fault, injected
 

@@ -17,8 +17,8 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from onnxpad.engine.sessions import CPU, CrashError, EngineError, LimitError, read_proto
 from onnxpad.errors import OnnxpadError
+from onnxpad.runtimes.sessions import CPU, CrashError, EngineError, LimitError, read_proto
 from onnxpad.validation import answers, bisect, whole
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation

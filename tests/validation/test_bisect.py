@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.engine.sessions import Session
+from onnxpad.runtimes.sessions import Session
 from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.inputs import Draw

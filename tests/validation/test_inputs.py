@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from onnxpad.arithmetic.size import Sizes
-from onnxpad.engine.sessions import CPU, Array, open_session
+from onnxpad.runtimes.sessions import CPU, Array, open_session
 from onnxpad.validation.answers import accepted
 from onnxpad.validation.inputs import (
     Draw,

@@ -9,12 +9,12 @@ import onnx.inliner
 import pytest
 
 import onnxpad
-from onnxpad.engine import seeds
-from onnxpad.engine.sessions import CPU, open_session
 from onnxpad.frameworks.repadding.difference import difference
-from onnxpad.fusion.barred import noted
 from onnxpad.graph import Graph
+from onnxpad.pipeline.barred import noted
 from onnxpad.probe.run import compare_runs
+from onnxpad.runtimes import seeds
+from onnxpad.runtimes.sessions import CPU, open_session
 from onnxpad.validation import answers, inputs
 from onnxpad.validation.result import Validation
 from onnxpad.validation.whole import validate_models

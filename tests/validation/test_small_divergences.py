@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnxpad.engine.sessions import Session
+from onnxpad.runtimes.sessions import Session
 from onnxpad.validation.bisect import first_divergence, restless
 from onnxpad.validation.inputs import Draw
 from onnxpad.validation.pairing import Makers, scores

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxpad.engine.sessions import CPU
+from onnxpad.runtimes.sessions import CPU
 from onnxpad.validation.answers import Result
 from onnxpad.validation.compare import Tolerance, compare
 from onnxpad.validation.inputs import Draw, outline

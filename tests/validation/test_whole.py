@@ -8,8 +8,8 @@ from typing import Any
 import onnx
 import pytest
 
-from onnxpad.engine import sessions
 from onnxpad.errors import ModelError, ProviderError
+from onnxpad.runtimes import sessions
 from onnxpad.validation import whole
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.result import Validation, why_not

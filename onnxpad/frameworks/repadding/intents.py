@@ -21,9 +21,9 @@ from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
 from onnxpad.operators.amounts import Pair
-from onnxpad.operators.onnxruntime_quirks import CHANGED
 from onnxpad.operators.table import Fill
 from onnxpad.padding.plan import Padding
+from onnxpad.runtimes.onnxruntime.departures import CHANGED
 from onnxpad.sites.reading import Site
 
 

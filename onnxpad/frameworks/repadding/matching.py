@@ -22,16 +22,6 @@ import onnx
 from onnx import TensorProto
 
 from onnxpad.arithmetic.window import same_of
-from onnxpad.engine.sessions import (
-    CPU,
-    Array,
-    EngineError,
-    LimitError,
-    Session,
-    Value,
-    open_session,
-    read_proto,
-)
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.repadding.candidates import AS_IS, WHOLE, Candidate, candidates, resized
 from onnxpad.frameworks.repadding.references import (
@@ -54,6 +44,16 @@ from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.plan import ANY_SIZE, Padding
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.sessions import (
+    CPU,
+    Array,
+    EngineError,
+    LimitError,
+    Session,
+    Value,
+    open_session,
+    read_proto,
+)
 from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import ask, laid_out
 from onnxpad.validation.given import Arrays, MatchedInputs, Note, given

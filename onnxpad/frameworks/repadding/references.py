@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from onnxpad.engine.sessions import Array, Value
 from onnxpad.frameworks.repadding.search import Trial
 from onnxpad.records import dataclass
+from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.align import nearest
 
 _MOST = 1 << 13

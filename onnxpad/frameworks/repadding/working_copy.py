@@ -17,11 +17,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxpad.engine.sessions import Array
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.table import FLOATS, Fill
 from onnxpad.padding.plan import ANY_SIZE, Padding
 from onnxpad.records import dataclass
+from onnxpad.runtimes.sessions import Array
 from onnxpad.sites.reading import Site
 
 _PAD_AS_INPUT = 11  # the first opset whose Pad takes its amounts as an input

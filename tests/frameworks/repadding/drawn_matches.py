@@ -15,7 +15,6 @@ from unittest.mock import patch
 import numpy as np
 import onnx
 
-from onnxpad.engine.sessions import EngineError, read_proto
 from onnxpad.errors import OnnxpadError
 from onnxpad.frameworks.repadding import matching
 from onnxpad.frameworks.repadding.candidates import WHOLE
@@ -27,6 +26,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.operators.amounts import pairs_of
 from onnxpad.padding.plan import Padding
 from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.sessions import EngineError, read_proto
 from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import Execution, Result
 from tests.support import Array, one

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnxpad.engine.sessions import EngineError
 from onnxpad.frameworks.repadding.candidates import WHOLE
 from onnxpad.frameworks.repadding.matching import (
     _conventions,
@@ -22,6 +21,7 @@ from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
 from onnxpad.padding.plan import Padding
 from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.sessions import EngineError
 from onnxpad.sites.reading import Site
 from onnxpad.validation.inputs import Draw
 from tests.support import one

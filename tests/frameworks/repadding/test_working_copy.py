@@ -7,7 +7,6 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxpad.engine.sessions import EngineError, open_session
 from onnxpad.frameworks.repadding.candidates import WHOLE, candidates
 from onnxpad.frameworks.repadding.matching import type_of_data
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
@@ -16,6 +15,7 @@ from onnxpad.frameworks.repadding.write import forget_sizes, write
 from onnxpad.graph import Graph
 from onnxpad.padding.plan import Padding
 from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.sessions import EngineError, open_session
 from onnxpad.sites.reading import Site
 from tests.support import Array, one, parsed
 from tests.support.rows import each_row

@@ -1,1 +1,0 @@
-"""How onnxruntime's own graph optimiser treats padding."""

@@ -1,0 +1,145 @@
+"""Asks onnxruntime which `Pad`s its optimiser folds in a graph.
+
+In a working copy, long constants become inputs and every `Pad` gets a unique name. onnxruntime
+optimises it twice, with PadFusion off and on. The `Pad`s that are in the first result and not in
+the second were folded. The first result is the graph that PadFusion saw, so it shows whether the
+fold was right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import onnx
+
+from onnxpad.errors import ModelError
+from onnxpad.file.proto_walk import unfolds
+from onnxpad.graph import Graph
+from onnxpad.operators.read import UnreadableError
+from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
+from onnxpad.runtimes.sessions import optimised
+
+_NAME: Final = "onnxpad asks about Pad"
+# Names of rules; others are silently ignored.
+_FUSION: Final = "Pad_Fusion"
+_EQUALS: Final = "CommonSubexpressionElimination"
+_FOLDING: Final = "ConstantFolding"
+_COPIED: Final = "the tensor that it reads is also an output"
+_UNSEEN: Final = "the operator that it is folded into is unknown"
+
+
+def misfolded(context: Context) -> list[Exposed] | None:
+    """The `Pad`s that onnxruntime folds wrongly; None where onnxruntime cannot be asked."""
+    model = context.graph.working_copy(context.sites.fusion.is_fed)
+    names = _named(model)
+    if not names:
+        return []
+    found: dict[tuple[str, str], Exposed] = {}
+    # onnxruntime merges equal nodes and computes constants before or after PadFusion, so try it
+    # without that too: amounts may have to be computed, while the weight that a Pad pads is left.
+    beside: list[tuple[str, ...]] = [()]
+    if len(names) > 1:
+        beside.append((_EQUALS,))
+    if any(not context.sites.fusion.is_fed(pad.data) for pad in context.pads()):
+        beside.append((_FOLDING,))
+    for others in beside:
+        some = _misfolded(context, model, names, others)
+        if some is None:
+            return None
+        found |= {(e.pad.node.outputs[0].name, e.window.outputs[0].name): e for e in some}
+    return list(found.values())
+
+
+def _misfolded(
+    context: Context, model: onnx.ModelProto, names: Mapping[str, str], beside: Sequence[str]
+) -> list[Exposed] | None:
+    """The same, with further rules of the optimiser switched off."""
+    path = context.graph.model.path
+    folder = path.parent if path is not None else None
+    try:
+        first = Graph.from_proto(_optimised(model, folder, _FUSION, *beside))
+        left = _left(first, names)
+        if not left:
+            return []
+        met = Context(first)
+    except ModelError:
+        return None
+    try:
+        second = _optimised(model, folder, *beside)
+    except ModelError:  # PadFusion alone keeps it from loading
+        return _ours(context, met, names, left, every=True)
+    taken = left - {node.name for node in second.graph.node}
+    return _ours(context, met, names, taken, every=False) if taken else []
+
+
+def _named(model: onnx.ModelProto) -> dict[str, str]:
+    """Gives each `Pad` a unique name; returns the names of their outputs by these."""
+    names = {}
+    for number, node in enumerate(model.graph.node):
+        if node.op_type == "Pad" and node.domain in {"", "ai.onnx"}:
+            node.name = f"{_NAME} {number}"
+            names[node.name] = node.output[0]
+    return names
+
+
+def _optimised(model: onnx.ModelProto, folder: Any, *disabled: str) -> onnx.ModelProto:
+    if why := unfolds(model):
+        raise ModelError(why)
+    data = optimised(model, optimisation="basic", disabled=disabled, folder=folder)
+    return onnx.load_model_from_string(data)
+
+
+def _left(graph: Graph, names: Mapping[str, str]) -> set[str]:
+    return {node.name for node in graph.nodes if node.name in names}
+
+
+def _ours(
+    context: Context, met: Context, names: Mapping[str, str], taken: set[str], *, every: bool
+) -> list[Exposed]:
+    """The `Pad`s of our graph that PadFusion folds wrongly.
+
+    Args:
+        context: Our graph.
+        met: The graph that PadFusion saw.
+        names: The outputs of our `Pad`s, by their names in the working copy.
+        taken: The names of those that it folds.
+        every: Whether any of them may be folded: where PadFusion made the model fail to load,
+            there is no second result.
+    """
+    fusion = met.sites.fusion
+    judged = fusion.exposed() if every else fusion.judged(lambda pad: pad.node.name in taken)
+    wrong = {each.pad.node.name: each for each in judged if each.why}
+    same = {each.pad.node.name for each in judged if not each.why}
+    for pad in met.pads():
+        name = pad.node.name
+        if every and name in taken and met.graph.is_output(pad.data):
+            wrong.setdefault(name, Exposed(pad, pad.node, (), _COPIED))
+        elif not every and name in taken and name not in same:
+            wrong.setdefault(name, Exposed(pad, pad.node, (), _UNSEEN))
+    wrong = {name: each for name, each in wrong.items() if name in taken}
+    outputs = {names[name] for name in taken}
+    reached = context.sites.fusion.judged(lambda pad: pad.node.outputs[0].name in outputs)
+    return [
+        ours
+        for name, each in wrong.items()
+        for ours in _as_ours(context, names[name], each, reached)
+    ]
+
+
+def _as_ours(
+    context: Context, output: str, met: Exposed, reached: Sequence[Exposed]
+) -> list[Exposed]:
+    """A wrong fold in terms of our graph: one for each operator that may take the `Pad`."""
+    graph = context.graph
+    node = graph.producer(graph.tensor(output))
+    pad = None if node is None else context.pad(node)
+    if node is None or pad is None or isinstance(pad, UnreadableError):
+        return []
+    if pad.value is None:  # take the value that onnxruntime's constant folding found
+        pad = pad._replace(value=met.pad.value)
+    windows = {id(each.window): each for each in reached if each.pad.node is node}
+    if not windows:
+        return [Exposed(pad, node, (), met.why)]
+    return [each._replace(pad=pad, why=met.why) for each in windows.values()]

@@ -1,0 +1,184 @@
+"""Pools for which onnxruntime must not choose its NCHWc kernel, which crashes or is wrong.
+
+At full optimisation a MaxPool or AveragePool over two spatial axes runs in blocks of channels (the
+NCHWc kernels) if onnxruntime knows at load time that the number of channels is a multiple of 8 or
+16. Where the first spatial axis then holds no window, the process dies of SIGFPE; the plain kernel
+gives an empty tensor. Where a window of a MaxPool holds only -infinity, the NCHWc kernel gives the
+lowest finite number.
+
+Downstream of a `Pad` with computed amounts, onnxruntime does not know the shape. So a rewrite that
+makes these amounts constant, or removes the `Pad`, can make it choose that kernel. Tried with
+onnxruntime 1.31.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from onnx import TensorProto
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, less_equal, symbol
+from onnxpad.arithmetic.window import meets_data, pool_output_size
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_window
+from onnxpad.operators.table import Fill, operator_of, uncovered
+from onnxpad.reasons import Reason
+from onnxpad.runtimes.onnxruntime.departures import BLOCK
+
+
+class Hazard(NamedTuple):
+    """The harm that onnxruntime would do if it knew a shape: to a pool, in its NCHWc kernel.
+
+    Attributes:
+        node: The pool, or another node.
+        reason: The code of the harm.
+        does: The harm in words; onnxruntime is the subject.
+    """
+
+    node: Node
+    reason: Reason
+    does: str
+
+
+class BlockedPools:
+    """The pools of one graph that must not run in the NCHWc kernel.
+
+    Attributes:
+        inside: Return further tensors whose shapes onnxruntime must not learn, those that bodies
+            in the graph capture among them.
+        missized: Returns the names of the tensors whose sizes onnx's shape inference gets wrong.
+    """
+
+    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+        """Reads the graph as it is at each call."""
+        self._graph = graph
+        self._analysis = analysis
+        self._signs = signs
+        self._found: tuple[int, dict[str, Hazard]] | None = None
+        self._pools: list[Node] | None = None
+        self.inside: list[Callable[[], Iterator[tuple[Tensor, Hazard]]]] = []
+        self.missized: Callable[[], Collection[str]] = frozenset
+
+    def behind(self, tensor: Tensor) -> Hazard | None:
+        """A pool downstream for which onnxruntime would choose NCHWc if it knew a tensor's shape.
+
+        None where there is no such pool.
+        """
+        if self._found is None or self._found[0] != self._graph.version:
+            self._found = self._graph.version, self._upstream()
+        return self._found[1].get(tensor.name)
+
+    def _windows(self) -> Iterator[WindowOp]:
+        """The pools that may run in blocks; edits add none."""
+        graph = self._graph
+        if self._pools is None:
+            rows = ((node, operator_of(graph, node)) for node in graph.nodes)
+            self._pools = [node for node, row in rows if row and row.onnxruntime.runs_in_blocks]
+        for node in filter(graph.has_node, self._pools):
+            with suppress(UnreadableError):
+                yield read_window(graph, self._analysis, node)
+
+    def _upstream(self) -> dict[str, Hazard]:
+        """The tensors from whose shape onnxruntime infers that of such a pool, each with one."""
+        found: dict[str, Hazard] = {}
+        declared: dict[str, Sequence[int | str | None]] | None = None
+        for op in self._windows():
+            hazard = self._hazard(op)
+            if hazard is None:
+                continue
+            if declared is None:
+                declared = {tensor.name: sizes for tensor, sizes in self._graph.claims()}
+            claim, channels = declared.get(op.data.name, ()), op.operator.layout.channels
+            known = len(claim) == op.rank and isinstance(claim[channels], int)
+            pending = [] if known else [op.data]
+            while pending:
+                tensor = pending.pop()
+                if tensor.name in found:
+                    continue
+                found[tensor.name] = hazard
+                node = self._graph.producer(tensor)
+                if node is not None and not self._is_weighed(node):
+                    pending += [each for each in node.inputs if each.name]
+        for border in self.inside:
+            for tensor, hazard in border():
+                self._add(found, tensor, hazard)
+        return found
+
+    def _add(self, found: dict[str, Hazard], tensor: Tensor, hazard: Hazard) -> None:
+        """Adds all tensors from whose shape onnxruntime infers that of a tensor."""
+        pending = [tensor]
+        while pending:
+            tensor = pending.pop()
+            if tensor.name in found:
+                continue
+            found[tensor.name] = hazard
+            node = self._graph.producer(tensor)
+            if node is not None:
+                pending += [each for each in self._graph.sources(node) if each.name]
+
+    def _is_weighed(self, node: Node) -> bool:
+        """Whether a node's number of output channels is known from its weight."""
+        found = operator_of(self._graph, node) or uncovered(self._graph, node)
+        return found is not None and found.inputs.weight is not None
+
+    def _hazard(self, op: WindowOp) -> Hazard | None:
+        row = op.operator
+        if not row.onnxruntime.runs_in_blocks or len(op.windows) != 2 or len(op.node.outputs) > 1:
+            return None
+        shape = self._analysis.shape(op.data)
+        channels: Extent = 0
+        height: Extent = 0
+        if shape is not None and len(shape) == op.rank:
+            channels, height = shape[row.layout.channels], shape[op.axes[0]]
+        if not isinstance(channels, int) or channels % BLOCK:
+            return None
+        if self._analysis.dtype(op.data) not in {None, TensorProto.FLOAT}:
+            return None
+        chosen = f"choose a kernel for {op.node.op} {self._graph.label(op.node)!r} that"
+        if self._may_be_empty(op, height):
+            does = f"{chosen} crashes where that holds no window"
+            return Hazard(op.node, Reason.KERNEL_CRASHES, does)
+        if row.padding is Fill.LOWEST and self._may_read_infinities(op, shape):
+            does = f"{chosen} gives the lowest finite number for a window of only -infinity"
+            return Hazard(op.node, Reason.INFINITE_DATA, does)
+        return None
+
+    @staticmethod
+    def _may_be_empty(op: WindowOp, size: Extent) -> bool:
+        if op.auto_pad.startswith("SAME"):
+            return False  # at least one window, or an error
+        if not isinstance(size, int | Size):
+            size = symbol("unknown", Sizes(0))
+        pads = op.pads[0] if op.auto_pad == "NOTSET" else (0, 0)
+        count = pool_output_size(size, op.windows[0], *pads, ceil_mode=op.ceil_mode)
+        return always(less_equal(1, count)) is not True
+
+    def _may_read_infinities(self, op: WindowOp, shape: Sequence[Extent] | None) -> bool:
+        """Whether a window may hold infinities and nothing else.
+
+        Exporters write a `Pad` of -infinity directly upstream of a MaxPool: that is harmless, as
+        each window still holds some data.
+        """
+        if self._signs.infinite(op.data) is None:
+            return False
+        pad = pad_giving(self._graph, self._analysis, op.data)
+        if pad is None or op.auto_pad.startswith("SAME") or self._signs.infinite(pad.data):
+            return True
+        amounts = pad.over(op.rank) or pad.amounts
+        if shape is None or amounts is None or len(amounts) != len(shape):
+            return True
+        own = op.pads if op.auto_pad == "NOTSET" else ((0, 0),) * len(op.windows)
+        for axis, window, (begin, end) in zip(op.axes, op.windows, own, strict=True):
+            size, (first, last) = shape[axis], amounts[axis]
+            if any(isinstance(each, Unknown) for each in (size, first, last)):
+                return True
+            count = pool_output_size(size, window, begin, end, ceil_mode=op.ceil_mode)
+            start = -begin - first
+            final = start + (count - 1) * window.stride
+            if not meets_data(window, size - first - last, start, final):
+                return True
+        return False

@@ -1,0 +1,315 @@
+"""Keeps onnxruntime's optimiser from changing what a rewritten model computes.
+
+An exact rewrite can expose a `Pad` to PadFusion (see `pad_fusion`): it may drop the
+`auto_pad` downstream, make the amounts constant, or remove one of two readers. An empty third input
+of the `Pad` means the same as an absent one, and PadFusion leaves such a `Pad` alone. Before opset
+11, `auto_pad=VALID` on the operator does the same, where that has no pads of its own; so it does
+where onnxruntime may drop the empty input (see `Fusion.drops_empty`). Where neither is possible,
+the rewrite must not be made.
+
+Operators that padding keeps apart may be fused wrongly once they are neighbours (see
+`neighbours`). Nothing protects them, so a rewrite that joins them must not be made either.
+
+The optimiser gets two more things wrong. It believes declared shapes, which no runtime enforces:
+it folds Shape to them, for example, where amounts are computed. And where it moves a Transpose past
+a `Pad` with `axes`, it does not permute these.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import onnx
+
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph, Node, Tensor, normal_domain
+from onnxpad.graph.walk import nodes_upstream
+from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
+from onnxpad.operators.read import PadOp
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import called_in, callers_first
+from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
+from onnxpad.runtimes.onnxruntime.pad_fusion import REMOVABLE, Exposed, lies
+
+Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
+"""Finds the `Pad`s that onnxruntime folds wrongly in a graph; None where it cannot be asked."""
+
+_VALUE: Final = 2
+_AXES: Final = 3
+_ROUNDS: Final = 4
+_FAR: Final = 64
+_MOST_NODES: Final = 100_000
+"""Most nodes that are looked at once functions are inlined; each call counts its function's."""
+
+
+def shield(
+    context: Context, exposing: Exposing | None = None, *, guard_existing: bool = True
+) -> list[Exposed]:
+    """Protects the `Pad`s that edits may have exposed to PadFusion.
+
+    Args:
+        context: The graph, which is edited.
+        exposing: Asks onnxruntime which `Pad`s it folds wrongly. Without it, every fold that
+            PadFusion may make counts, except those that it may equally make in the original graph.
+        guard_existing: Whether `Pad`s are protected too that the original has in the same way.
+
+    Returns:
+        The `Pad`s that cannot be protected.
+    """
+    _correct_claims(context)
+    _name_all_axes(context)
+    if exposing is None:
+        return _unlike(context, _guard(context, _laid_open(context)))
+    for _ in range(_ROUNDS):
+        found = exposing(context)
+        if found is None:
+            return _unlike(context, _guard(context, _laid_open(context)))
+        if left := _unlike(context, [e for e in found if not can_guard(context, e)]):
+            return left
+        found = found if guard_existing else _unlike(context, found)
+        ready = [each for each in found if can_guard(context, each)]
+        if not ready:
+            break
+        _guard(context, _own(context, ready))
+    return []
+
+
+def met(context: Context) -> list[tuple[Node, ...]]:
+    """Neighbours that onnxruntime fuses wrongly now and did not in the original graph.
+
+    Where a rewrite writes neighbours anew, as many of that kind are gone.
+    """
+    found = _neighbours(_inlined(context))
+    before = _neighbours(_inlined(context.original)) if found else {}
+    fresh = {key: nodes for key, nodes in found.items() if key not in before}
+    gone = Counter(does for does, _ in before.keys() - found.keys())
+    came = Counter(does for does, _ in fresh)
+    return [nodes for (does, _), nodes in fresh.items() if came[does] > gone[does]]
+
+
+def _inlined(context: Context) -> Context:
+    """A main graph with the functions in it that may hold such neighbours; others as they are."""
+    graph = context.graph
+    functions = graph.model.skeleton.light.functions
+    if not graph.is_main or not any(n.op_type in MEETING for each in functions for n in each.node):
+        return context
+    order = callers_first(functions)
+    sizes: dict[tuple[str, str], int] = {}
+    for index in reversed(order):
+        each = functions[index]
+        sizes[normal_domain(each.domain), each.name] = _size(each.node, sizes)
+    size = _size(graph.model.skeleton.light.graph.node, sizes)
+    if size > _MOST_NODES or len(order) < len(functions):
+        return context
+    from onnx.inliner import inline_local_functions
+
+    try:
+        return Context(Graph.from_proto(inline_local_functions(graph.to_proto())))
+    except (ModelError, RuntimeError, onnx.checker.ValidationError):  # two of one name, say
+        return context
+
+
+def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int]) -> int:
+    """How many nodes there are once functions of these sizes are inlined."""
+    return sum(sizes.get(key, 1) for key in called_in(nodes))
+
+
+def _neighbours(context: Context) -> dict[tuple[str, tuple[str, ...]], tuple[Node, ...]]:
+    """The neighbours that are fused wrongly, by what comes of it and the names of their results."""
+    found = Neighbours(context.graph, context.analysis, context.sites.fusion).wrong()
+    return {
+        (each.does, tuple(node.outputs[0].name for node in each.nodes)): each.nodes
+        for each in found
+    }
+
+
+def takes_empty_fill(context: Context) -> bool:
+    """Whether an empty third input protects a `Pad`; else `auto_pad=VALID` downstream does."""
+    return context.graph.opset >= 11 and not context.sites.fusion.drops_empty
+
+
+def can_guard(context: Context, exposed: Exposed) -> bool:
+    """Whether a `Pad` can be protected from being folded."""
+    if takes_empty_fill(context):
+        return is_plain_zero(exposed.pad.value)
+    node = exposed.window
+    if context.graph.refers(node):  # a call of the function may set any of them
+        return False
+    return not any(node.attrs.get("pads") or ()) and node.attrs.get("auto_pad", "") in {
+        "",
+        "NOTSET",
+    }
+
+
+def guard(context: Context, exposed: Exposed) -> None:
+    """Protects a `Pad` from being folded; `can_guard` must hold."""
+    graph = context.graph
+    if not takes_empty_fill(context):
+        graph.set_attributes(exposed.window, {"auto_pad": "VALID", "pads": None})
+        return
+    node = exposed.pad.node
+    while len(node.inputs) <= _VALUE:
+        graph.set_input(node, len(node.inputs), Tensor(""))
+    graph.set_input(node, _VALUE, Tensor(""))
+
+
+def _guard(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
+    """Protects the `Pad`s that can be; returns the rest."""
+    left = []
+    for each in found:
+        if can_guard(context, each):
+            guard(context, each)
+        elif not _is_guarded(context, each):
+            left.append(each)
+    return left
+
+
+def _own(context: Context, found: Sequence[Exposed]) -> Sequence[Exposed]:
+    """Those that are wrong on their own if there are any, else all.
+
+    onnxruntime merges equal `Pad`s: once these are protected, their twins are not folded either.
+    """
+    known = {_ends(each) for each in context.sites.fusion.exposed()}
+    return [each for each in found if _ends(each) in known] or found
+
+
+def _ends(exposed: Exposed) -> tuple[str, str]:
+    return exposed.pad.node.outputs[0].name, exposed.window.outputs[0].name
+
+
+def _is_guarded(context: Context, exposed: Exposed) -> bool:
+    """Whether another `Pad`'s protection protects this one too."""
+    return not takes_empty_fill(context) and exposed.window.attrs.get("auto_pad", "") == "VALID"
+
+
+def _laid_open(context: Context) -> list[Exposed]:
+    """The wrong folds that PadFusion may make now, but could not make in the original."""
+    found = context.sites.fusion.exposed()
+    if not found:
+        return found
+    before = context.original
+    known = {_signature(before, each) for each in before.sites.fusion.exposed()}
+    return [each for each in found if _signature(context, each) not in known]
+
+
+def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
+    """Those that the original does not have in the same way, or around which a node was edited."""
+    if not found:
+        return []
+    before = context.original
+    known = {_place(before, each) for each in before.sites.fusion.exposed()}
+    return [
+        each for each in found if _place(context, each) not in known or _is_touched(context, each)
+    ]
+
+
+def _place(context: Context, exposed: Exposed) -> tuple[object, ...]:
+    """The `Pad`, the nodes between, the operator, and all readers of their outputs, by name."""
+    graph = context.graph
+    tensors = [node.outputs[0] for node in (exposed.pad.node, *exposed.way)]
+    readers = tuple(
+        tuple(sorted((use.node.outputs[0].name, use.index) for use in graph.uses(tensor)))
+        for tensor in tensors
+    )
+    return tuple(tensor.name for tensor in tensors), readers, exposed.window.outputs[0].name
+
+
+def _is_touched(context: Context, exposed: Exposed) -> bool:
+    """Whether a node was edited, or may have been, that decides whether a `Pad` is folded."""
+    graph = context.graph
+    nodes = (exposed.pad.node, exposed.window, *exposed.way)
+    if any(map(graph.runs_edited, nodes)):
+        return True
+    beside = [each for node in nodes for each in node.inputs[1:]]
+    above = nodes_upstream(graph, beside, lambda node: node.inputs)
+    return any(node is None or graph.is_edited(node) for node in above)
+
+
+def _signature(context: Context, exposed: Exposed) -> object:
+    """Everything around a `Pad` that decides whether it is folded."""
+    graph, pad, window = context.graph, exposed.pad, exposed.window
+    inside = [each for each in (pad.node, window, *exposed.way) if graph.runs_graphs(each)]
+    if any(map(graph.runs_edited, inside)):
+        return object()  # the optimiser may put what is inside in the place of the node
+    given = list(pad.node.inputs[1:3]) if graph.opset >= 11 and pad.node.op == "Pad" else []
+    beside = [each for node in exposed.way for each in node.inputs[1:]]
+    for tensor in (*given, *beside):
+        if tensor.name and graph.constant(tensor) is None and not _is_stored(graph, tensor):
+            return object()  # equal to nothing: edits may have made this tensor's value known
+    return (
+        _place(context, exposed),
+        tuple(tensor.name for tensor in pad.node.inputs),
+        pad.constant_amounts,
+        tuple(tensor.name for tensor in beside),
+        str(sorted(window.attrs.items(), key=str)),
+    )
+
+
+def _is_stored(graph: Graph, tensor: Tensor) -> bool:
+    """Whether no node computes a tensor: it is an initializer too long to be read."""
+    return graph.producer(tensor) is None
+
+
+def _correct_claims(context: Context) -> None:
+    """Drops `value_info` that contradicts the operators.
+
+    Once a `Pad` is gone or its amounts are constant, shape inference carries such a shape further,
+    and the optimiser folds Shape to it and chooses kernels by it. It stays where it hides a size
+    that is inferred wrongly, or that onnxruntime must not learn: the two contradict each other, and
+    onnxruntime believes neither.
+    """
+    graph, pools = context.graph, context.blocked_pools
+    wrong = list(lies(graph.claims(), context.analysis))
+    missized = pools.missized() if wrong else ()
+    for tensor in wrong:
+        if tensor.name not in missized and pools.behind(tensor) is None:
+            graph.undeclare(tensor)
+
+
+def _name_all_axes(context: Context) -> None:
+    """Writes the amounts of a `Pad` for all axes where Transposes are upstream and downstream.
+
+    Only where a node around the `Pad` was edited: else the optimiser does the same to the original.
+    """
+    graph = context.graph
+    if graph.opset < 18:
+        return
+    for pad in context.pads():
+        node = pad.node
+        if len(node.inputs) <= _AXES or not node.inputs[_AXES].name or not pad.axes:
+            continue
+        shape = context.analysis.shape(pad.data)
+        full = pad.over(len(shape)) if shape is not None else None
+        if full is None or not is_padded(full) or not _is_between(context, pad):
+            continue
+        name = f"{node.name or node.outputs[0].name}_pads"
+        amounts = np.asarray(onnx_order(full), np.int64)
+        graph.set_input(node, 1, graph.add_initializer(amounts, name))
+        graph.set_input(node, _AXES, None)
+
+
+def _is_between(context: Context, pad: PadOp) -> bool:
+    """Whether Transposes may meet at a `Pad`, and a node around it was edited."""
+    graph = context.graph
+    edited = graph.is_edited(pad.node)
+    tensor = pad.data
+    above = below = False
+    for _ in range(_FAR):
+        node = graph.producer(tensor)
+        if node is None or node.op not in REMOVABLE:
+            break
+        edited |= graph.is_edited(node)
+        above |= node.op == "Transpose"
+        tensor = node.inputs[0]
+    pending, seen = [pad.node.outputs[0]], 0
+    while pending and seen < _FAR:
+        for use in graph.uses(pending.pop()):
+            seen += 1
+            edited |= graph.is_edited(use.node)
+            below |= use.node.op == "Transpose"
+            if use.node.op in REMOVABLE:
+                pending.append(use.node.outputs[0])
+    return above and below and edited

@@ -1,0 +1,81 @@
+"""Chooses execution providers by name, and tries whether they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+
+from onnxpad.errors import ModelError, ProviderError, UsageError
+from onnxpad.messages import meant
+from onnxpad.runtimes.sessions import CPU, CUDA, known_providers, open_session
+
+AUTO = "auto"
+NAMES = {"cpu": CPU, "cuda": CUDA}
+
+
+def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The providers that `names` ask for, each once, and notes on the choice.
+
+    Args:
+        names: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or onnxruntime's own names.
+
+    Raises:
+        UsageError: A name is unknown, or there is none.
+        ProviderError: A provider asked for by name does not run here.
+    """
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"providers takes names, as ['cpu'], not {names!r}")
+    if not names:
+        raise UsageError("no provider given; choose from cpu, cuda and auto")
+    own = {provider.lower(): provider for provider in known_providers()}
+    found: dict[str, None] = {}
+    notes: list[str] = []
+    for name in names:
+        if name.lower() == AUTO:
+            trouble = trouble_with(CUDA)
+            found.update(dict.fromkeys((CPU,) if trouble else (CUDA, CPU)))
+            notes.append(f"provider auto: CPU only; {trouble}" if trouble else _BOTH)
+            continue
+        provider = NAMES.get(name.lower()) or own.get(name.lower())
+        if provider is None:
+            raise UsageError(
+                f"unknown provider {name!r}; choose cpu, cuda, auto or onnxruntime's name of one, "
+                f"such as {CUDA}{meant(name, (*NAMES, AUTO, *known_providers()))}"
+            )
+        if provider not in found and (trouble := trouble_with(provider)):
+            raise ProviderError(trouble)
+        found[provider] = None
+    return tuple(found), tuple(dict.fromkeys(notes))
+
+
+_BOTH = "provider auto: CUDA and CPU"
+
+
+def trouble_with(provider: str) -> str:
+    """Why `provider` cannot run a model of one node, in one line; empty if it runs one.
+
+    onnxruntime's list of available providers is no answer: it names all that were compiled in, even
+    if there is no device.
+    """
+    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
+    result = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Relu", ["x"], ["y"])], "one_node", [value], [result]
+    )
+    opset = onnx.helper.make_opsetid("", 13)
+    model = onnx.helper.make_model(graph, ir_version=7, opset_imports=[opset])
+    data = np.array([-1, 1], np.float32)
+    try:
+        with open_session(model, provider=provider, profile=True) as session:
+            answer = session.run({"x": data})["y"]
+            places = set(session.ran_on().values())
+    except ProviderError as error:
+        return str(error)
+    except ModelError as error:
+        return f"{provider} does not start on this machine: {error}"
+    if places != {provider}:
+        return f"{provider} starts on this machine, but leaves a Relu to {', '.join(places)}"
+    right = isinstance(answer, np.ndarray) and np.array_equal(answer, np.maximum(data, 0))
+    return "" if right else f"{provider} computes Relu wrong on this machine"

@@ -1,0 +1,131 @@
+"""Whether a node was edited that decides whether a `Pad` is folded."""
+
+import pytest
+
+import onnxpad
+from onnxpad.graph import Graph
+from onnxpad.operators.read import UnreadableError
+from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched, _signature
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
+from tests.support import BORDER, one, parsed
+from tests.support.rows import each_row
+
+NODES = (
+    "r = Relu (x) n = Neg (p) m = Neg (n) a = Pad (r, m) g = Neg (h) k = Neg (g)"
+    " b = Mul (a, k) y = MaxPool <kernel_shape = [3, 3]> (b) t = Abs (y)"
+)
+
+
+@each_row(
+    ("edited", "touched"),
+    [
+        ("", False),
+        ("r", False),  # the data that is padded decides nothing
+        ("t", False),
+        *((name, True) for name in ("n", "m", "a", "g", "k", "b", "y")),
+    ],
+)
+def test_what_was_edited_around_a_pad(edited: str, touched: bool) -> None:
+    proto = one(NODES, outputs="float[] t", initializers=f"{BORDER}, float h = {{1}}")
+    context = Context(Graph.from_proto(proto))
+    nodes = {node.outputs[0].name: node for node in context.graph.nodes}
+    pad = context.pad(nodes["a"])
+    assert not isinstance(pad, UnreadableError)
+    if edited:
+        context.graph.set_attributes(nodes[edited], {"added": 1})
+    assert _is_touched(context, Exposed(pad, nodes["y"], (nodes["b"],), "")) is touched
+
+
+@pytest.mark.parametrize(("length", "touched"), [(8, False), (600, True)])
+def test_what_is_too_far_to_see_may_have_been_edited(length: int, touched: bool) -> None:
+    chain = " ".join(f"n{i + 1} = Neg (n{i})" for i in range(length))
+    nodes = f"n0 = Neg (p) {chain} a = Pad (x, n{length}) y = MaxPool <kernel_shape = [3, 3]> (a)"
+    context = Context(Graph.from_proto(one(nodes, initializers=BORDER)))
+    found = {node.outputs[0].name: node for node in context.graph.nodes}
+    pad = context.pad(found["a"])
+    assert not isinstance(pad, UnreadableError)
+    assert _is_touched(context, Exposed(pad, found["y"], (), "")) is touched
+
+
+TWICE = """
+<ir_version: 10, opset_import: ["" : 17, "local" : 1]>
+g (float[1, 2, 9, 8] x) => (float[1, 2, 9, 8] y) { y = local.padded (x) }
+<domain: "local", opset_import: ["" : 17]>
+padded (x) => (y) {
+    p = Constant <value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}> ()
+    r = Relu (x)
+    a = Pad (r, p)
+    y = MaxPool <kernel_shape = [3, 3]> (a)
+}
+<domain: "local", opset_import: ["" : 17]>
+padded (x) => (y) { y = Neg (x) }
+"""
+
+
+def test_a_function_that_is_there_twice_ends_no_command() -> None:
+    """onnx refuses to inline it, and onnxruntime to run it."""
+    model = parsed(TWICE)
+    assert [each.code for each in onnxpad.check(model).findings] == ["PAD201"]
+    validation = onnxpad.fix(model).validation
+    assert validation is not None
+    assert validation.outcome == onnxpad.validate(model, model).outcome != "passed"
+
+
+@each_row(
+    ("above", "below", "edited", "between"),
+    [
+        ("Transpose", "Transpose", "", False),
+        *(("Transpose", "Transpose", name, True) for name in "abcde"),
+        ("Transpose", "Transpose", "x", False),  # no Transpose moves past it
+        ("Transpose", "Transpose", "f", True),  # it reads what could move to it
+        ("Identity", "Transpose", "c", False),
+        ("Transpose", "Identity", "c", False),
+        ("Relu", "Transpose", "c", False),
+    ],
+)
+def test_a_pad_between_transposes(above: str, below: str, edited: str, between: bool) -> None:
+    text = (
+        f"[x] s = Sin (x) [a] t = {above} (s) [b] u = Identity (t) [c] v = Pad (u, p) "
+        f"[d] w = Identity (v) [e] y = {below} (w) [f] z = Sin (y) k = Sin (z)"
+    )
+    proto = one(text, outputs="float[] k", initializers=BORDER)
+    context = Context(Graph.from_proto(proto))
+    graph = context.graph
+    for node in graph.nodes:
+        if node.name == edited:
+            graph.set_attribute(node, "edited", 1)
+    (pad,) = context.pads()
+    assert _is_between(context, pad) == between
+
+
+@each_row(
+    ("nodes", "opset", "known"),
+    [
+        ("a = Pad (x, p) b = Mul (a, k)", 17, True),
+        ("a = Pad (x, p, h) b = Mul (a, k)", 17, True),
+        ("a = Pad (x, p, u) b = Mul (a, u)", 17, True),  # inputs are as they were
+        ("n = Neg (p) a = Pad (x, n) b = Mul (a, k)", 17, False),
+        ("n = Abs (u) a = Pad (x, p, n) b = Mul (a, k)", 17, False),
+        ("n = Abs (u) a = Pad (x, p) b = Mul (a, n)", 17, False),
+        ("n = Abs (x) a = Pad (n, p) b = Mul (a, k)", 17, True),  # the data decides nothing
+        ("a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x) b = Mul (a, k)", 10, True),
+    ],
+)
+def test_what_decides_a_fold_is_equal_only_where_it_is_known(
+    nodes: str, opset: int, known: bool
+) -> None:
+    proto = one(
+        f"{nodes} y = MaxPool <kernel_shape = [3, 3]> (b)",
+        inputs="float[1, 2, 9, 8] x, float u",
+        initializers=f"{BORDER}, float h = {{1}}, float k = {{2}}",
+        opset=opset,
+    )
+    context = Context(Graph.from_proto(proto))
+    found = {node.outputs[0].name: node for node in context.graph.nodes}
+    pad = context.pad(found["a"])
+    assert not isinstance(pad, UnreadableError)
+    first, second = (
+        _signature(context, Exposed(pad, found["y"], (found["b"],), "")) for _ in range(2)
+    )
+    assert (first == second) is known

@@ -1,0 +1,229 @@
+"""Providers by name, really tried; a stand-in for CUDA shows what validation says of a GPU."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from onnxpad.errors import ProviderError, UsageError
+from onnxpad.runtimes.providers import chosen
+from onnxpad.runtimes.sessions import CPU, CUDA, open_session
+from onnxpad.validation.compare import Tolerance
+from onnxpad.validation.whole import validate_models
+from tests.support import parsed
+
+HAS_CUDA = Path("/dev/nvidia0").exists()
+
+
+class Device:
+    """What the stand-in for CUDA does: computed on the CPU, and bent as told."""
+
+    def __init__(self) -> None:
+        self.starts = True
+        self.left_to_cpu: set[str] = set()
+        self.refuses: set[str] = set()
+        self.noise = 0.0
+        self.bias: dict[str, float] = {}
+        self.options: list[dict[str, str]] = []
+        self.random = np.random.default_rng(0)
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+    """onnxruntime with a CUDA provider that is none."""
+    device = Device()
+    plain = onnxruntime.InferenceSession
+
+    class Session(plain):  # type: ignore[misc, valid-type]
+        def __init__(self, model: Any, options: Any, providers: Any, **more: Any) -> None:
+            self.cuda = providers[0][0] == CUDA
+            if self.cuda:
+                device.options.append(providers[0][1])
+                proto = onnx.load_from_string(model) if isinstance(model, bytes) else None
+                proto = proto or onnx.load(model)
+                if found := device.refuses & {node.op_type for node in proto.graph.node}:
+                    raise RuntimeError(f"no kernel for {found.pop()}")
+                self.operators = {node.op_type for node in proto.graph.node}
+            super().__init__(model, options, providers=[CPU], **more)
+
+        def get_providers(self) -> list[str]:
+            return [CUDA, CPU] if self.cuda and device.starts else [CPU]
+
+        def run(self, names: Any, feeds: Any, *options: Any) -> Any:
+            values = super().run(names, feeds, *options)
+            if self.cuda:
+                bias = sum(device.bias.get(operator, 0.0) for operator in self.operators)
+                return [
+                    (value + bias + device.noise * device.random.uniform(-1, 1)).astype(value.dtype)
+                    if value.dtype.kind == "f"
+                    else value
+                    for value in map(np.asarray, values)
+                ]
+            return values
+
+        def end_profiling(self) -> str:
+            path = super().end_profiling()
+            events = json.loads(Path(path).read_text())
+            for event in events:
+                if self.cuda and event.get("args", {}).get("op_name", "") not in device.left_to_cpu:
+                    event["args"] = event.get("args", {}) | {"provider": CUDA}
+            events.append({"cat": "Node", "name": "Memcpy_kernel_time", "args": MEMCPY})
+            Path(path).write_text(json.dumps(events))
+            return str(path)
+
+    monkeypatch.setattr(sys, "executable", "")  # onnxruntime runs here then
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [CUDA, CPU])
+    return device
+
+
+MEMCPY = {"op_name": "MemcpyToHost", "provider": CUDA}
+
+
+def parse(body: str) -> onnx.ModelProto:
+    weights = "<float[1,1,3] w = {1,2,3}, int64[6] p = {0,0,1,0,0,1}, float one = {1.0}>"
+    return parsed(f"g (float[1,1,7] x) => (float[1,1,?] y) {weights} {{ {body} }}")
+
+
+PAD = parse("q = Pad (x, p) y = Conv (q, w)")
+FOLD = parse("y = Conv <pads = [1,1]> (x, w)")
+WRONG = parse("y = Conv <pads = [0,2]> (x, w)")
+
+
+class TestChosen:
+    def test_the_cpu_is_always_there(self) -> None:
+        assert chosen(["cpu"]) == ((CPU,), ())
+        assert chosen(["CPU", CPU, CPU.lower()]) == ((CPU,), ())
+
+    @pytest.mark.parametrize("names", [["gpu"], ["cpu", "tensorrt"], [""], []])
+    def test_an_unknown_name(self, names: list[str]) -> None:
+        with pytest.raises(UsageError, match=r"cpu, cuda") as caught:
+            chosen(names)
+        assert caught.value.exit_code == 2
+
+    @pytest.mark.skipif(HAS_CUDA, reason="a CUDA device is here and would start")
+    def test_cuda_that_does_not_start(self) -> None:
+        with pytest.raises(ProviderError) as caught:
+            chosen(["cpu", "cuda"])
+        assert caught.value.exit_code == 4
+        providers, (note,) = chosen(["auto", "auto"])
+        assert providers == (CPU,)
+        assert note.startswith("provider auto: CPU only; CUDAExecutionProvider is")
+
+    def test_cuda_that_starts(self, device: Device) -> None:
+        assert chosen(["cpu", "cuda"]) == ((CPU, CUDA), ())
+        assert chosen(["auto"]) == ((CUDA, CPU), ("provider auto: CUDA and CPU",))
+
+    def test_cuda_that_leaves_all_to_the_cpu(self, device: Device) -> None:
+        device.left_to_cpu = {"Relu"}
+        with pytest.raises(ProviderError, match="leaves a Relu to CPUExecutionProvider"):
+            chosen(["cuda"])
+
+    def test_cuda_that_is_listed_and_falls_back(self, device: Device) -> None:
+        device.starts = False
+        with pytest.raises(ProviderError, match="does not start on this machine"):
+            chosen(["cuda"])
+        assert chosen(["auto"])[0] == (CPU,)
+
+    def test_cuda_that_computes_wrong(self, device: Device) -> None:
+        device.bias = {"Relu": 1.0}
+        with pytest.raises(ProviderError, match="computes Relu wrong"):
+            chosen(["cuda"])
+
+
+class TestOnADevice:
+    def test_agreement_names_settings_and_places(self, device: Device) -> None:
+        found = validate_models(PAD, FOLD, providers=(CUDA, CPU))
+        assert found.ok
+        assert [
+            (run.provider, run.optimisation, run.subject, run.against)
+            for run in found.runs
+            if not run.inputs.endswith("all negative")
+        ] == [
+            (CUDA, "off", "original", "original on the CPU"),
+            (CUDA, "off", "rewritten", "original"),
+            (CUDA, "full", "rewritten", "original"),
+            (CPU, "off", "rewritten", "original"),
+            (CPU, "full", "rewritten", "original"),
+        ]
+        assert f"{CUDA} runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT" in found.notes
+        assert all(each["use_tf32"] == "0" for each in device.options)
+        assert [(p.provider, p.model, p.nodes, p.elsewhere) for p in found.placements] == [
+            (CUDA, "original", 2, ()),
+            (CUDA, "rewritten", 1, ()),
+        ]
+
+    def test_nodes_that_ran_on_the_cpu_are_named(self, device: Device) -> None:
+        device.left_to_cpu = {"Pad"}
+        original, rewritten = validate_models(PAD, FOLD, providers=(CUDA,)).placements
+        assert (original.nodes, rewritten.elsewhere) == (2, ())
+        (name,) = original.elsewhere
+        assert name.endswith("(Pad)")
+
+    def test_a_wrong_rewrite_fails_there_and_is_located(self, device: Device) -> None:
+        found = validate_models(PAD, WRONG, providers=(CUDA,))
+        assert not found.ok
+        assert found.divergence is not None
+        assert found.divergence.tensor == "y"
+
+    def test_noise_is_measured_and_allowed_for(self, device: Device) -> None:
+        device.noise = 1e-2
+        found = validate_models(PAD, FOLD, providers=(CUDA,), samples=3)
+        pairs = [r for r in found.runs if r.subject == "rewritten" and r.optimisation == "off"]
+        assert all(each.comparisons[0].noise > 0 for each in pairs)
+        assert found.ok or max(c.max_abs for run in pairs for c in run.comparisons) <= 2e-2
+        assert not validate_models(PAD, WRONG, providers=(CUDA,)).ok
+
+    def test_bits_are_demanded_on_the_cpu_only(self, device: Device) -> None:
+        exact = Tolerance(0.0, 0.0)
+        assert validate_models(PAD, FOLD, providers=(CUDA, CPU), tolerance=exact).runs[1].ok
+        almost = parse(
+            "q = Conv <pads = [1,1]> (x, w) e = Constant <value_float = 1.0000001> () "
+            "y = Mul (q, e)"
+        )
+        assert validate_models(PAD, almost).ok
+        assert not validate_models(PAD, almost, tolerance=exact).ok
+
+    def test_an_original_that_the_device_gets_wrong_is_not_blamed_on_the_rewrite(
+        self, device: Device
+    ) -> None:
+        device.bias = {"Conv": 1.0}
+        both = validate_models(PAD, FOLD, providers=(CUDA,))
+        assert both.ok
+        assert not both.runs[0].ok
+        assert both.warnings == (
+            f"{CUDA} and the CPU differ in output 'y' of the original already",
+        )
+        device.bias = {"Pad": 1.0}
+        cured = validate_models(PAD, FOLD, providers=(CUDA,))
+        assert cured.ok
+        assert any("the rewritten model agrees with it" in line for line in cured.warnings)
+        worse = validate_models(FOLD, PAD, providers=(CUDA,))
+        assert not worse.ok
+
+    def test_what_the_device_refuses(self, device: Device) -> None:
+        device.refuses = {"Pad"}
+        found = validate_models(PAD, FOLD, providers=(CUDA,))
+        assert found.ok
+        assert found.runs[0].against == "original on the CPU"
+        assert any("the original does not run on CUDA" in line for line in found.warnings)
+        assert not validate_models(FOLD, PAD, providers=(CUDA,)).ok
+
+
+def test_profiles_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with open_session(PAD, profile=True) as session:
+        assert list(tmp_path.iterdir())
+        session.run({"x": np.zeros((1, 1, 7), np.float32)})
+        places = session.ran_on()
+        assert not list(tmp_path.iterdir())
+        assert session.ran_on() == {}
+    assert set(places.values()) == {CPU}
+    assert [name.partition("(")[2] for name in places] == ["Pad)", "Conv)"]
+    open_session(PAD, profile=True).close()
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,117 @@
+"""Which tensors are drawn, and the seeds that copies of a model get."""
+
+import zlib
+from typing import Any
+
+import onnx
+import pytest
+
+from onnxpad.runtimes.seeds import drawn, seeded, with_seeds
+from onnxpad.runtimes.sessions import read_proto
+from tests.support import one, parsed
+
+ANY = 9_999_991
+GIVEN = "float h = {0.5}, bool t = {1}, bool f = {0}, bool[2] some = {0, 1}"
+
+
+def built(body: str) -> onnx.ModelProto:
+    return one(body, inputs="float[2] x, bool fed", initializers=GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("y = Relu (x)", ""),
+        ("y = RandomNormalLike (x)", "y"),
+        ("a = RandomUniform <shape = [2]> () b = Bernoulli (x) y = Add (a, b)", "a b"),
+        ("y = mine.RandomNormalLike (x)", ""),  # whatever that is
+        ("y = Dropout (x)", ""),
+        ("y = Dropout (x, h)", ""),
+        ('y = Dropout (x, h, "")', ""),
+        ("y = Dropout (x, h, f)", ""),
+        ("y = Dropout (x, h, t)", "y"),
+        ("y = Dropout (x, h, some)", "y"),
+        ("y = Dropout (x, h, fed)", "y"),
+        ("y, m = Dropout (x, h, t)", "y m"),
+        ("a = RandomNormalLike (x) y = Dropout (a, h, f)", "a"),
+        ("c = Constant <value = bool {0}> () y = Dropout (x, h, c)", ""),
+        ("c = Constant <value = bool {1}> () y = Dropout (x, h, c)", "y"),
+        ("c = Cast <to = 9> (f) y = Dropout (x, h, c)", "y"),  # computed, so not known
+        (("y = If (fed) <then_branch = g () => (float[2] u) { u = Dropout (x, h, t) }, "
+         "else_branch = e () => (float[2] v) { v = Neg (x) }>"), "y"),
+        (("y = If (fed) <then_branch = g () => (float[2] u) { u = Dropout (x, h, f) }, "
+         "else_branch = e () => (float[2] v) { v = Neg (x) }>"), ""),
+        (("y = If (fed) <then_branch = g () => (float[2] u) <bool k = {1}> "
+         "{ u = Dropout (x, h, k) }, else_branch = e () => (float[2] v) <bool k = {0}> "
+         "{ v = Dropout (x, h, k) }>"), "y"),  # one name, of two values
+        (("y = Scan <num_scan_inputs = 1, body = b (bool f) => (float[2] u) "
+         "{ u = Dropout (x, h, f) }> (some)"), "y"),  # an input has that name
+    ],
+)  # fmt: skip
+def test_what_is_drawn(body: str, names: str) -> None:
+    assert drawn(built(body)) == {*names.split()}
+
+
+FUNCTIONS = """
+g (float[2] x) => (float[2] y) { a = l.outer (x) b = l.still (a) y = l.other (b) }
+<domain: "l", opset_import: ["" : 17, "l" : 1]> outer (x) => (y) { y = l.noisy (x) }
+<domain: "l", opset_import: ["" : 17]> noisy (x) => (y) { y = RandomNormalLike (x) }
+<domain: "l", opset_import: ["" : 17]> still (x) => (y) { y = Dropout (x) }
+<domain: "l", opset_import: ["" : 17]> other (x) => (y) { y = Neg (x) }
+"""
+
+
+def test_what_is_drawn_in_functions_that_call_each_other() -> None:
+    model = parsed(FUNCTIONS)
+    assert drawn(model) == {"a"}
+    named = with_seeds(model, ["y", "a"])
+    (node,) = (each.node[0] for each in named.functions if each.name == "noisy")
+    assert said(node) == {"seed": float(ANY)}  # a rewrite may change its names
+    assert [said(node) for node in named.graph.node] == [{}, {}, {}]
+
+
+def said(node: onnx.NodeProto) -> dict[str, Any]:
+    return {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+
+
+def of(output: str) -> int:
+    return zlib.crc32(output.encode()) % (1 << 23) + (1 << 23)
+
+
+def test_seeds_are_of_the_type_of_their_attribute_and_of_the_output_named() -> None:
+    model = built(
+        "a = RandomNormalLike (x) b = Dropout (x, h, t) c = RandomNormalLike <seed = 2.0> (x) "
+        "d = Dropout (x) y = Multinomial (x)"
+    )
+    before = model.SerializeToString()
+    found = [said(node) for node in with_seeds(model, ["a", "b", "d"]).graph.node]
+    assert found == [{"seed": float(of("a"))}, {"seed": of("b")}, {"seed": 2.0}, {},
+                     {"seed": float(ANY)}]  # fmt: skip
+    assert type(found[1]["seed"]) is int
+    assert model.SerializeToString() == before
+    assert 1 << 23 <= of("a") != of("b") < 1 << 24
+    assert said(with_seeds(model).graph.node[0]) == {"seed": float(ANY)}
+
+
+def test_a_function_may_take_the_seed() -> None:
+    model = parsed(
+        """
+        g (float[2] x) => (float[2] y) { a = l.outer (x) y = l.outer <q = 5.0> (a) }
+        <domain: "l", opset_import: ["" : 17, "l" : 1]> outer <q> (x) => (y)
+        { y = l.inner <s: float = @q> (x) }
+        <domain: "l", opset_import: ["" : 17]> inner <s, other> (x) => (y)
+        { y = RandomNormalLike <seed: float = @s> (x) }
+        """
+    )
+    found = with_seeds(model, ["a"])
+    assert [said(node) for node in found.graph.node] == [{"q": float(of("a"))}, {"q": 5.0}]
+
+
+def test_what_two_models_name_alike_is_drawn_alike() -> None:
+    one_, other = (
+        built(f"{name} = RandomNormalLike (x) y = RandomUniformLike ({name})") for name in "ab"
+    )
+    pair = [read_proto(source) for source in seeded([one_, other])]
+    for model in pair:
+        first, last = model.graph.node
+        assert (said(first), said(last)) == ({"seed": float(ANY)}, {"seed": float(of("y"))})

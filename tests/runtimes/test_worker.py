@@ -1,0 +1,182 @@
+"""What the process of onnxruntime does when asked, with sessions that answer as they are told."""
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad.runtimes import worker
+from onnxpad.runtimes.onnxruntime import native
+from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, EngineError, Opening
+
+
+class Told:
+    """A session that gives back its feeds."""
+
+    outputs = ("y",)
+
+    def __init__(self, opening: Opening) -> None:
+        if opening.source == "unreadable":
+            raise EngineError("it does not load")
+        self.factor = 2 if opening.source == "twice" else 1
+
+    def run(self, feeds: Any, outputs: Any) -> tuple[list[Any], float]:
+        if feeds["x"][0] == 0:
+            raise EngineError("it does not run")
+        return [self.factor * feeds["x"] for _ in outputs], 0.5
+
+    def ran_on(self) -> dict[str, str]:
+        return {"node": CPU}
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What a handler does to its process, in order."""
+    found: list[Any] = []
+    monkeypatch.setattr(worker, "LocalSession", Told)
+    monkeypatch.setattr(worker, "bound_memory", lambda bounded: found.append(bounded))
+    monkeypatch.setattr(worker, "_leave", lambda: found.append("leave"))
+    monkeypatch.setattr(os, "chdir", lambda place: found.append(place))
+    monkeypatch.setattr(worker, "spare", lambda: None)
+    return found
+
+
+def opening(source: str = "m", provider: str = CPU, **options: Any) -> Opening:
+    return Opening(source, provider=provider, **options)
+
+
+@pytest.mark.parametrize(
+    ("moves", "provider", "here", "does"),
+    [
+        (True, CPU, "/here", [True, "/here", "leave"]),
+        (True, CUDA, "/here", [False, "/here", "leave"]),  # a driver reserves what it never uses
+        (True, CPU, None, [True]),
+        (False, CPU, "/here", []),
+    ],
+)
+def test_a_process_of_its_own_goes_where_the_data_is(
+    moves: bool, provider: str, here: str | None, does: list[Any], noted: list[Any]
+) -> None:
+    handler = worker.RequestHandler(moves=moves)
+    assert handler.open(opening(provider=provider), here) == ("y",)
+    assert noted == does
+    noted.clear()
+    with pytest.raises(EngineError, match="it does not load"):
+        handler.open(opening("unreadable", provider), here)
+    assert noted == does
+
+
+def test_a_closed_session_answers_nothing(noted: list[Any]) -> None:
+    handler = worker.RequestHandler(moves=False)
+    handler.close()
+    ask: Any
+    for ask in (lambda: handler.run({"x": np.ones(1)}, ["y"]), handler.ran_on):
+        with pytest.raises(EngineError, match="the session is closed"):
+            ask()
+    handler.open(opening(), None)
+    assert handler.run({"x": np.ones(1)}, ["y"]) == ([1.0], 0.5)
+    assert handler.ran_on() == {"node": CPU}
+    handler.close()
+    with pytest.raises(EngineError, match="the session is closed"):
+        handler.ran_on()
+
+
+def test_answers_that_agree_are_not_sent(noted: list[Any]) -> None:
+    handler = worker.RequestHandler(moves=False)
+    one, twice, none = opening(), opening("twice"), opening("unreadable")
+    fed = [{"x": np.array([value], np.float32)} for value in (1.0, 0.0, 3.0)]
+
+    def told(*openings: Opening) -> list[Any]:
+        found = handler.answers(openings, None, ["y"], fed)
+        return [
+            str(each)
+            if isinstance(each, EngineError)
+            else [
+                None if some is None else "error" if isinstance(some, EngineError) else some[0][0]
+                for some in each
+            ]
+            for each in found
+        ]
+
+    assert told(one, one) == [[None, "error", None]] * 2
+    assert told(one, twice) == [[1, "error", 3], [2, "error", 6]]
+    assert told(one) == [[1, "error", 3]]
+    assert told(one, none) == [[1, "error", 3], "it does not load"]
+    assert told(one, one, twice) == [[1, "error", 3]] * 2 + [[2, "error", 6]]
+
+
+@pytest.mark.parametrize(("free", "runs"), [(None, True), (16 * 1024, True), (15 * 1024, False)])
+def test_outputs_take_a_sixteenth_of_the_memory_at_most(
+    free: int | None, runs: bool, noted: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "spare", lambda: free)
+    handler = worker.RequestHandler(moves=False)
+    handler.open(opening(), None)
+    data = {"x": np.ones(1024, np.uint8)}
+    if runs:
+        assert handler.run(data, ["y"])[1] == 0.5
+    else:
+        with pytest.raises(EngineError, match=r"its outputs take 0\.0 GiB"):
+            handler.run(data, ["y"])
+
+
+def test_folders_of_a_session_that_is_forsaken_go(noted: list[Any], tmp_path: Path) -> None:
+    places = [tmp_path / "record", tmp_path / "target"]
+    for place in places:
+        place.mkdir()
+    handler = worker.RequestHandler(moves=False)
+    handler.open(opening(record=str(places[0]), target=str(places[1] / "m.onnx")), None)
+    handler.forsake()
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
+@pytest.mark.parametrize(
+    ("bounded", "most", "limited"),
+    [(True, -1, True), (False, -1, False), (True, 5, False), (False, 5, False)],
+)
+def test_memory_is_bounded_beyond_what_is_in_use(
+    bounded: bool, most: int, limited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import resource
+
+    said: list[Any] = []
+    monkeypatch.setattr(worker, "spare", lambda: 1 << 30)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (3, most))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, pair: said.append((kind, *pair)))
+    worker.bound_memory(bounded)
+    ((kind, limit, hard),) = said
+    assert (kind, hard) == (resource.RLIMIT_DATA, most)
+    if limited:
+        assert int((1 << 30) * worker._SHARE) < limit < int((1 << 30) * worker._SHARE) + (1 << 40)
+    else:
+        assert limit == most
+    monkeypatch.setattr(worker, "spare", lambda: None)
+    worker.bound_memory(bounded)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_the_evaluator_goes_on_after_an_error(
+    moves: bool, noted: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluator(data: bytes, outputs: Any) -> Any:
+        assert (data, outputs) == (b"model", ["y"])
+
+        def run(feeds: Any) -> list[Any]:
+            if feeds["x"] == 0:
+                raise EngineError("it does not run")
+            return [feeds["x"]]
+
+        return run
+
+    monkeypatch.setattr(native, "evaluator", evaluator)
+    model: Any = SimpleNamespace(data=b"model")
+    fed: list[Any] = [{"x": 1}, {"x": 0}, {"x": 3}]
+    found = worker.RequestHandler(moves=moves).evaluate(model, ["y"], fed)
+    assert [str(each) for each in found] == ["[1]", "it does not run", "[3]"]
+    assert noted == [True] * moves
