@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -24,7 +24,8 @@ from onnxpad.analysis.rules.lower_bounds import (
     least_element,
 )
 from onnxpad.analysis.value import BOOL, INTEGERS
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph.walk import downstream, upstream
 from onnxpad.operators.table import FLOATS, operator_of
 
 # The least element of each type that has one, other than -inf.
@@ -40,8 +41,6 @@ _PASSING: Final = frozenset({
     "PRelu", "Pad", "Reshape", "Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Sub", "Sum",
     "Tile", "Transpose", "Unsqueeze", "Upsample", "Where",
 })  # fmt: skip
-_FAR: Final = 64
-"""Most tensors upstream that a search for infinities visits."""
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
 _TELLING: Final = {
@@ -52,8 +51,6 @@ _TELLING: Final = {
     "QuantizeLinear": 1,
     "Reciprocal": 0,
 }
-_MOST_DOWNSTREAM: Final = 256
-"""Most tensors downstream that a search for such operators visits."""
 
 
 class Signs:
@@ -133,31 +130,31 @@ class Signs:
 
         None is no proof: the search follows only operators that move data or add to it.
         """
-        pending, seen = [tensor], {tensor.name}
-        while pending and len(seen) < _FAR:
-            current = pending.pop()
+        for current in upstream(self._graph, [tensor], self._passing):
+            if current is None:
+                break
             array = self._graph.constant(current)
+            node = self._graph.producer(current)
             if array is not None:
                 if array.dtype.kind == "f" and np.isinf(array).any():
                     return current
-                continue
-            if current.outer is not None and self._outer is not None:
+            elif current.outer is not None and self._outer is not None:
                 found = self._outer.infinite(current.outer)
                 if found is not None:
                     return found
-                continue
-            node = self._graph.producer(current)
-            if node is None or not self._graph.is_standard(node) or self._graph.refers(node):
-                continue
-            if node.op == "Pad" and self._is_infinite(node):
+            elif node is not None and self._is_infinite(node):
                 return current
-            if node.op in _PASSING or (node.op == "MaxPool" and self._reads_padding_alone(node)):
-                copies = node.op == "Pad" and node.attrs.get("mode", "constant") != "constant"
-                given = node.inputs[:1] if copies else node.inputs  # these modes ignore the fill
-                reads = [each for each in given if each.name and each.name not in seen]
-                seen.update(each.name for each in reads)
-                pending += reads
         return None
+
+    def _passing(self, node: Node) -> Sequence[Tensor]:
+        """The inputs of a node whose infinities it passes on."""
+        if not self._graph.is_standard(node) or self._graph.refers(node):
+            return ()
+        if node.op == "MaxPool":
+            return node.inputs if self._reads_padding_alone(node) else ()
+        if node.op == "Pad" and node.attrs.get("mode", "constant") != "constant":
+            return node.inputs[:1]  # these modes ignore the fill
+        return node.inputs if node.op in _PASSING else ()
 
     def _reads_padding_alone(self, pool: Node) -> bool:
         """Whether a window of a MaxPool may lie wholly in the `Pad`s before it and in its own pads.
@@ -190,10 +187,11 @@ class Signs:
         return self._graph.constant(pad.inputs[1])
 
     def _is_infinite(self, node: Node) -> bool:
-        """Whether a `Pad` with the fill as an attribute (before opset 11) fills with infinities."""
+        """Whether it is a `Pad` with an infinite fill as its attribute (before opset 11)."""
         value, mode = node.attrs.get("value"), node.attrs.get("mode", "constant")
-        writes = self._graph.opset < 11 and mode == "constant"
-        return writes and isinstance(value, float) and math.isinf(value)
+        writes = node.op == "Pad" and self._graph.opset < 11 and mode == "constant"
+        is_read = self._graph.is_standard(node) and not self._graph.refers(node)
+        return writes and is_read and isinstance(value, float) and math.isinf(value)
 
     def telling(self, tensor: Tensor) -> str:
         """The operator downstream that may make other numbers of 0.0 and -0.0; empty for none.
@@ -203,11 +201,10 @@ class Signs:
         """
         if not _tellers(self._graph):
             return ""
-        graph, pending, seen = self._graph, [tensor], {tensor.name}
-        while pending:
-            current = pending.pop()
-            if len(seen) > _MOST_DOWNSTREAM or (graph.is_output(current) and not graph.is_main):
-                return f"what is computed from {current.name!r}"
+        graph = self._graph
+        for current in downstream(graph, [tensor], self._keeping_signs):
+            if current is None or (graph.is_output(current) and not graph.is_main):
+                return f"what is computed from {(current or tensor).name!r}"
             for use in graph.uses(current):
                 node = use.node
                 tells = _tells(graph, node, use.index)
@@ -215,15 +212,15 @@ class Signs:
                     tells = not graph.inner_operators(node).isdisjoint(_tellers(graph))
                 if tells:
                     return f"{node.op} {graph.label(node)!r}"
-                row = operator_of(graph, node)
-                if use.index == 0 and row is not None and row.loses_signs:
-                    continue
-                for each in node.outputs:
-                    known = self._analysis.dtype(each)
-                    if each.name not in seen and known in {None, *FLOATS} and self.bound(each) <= 0:
-                        seen.add(each.name)
-                        pending.append(each)
         return ""
+
+    def _keeping_signs(self, use: Use) -> Iterator[Tensor]:
+        """The results of a node in which the signs of an input's zeros may show."""
+        row = operator_of(self._graph, use.node)
+        if use.index or row is None or not row.loses_signs:
+            for each in use.node.outputs:
+                if self._analysis.dtype(each) in {None, *FLOATS} and self.bound(each) <= 0:
+                    yield each
 
 
 def _tellers(graph: Graph) -> frozenset[str]:

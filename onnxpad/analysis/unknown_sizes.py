@@ -6,11 +6,13 @@ Slice is an input, or a product of sizes is divided.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from onnxpad.analysis import Shape
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
-from onnxpad.graph import Graph, Tensor
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.walk import upstream
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of
 
 KEEPING: Final = frozenset(
@@ -22,8 +24,6 @@ KEEPING: Final = frozenset(
     }
 )  # fmt: skip
 """Operators whose result has the shape of their first input."""
-_FAR: Final = 64
-"""Most operators upstream to look at."""
 
 
 def spatial_sizes(
@@ -56,17 +56,18 @@ def spatial_sizes(
 
 def _least(graph: Graph, tensor: Tensor) -> int:
     """The least number of elements that a spatial axis of a tensor may have: 0 or 1."""
-    for _ in range(_FAR):
-        graph, tensor = graph.home(tensor)
-        if tensor.name in graph.inputs:
-            return 1 if graph.is_main else 0  # what is passed to a body or function is computed
-        node = graph.producer(tensor)
-        if node is None or tensor is not node.outputs[0]:
-            return 0
-        row = operator_of(graph, node)
-        if row is not None and not row.pools:
-            return 1  # runtimes refuse a convolution without a window
-        if not graph.is_standard(node) or node.op not in KEEPING or not node.inputs:
-            return 0
-        tensor = node.inputs[0]
-    return 0
+
+    def kept(node: Node) -> Sequence[Tensor]:
+        return node.inputs[:1] if node.op in KEEPING and graph.is_standard(node) else ()
+
+    graph, tensor = graph.home(tensor)
+    *_, first = upstream(graph, [tensor], kept)
+    if first is None:
+        return 0
+    if first.outer is not None and graph.parent is not None:
+        return _least(graph.parent, first.outer)
+    if first.name in graph.inputs:
+        return 1 if graph.is_main else 0  # what is passed to a body or function is computed
+    node = graph.producer(first)
+    row = None if node is None or first is not node.outputs[0] else operator_of(graph, node)
+    return 1 if row is not None and not row.pools else 0  # runtimes refuse a Conv without a window

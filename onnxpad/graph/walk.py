@@ -1,4 +1,4 @@
-"""The walk upstream: the tensors that others are computed from."""
+"""The walk upstream, to the tensors that others are computed from, and the one downstream."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from onnxpad.graph.graph import Graph
-from onnxpad.graph.nodes import Node, Tensor
+from onnxpad.graph.nodes import Node, Tensor, Use
 
 MOST: Final = 512
 """Tensors after which a walk ends: no node so far away has to do with the one that asks."""
@@ -26,21 +26,12 @@ def upstream(
         through: The inputs of a node to go on with, once what it computes was given.
         most: The number of tensors after which the walk is cut short; None for all.
     """
-    pending = [each for each in tensors if each.name]
-    seen = {each.name for each in pending}
-    count = 0
-    while pending:
-        if count == most:
-            yield None
-            return
-        tensor = pending.pop()
-        count += 1
-        yield tensor
+
+    def onward(tensor: Tensor) -> Iterable[Tensor]:
         node = graph.producer(tensor)
-        for each in () if node is None else through(node):
-            if each.name and each.name not in seen:
-                seen.add(each.name)
-                pending.append(each)
+        return () if node is None else through(node)
+
+    return _reached(tensors, onward, most)
 
 
 def nodes_upstream(
@@ -58,3 +49,43 @@ def nodes_upstream(
         elif node is not None and id(node) not in seen:
             seen.add(id(node))
             yield node
+
+
+def downstream(
+    graph: Graph,
+    tensors: Iterable[Tensor],
+    through: Callable[[Use], Iterable[Tensor]],
+    most: int | None = MOST,
+) -> Iterator[Tensor | None]:
+    """The tensors downstream of some, and these themselves, each once; None at last if cut short.
+
+    Args:
+        graph: The graph that has them.
+        tensors: The tensors to begin with.
+        through: The outputs to go on with of a node that reads a tensor, once that was given.
+        most: The number of tensors after which the walk is cut short; None for all.
+    """
+
+    def onward(tensor: Tensor) -> Iterator[Tensor]:
+        return (each for use in graph.uses(tensor) for each in through(use))
+
+    return _reached(tensors, onward, most)
+
+
+def _reached(
+    tensors: Iterable[Tensor], onward: Callable[[Tensor], Iterable[Tensor]], most: int | None
+) -> Iterator[Tensor | None]:
+    pending = [each for each in tensors if each.name]
+    seen = {each.name for each in pending}
+    count = 0
+    while pending:
+        if count == most:
+            yield None
+            return
+        tensor = pending.pop()
+        count += 1
+        yield tensor
+        for each in onward(tensor):
+            if each.name and each.name not in seen:
+                seen.add(each.name)
+                pending.append(each)

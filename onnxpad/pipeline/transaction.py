@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.errors import let_through
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph.walk import nodes_upstream, upstream
 from onnxpad.operators.table import operator_of
 from onnxpad.pipeline.barred import Key
 from onnxpad.pipeline.own_passes import failed, is_own
@@ -32,9 +33,6 @@ from onnxpad.site_form import SiteForm
 
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
-
-_MOST: Final = 16
-"""Most tensors upstream that count as belonging to a change."""
 
 
 class Probe(Protocol):
@@ -191,18 +189,15 @@ class Editor:
         roots, which are computed as before, do not belong to it.
         In a body, the outputs of the nodes around belong to it too.
         """
-        graph, found = self.context.graph, {node.outputs[0].name}
-        tensor = node.inputs[0] if node.inputs else None
+        graph = self.context.graph
         is_step = node.op != "Pad" and operator_of(graph, node) is None
-        while tensor is not None and tensor.name and tensor.name not in {*roots, *found}:
-            found.add(tensor.name)
-            above = graph.producer(tensor)
-            passes = above is not None and (is_step or above.op in {"Pad", "Identity"})
-            pads = above is not None and passes and above.inputs
-            tensor = above.inputs[0] if above is not None and pads else None
-            if len(found) > _MOST:
-                break
-        names = set(map(graph.unique, found))
+
+        def padded(above: Node) -> Iterator[Tensor]:
+            if is_step or above is node or above.op in {"Pad", "Identity"}:
+                yield from (each for each in above.inputs[:1] if each.name not in roots)
+
+        found = upstream(graph, node.outputs[:1], padded)
+        names = {graph.unique(each.name) for each in found if each is not None}
         inner: Graph | None = graph
         while inner is not None and inner.owner is not None and inner.parent is not None:
             names.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
@@ -356,16 +351,15 @@ class Editor:
         Each with the harm that it would do.
         """
         graph, found = self.context.graph, []
-        for _ in range(_MOST):
-            node = graph.producer(tensor)
-            if node is None or not node.inputs or tensor.name == root:
-                break
-            if _hides(graph, node):
-                given = node.outputs[0]
-                hazard = self.context.blocked_pools.behind(given)
+
+        def data(above: Node) -> Iterator[Tensor]:
+            yield from (each for each in above.inputs[:1] if each.name != root)
+
+        for node in nodes_upstream(graph, [tensor] if tensor.name != root else [], data):
+            if node is not None and node.inputs and _hides(graph, node):
+                hazard = self.context.blocked_pools.behind(node.outputs[0])
                 if hazard is not None:
                     found.append((node, hazard))
-            tensor = node.inputs[0]
         return found
 
     def _check_hidden(self, hiding: Sequence[tuple[Node, Hazard]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.declared import Declaration, operator_name
@@ -12,11 +12,9 @@ from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.declared_nodes import row_declared, step_declared
+from onnxpad.graph.walk import nodes_upstream
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.sizes.analysed import AnalysedDomains
-
-_FAR: Final = 128
-"""Most nodes upstream that are looked at for declared operators, before all of them count."""
 
 
 class Readings(NamedTuple):
@@ -184,16 +182,11 @@ def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Cer
 
 def _declared_upstream(graph: Graph, tensor: Tensor) -> frozenset[Declaration] | None:
     """The declarations of the operators that a tensor depends on; None where these are many."""
-    found, seen, pending = set[Declaration](), set[int](), [tensor]
-    while pending:
-        node = graph.producer(pending.pop())
-        if node is None or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if len(seen) > _FAR:
+    found = set[Declaration]()
+    for node in nodes_upstream(graph, [tensor], graph.sources):
+        if node is None:
             return None
         own = row_declared(graph, node) or step_declared(graph, node)
         if own is not None:
             found.add(own)
-        pending += graph.sources(node)
     return frozenset(found)

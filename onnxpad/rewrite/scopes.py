@@ -28,6 +28,7 @@ from onnxpad.declared import op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
 from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
+from onnxpad.graph.walk import downstream
 from onnxpad.operators.table import CONV_TRANSPOSE, OPERATORS
 from onnxpad.options import Options
 from onnxpad.reasons import Reason
@@ -550,15 +551,9 @@ class _Misjudged:
         graph = self._context.graph
         if not graph.is_main or not COVERED.isdisjoint(graph.inner_operators(node)):
             return True  # it is inside one, or may be, or has one inside
-        pending, seen = list(node.outputs), {id(node)}
-        while pending:
-            for use in graph.uses(pending.pop()):
-                if use.node.op in COVERED or graph.is_function(use.node):
-                    return True
-                if id(use.node) not in seen:
-                    seen.add(id(use.node))
-                    pending += use.node.outputs
-        return False
+        below = downstream(graph, node.outputs, lambda use: use.node.outputs, most=None)
+        readers = (use.node for each in below if each is not None for use in graph.uses(each))
+        return any(each.op in COVERED or graph.is_function(each) for each in readers)
 
     def _hazard(self, node: Node) -> Hazard:
         label = self._context.graph.label(node)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.walk import nodes_upstream
+from onnxpad.graph.walk import downstream, nodes_upstream
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
 from onnxpad.padding.parting import sound_amounts
@@ -410,14 +410,13 @@ def _check_own(ends: Sequence[tuple[End, End]]) -> None:
 
 def _is_dead(graph: Graph, node: Node, live: Collection[int]) -> bool:
     """Whether neither an output of the graph nor a live node, by identity, depends on a node."""
-    pending, seen = [node], {id(node)}
-    while pending:
-        current = pending.pop()
-        if id(current) in live or any(map(graph.is_output, current.outputs)):
+    if id(node) in live:
+        return False
+    for each in downstream(graph, node.outputs, lambda use: use.node.outputs, most=None):
+        if each is not None and (
+            graph.is_output(each) or any(id(use.node) in live for use in graph.uses(each))
+        ):
             return False
-        readers = [use.node for each in current.outputs for use in graph.uses(each)]
-        pending += {id(each): each for each in readers if id(each) not in seen}.values()
-        seen.update(map(id, readers))
     return True
 
 

@@ -26,7 +26,7 @@ import onnx
 
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
-from onnxpad.graph.walk import nodes_upstream
+from onnxpad.graph.walk import downstream, nodes_upstream
 from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
 from onnxpad.operators.read import PadOp
 from onnxpad.rewrite.context import Context
@@ -40,7 +40,6 @@ Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 _VALUE: Final = 2
 _AXES: Final = 3
 _ROUNDS: Final = 4
-_FAR: Final = 64
 _MOST_NODES: Final = 100_000
 """Most nodes that are looked at once functions are inlined; each call counts its function's."""
 
@@ -295,21 +294,20 @@ def _is_between(context: Context, pad: PadOp) -> bool:
     """Whether Transposes may meet at a `Pad`, and a node around it was edited."""
     graph = context.graph
     edited = graph.is_edited(pad.node)
-    tensor = pad.data
     above = below = False
-    for _ in range(_FAR):
-        node = graph.producer(tensor)
-        if node is None or node.op not in REMOVABLE:
-            break
-        edited |= graph.is_edited(node)
-        above |= node.op == "Transpose"
-        tensor = node.inputs[0]
-    pending, seen = [pad.node.outputs[0]], 0
-    while pending and seen < _FAR:
-        for use in graph.uses(pending.pop()):
-            seen += 1
+    for node in nodes_upstream(graph, [pad.data], lambda node: _moved(node, node.inputs)):
+        if node is not None and node.op in REMOVABLE:
+            edited |= graph.is_edited(node)
+            above |= node.op == "Transpose"
+    for tensor in downstream(
+        graph, pad.node.outputs, lambda use: _moved(use.node, use.node.outputs)
+    ):
+        for use in () if tensor is None else graph.uses(tensor):
             edited |= graph.is_edited(use.node)
             below |= use.node.op == "Transpose"
-            if use.node.op in REMOVABLE:
-                pending.append(use.node.outputs[0])
     return above and below and edited
+
+
+def _moved(node: Node, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """The first of a node's inputs or outputs, if the optimiser may move it past a `Pad`."""
+    return tensors[:1] if node.op in REMOVABLE else ()
