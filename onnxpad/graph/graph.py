@@ -28,7 +28,7 @@ from onnxpad.finding import Location
 from onnxpad.graph import attributes
 from onnxpad.graph.encode import edited_section, is_edited, node_proto
 from onnxpad.graph.fresh_names import pinned, referred
-from onnxpad.graph.initializers import Constants, whole_initializer
+from onnxpad.graph.initializers import Constants
 from onnxpad.graph.journal import Edits, Touched
 from onnxpad.graph.model import DEFAULT_DOMAINS, Model, imported, normal_domain
 from onnxpad.graph.nodes import (
@@ -792,10 +792,6 @@ class Graph:
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all elements of its tensors."""
         return node_proto(self.model.skeleton, self._view.entries[id(node)])
-
-    def initializer_proto(self, name: str) -> onnx.TensorProto | None:
-        """A dense initializer with its elements; None if there is none of that name."""
-        return whole_initializer(self.model.skeleton, self._view, name)
 
     @property
     def changed(self) -> bool:

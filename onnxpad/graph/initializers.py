@@ -30,7 +30,7 @@ _LISTED: Final[dict[str, tuple[type, type[np.generic]]]] = {
 }
 
 
-def whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorProto | None:
+def _whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.TensorProto | None:
     """A dense initializer with its elements; None if there is none of that name."""
     initializer = view.initializers.get(name)
     if initializer is None or initializer.sparse:
@@ -123,7 +123,7 @@ class Constants:
             # A caller may override an initializer that is also an input.
             if tensor.name in self._view.inputs or not self._readable(initializer.proto):
                 return None
-            proto = whole_initializer(self._skeleton, self._view, tensor.name)
+            proto = _whole_initializer(self._skeleton, self._view, tensor.name)
             return None if proto is None else self._array(proto, tensor.name)
         value = self._held(tensor)
         if isinstance(value, onnx.AttributeProto):

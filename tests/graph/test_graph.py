@@ -616,9 +616,6 @@ class TestEdits:
         assert graph.sweep() == ("<a>",)
         graph.to_proto().graph.Clear()
         graph.node_proto(conv).Clear()
-        proto = graph.initializer_proto("w")
-        assert proto is not None
-        proto.Clear()
         assert [node.op_type for node in graph.to_proto().graph.node] == ["Conv"]
         assert len(graph.to_proto().graph.initializer[0].dims) == 4
         assert model == parsed(PAD_CONV)
