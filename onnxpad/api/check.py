@@ -38,23 +38,25 @@ class CheckResult(FileReport):
 
     def __str__(self) -> str:
         """The report that `onnxpad check` prints on a terminal."""
+        from onnxpad.report.documents.check_document import check_text
         from onnxpad.report.layout import Screen
-        from onnxpad.report.text.check_text import check_text
 
         return check_text(self.report(), Screen(is_terminal=True)).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
+        from onnxpad.report.documents.check_document import severities
+        from onnxpad.report.layout import unmarked
         from onnxpad.report.text import one_line
-        from onnxpad.report.text.check_text import severities
 
-        return one_line(self, f"{severities(self.report())}, style {self._options.style}")
+        return one_line(self, f"{unmarked(severities(self.report()))}, style {self._options.style}")
 
     def _repr_html_(self) -> str:
         """The findings by reason as a table, for notebooks."""
-        from onnxpad.report.result_html import check_html
+        from onnxpad.page.document_page import fragment_of
+        from onnxpad.report.documents.check_document import check_document
 
-        return check_html(self.report())
+        return fragment_of(check_document(self.report()))
 
     def to_html(self) -> str:
         """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""

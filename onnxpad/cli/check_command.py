@@ -114,7 +114,7 @@ def check(
         if file.error:
             report_error(file.error)
         elif form is Format.TEXT:
-            from onnxpad.report.text.check_text import file_text
+            from onnxpad.report.documents.check_document import file_text
 
             few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else file
             write(file_text(few, place))
@@ -129,9 +129,10 @@ def check(
 
         write(check_json(report))
     elif not quiet:
-        from onnxpad.report.text.check_text import check_summary
+        from onnxpad.report.documents.check_document import check_document
+        from onnxpad.report.layout import by_path
 
-        write(check_summary(report, place.paint))
+        write(by_path(check_document(report).groups[-1], place))
         tell_page(report.html)
     return report.exit_code
 

@@ -105,10 +105,10 @@ def screen() -> "Screen":
 
 def painter() -> "Paint":
     """Colours if stdout is a terminal and they are not turned off."""
-    from onnxpad.report.text import coloured, plain
+    from onnxpad.report.text import marked, plain
 
     wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return coloured if wanted and sys.stdout and sys.stdout.isatty() else plain
+    return marked if wanted and sys.stdout and sys.stdout.isatty() else plain
 
 
 def explained(error: Exception) -> Failure:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from onnxpad.finding import Finding
+from onnxpad.page.drawn import case_tables, same_tables
 from onnxpad.page.markup import (
     NOTHING,
     Html,
@@ -19,10 +20,9 @@ from onnxpad.page.markup import (
     table,
     times,
 )
-from onnxpad.page.pictures.axis_pictures import residues, same_residues
 from onnxpad.page.pictures.both_graphs import Outline
 from onnxpad.page.pictures.graph_svg import graph_svg
-from onnxpad.page.pictures.site_graph import Boxes, auto_padded, finding_graph
+from onnxpad.page.pictures.site_graph import Boxes, finding_graph
 from onnxpad.reasons import Reason
 from onnxpad.report.groups import grouped, message_without_names
 from onnxpad.report.text import counted
@@ -96,39 +96,9 @@ def _variant(group: Sequence[Finding], boxes: Boxes, outline: Outline | None) ->
     return el("div", picture, *tables, _members(group), class_="variant")
 
 
-def case_tables(finding: Finding) -> list[Html]:
-    """The amounts of a computed `Pad` by remainder, as far as the finding has them."""
-    return [
-        residues(
-            str(case["of"]),
-            int(case["modulus"]),
-            [(row["at"] % case["modulus"], row["begin"], row["end"]) for row in case["rows"]],
-            [f"before, {axes}", "after"],
-        )
-        for axes, case in _by_axes(_cases(finding))
-    ]
-
-
-def same_tables(finding: Finding, outline: Outline) -> list[Html]:
-    """The pads of a SAME that stays since its size is open, by remainder."""
-    if finding.reason_code not in {Reason.SIZE_DEPENDENT, Reason.AS_ASKED}:
-        return []
-    auto_pad, windows = auto_padded(finding, outline)
-    return same_residues(auto_pad, windows)
-
-
 def _cases(finding: Finding) -> Mapping[Any, Mapping[str, Any]]:
     cases = finding.evidence.get("cases")
     return cases if isinstance(cases, Mapping) else {}
-
-
-def _by_axes(cases: Mapping[Any, Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Tables with their axes; axes of one table are listed together."""
-    found = []
-    for group in grouped(cases.items(), lambda item: repr(item[1])):
-        numbers = " and ".join(str(axis) for axis, _ in group)
-        found.append((f"{'axes' if len(group) > 1 else 'axis'} {numbers}", group[0][1]))
-    return found
 
 
 def _members(group: Sequence[Finding]) -> Html:

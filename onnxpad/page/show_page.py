@@ -8,7 +8,7 @@ from typing import Final
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
-from onnxpad.page.finding_sections import case_tables
+from onnxpad.page.drawn import case_tables
 from onnxpad.page.fix_page import count_tiles
 from onnxpad.page.markup import (
     NOTHING,

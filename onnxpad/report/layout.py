@@ -1,4 +1,4 @@
-"""Text laid out for a screen or a pipe: lines wrapped with hanging indents, and tables.
+"""Documents as text for a screen or a pipe: lines wrapped with hanging indents, and tables.
 
 No line is broken inside a word: a name that is longer than the screen stays whole.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from onnxpad.records import dataclass
+from onnxpad.report.documents import Block, Counts, Document, Group, Line, Names, Pairs, Table
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
@@ -27,12 +28,18 @@ _SGR: Final = {
     "strong": "1",
     "faint": "2",
 }
+ROLES: Final = {code: role for role, code in _SGR.items()}
+"""The role by the number that marks it."""
+MARKED: Final = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
+"""A text that is marked: the number, and the text."""
 _COLOURS: Final = re.compile("\x1b\\[[0-9;]*m")
 UNBREAKABLE: Final = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
 _SHORTEST: Final = 4
 _LEAST: Final = 24
 """Columns that the last column of a table has at least."""
+_NAMES: Final = 3
+"""Names of nodes in a cell."""
 
 
 def plain(text: str, role: str) -> str:
@@ -40,18 +47,27 @@ def plain(text: str, role: str) -> str:
     return text
 
 
-def coloured(text: str, role: str) -> str:
-    """The text in the terminal colour of its role: a severity, `good`, `strong` or `faint`."""
+def marked(text: str, role: str) -> str:
+    """The text marked with its role: a severity, `good`, `strong` or `faint`.
+
+    The marks are the colours of terminals. Every renderer reads them or drops them; no name that
+    was made safe has any.
+    """
     return f"\x1b[{_SGR[role]}m{text}\x1b[0m"
+
+
+def unmarked(text: str) -> str:
+    """The text without marks."""
+    return _COLOURS.sub("", text)
 
 
 def cells(text: str) -> int:
     """The number of terminal cells of a text: two for wide characters, none for combining ones.
 
-    >>> cells("pads"), cells("畳み"), cells(coloured("pads", "good"))
+    >>> cells("pads"), cells("畳み"), cells(marked("pads", "good"))
     (4, 4, 4)
     """
-    text = _COLOURS.sub("", text)
+    text = unmarked(text)
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
@@ -154,6 +170,44 @@ class Screen:
         """A text, wrapped; see `wrapped`."""
         return wrapped(text, self.width, first, rest)
 
+    def told(self, blocks: Iterable[Block]) -> Iterator[str]:
+        """The lines of blocks of a document, without marks where nothing is painted."""
+        lines = (line for block in blocks for line in self._told(block))
+        return lines if self.paint is not plain else map(unmarked, lines)
+
+    def _told(self, block: Block) -> Iterable[str]:
+        match block:
+            case str():
+                return self.lines(block, "", "  ")
+            case Line():
+                return self.lines(*block)
+            case Pairs():
+                names, texts = ([row[place] for row in block.rows] for place in (0, 1))
+                return self.pairs(names, texts)
+            case Table():
+                return [self._filled(block)]
+            case Counts():
+                return self.lines(marked(counts_text(block), "strong"), "  ")
+            case Group():
+                return self.told([*filter(None, [block.title]), *block.blocks])
+        return ()
+
+    def _filled(self, table: Table) -> str:
+        """A table, with as many names in its last column as there is room for."""
+        begun = [
+            [_lines_of(cell.above if isinstance(cell, Names) else cell) for cell in row]
+            for row in table.rows
+        ]
+        room = self.last_column(table.heads, begun)
+        rows = [
+            [
+                [*cell.above, _first_of(cell.names, room)] if isinstance(cell, Names) else cell
+                for cell in row
+            ]
+            for row in table.rows
+        ]
+        return self.table(table.heads, rows)
+
     def indented(self, lines: Iterable[str], indent: int = 2, hang: int = 2) -> Iterator[str]:
         """Texts one below the other, each wrapped with a hanging indent."""
         for line in lines:
@@ -186,7 +240,7 @@ class Screen:
             heads: The heads of the columns; all empty for a table without.
             rows: The cells of each row; a cell of several lines is a sequence.
         """
-        drawn = [[[c] if isinstance(c, str) else list(c) for c in row] for row in rows]
+        drawn = [[_lines_of(cell) for cell in row] for row in rows]
         if self.width is not None:
             limits = self._limits(heads, drawn)
             drawn = [
@@ -262,8 +316,49 @@ class Screen:
         return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
 
 
+def text_of(document: Document, screen: Screen) -> str:
+    """A document as text, with an empty line between its sections."""
+    sections = (list(screen.told(group.blocks)) for group in document.groups)
+    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def by_path(group: Group, screen: Screen) -> str:
+    """A section about a file as text: below the path on a terminal, else with it in every line."""
+    blocks: Sequence[Block] = group.blocks
+    if group.title and screen.is_terminal:
+        lines = (Line(str(line), "  ", "      ") for line in blocks)
+        blocks = [marked(group.title, "strong"), *lines] if blocks else []
+    elif group.title:
+        blocks = [f"{group.title}: {line}" for line in blocks]
+        screen = Screen(None, screen.paint)
+    return "".join(f"{line}\n" for line in screen.told(blocks))
+
+
+def counts_text(counts: Counts) -> str:
+    """Numbers before and after: `Pad 15 -> 0, auto_pad 1 -> 0, nodes 357 -> 274`."""
+    return ", ".join(
+        f"{name} {was:,} -> {now:,}" if was != now else f"{name} {now:,}"
+        for name, was, now in counts.counts
+    )
+
+
 UNBROKEN: Final = Screen(width=None)
 """Lines as long as they are, for logs and `grep`."""
+
+
+def _lines_of(cell: str | Sequence[str]) -> list[str]:
+    return [cell] if isinstance(cell, str) else list(cell)
+
+
+def _first_of(names: Sequence[str], room: int | None) -> str:
+    """As many of the first names as fit one line, at least one, and how many more there are."""
+    for many in range(min(_NAMES, len(names)), 0, -1):
+        rest = len(names) - many
+        more = f" and {rest:,} more" if rest else ""
+        line = ", ".join(names[:many]) + more
+        if room is None or cells(line) <= room:
+            return line
+    return pattern_of(names[0], max(12, (room or 0) - cells(more))) + more
 
 
 def _row(row: Sequence[Sequence[str]], widths: Sequence[int], gap: int) -> Iterator[str]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from onnxpad.finding import Finding
-from onnxpad.report import CheckReport, FixReport, ValidateReport
-from onnxpad.report.groups import change_groups, grouped, reason_groups, reason_without_names
+from onnxpad.report import FixReport, ValidateReport
+from onnxpad.report.groups import change_groups
 from onnxpad.report.layout import plain, shortened_to
-from onnxpad.report.text import counted, first_names, shown
-from onnxpad.report.text.check_text import severities
+from onnxpad.report.text import counted, shown
 from onnxpad.report.text.fix_text import (
     amounts_in_words,
     headline,
@@ -22,8 +20,6 @@ from onnxpad.report.text.validation_text import result_words, validation_verdict
 
 ROWS = 12
 """Rows of a table."""
-_NAMES = 3
-"""Names of nodes in a row."""
 _LONGEST = 300
 """Characters of a text in a cell."""
 
@@ -44,36 +40,6 @@ def fix_html(report: FixReport) -> str:
         rows.append((f"{sum(len(group.changes) for group in rest):,}", "others", "", ""))
     told = _text(report.name, headline(report), verdict(report))
     return f"<div>{told}{_table(('', 'was', 'is now', 'amounts'), rows)}</div>"
-
-
-def check_html(report: CheckReport) -> str:
-    """The findings of one file as a table: how many of a kind, where, and what is said of them."""
-    [file] = report.files
-    fixable = [each for each in file.findings if each.fixable]
-    others = [each for each in file.findings if not each.fixable]
-    groups = [*grouped(fixable, lambda each: (each.severity, each.code)), *reason_groups(others)]
-    rows = [
-        (
-            group[0].severity.value,
-            group[0].code,
-            f"{len(group):,}",
-            first_names(group, _NAMES),
-            _of(group),
-        )
-        for group in groups[:ROWS]
-    ]
-    if rest := groups[ROWS:]:
-        rows.append(("", "", f"{sum(map(len, rest)):,}", "others", ""))
-    told = _text(file.path, severities(report), (*file.warnings, *file.notes))
-    return f"<div>{told}{_table(('', 'code', '', 'where', ''), rows)}</div>"
-
-
-def _of(group: Sequence[Finding]) -> str:
-    """The words on findings of a kind: their reason, or the first one's message."""
-    first = group[0]
-    if first.fixable or not first.reason:
-        return first.message
-    return f"stays: {first.reason if len(group) == 1 else reason_without_names(first)}"
 
 
 def validate_html(report: ValidateReport) -> str:

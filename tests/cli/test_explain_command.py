@@ -13,7 +13,7 @@ import pytest
 
 import onnxpad
 from onnxpad.frameworks.conventions.table import CONVENTIONS
-from onnxpad.report.text import coloured
+from onnxpad.report.text import marked
 from onnxpad.report.text.explain_text import explain_text
 from tests.support import MODELS, ROOT, W, one, onnxpad_runs, parsed
 from tests.support.rows import each_row
@@ -78,7 +78,7 @@ class TestText:
 
     def test_colours_change_nothing_but_colour(self) -> None:
         found = onnxpad.explain(op="avgpool", size="112x3", kernel=3, stride=2)
-        painted = explain_text(found, coloured)
+        painted = explain_text(found, marked)
         assert "\x1b[1m" in painted
         assert re.sub(r"\x1b\[[\d;]*m", "", painted) == explain_text(found)
 

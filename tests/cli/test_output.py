@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from onnxpad.cli.output import painter
-from onnxpad.report.text import coloured, plain
+from onnxpad.report.text import marked, plain
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,6 @@ def test_colours_are_for_terminals_that_want_them(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    assert painter() is (coloured if colours else plain)
+    assert painter() is (marked if colours else plain)
     monkeypatch.setattr(sys, "stdout", None)
     assert painter() is plain

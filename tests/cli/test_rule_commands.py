@@ -13,7 +13,7 @@ from onnxpad.catalogue import catalogue
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Page, Severity
 from onnxpad.report.layout import Screen
-from onnxpad.report.text import coloured
+from onnxpad.report.text import marked
 from onnxpad.report.text.rule_pages import page_text, rules_text
 from tests.support import one, onnxpad_runs
 from tests.support.rows import each_row
@@ -67,7 +67,7 @@ class TestRule:
     def test_colours_change_nothing_but_colour(self) -> None:
         pages = list(catalogue().values())
         for render in (rules_text, lambda pages, paint: page_text(pages[0], Screen(80, paint))):
-            painted = render(pages, coloured)
+            painted = render(pages, marked)
             assert "\x1b[1m" in painted
             bare = re.sub(r"\x1b\[[\d;]*m", "", painted)
             assert bare == render(pages, lambda text, role: text)
@@ -85,7 +85,7 @@ two lines.
  stands
 The end."""
         page = Page("PAD1", Severity.WARNING, "A title", text)
-        assert page_text(page, Screen(30, coloured)) == (
+        assert page_text(page, Screen(30, marked)) == (
             "\x1b[1mPAD1\x1b[0m  \x1b[33mwarning\x1b[0m  A title that is\n"
             "    long enough to be wrapped\n    twice over\n"
             "\x1b[1mWhy\x1b[0m\n  A paragraph of two lines.\n\n"

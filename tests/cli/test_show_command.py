@@ -9,7 +9,7 @@ import pytest
 from onnxpad.api.show import show
 from onnxpad.report.layout import Screen
 from onnxpad.report.showing.show_text import show_text
-from onnxpad.report.text import coloured
+from onnxpad.report.text import marked
 from tests.support import ROOT, onnxpad_runs
 
 MODEL = ROOT / "models" / "zeropad_dynamo.onnx"
@@ -82,4 +82,4 @@ def test_print_gives_the_report() -> None:
 def test_colours() -> None:
     found = show(MODEL)
     escaped = re.compile(r"\x1b\[[0-9;]*m")
-    assert escaped.sub("", show_text(found, Screen(80, coloured))) == show_text(found)
+    assert escaped.sub("", show_text(found, Screen(80, marked))) == show_text(found)

@@ -16,7 +16,7 @@ from onnxpad.doctor.diagnosis import Diagnosis, Problem
 from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.errors import ProviderError
 from onnxpad.report.json import doctor_json
-from onnxpad.report.text import coloured
+from onnxpad.report.text import marked
 from onnxpad.report.text.rule_pages import doctor_text
 from onnxpad.runtimes import sessions
 from onnxpad.runtimes.onnxruntime import native
@@ -259,7 +259,7 @@ def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
     wild = "a\nb\x1b[2J"
     found = examine(Fake(troubles=dict.fromkeys(BOTH, wild), smi=f"1, {wild}", pip=frozenset()))
     assert all(line.isprintable() for line in doctor_text(found).splitlines())
-    bare = re.sub(r"\x1b\[[\d;]*m", "", doctor_text(found, coloured))
+    bare = re.sub(r"\x1b\[[\d;]*m", "", doctor_text(found, marked))
     assert bare == doctor_text(found)
 
 

@@ -21,6 +21,7 @@ from onnxpad.frameworks.repadding.changes import Difference, OutputChange, Rewri
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.options import Options
 from onnxpad.page.check_page import check_page
+from onnxpad.page.document_page import fragment_of
 from onnxpad.page.fix_page import fix_page
 from onnxpad.page.validate_page import validate_page
 from onnxpad.reasons import Reason
@@ -34,11 +35,11 @@ from onnxpad.report import (
     RepadReport,
     ValidateReport,
 )
+from onnxpad.report.documents.check_document import check_document, check_text
 from onnxpad.report.json import match_json, repad_json
 from onnxpad.report.layout import Screen
-from onnxpad.report.result_html import check_html, fix_html, validate_html
-from onnxpad.report.text import coloured
-from onnxpad.report.text.check_text import check_text
+from onnxpad.report.result_html import fix_html, validate_html
+from onnxpad.report.text import marked
 from onnxpad.report.text.fix_text import fix_text, fix_verbose
 from onnxpad.report.text.match_text import match_text
 from onnxpad.report.text.repad_text import repad_text
@@ -342,10 +343,10 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
     elif command == "check":
         found = _CHECKED[name]
         yield ".txt", check_text(found)
-        yield ".txt", check_text(found, Screen(60, coloured, is_terminal=True))
+        yield ".txt", check_text(found, Screen(60, marked, is_terminal=True))
         yield ".html", check_page(found)
         if len(found.files) == 1:
-            yield ".html", check_html(found)
+            yield ".html", fragment_of(check_document(found))
     elif command == "repad":
         yield ".txt", repad_text(_REPADS[name], screen)
         if name == "different":

@@ -12,7 +12,7 @@ from onnxpad.report import ShowReport
 from onnxpad.report.layout import Screen
 from onnxpad.report.showing.show_json import show_json
 from onnxpad.report.showing.show_text import show_text
-from onnxpad.report.text import coloured
+from onnxpad.report.text import marked
 
 _FOLDS: Final = Finding(
     "PAD201", Severity.WARNING, "pad", "Pad", "Pad before 'conv' can be folded into its pads",
@@ -111,7 +111,7 @@ def show_forms(name: str) -> Iterator[tuple[str, str]]:
     """A result as text, wide and narrow and coloured; one with all also as JSON and as a page."""
     result = SHOWN[name]
     yield ".txt", show_text(result)
-    yield ".txt", show_text(result, Screen(48, coloured, is_terminal=True))
+    yield ".txt", show_text(result, Screen(48, marked, is_terminal=True))
     if name == "all":
         yield ".html", show_page(result)
         yield ".json", show_json(result, "page.html")

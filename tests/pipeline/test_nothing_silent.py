@@ -9,7 +9,7 @@ import pytest
 import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.report import FileReport
-from onnxpad.report.text.check_text import file_text
+from onnxpad.report.documents.check_document import file_text
 from tests.random_models.draw import draw_model
 from tests.support import PADS, STYLES, W, one, silent
 from tests.support.rows import each_row

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 import onnxpad
 from onnxpad.report.diff import node_text, painted, unified_diff
-from onnxpad.report.text import coloured
+from onnxpad.report.text import marked
 from tests.strategies import examples
 from tests.support import MODELS, one
 from tests.support.rows import each_row
@@ -159,9 +159,9 @@ def test_names_cannot_forge_lines() -> None:
 
 def test_colours_change_nothing_but_colour() -> None:
     diff = unified_diff(graph([relu("a")]), graph([relu("b")]), NAMES)
-    bare = re.sub(r"\x1b\[[\d;]*m", "", painted(diff, coloured))
+    bare = re.sub(r"\x1b\[[\d;]*m", "", painted(diff, marked))
     assert bare == diff
-    assert painted(diff, coloured).count("\x1b[") == 2 * len(diff.splitlines())
+    assert painted(diff, marked).count("\x1b[") == 2 * len(diff.splitlines())
 
 
 def test_many_nodes_and_long_weights() -> None:

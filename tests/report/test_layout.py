@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from onnxpad.report.layout import Screen, cells, coloured, here, pattern_of, shortened_to, wrapped
+from onnxpad.report.layout import Screen, cells, here, marked, pattern_of, shortened_to, wrapped
 from tests.support.rows import each_row
 
 LONG = "net/stage/block/conv"
@@ -12,7 +12,7 @@ LONG = "net/stage/block/conv"
 
 @each_row(
     ("text", "count"),
-    [("", 0), ("ab", 2), ("é", 1), ("e\u0301", 1), ("畳", 2), (coloured("畳a", "good"), 3)],
+    [("", 0), ("ab", 2), ("é", 1), ("e\u0301", 1), ("畳", 2), (marked("畳a", "good"), 3)],
 )
 def test_the_cells_of_a_text(text: str, count: int) -> None:
     assert cells(text) == count
@@ -132,4 +132,4 @@ def test_the_screen_of_this_process(
     columns: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    assert here(coloured) == Screen(width, coloured, is_terminal=False)
+    assert here(marked) == Screen(width, marked, is_terminal=False)

@@ -13,10 +13,10 @@ from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
+from onnxpad.report.documents.check_document import LINES_A_GROUP, check_text, file_text
 from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.layout import Screen, cells
-from onnxpad.report.text import Paint, coloured, plain
-from onnxpad.report.text.check_text import LINES_A_GROUP, check_summary, file_text
+from onnxpad.report.text import Paint, marked, plain
 from onnxpad.report.text.fix_text import _short_groups, fix_verbose
 from onnxpad.report.text.fix_text import fix_text as short_text
 from onnxpad.report.text.validation_text import OUTPUTS_A_RUN, validate_text
@@ -321,7 +321,7 @@ class TestFixText:
 
     def test_colours_change_nothing_but_colour(self) -> None:
         report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
-        painted = fix_text(report, coloured)
+        painted = fix_text(report, marked)
         assert "\x1b[" in painted
         for code in ("32", "1;31", "1", "2", "0"):
             painted = painted.replace(f"\x1b[{code}m", "")
@@ -537,10 +537,10 @@ class TestCheckText:
             FileReport("a", (warning("c1"), warning("c2"), refusal("c3"))),
             FileReport("b", error="b: no"),
         )
-        summary = check_summary(CheckReport(Options(), Severity.WARNING, files))
-        assert summary == "2 files: 2 warnings, 1 info, 1 unreadable\n"
+        summary = check_text(CheckReport(Options(), Severity.WARNING, files))
+        assert summary.splitlines()[-1] == "2 files: 2 warnings, 1 info, 1 unreadable"
         clean = CheckReport(Options(), Severity.WARNING, (FileReport("a"),))
-        assert check_summary(clean) == "1 file: nothing found\n"
+        assert check_text(clean) == "1 file: nothing found\n"
 
 
 @pytest.mark.parametrize(

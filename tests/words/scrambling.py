@@ -37,6 +37,7 @@ _SYNTAX: Final = frozenset(
         "onnxpad.records",
         "onnxpad.page.markup",
         "onnxpad.page.style",
+        "onnxpad.page.document_page",
         "onnxpad.page.whole_page",
     }
 )

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from onnxpad.finding import Change, Finding
 from onnxpad.messages import shortened
-from onnxpad.report import FileReport, FixReport, RepadReport
+from onnxpad.report import FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
-from onnxpad.report.layout import Screen, shortened_to
-from onnxpad.report.layout import coloured as coloured
+from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
+from onnxpad.report.layout import shortened_to
 
 NODES_A_REASON = 8
 _LONGEST_REPR = 150
@@ -49,12 +49,12 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
 
 
-def remarks(report: FixReport | FileReport | RepadReport, screen: Screen) -> Iterator[str]:
+def remarks(report: FixReport | FileReport | RepadReport | ShowReport) -> Iterator[str]:
     """The warnings and notes of a report."""
     for line in report.warnings:
-        yield from screen.lines(f"{screen.paint('warning', 'warning')}: {shown(line)}", "", "  ")
+        yield f"{marked('warning', 'warning')}: {shown(line)}"
     for line in report.notes:
-        yield from screen.lines(f"note: {shown(line)}", "", "  ")
+        yield f"note: {shown(line)}"
 
 
 def beside(older: str, data: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def fix_details(report: FixReport, screen: Screen | None = None, above: Sequence
     screen = Screen() if screen is None else screen
     return blocks_joined(
         [
-            [*above, *declared(report, screen), *remarks(report, screen)],
+            [*above, *declared(report, screen), *screen.told(remarks(report))],
             *_changes(report.changes, screen),
             _assumptions(report.changes, screen),
             _undone(report.undone, screen),

@@ -47,7 +47,7 @@ def fix_text(report: FixReport, screen: Screen | None = None) -> str:
     screen = Screen() if screen is None else screen
     return blocks_joined(
         [
-            [*_headline(report, screen), *declared(report, screen), *remarks(report, screen)],
+            [*_headline(report, screen), *declared(report, screen), *screen.told(remarks(report))],
             [*_trust(report, screen), *_assumptions(report.changes, screen)],
             _changes(report.changes, screen),
             _stays("UNDONE, as it was before", report.undone, screen, "error"),

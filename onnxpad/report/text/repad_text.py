@@ -21,7 +21,7 @@ def repad_text(report: RepadReport, screen: Screen = UNBROKEN) -> str:
     """The report of `repad`."""
     paint = screen.paint
     blocks: list[list[str]] = [
-        [_headline(report, paint), *_declared(report), *remarks(report, UNBROKEN)],
+        [_headline(report, paint), *_declared(report), *Screen(None, paint).told(remarks(report))],
         [*_changes(report, paint)],
         [*_unchanged(report)],
         [*_outputs(report, paint)],

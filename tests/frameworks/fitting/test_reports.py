@@ -14,7 +14,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.report import FileReport
-from onnxpad.report.text.check_text import file_text
+from onnxpad.report.documents.check_document import file_text
 from tests.support import MODELS, W, one, onnxpad_runs
 
 V = f"float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"

@@ -1,0 +1,184 @@
+"""Documents as HTML: a whole page that needs nothing else, or a part of one for notebooks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
+
+from onnxpad._version import __version__
+from onnxpad.page.markup import NOTHING, Html, badge, el, esc, folded, join, names, table
+from onnxpad.page.style import STYLE
+from onnxpad.report.documents import (
+    Block,
+    Cell,
+    Counts,
+    Document,
+    Group,
+    Line,
+    Names,
+    Pairs,
+    Picture,
+    Table,
+)
+from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE, shortened_to
+
+Draw: TypeAlias = Callable[[Picture], Html]
+
+_BADGES: Final = {"good": "good", "warning": "warn", "error": "bad", "info": "plain"}
+_LONGEST: Final = 300
+"""Characters of a text in a notebook."""
+
+
+def page_of(document: Document, draw: Draw) -> str:
+    """A page that needs nothing outside itself.
+
+    Args:
+        document: What it says; sections without a title stand before its contents.
+        draw: The drawing of a picture.
+    """
+    head = [_told(group.blocks, draw, 2) for group in document.groups if not group.title]
+    parts = [group for group in document.groups if group.title]
+    anchors = [f"part-{place}" for place in range(len(parts))]
+    links = (
+        el("li", el("a", _text(group.title), href=f"#{anchor}"))
+        for group, anchor in zip(parts, anchors, strict=True)
+    )
+    contents = el("nav", el("ul", *links), aria_label="Contents") if len(parts) > 1 else NOTHING
+    sections = (
+        el(
+            "section",
+            el("h2", _text(group.title), id=anchor),
+            _told(group.blocks, draw, 3),
+            aria_labelledby=anchor,
+        )
+        for group, anchor in zip(parts, anchors, strict=True)
+    )
+    header = el(
+        "header",
+        el("p", esc(f"onnxpad {document.command}"), class_="kicker"),
+        el("h1", esc(document.title)),
+        *head,
+        contents,
+    )
+    foot = f"Made by onnxpad {__version__}. This page loads nothing and runs no script."
+    body = el(
+        "body",
+        el("a", esc("Skip to the report"), class_="skip", href="#report"),
+        el(
+            "div",
+            header,
+            el("main", join(sections), id="report", tabindex=-1),
+            el("footer", el("p", esc(foot))),
+            class_="page",
+        ),
+    )
+    # The style is allowed by its digest, so that no other could be slipped in.
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{esc(document.title)} - onnxpad {esc(document.command)}</title>\n"
+        f"<style>{STYLE}</style>\n</head>\n{body}\n</html>\n"
+    )
+
+
+def fragment_of(document: Document) -> str:
+    """A part of a page, as notebooks show it, without pictures and a style of its own."""
+    blocks = [block for group in document.groups for block in (group.title, *group.blocks)]
+    return el("div", _told(filter(None, blocks), lambda _: NOTHING, 3, _LONGEST))
+
+
+def _told(blocks: Iterable[Block], draw: Draw, level: int, longest: int = 0) -> Html:
+    """Blocks one below the other.
+
+    Args:
+        blocks: The blocks.
+        draw: The drawing of a picture.
+        level: The level of a heading among them.
+        longest: Characters of a text; 0 for all.
+    """
+    found = []
+    for block in blocks:
+        match block:
+            case str():
+                found.append(el("p", _text(block, longest)))
+            case Line():
+                found.append(el("p", _text(block.text, longest)))
+            case Pairs():
+                rows = (
+                    part
+                    for label, text in block.rows
+                    for part in (el("dt", _text(label, longest)), el("dd", _text(text, longest)))
+                )
+                found.append(el("dl", *rows, class_="facts"))
+            case Table():
+                found.append(_table(block, longest))
+            case Counts():
+                found.append(_counts(block))
+            case Picture():
+                found.append(draw(block))
+            case Group():
+                found.append(_card(block, draw, level))
+    return join(filter(None, found))
+
+
+def _card(group: Group, draw: Draw, level: int) -> Html:
+    """A group that opens below its title."""
+    inside = _told(group.blocks, draw, level + 1)
+    title = el(f"h{min(level, 6)}", _text(group.title))
+    return folded(title, el("div", inside, class_="inside"), is_open=group.is_open, kind="card")
+
+
+def _text(text: str, longest: int = 0) -> Html:
+    """A text, with its marks as badges, or as words that stand out."""
+    parts = MARKED.split(text.replace(UNBREAKABLE, " "))
+    found = []
+    for plainly, number, marked in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
+        found += [_shortened(plainly, longest), _marked(ROLES[number], marked)]
+    return join([*found, _shortened(parts[-1], longest)], "")
+
+
+def _shortened(text: str, longest: int) -> Html:
+    return esc(shortened_to(text, longest) if longest else text)
+
+
+def _marked(role: str, text: str) -> Html:
+    if role in _BADGES:
+        return badge(text, _BADGES[role])
+    return el("span", esc(text), class_=role)
+
+
+def _table(block: Table, longest: int) -> Html:
+    rows = [[_cell(cell, longest) for cell in row] for row in block.rows]
+    return table(block.caption or " ", block.heads, rows)
+
+
+def _cell(cell: Cell, longest: int) -> Html:
+    if isinstance(cell, str):
+        return _text(cell, longest)
+    if isinstance(cell, Names):
+        above = [_text(line, longest) for line in cell.above]
+        return join([*above, names(cell.names, "operator")], " ")
+    return _text(" ".join(cell), longest)
+
+
+def _counts(block: Counts) -> Html:
+    """Counts in large letters: a number, or a number before and after."""
+    tiles = []
+    for name, was, now in block.counts:
+        content = [esc(f"{now:,}")]
+        if was != now:
+            arrow = el("span", esc("→"))
+            content = [el("span", esc(f"{was:,} "), arrow, class_="was"), esc(f" {now:,}")]
+        tiles.append(el("div", el("dt", esc(name)), el("dd", *content)))
+    return el("dl", *tiles, class_="counts")

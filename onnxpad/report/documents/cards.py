@@ -1,0 +1,75 @@
+"""What pages say of each change and finding: those that are alike together, with a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from onnxpad.finding import Finding
+from onnxpad.reasons import Reason
+from onnxpad.report.documents import Block, Group, Pairs, Picture
+from onnxpad.report.documents.check_document import fixable_text
+from onnxpad.report.groups import grouped, message_without_names
+from onnxpad.report.layout import marked
+from onnxpad.report.text import counted, labelled, shown
+
+LISTED: Final = 2000
+"""Names that one list shows; `--format json` has all of them."""
+_MEANINGS: Final = {reason.value: reason.meaning for reason in Reason}
+
+
+def finding_cards(findings: Sequence[Finding], model: int) -> list[Group]:
+    """Findings, a card for each code and reason, the most frequent ones first.
+
+    Args:
+        findings: The findings.
+        model: The place of their model among those that the page is of.
+    """
+    groups = grouped(findings, lambda finding: (finding.severity, finding.code, _why(finding)))
+    groups.sort(key=lambda group: (-group[0].severity.rank, -len(group)))
+    return [_finding_card(group, model) for group in groups]
+
+
+def _why(finding: Finding) -> str:
+    """The reason without names, or what is found where it can be rewritten."""
+    if not finding.reason:
+        return message_without_names(finding)
+    return str(finding.evidence.get("summary") or finding.reason_code or finding.reason)
+
+
+def _finding_card(group: Sequence[Finding], model: int) -> Group:
+    first = group[0]
+    if not first.reason:
+        said = first.message if len(group) == 1 else message_without_names(first)
+    elif len(group) == 1 or first.evidence.get("summary"):
+        said = str(first.evidence.get("summary") or first.reason)
+    else:  # a user's own pass may give a reason of its own
+        said = _MEANINGS.get(first.reason_code, first.reason)
+    if said.split(" ", 1)[0] != first.op_type:  # most messages begin with it
+        said = f"{first.op_type}: {said}"
+    many = marked(times(len(group)), first.severity)
+    title = f"{many} {shown(said)} {marked(first.code, 'faint')}"
+    variants = grouped(group, lambda each: (each.reason, repr(each.evidence.get("cases"))))
+    blocks: list[Block] = []
+    for variant in variants:
+        one = variant[0]
+        blocks.append(Picture(one, model))
+        blocks += [f"{marked('why', 'info')} {shown(one.reason)}"] * bool(one.reason)
+        told = [(labelled(e), shown(e.message) if e.reason else fixable_text(e)) for e in variant]
+        blocks.append(members(told))
+    return Group(title, blocks)
+
+
+def members(rows: Sequence[tuple[str, str]]) -> Block:
+    """Operators that are alike, each with what is said of it alone; many are folded away."""
+    listed: list[Block] = [Pairs(rows[:LISTED])]
+    if rest := len(rows) - LISTED if len(rows) > LISTED else 0:
+        listed.append(f"and {rest:,} more; --format json lists all")
+    if len(rows) == 1:
+        return listed[0]
+    return Group(f"All {counted(len(rows), 'operator')} by name", listed)
+
+
+def times(count: int) -> str:
+    """How many there are of a kind."""
+    return f"{count:,} \u00d7"

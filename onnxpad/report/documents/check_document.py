@@ -1,0 +1,158 @@
+"""What `check` says of each file: what `fix` would rewrite, and what stays, grouped by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onnxpad.finding import Finding, Severity
+from onnxpad.reasons import Reason
+from onnxpad.report import CheckReport, FileReport
+from onnxpad.report.documents import Block, Counts, Document, Group, View
+from onnxpad.report.groups import grouped, reason_groups, reason_without_names
+from onnxpad.report.layout import UNBROKEN, Screen, by_path, marked
+from onnxpad.report.text import counted, first_names, labelled, remarks, shown
+
+LINES_A_GROUP = 20
+
+_ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
+
+
+def check_document(report: CheckReport, view: View = "brief") -> Document:
+    """A section for each file, and one for all; files that cannot be read are on pages only."""
+    of_all = Group("", [f"{counted(len(report.files), 'file')}: {severities(report)}"])
+    files = report.files
+    if view != "page":
+        groups = [*(file_group(file) for file in files), of_all]
+    else:
+        verdict = marked("fails", "error") if report.exit_code else marked("passes", "good")
+        on = f"fails on {report.fail_on} or worse, style {report.options.style}"
+        head = Group("", [_counts(report), *of_all.blocks, f"{verdict}: {on}"])
+        groups = [head, *(_page_group(file, place) for place, file in enumerate(files))]
+    title = files[0].path if len(files) == 1 else f"{len(files):,} models"
+    return Document("check", title, groups)
+
+
+def _counts(report: CheckReport) -> Counts:
+    """The number of models, and of what becomes of their padding."""
+    found = [each for file in report.files for each in file.findings]
+    stays = (not each.fixable and each.reason_code not in _ABOUT_CONVENTIONS for each in found)
+    counts = {
+        "models": len(report.files),
+        "to rewrite": sum(each.fixable for each in found),
+        "stays": sum(stays),
+        "models that fail": sum(
+            bool(file.error or file.failing(report.fail_on)) for file in report.files
+        ),
+    }
+    return Counts([(name, count, count) for name, count in counts.items()])
+
+
+def check_text(report: CheckReport, screen: Screen = UNBROKEN) -> str:
+    """The whole report as text."""
+    return "".join(by_path(group, screen) for group in check_document(report).groups)
+
+
+def file_text(file: FileReport, screen: Screen = UNBROKEN) -> str:
+    """The findings of one file as text; empty if there are none.
+
+    On a terminal they stand below the path, else each has one line that begins with the path.
+    """
+    return by_path(file_group(file), screen)
+
+
+def severities(report: CheckReport) -> str:
+    """The number of findings of each severity, such as `2 warnings, 1 info`."""
+    counts = [
+        marked(counted(count, severity), severity)
+        for severity in reversed(Severity)
+        if (count := report.count(severity))
+    ]
+    if unreadable := sum(bool(file.error) for file in report.files):
+        counts.append(marked(f"{unreadable:,} unreadable", "error"))
+    return ", ".join(counts) or marked("nothing found", "good")
+
+
+def file_group(file: FileReport) -> Group:
+    """The findings in one file, a line each; those that stay for one reason share a line."""
+    return Group(shown(file.path), [*_fixable(file), *_staying(file), *remarks(file)])
+
+
+def _page_group(file: FileReport, place: int) -> Group:
+    """The same with every finding, and pictures of them."""
+    from onnxpad.report.documents.cards import finding_cards
+
+    about = [each for each in file.findings if each.reason_code in _ABOUT_CONVENTIONS]
+    rest = [each for each in file.findings if each.reason_code not in _ABOUT_CONVENTIONS]
+    unfit = [each for each in about if each.severity is not Severity.INFO]
+    blocks: list[Block] = []
+    if file.error:
+        blocks.append(f"{marked('unreadable', 'error')}: {shown(file.error)}")
+    blocks += [*remarks(file), *_told(about)]
+    if not file.error and not rest:
+        blocks.append(f"{marked('clean', 'good')}: no padding to report")
+    for title, findings in (
+        ("Would be rewritten", [each for each in rest if each.fixable]),
+        ("Another convention", unfit),
+        ("Stays", [each for each in rest if not each.fixable]),
+    ):
+        blocks += [Group(title, finding_cards(findings, place), is_open=True)] if findings else []
+    return Group(shown(file.path), blocks)
+
+
+def _fixable(file: FileReport) -> Iterator[str]:
+    fixable = [finding for finding in file.findings if finding.fixable]
+    for group in grouped(fixable, lambda finding: (finding.severity, finding.code)):
+        yield from _listed(group, [f"{labelled(each)}: {fixable_text(each)}" for each in group])
+
+
+def _staying(file: FileReport) -> Iterator[str]:
+    refused = [finding for finding in file.findings if not finding.fixable]
+    about = [finding for finding in refused if finding.reason_code in _ABOUT_CONVENTIONS]
+    rest = [finding for finding in refused if finding.reason_code not in _ABOUT_CONVENTIONS]
+    yield from (f"{_label(group[0])} {_refusal(group)}" for group in reason_groups(rest))
+    unfit = [finding for finding in about if finding.severity is not Severity.INFO]
+    for group in grouped(unfit, lambda finding: (finding.severity, finding.code)):
+        said = [f"{labelled(each)}: {shown(each.message)}; {shown(each.reason)}" for each in group]
+        yield from _listed(group, said)
+    yield from _told(about)
+
+
+def _told(about: Sequence[Finding]) -> Iterator[str]:
+    """The conventions that fit, in one line."""
+    only_told = [finding for finding in about if finding.severity is Severity.INFO]
+    if only_told:
+        said = "; ".join(shown(finding.message) for finding in only_told)
+        yield f"{_label(only_told[0])} conventions: {said}"
+
+
+def _listed(group: Sequence[Finding], lines: Sequence[str]) -> Iterator[str]:
+    """The first lines of a group, each with its code, and the number of others."""
+    label = _label(group[0])
+    yield from (f"{label} {line}" for line in lines[:LINES_A_GROUP])
+    if (rest := len(lines) - LINES_A_GROUP) > 0:
+        yield f"{label} and {rest:,} more like these; --format json lists all"
+
+
+def fixable_text(finding: Finding) -> str:
+    """What would be rewritten, for which sizes, and what that rests on."""
+    text = shown(finding.message)
+    if finding.sizes:
+        text += f"; exact for {shown(finding.sizes)}"
+    if finding.assumptions:
+        text += f"; assumes: {', '.join(map(shown, finding.assumptions))}"
+    return text
+
+
+def _refusal(group: Sequence[Finding]) -> str:
+    """Findings that share a code and a reason, in one line: their number, and the first names."""
+    first = group[0]
+    if len(group) == 1:
+        reason = f"; stays: {shown(first.reason)}" if first.reason else ""
+        return f"{labelled(first)}: {shown(first.message)}{reason}"
+    alike = shown(reason_without_names(first))
+    reason = f"stays: {alike}" if first.reason else shown(first.message)
+    return f"{counted(len(group), 'node')} ({first_names(group)}); {reason}"
+
+
+def _label(finding: Finding) -> str:
+    return f"{marked(finding.severity, finding.severity)} {marked(finding.code, 'strong')}"
