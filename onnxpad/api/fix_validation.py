@@ -134,7 +134,7 @@ class _Comparison:
 
     def _compared(self, *, repairs: bool = False, reference: Arrays | None = None) -> Validation:
         """The comparison with the original, or with a reference."""
-        from onnxpad.runtimes.onnxruntime.wheels import warnings
+        from onnxpad.runtimes.onnxruntime.native import wheel_warnings
         from onnxpad.validation.whole import validate_models
 
         run = self._run
@@ -152,7 +152,9 @@ class _Comparison:
             progress=self._progress,
             repairs=repairs,
         )
-        return replace(verdict, probes=self._probe.count, warnings=(*verdict.warnings, *warnings()))
+        return replace(
+            verdict, probes=self._probe.count, warnings=(*verdict.warnings, *wheel_warnings())
+        )
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:

@@ -19,7 +19,7 @@ from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, MatchReport
-from onnxpad.runtimes.onnxruntime.native import LimitError
+from onnxpad.runtimes.runtime import LimitError
 from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.seeds import drawn, with_seeds
+from onnxpad.runtimes.copies import drawn, with_seeds
 from onnxpad.runtimes.sessions import (
     AGREED,
     Answer,

@@ -2,7 +2,7 @@
 
 A worker is a new interpreter, never a fork of a process that has threads or uses a device. Only the
 program `onnxpad` forks its first worker, before it has either. If no interpreter can be started, as
-in a frozen or embedded one, onnxruntime runs in this process, without limits and at its risk.
+in a frozen or embedded one, the runtime runs in this process, without limits and at its risk.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from onnxpad.runtimes.channel import Channel, ClosedError
-from onnxpad.runtimes.onnxruntime.native import CrashError, LimitError
-from onnxpad.runtimes.worker import READY, RequestHandler, detach, ignore_signals, serve
+from onnxpad.runtimes.runtime import CrashError, LimitError
+from onnxpad.runtimes.worker import READY, RUNTIME, RequestHandler, detach, ignore_signals, serve
 
 _IDLE: Final = 4
 """Idle workers to keep: as many as threads are likely to need at once."""
@@ -56,7 +56,7 @@ _WINDOWS_INTERRUPT: Final = 0xC000013A
 
 
 class Worker(Protocol):
-    """Something that answers requests for onnxruntime."""
+    """Something that answers requests for a runtime."""
 
     def ask(self, request: str, *arguments: object) -> Any:
         """The answer to a request, which is the name of a method of `worker.RequestHandler`.
@@ -91,7 +91,7 @@ class _Process(Protocol):
 
 
 class _InProcessWorker:
-    """onnxruntime in this process, if no other can be started."""
+    """The runtime in this process, if no other can be started."""
 
     usable = True
 
@@ -139,7 +139,7 @@ class _Watch:
 
 
 class _SubprocessWorker:
-    """onnxruntime in a process of its own; one that nobody refers to any more is ended."""
+    """The runtime in a process of its own; a worker that nobody refers to any more is ended."""
 
     def __init__(self, process: _Process, channel: Channel, *, ready: bool) -> None:
         self._process = process
@@ -157,7 +157,7 @@ class _SubprocessWorker:
         return self._process.poll() is None
 
     def warm(self) -> None:
-        """Import onnxruntime in the worker, without waiting for it."""
+        """Import the runtime in the worker, without waiting for it."""
         if not self._warm:
             self._warm = True
             try:
@@ -267,7 +267,7 @@ class _Forked:
         pause = 0.0005
         while (code := self.poll()) is None:
             if end is not None and time.monotonic() > end:
-                raise subprocess.TimeoutExpired("onnxruntime", timeout or 0)
+                raise subprocess.TimeoutExpired(RUNTIME.NAME, timeout or 0)
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
         return code
@@ -338,7 +338,7 @@ def ask(request: str, *arguments: object) -> Any:
 
 
 def warm() -> None:
-    """Start a worker and import onnxruntime there, while this process goes on."""
+    """Start a worker and import the runtime there, while this process goes on."""
     worker = _idle_or_started()
     if worker is not None:
         worker.warm()
@@ -391,7 +391,7 @@ def _serve_forked(
 
 
 def _idle_or_started() -> _SubprocessWorker | None:
-    """A worker, which may still be starting; None if onnxruntime runs in this process."""
+    """A worker, which may still be starting; None if the runtime runs in this process."""
     while not _in_process():
         with _lock:
             worker = _idle.pop() if _idle else None
@@ -455,15 +455,15 @@ def _how(code: int) -> str:
     ('onnxruntime crashed (SIGFPE)', 'onnxruntime crashed (access violation, 0xC0000005)')
     """
     if code == -9:
-        return "onnxruntime's process was killed (SIGKILL; the system may be out of memory)"
+        return f"{RUNTIME.NAME}'s process was killed (SIGKILL; the system may be out of memory)"
     if code < 0 and code > -65:
         with suppress(ValueError):
-            return f"onnxruntime crashed ({signal.Signals(-code).name})"
+            return f"{RUNTIME.NAME} crashed ({signal.Signals(-code).name})"
     code &= 0xFFFFFFFF
     if code > 0xFFFF:
         known = _WINDOWS_FAULTS.get(code)
-        return f"onnxruntime crashed ({known + ', ' if known else ''}0x{code:08X})"
-    return f"onnxruntime's process ended by itself (exit code {code})"
+        return f"{RUNTIME.NAME} crashed ({known + ', ' if known else ''}0x{code:08X})"
+    return f"{RUNTIME.NAME}'s process ended by itself (exit code {code})"
 
 
 def _end_all() -> None:

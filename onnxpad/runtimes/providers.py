@@ -10,6 +10,7 @@ import onnx
 from onnxpad.errors import ModelError, ProviderError, UsageError
 from onnxpad.messages import meant
 from onnxpad.runtimes.sessions import CPU, CUDA, known_providers, open_session
+from onnxpad.runtimes.worker import RUNTIME
 
 AUTO = "auto"
 NAMES = {"cpu": CPU, "cuda": CUDA}
@@ -19,7 +20,7 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The providers that `names` ask for, each once, and notes on the choice.
 
     Args:
-        names: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or onnxruntime's own names.
+        names: `cpu`, `cuda`, `auto` (CUDA where it runs, and the CPU), or the runtime's own names.
 
     Raises:
         UsageError: A name is unknown, or there is none.
@@ -41,8 +42,8 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         provider = NAMES.get(name.lower()) or own.get(name.lower())
         if provider is None:
             raise UsageError(
-                f"unknown provider {name!r}; choose cpu, cuda, auto or onnxruntime's name of one, "
-                f"such as {CUDA}{meant(name, (*NAMES, AUTO, *known_providers()))}"
+                f"unknown provider {name!r}; choose cpu, cuda, auto or {RUNTIME.NAME}'s name of "
+                f"one, such as {CUDA}{meant(name, (*NAMES, AUTO, *known_providers()))}"
             )
         if provider not in found and (trouble := trouble_with(provider)):
             raise ProviderError(trouble)
@@ -56,7 +57,7 @@ _BOTH = "provider auto: CUDA and CPU"
 def trouble_with(provider: str) -> str:
     """Why `provider` cannot run a model of one node, in one line; empty if it runs one.
 
-    onnxruntime's list of available providers is no answer: it names all that were compiled in, even
+    The runtime's list of available providers is no answer: it names all that were compiled in, even
     if there is no device.
     """
     value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])

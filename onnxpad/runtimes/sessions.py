@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime in worker processes: a crash there raises an error here."""
+"""Sessions of a runtime in worker processes: a crash there raises an error here."""
 
 from __future__ import annotations
 
@@ -18,17 +18,8 @@ from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.channel import Blob
-from onnxpad.runtimes.onnxruntime.native import (
-    CPU,
-    CUDA,
-    CrashError,
-    EngineError,
-    LimitError,
-    Opening,
-    Optimisation,
-    first_line,
-    settings_text,
-)
+from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, settings_text
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Opening, Optimisation
 
 __all__ = [
     "AGREED",
@@ -47,7 +38,6 @@ __all__ = [
     "available_providers",
     "cuda_version",
     "evaluated_by_onnx",
-    "first_line",
     "folder_of",
     "known_providers",
     "open_session",
@@ -65,7 +55,7 @@ Value: TypeAlias = "Array | Sequence[Value] | Mapping[Any, Any] | None"
 """The value of an output: a tensor, a sequence, a map, or None for an empty optional."""
 
 Answer: TypeAlias = dict[str, Value] | EngineError
-"""The outputs of a run by name, or onnxruntime's error."""
+"""The outputs of a run by name, or the runtime's error."""
 AGREED: dict[str, Value] = {}
 """Stands for outputs that are equal bit for bit in all models and were not sent."""
 _Folder: TypeAlias = "tempfile.TemporaryDirectory[str]"
@@ -122,7 +112,7 @@ class Session:
         Raises:
             CrashError: The run, or opening the model anew, crashed the worker.
             LimitError: It did not end within the limit (`pool.limited`).
-            EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
+            EngineError: the runtime cannot run it on these inputs; its reason in one line.
         """
         return self._run(feeds, outputs)[0]
 
@@ -141,7 +131,7 @@ class Session:
         Raises:
             CrashError: A run crashed the worker.
             LimitError: They did not end within thrice the limit of a run, and these seconds.
-            EngineError: onnxruntime cannot run it on these inputs; its reason in one line.
+            EngineError: the runtime cannot run it on these inputs; its reason in one line.
         """
         if self._worker is None:
             raise EngineError(self._over or "the session is closed")
@@ -153,7 +143,7 @@ class Session:
         """The provider that each node ran on since the session was opened, in running order.
 
         Nodes are named as in `Pad_3 (Pad)`; those without a name by operator and number. Copies
-        between devices, which onnxruntime inserts, are left out. Profiling ends here, so that later
+        between devices, which the runtime inserts, are left out. Profiling ends here, so that later
         runs are not slowed. Without `profile`, or after a crash, the result is empty.
         """
         if self._record is None or self._worker is None:
@@ -214,22 +204,22 @@ def open_session(
     profile: bool = False,
     deployed: bool = False,
 ) -> Session:
-    """Open a session of `source` on `provider`; raises if onnxruntime falls back to another.
+    """Open a session of `source` on `provider`; raises if the runtime falls back to another.
 
     Args:
         source: A path (external data is found relative to it), serialized bytes, or a model.
         provider: Execution provider; nodes that it cannot run fall back to the CPU's.
         optimisation: `off` fuses nothing and serves as the oracle. `full` is what is deployed;
             `basic` is the part of it that is the same on every machine.
-        threads: Number of threads for a run; None leaves it to onnxruntime.
+        threads: Number of threads for a run; None leaves it to the runtime.
         folder: Folder of the external data of a source in memory; None for the working directory.
         profile: Whether to record where nodes run, for `Session.ran_on`.
-        deployed: Whether to open it with onnxruntime's own settings, to measure its time: those
+        deployed: Whether to open it with the runtime's own settings, to measure its time: those
             used otherwise make results exact and repeatable.
 
     Raises:
         CrashError: Opening the model crashed the worker.
-        EngineError: onnxruntime cannot load the model; its reason in one line.
+        EngineError: the runtime cannot load the model; its reason in one line.
         ModelError: The source is too large to pass in memory.
         ProviderError: The provider is not installed, or does not start.
     """
@@ -310,18 +300,18 @@ def optimised(
     disabled: Sequence[str] = (),
     folder: str | os.PathLike[str] | None = None,
 ) -> bytes:
-    """The serialized model as onnxruntime's optimiser rewrites it for the CPU.
+    """The serialized model as the runtime's optimiser rewrites it for the CPU.
 
     Args:
         source: A path (external data is found relative to it), serialized bytes, or a model.
         optimisation: The level of optimisation.
-        disabled: Optimisations to leave out, by onnxruntime's names (`Pad_Fusion`); unknown names
+        disabled: Optimisations to leave out, by the runtime's names (`Pad_Fusion`); unknown names
             are ignored.
         folder: Folder of the external data of a source in memory; None for the working directory.
 
     Raises:
         CrashError: Optimising the model crashed the worker.
-        EngineError: onnxruntime cannot load the model; its reason in one line.
+        EngineError: the runtime cannot load the model; its reason in one line.
         ModelError: The source is too large to pass in memory.
     """
     opening = _opening(source, optimisation=optimisation, folder=folder)
@@ -334,35 +324,35 @@ def optimised(
 
 
 def warm() -> None:
-    """Start a worker with onnxruntime, while this process goes on."""
+    """Start a worker with the runtime, while this process goes on."""
     pool.warm()
 
 
 def known_providers() -> tuple[str, ...]:
-    """Every execution provider that onnxruntime has a name for, whether compiled in or not."""
-    found: tuple[str, ...] = pool.ask("known_providers")
+    """Every execution provider that the runtime has a name for, whether compiled in or not."""
+    found: tuple[str, ...] = pool.ask("about", "known_providers")
     return found
 
 
 def available_providers() -> tuple[str, ...]:
-    """The execution providers compiled into onnxruntime, whether they start here or not."""
-    found: tuple[str, ...] = pool.ask("available_providers")
+    """The execution providers compiled into the runtime, whether they start here or not."""
+    found: tuple[str, ...] = pool.ask("about", "available_providers")
     return found
 
 
 def cuda_version() -> str:
-    """The CUDA version that onnxruntime is built for, such as `13.0`; empty without CUDA."""
-    found: str = pool.ask("cuda_version")
+    """The CUDA version that the runtime is built for, such as `13.0`; empty without CUDA."""
+    found: str = pool.ask("about", "cuda_version")
     return found
 
 
 def require_provider(provider: str) -> None:
-    """Raises unless `provider` is compiled into onnxruntime.
+    """Raises unless `provider` is compiled into the runtime.
 
     Raises:
         ProviderError: It is not; the message names those that are.
     """
-    pool.ask("require_provider", provider)
+    pool.ask("about", "require_provider", provider)
 
 
 def read_proto(source: Source) -> onnx.ModelProto:
@@ -388,7 +378,7 @@ def read_proto(source: Source) -> onnx.ModelProto:
 
 
 def payload(source: Source) -> str | bytes:
-    """The source in the form that onnxruntime opens: a path, or serialized bytes.
+    """The source in the form that the runtime opens: a path, or serialized bytes.
 
     Raises:
         ModelError: A model in memory is too large to serialize.

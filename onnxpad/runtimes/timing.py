@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from onnxpad.records import dataclass
-from onnxpad.runtimes.onnxruntime.native import EngineError
+from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import Array, Source, open_session
 
 _ROUNDS: Final = 10
@@ -28,7 +28,7 @@ _SECONDS: Final = 8.0
 _BLOCK: Final = 0.15
 """Seconds for which a model runs in a round after its warm-up, at least once."""
 _WARM_UP: Final = 0.1
-"""Seconds of the warm-up, at least two runs: onnxruntime plans its memory in the first."""
+"""Seconds of the warm-up, at least two runs: a runtime plans its memory in the first."""
 _SURE: Final = 0.95
 
 
@@ -70,7 +70,7 @@ def timed(
     folder: Path | None = None,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Timing:
-    """Times two models, fully optimised, with onnxruntime's own settings and number of threads.
+    """Times two models, fully optimised, with the runtime's own settings and number of threads.
 
     Args:
         sources: The original and the rewritten model.

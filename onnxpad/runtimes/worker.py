@@ -11,14 +11,18 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from onnxpad.runtimes.channel import Blob, Channel, ClosedError
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.onnxruntime.native import EngineError, LocalSession, Opening
+from onnxpad.runtimes.runtime import EngineError, Opening, OpenModel, Runtime
+
+RUNTIME: Runtime = native
+"""The runtime that workers run."""
 
 _SHARE = 0.8
 """Of the memory that is available when a model is opened, what a worker may take."""
@@ -32,17 +36,22 @@ READY = b"\0onnxpad's worker is ready\n"
 
 
 class RequestHandler:
-    """The requests that a worker answers with onnxruntime; at most one session is open."""
+    """The requests that a worker answers with a runtime; at most one session is open."""
 
-    def __init__(self, *, moves: bool) -> None:
+    def __init__(self, *, moves: bool, runtime: Runtime = RUNTIME) -> None:
         """Starts without a session; `moves` allows to change the process's working directory."""
         self._moves = moves
-        self._session: LocalSession | None = None
+        self._runtime = runtime
+        self._session: OpenModel | None = None
         self._folders: list[Path] = []
 
     def warm(self) -> None:
-        """Import onnxruntime."""
-        native.warm()
+        """Import the runtime."""
+        self._runtime.warm()
+
+    def about(self, question: str, *arguments: object) -> Any:
+        """What the runtime says of itself: the result of a function of `Runtime`."""
+        return getattr(self._runtime, question)(*arguments)
 
     def open(self, opening: Opening, here: str | None) -> tuple[str, ...]:
         """Open a session and return its outputs' names; `here` is the caller's directory."""
@@ -57,8 +66,15 @@ class RequestHandler:
     def times(
         self, feeds: Mapping[str, Any], outputs: Sequence[str], warm_up: float, seconds: float
     ) -> list[float]:
-        """The seconds of runs of the open session."""
-        return self._open_one().times(feeds, outputs, warm_up, seconds)
+        """The seconds of runs of the open session, after two or more that do not count."""
+        session = self._open_one()
+        found: list[float] = []
+        for least, limit in ((2, warm_up), (1, seconds)):
+            found = []
+            end = time.perf_counter() + limit
+            while len(found) < least or time.perf_counter() < end:
+                found.append(session.run(feeds, outputs)[1])
+        return found
 
     def ran_on(self) -> dict[str, str]:
         """The provider of each node that ran in the open session."""
@@ -110,7 +126,7 @@ class RequestHandler:
         return found
 
     def _run(
-        self, session: LocalSession, feeds: Mapping[str, Any], outputs: Sequence[str]
+        self, session: OpenModel, feeds: Mapping[str, Any], outputs: Sequence[str]
     ) -> tuple[list[Any], float]:
         found = session.run(feeds, outputs)
         size, free = _size(found[0]), spare()
@@ -127,7 +143,7 @@ class RequestHandler:
         """The outputs named, or an error, for each set of inputs, by onnx's reference evaluator."""
         if self._moves:
             bound_memory(True)
-        run = native.evaluator(model.data, outputs)
+        run = evaluator(model.data, outputs)
         found: list[list[Any] | EngineError] = []
         for feeds in fed:
             try:
@@ -140,50 +156,56 @@ class RequestHandler:
         """Write the optimised model to `opening.target`."""
         self._opened(opening, here)
 
-    def known_providers(self) -> tuple[str, ...]:
-        """Every execution provider that onnxruntime has a name for."""
-        return native.known_providers()
-
-    def available_providers(self) -> tuple[str, ...]:
-        """The execution providers compiled into onnxruntime."""
-        return native.available_providers()
-
-    def cuda_version(self) -> str:
-        """The CUDA that onnxruntime is built for."""
-        return native.cuda_version()
-
-    def require_provider(self, provider: str) -> None:
-        """Raises unless a provider is compiled into onnxruntime."""
-        native.require_provider(provider)
-
     def forsake(self) -> None:
         """Remove the temporary folders of the last session, whose owner is gone."""
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _open_one(self) -> LocalSession:
+    def _open_one(self) -> OpenModel:
         if self._session is None:
             raise EngineError("the session is closed")
         return self._session
 
-    def _opened(self, opening: Opening, here: str | None) -> LocalSession:
+    def _opened(self, opening: Opening, here: str | None) -> OpenModel:
         """A session; without `opening.folder`, external data lies in the caller's directory."""
         self._folders = [Path(each) for each in (opening.record,) if each is not None]
         self._folders += [Path(each).parent for each in (opening.target,) if each is not None]
         if self._moves:
-            bound_memory(opening.provider == native.CPU)
+            bound_memory(opening.provider == self._runtime.CPU)
         if not self._moves or here is None:
-            return LocalSession(opening)
+            return self._runtime.open_model(opening)
         os.chdir(here)
         try:
-            return LocalSession(opening)
+            return self._runtime.open_model(opening)
         finally:
             _leave()
 
 
+def evaluator(model: bytes, outputs: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
+    """A function that runs a model in onnx's reference evaluator.
+
+    Raises:
+        EngineError: It cannot; so does the function.
+    """
+
+    def tried(call: Callable[[], Any]) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                return call()
+        except Exception as error:  # whatever its operators raise
+            line = RUNTIME.first_line(error)
+            raise EngineError(f"the reference evaluator fails: {line}") from None
+
+    import numpy as np
+    from onnx.reference import ReferenceEvaluator  # onnx starts slowly, and is rarely needed here
+
+    session = tried(lambda: ReferenceEvaluator(model))
+    return lambda feeds: list(tried(lambda: session.run(list(outputs), dict(feeds))))
+
+
 def serve(channel: Channel) -> None:
     """Answer requests; ends the process, even during work, once the other end is closed."""
-    # Before the thread starts: it unpickles arrays while requests may import onnxruntime, and two
+    # Before the thread starts: it unpickles arrays while requests may import a runtime, and two
     # threads that import numpy at once can fail.
     import numpy  # noqa: F401
 
@@ -208,7 +230,7 @@ def serve(channel: Channel) -> None:
         try:
             reply = True, getattr(desk, name)(*arguments)
         except MemoryError:
-            reply = False, EngineError("onnxruntime's process is out of memory")
+            reply = False, EngineError(f"{RUNTIME.NAME}'s process is out of memory")
         except Exception as error:  # raised again in the caller
             reply = False, error
         if not answered:
@@ -219,7 +241,7 @@ def serve(channel: Channel) -> None:
             os._exit(0)
         except Exception as error:  # pickle's own errors share no narrower base class
             what = reply[1] if isinstance(reply[1], Exception) else error
-            channel.send((False, EngineError(native.first_line(what))))
+            channel.send((False, EngineError(RUNTIME.first_line(what))))
         del reply, arguments
 
 
@@ -297,7 +319,7 @@ def spare() -> int | None:
 def bound_memory(bounded: bool) -> None:
     """Bounds what this process may allocate, where the system can (Linux).
 
-    Beyond it an allocation fails, which onnxruntime reports as an error. A device's driver
+    Beyond it an allocation fails, which the runtime reports as an error. A device's driver
     reserves far more than it uses, so such a process is not bounded.
     """
     free = spare()

@@ -16,7 +16,7 @@ from onnx import AttributeProto
 
 from onnxpad.graph.attributes import read
 from onnxpad.records import dataclass
-from onnxpad.runtimes.seeds import drawn
+from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import (
     CPU,
     EngineError,

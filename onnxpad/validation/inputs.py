@@ -22,7 +22,7 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import unfolds
 from onnxpad.records import dataclass
-from onnxpad.runtimes.seeds import drawn
+from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 

@@ -19,8 +19,7 @@ from onnxpad.arguments import InFolder
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.declared_bodies import with_bodies
-from onnxpad.runtimes.seeds import seeded
+from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.sessions import (
     CPU,
     Array,

@@ -13,7 +13,7 @@ from onnx import helper
 
 import onnxpad
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError
-from onnxpad.runtimes.onnxruntime import wheels
+from onnxpad.runtimes.onnxruntime import native
 from tests.support import onnxpad_runs
 from tests.support.rows import each_row
 
@@ -365,16 +365,19 @@ def installed(folder: Path, **wheels: str) -> Path:
 def test_wheels_that_share_a_folder_are_warned_of(tmp_path: Path) -> None:
     own, other = "onnxruntime/__init__.py", "onnxruntime_extensions/__init__.py"
     alone = installed(tmp_path / "a", onnxruntime_gpu=own, onnxruntime_extensions=other)
-    assert (wheels.installed(alone), wheels.warnings(alone)) == (("onnxruntime-gpu",), ())
+    assert (native.installed_wheels(alone), native.wheel_warnings(alone)) == (
+        ("onnxruntime-gpu",),
+        (),
+    )
     both = installed(tmp_path / "b", onnxruntime=own, onnxruntime_gpu=own, ort_nightly=own)
-    (line,) = wheels.warnings(both)
+    (line,) = native.wheel_warnings(both)
     assert line.startswith("onnxruntime and onnxruntime-gpu and ort-nightly are installed in one")
     assert "pip install onnxruntime-gpu" in line
-    assert wheels.warnings(tmp_path / "none") == ()
+    assert native.wheel_warnings(tmp_path / "none") == ()
 
 
 def test_fix_and_validate_pass_the_warning_on(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    monkeypatch.setattr(wheels, "warnings", lambda: ("two wheels",))
+    monkeypatch.setattr(native, "wheel_warnings", lambda: ("two wheels",))
     result = onnxpad.fix(RAW)
     assert result.validation is not None
     assert result.validation.warnings == ("two wheels",)

@@ -124,7 +124,7 @@ class Falling(native.LocalSession):
         if feeds["x"].size > 50:
             self.fall(b"falls_on_large")
         return super().run(feeds, outputs)
-worker.LocalSession = Falling
+native.open_model = Falling
 worker.serve_standard_streams()
 """
 

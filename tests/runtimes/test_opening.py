@@ -4,7 +4,6 @@ No session is opened, and no process started.
 """
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -19,7 +18,8 @@ from onnxpad.errors import ProviderError
 from onnxpad.runtimes import pool, sessions
 from onnxpad.runtimes.channel import Blob
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, LocalSession, Opening
+from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, LocalSession
+from onnxpad.runtimes.runtime import Opening
 from onnxpad.runtimes.sessions import (
     AGREED,
     CrashError,
@@ -104,19 +104,20 @@ FOLDER = "session.model_external_initializers_file_folder_path"
 @each_row(
     ("opening", "options", "entries", "providers", "more"),
     [
-        (Opening("/m"), {}, QUIET, [(CPU, {})], {}),
-        (Opening("/m", deployed=True), {}, {}, [(CPU, {})], {}),
-        (Opening("/m", optimisation="full"), {"graph_optimization_level": "full"}, QUIET,
+        (Opening("/m", CPU), {}, QUIET, [(CPU, {})], {}),
+        (Opening("/m", CPU, deployed=True), {}, {}, [(CPU, {})], {}),
+        (Opening("/m", CPU, optimisation="full"), {"graph_optimization_level": "full"}, QUIET,
          [(CPU, {})], {}),
-        (Opening("/m", optimisation="basic"), {"graph_optimization_level": "basic"}, QUIET,
+        (Opening("/m", CPU, optimisation="basic"), {"graph_optimization_level": "basic"}, QUIET,
          [(CPU, {})], {}),
-        (Opening("/m", threads=0), {"intra_op_num_threads": 0}, QUIET, [(CPU, {})], {}),
-        (Opening("/m", folder="/d"), {}, QUIET | {FOLDER: "/d"}, [(CPU, {})], {}),
-        (Opening("/m", folder="/d\udcff"), {}, QUIET | {FOLDER: b"/d\xff"}, [(CPU, {})], {}),
-        (Opening("/m", record="/r"),
+        (Opening("/m", CPU, threads=0), {"intra_op_num_threads": 0}, QUIET, [(CPU, {})], {}),
+        (Opening("/m", CPU, folder="/d"), {}, QUIET | {FOLDER: "/d"}, [(CPU, {})], {}),
+        (Opening("/m", CPU, folder="/d\udcff"), {}, QUIET | {FOLDER: b"/d\xff"}, [(CPU, {})], {}),
+        (Opening("/m", CPU, record="/r"),
          {"enable_profiling": True, "profile_file_prefix": "/r/profile"}, QUIET, [(CPU, {})], {}),
-        (Opening("/m", target="/t"), {"optimized_model_filepath": "/t"}, QUIET, [(CPU, {})], {}),
-        (Opening("/m", disabled=("A", "B")), {}, QUIET, [(CPU, {})],
+        (Opening("/m", CPU, target="/t"), {"optimized_model_filepath": "/t"}, QUIET,
+         [(CPU, {})], {}),
+        (Opening("/m", CPU, disabled=("A", "B")), {}, QUIET, [(CPU, {})],
          {"disabled_optimizers": ["A", "B"]}),
         (Opening("/m", CUDA), {}, {}, [(CUDA, EXACT), CPU], {}),
         (Opening("/m", CUDA, deployed=True), {}, {}, [(CUDA, {}), CPU], {}),
@@ -139,9 +140,9 @@ def test_the_options_of_a_session(
 
 def test_sources_of_a_session(engine: Engine) -> None:
     for source, wanted in ((Blob(b"m"), b"m"), ("/m", "/m")):
-        LocalSession(Opening(source))
+        LocalSession(Opening(source, CPU))
         assert engine.asked[-1][0] == wanted
-    LocalSession(Opening("/m\udcff"))
+    LocalSession(Opening("/m\udcff", CPU))
     assert engine.asked[-1][0].__fspath__() == b"/m\xff"
 
 
@@ -162,8 +163,8 @@ def test_providers_that_do_not_start_or_are_not_there(engine: Engine) -> None:
     assert native.cuda_version() == ""
 
 
-def test_runs_and_their_errors(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = LocalSession(Opening("/m"))
+def test_runs_and_their_errors(engine: Engine) -> None:
+    session = LocalSession(Opening("/m", CPU))
     values, seconds = session.run(X, ("y",))
     assert values == [X["x"]]
     assert seconds >= 0
@@ -175,13 +176,6 @@ def test_runs_and_their_errors(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     odd = np.ones(1, ml_dtypes.bfloat16)
     with pytest.raises(EngineError, match="Python API takes no bfloat16, the type of 'bad'"):
         session.run({"x": X["x"], "bad": odd}, ("y",))
-    clock = iter(range(1000))
-    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
-    for warm_up, seconds, runs in ((0.0, 0.0, (2, 1)), (0.0, 7.0, (2, 3)), (10.0, 0.5, (4, 1))):
-        engine.asked.clear()
-        found = session.times(X, ("y",), warm_up, seconds)
-        assert found == [1.0] * runs[1]
-        assert len(engine.asked) == sum(runs)
 
 
 def test_where_nodes_ran(engine: Engine, tmp_path: Path) -> None:
@@ -196,11 +190,11 @@ def test_where_nodes_ran(engine: Engine, tmp_path: Path) -> None:
     place = tmp_path / "p.json"
     place.write_text(json.dumps(events))
     engine.profile = str(place)
-    session = LocalSession(Opening("/m", record="/r"))
+    session = LocalSession(Opening("/m", CPU, record="/r"))
     assert [*session.ran_on().items()] == [("b (Pad)", CUDA), ("a (Conv)", CPU)]
     assert session.ran_on() == {}
     assert engine.asked.count("end") == 1
-    assert LocalSession(Opening("/m")).ran_on() == {}
+    assert LocalSession(Opening("/m", CPU)).ran_on() == {}
     assert engine.asked.count("end") == 1
 
 
@@ -265,11 +259,11 @@ def test_the_requests_of_a_session(workers: list[Told]) -> None:
 @each_row(
     ("source", "more", "opening"),
     [
-        ("m.onnx", {}, Opening(str(Path("m.onnx").absolute()))),
-        (Path("/d/m.onnx"), {"deployed": True}, Opening("/d/m.onnx", deployed=True)),
-        (b"m", {}, Opening(Blob(b"m"))),
+        ("m.onnx", {}, Opening(str(Path("m.onnx").absolute()), CPU)),
+        (Path("/d/m.onnx"), {"deployed": True}, Opening("/d/m.onnx", CPU, deployed=True)),
+        (b"m", {}, Opening(Blob(b"m"), CPU)),
         (b"m", {"provider": CUDA, "folder": Path("/d")}, Opening(Blob(b"m"), CUDA, folder="/d")),
-        (InFolder(b"m", Path("/d")), {"folder": "/e"}, Opening(Blob(b"m"), folder="/d")),
+        (InFolder(b"m", Path("/d")), {"folder": "/e"}, Opening(Blob(b"m"), CPU, folder="/d")),
     ],
 )
 def test_how_a_source_is_opened(source: Any, more: Any, opening: Any, workers: list[Told]) -> None:
@@ -339,7 +333,7 @@ def test_answers_of_several_models(monkeypatch: pytest.MonkeyPatch) -> None:
     here = str(Path.cwd())
     found = answers([b"a", b"b"], ["y", "z"], [X, X])
     assert found == [[{"y": 1, "z": 2}, AGREED], error]
-    openings = [Opening(Blob(data), threads=1) for data in (b"a", b"b")]
+    openings = [Opening(Blob(data), CPU, threads=1) for data in (b"a", b"b")]
     assert plain(asked) == [("answers", plain(openings), here, ["y", "z"], [X, X])]
     # After a crash each model is asked by itself.
     assert answers([b"a", b"b"], ["y", "z"], [X, X]) == [[{"y": 3, "z": 4}, error], crash]

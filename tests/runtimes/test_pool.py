@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.onnxruntime.native import CrashError, EngineError, LimitError
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
 from onnxpad.runtimes.sessions import evaluated_by_onnx, open_session
 from tests.support import ROOT, parsed
 
@@ -68,7 +68,7 @@ def test_a_warm_worker_is_the_next() -> None:
     pool.warm()
     pool.warm()
     (warm,) = pool._idle
-    assert "CPUExecutionProvider" in pool.ask("available_providers")
+    assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
     assert pool._idle == [warm]
 
 
@@ -96,7 +96,7 @@ def test_a_fault_is_named_and_the_next_request_is_answered(fault: str) -> None:
         worker.ask("warm")
     pool.give_back(worker)
     assert not pool._idle
-    assert "CPUExecutionProvider" in pool.ask("available_providers")
+    assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
 
 
 @POSIX
@@ -105,7 +105,7 @@ def test_a_worker_that_was_killed_while_idle_is_replaced() -> None:
     pool.give_back(worker)
     process(worker).kill()
     process(worker).wait()
-    assert "CPUExecutionProvider" in pool.ask("available_providers")
+    assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
 
 
 @POSIX
@@ -129,7 +129,7 @@ def test_a_request_over_its_limit_is_given_up_with_its_worker() -> None:
     pool.give_back(worker)
     assert not pool._everyone
     with pool.limited(60):  # the time to start one does not count
-        assert "CPUExecutionProvider" in pool.ask("available_providers")
+        assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
     assert len(pool._idle) == len(pool._everyone) == 1
 
 
@@ -157,7 +157,7 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(type(error)) as raised:
-            pool.ask("available_providers")
+            pool.ask("about", "available_providers")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -166,7 +166,7 @@ def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     assert not pool._everyone
     with pytest.raises(ProcessLookupError):  # killed, and waited for
         os.kill(stopped, 0)
-    assert "CPUExecutionProvider" in pool.ask("available_providers")
+    assert "CPUExecutionProvider" in pool.ask("about", "available_providers")
 
 
 def test_a_worker_that_is_lost_is_ended() -> None:
@@ -241,7 +241,7 @@ def test_without_an_interpreter_onnxruntime_runs_here(
     worker = pool.borrow()
     assert isinstance(worker, pool._InProcessWorker)
     pool.warm()
-    assert "CPUExecutionProvider" in worker.ask("available_providers")
+    assert "CPUExecutionProvider" in worker.ask("about", "available_providers")
     pool.give_back(worker)
     assert not pool._everyone
 
@@ -273,11 +273,11 @@ child = os.fork()
 if not child:
     assert not pool._idle and not pool._everyone
     theirs = pool.borrow()
-    print(theirs.ask("available_providers")[-1], flush=True)
+    print(theirs.ask("about", "available_providers")[-1], flush=True)
     assert theirs._process.pid != mine._process.pid
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
-print(mine.ask("available_providers")[-1], len(pool._idle))
+print(mine.ask("about", "available_providers")[-1], len(pool._idle))
 """)
     assert (ended.stderr, ended.returncode) == ("", 0)
     assert ended.stdout == "CPUExecutionProvider\nCPUExecutionProvider 1\n"
@@ -314,7 +314,8 @@ import sys; del sys.path[0]
 from onnxpad.runtimes import pool
 import os
 sys.path.insert(0, "")
-print(isinstance(pool.borrow(), pool._SubprocessWorker), pool.ask("available_providers")[-1])
+apart = isinstance(pool.borrow(), pool._SubprocessWorker)
+print(apart, pool.ask("about", "available_providers")[-1])
 """
     path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
     ended = subprocess.run(

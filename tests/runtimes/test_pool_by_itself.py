@@ -8,8 +8,8 @@ import pytest
 
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.channel import ClosedError
-from onnxpad.runtimes.onnxruntime.native import CrashError, LimitError
 from onnxpad.runtimes.pool import _SubprocessWorker
+from onnxpad.runtimes.runtime import CrashError, LimitError
 from tests.support.rows import each_row
 
 

@@ -19,7 +19,6 @@ from onnxpad.runtimes.sessions import (
     CrashError,
     EngineError,
     Optimisation,
-    first_line,
     open_session,
     read_proto,
     require_provider,
@@ -64,7 +63,7 @@ def test_a_closed_session_is_freed_at_once(monkeypatch: pytest.MonkeyPatch) -> N
         with open_session(parsed(NOISY)) as session:
             assert isinstance(session._worker, pool._InProcessWorker)
             opened = session._worker._desk._session
-            assert opened is not None
+            assert isinstance(opened, native.LocalSession)
             freed = weakref.ref(opened._session)
             del opened
         assert freed() is None
@@ -123,8 +122,8 @@ def test_a_type_that_cannot_be_fed_is_named() -> None:
 
 
 def test_what_cannot_be_said_in_a_line_is_cut() -> None:
-    assert len(first_line(ValueError("word " * 1000))) <= 300
-    assert first_line(ValueError("")) == "ValueError"
+    assert len(native.first_line(ValueError("word " * 1000))) <= 300
+    assert native.first_line(ValueError("")) == "ValueError"
 
 
 def test_cpp_positions_and_signatures_go() -> None:
@@ -137,7 +136,7 @@ def test_cpp_positions_and_signatures_go() -> None:
         "onnxruntime::Locale::Locale(const std::string&)::<lambda()> ",
     ):
         for text in (f"{position}{signature}Too new.", f"Why: {position}{signature}Too new."):
-            line = first_line(RuntimeError(f"[ONNXRuntimeError] : 1 : FAIL : {text}"))
+            line = native.first_line(RuntimeError(f"[ONNXRuntimeError] : 1 : FAIL : {text}"))
             assert line == text.replace(position + signature, "")
 
 

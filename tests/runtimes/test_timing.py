@@ -144,9 +144,10 @@ def test_the_session_is_that_of_a_deployment(monkeypatch: pytest.MonkeyPatch) ->
     import onnxruntime
 
     from onnxpad.runtimes.onnxruntime import native
+    from onnxpad.runtimes.runtime import Opening
 
     def entries(*, deployed: bool) -> str:
-        opening = native.Opening("model", optimisation="full", deployed=deployed)
+        opening = Opening("model", CPU, optimisation="full", deployed=deployed)
         options, _ = native._options(onnxruntime, opening)
         try:
             found: str = options.get_session_config_entry("session.intra_op.allow_spinning")

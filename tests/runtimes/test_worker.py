@@ -1,7 +1,9 @@
-"""What the process of onnxruntime does when asked, with sessions that answer as they are told."""
+"""What a worker does when asked, with a runtime whose models answer as they are told."""
 
 import os
 import sys
+import time
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,12 +12,13 @@ import numpy as np
 import pytest
 
 from onnxpad.runtimes import worker
-from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, EngineError, Opening
+from onnxpad.runtimes.runtime import EngineError, Opening
+
+CPU, CUDA = "its CPU", "its CUDA"
 
 
 class Told:
-    """A session that gives back its feeds."""
+    """A model that gives back its feeds."""
 
     outputs = ("y",)
 
@@ -33,11 +36,20 @@ class Told:
         return {"node": CPU}
 
 
+ANOTHER: Any = SimpleNamespace(
+    NAME="another", CPU=CPU, open_model=Told, known_providers=lambda: (CPU,)
+)
+"""A runtime other than onnxruntime."""
+
+
+def serving(*, moves: bool = False) -> worker.RequestHandler:
+    return worker.RequestHandler(moves=moves, runtime=ANOTHER)
+
+
 @pytest.fixture
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What a handler does to its process, in order."""
     found: list[Any] = []
-    monkeypatch.setattr(worker, "LocalSession", Told)
     monkeypatch.setattr(worker, "bound_memory", lambda bounded: found.append(bounded))
     monkeypatch.setattr(worker, "_leave", lambda: found.append("leave"))
     monkeypatch.setattr(os, "chdir", lambda place: found.append(place))
@@ -61,7 +73,7 @@ def opening(source: str = "m", provider: str = CPU, **options: Any) -> Opening:
 def test_a_process_of_its_own_goes_where_the_data_is(
     moves: bool, provider: str, here: str | None, does: list[Any], noted: list[Any]
 ) -> None:
-    handler = worker.RequestHandler(moves=moves)
+    handler = serving(moves=moves)
     assert handler.open(opening(provider=provider), here) == ("y",)
     assert noted == does
     noted.clear()
@@ -71,7 +83,7 @@ def test_a_process_of_its_own_goes_where_the_data_is(
 
 
 def test_a_closed_session_answers_nothing(noted: list[Any]) -> None:
-    handler = worker.RequestHandler(moves=False)
+    handler = serving()
     handler.close()
     ask: Any
     for ask in (lambda: handler.run({"x": np.ones(1)}, ["y"]), handler.ran_on):
@@ -80,13 +92,29 @@ def test_a_closed_session_answers_nothing(noted: list[Any]) -> None:
     handler.open(opening(), None)
     assert handler.run({"x": np.ones(1)}, ["y"]) == ([1.0], 0.5)
     assert handler.ran_on() == {"node": CPU}
+    assert handler.about("known_providers") == (CPU,)
     handler.close()
     with pytest.raises(EngineError, match="the session is closed"):
         handler.ran_on()
 
 
+def test_runs_are_timed_after_some_that_do_not_count(
+    noted: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = serving()
+    handler.open(opening(), None)
+    numbers = count()
+    monkeypatch.setattr(Told, "run", lambda *_: ([], float(next(numbers))))
+    clock = count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
+    for warm_up, seconds, runs in ((0.0, 0.0, (2, 1)), (0.0, 7.0, (2, 7)), (10.0, 0.5, (11, 1))):
+        first = next(numbers) + 1
+        found = handler.times({}, ["y"], warm_up, seconds)
+        assert found == [float(first + runs[0] + number) for number in range(runs[1])]
+
+
 def test_answers_that_agree_are_not_sent(noted: list[Any]) -> None:
-    handler = worker.RequestHandler(moves=False)
+    handler = serving()
     one, twice, none = opening(), opening("twice"), opening("unreadable")
     fed = [{"x": np.array([value], np.float32)} for value in (1.0, 0.0, 3.0)]
 
@@ -114,7 +142,7 @@ def test_outputs_take_a_sixteenth_of_the_memory_at_most(
     free: int | None, runs: bool, noted: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "spare", lambda: free)
-    handler = worker.RequestHandler(moves=False)
+    handler = serving()
     handler.open(opening(), None)
     data = {"x": np.ones(1024, np.uint8)}
     if runs:
@@ -128,7 +156,7 @@ def test_folders_of_a_session_that_is_forsaken_go(noted: list[Any], tmp_path: Pa
     places = [tmp_path / "record", tmp_path / "target"]
     for place in places:
         place.mkdir()
-    handler = worker.RequestHandler(moves=False)
+    handler = serving()
     handler.open(opening(record=str(places[0]), target=str(places[1] / "m.onnx")), None)
     handler.forsake()
     assert [*tmp_path.iterdir()] == []
@@ -174,9 +202,9 @@ def test_the_evaluator_goes_on_after_an_error(
 
         return run
 
-    monkeypatch.setattr(native, "evaluator", evaluator)
+    monkeypatch.setattr(worker, "evaluator", evaluator)
     model: Any = SimpleNamespace(data=b"model")
     fed: list[Any] = [{"x": 1}, {"x": 0}, {"x": 3}]
-    found = worker.RequestHandler(moves=moves).evaluate(model, ["y"], fed)
+    found = serving(moves=moves).evaluate(model, ["y"], fed)
     assert [str(each) for each in found] == ["[1]", "it does not run", "[3]"]
     assert noted == [True] * moves

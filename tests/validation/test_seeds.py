@@ -13,7 +13,7 @@ from onnxpad.frameworks.repadding.difference import difference
 from onnxpad.graph import Graph
 from onnxpad.pipeline.barred import noted
 from onnxpad.probe.run import compare_runs
-from onnxpad.runtimes import seeds
+from onnxpad.runtimes import copies
 from onnxpad.runtimes.sessions import CPU, open_session
 from onnxpad.validation import answers, inputs
 from onnxpad.validation.result import Validation
@@ -82,7 +82,7 @@ def verdict(found: Validation | None) -> tuple[str, list[str]]:
 @pytest.fixture
 def useless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operators that draw have no seed, as custom ones."""
-    monkeypatch.setattr(seeds, "_STANDARD", {})
+    monkeypatch.setattr(copies, "_STANDARD", {})
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
@@ -188,7 +188,7 @@ def test_probes_draw_alike() -> None:
 
 def test_other_providers_have_no_noise_of_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their noise is that of two fresh sessions: within one, the second run draws other numbers."""
-    given = seeds.with_seeds(model(DRAWS["Dropout"]))
+    given = copies.with_seeds(model(DRAWS["Dropout"]))
     draws = [inputs.draw(inputs.describe(given), {}, 0)]
     monkeypatch.setattr(answers, "CPU", "elsewhere")
     found = answers.ask(given, draws, CPU, "off", anew=True)

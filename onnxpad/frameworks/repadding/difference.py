@@ -11,8 +11,7 @@ import numpy as np
 
 from onnxpad.frameworks.repadding.changes import Difference, OutputChange
 from onnxpad.frameworks.repadding.references import spread
-from onnxpad.runtimes.declared_bodies import with_bodies
-from onnxpad.runtimes.seeds import seeded
+from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.sessions import CPU, Array, LimitError, Source, Value, folder_of, read_proto
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.given import Arrays, given

@@ -1,4 +1,4 @@
-"""Sessions of onnxruntime: the only module that imports it, and only when it is needed.
+"""onnxruntime as a `Runtime`: the only module that imports it, and only when it is needed.
 
 A crash here ends the process, so `worker` runs this module in a process of its own.
 """
@@ -6,6 +6,7 @@ A crash here ends the process, so `worker` runs this module in a process of its 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -13,19 +14,19 @@ import re
 import time
 import types
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from onnxpad.errors import ModelError, ProviderError
+from onnxpad.errors import ProviderError
 from onnxpad.messages import shortened
 from onnxpad.records import dataclass
 from onnxpad.runtimes.channel import Blob
+from onnxpad.runtimes.runtime import EngineError, Opening, Optimisation
 
-Optimisation: TypeAlias = Literal["off", "basic", "full"]
-
+NAME = "onnxruntime"
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"
 
@@ -36,20 +37,6 @@ _NODES = (
 )
 """How onnxruntime's errors name a node, when running it and when inferring shapes."""
 _SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
-
-
-class EngineError(ModelError):
-    """A model that onnxruntime cannot load, or cannot run on the inputs given."""
-
-
-class CrashError(EngineError):
-    """A crash of the process in which onnxruntime loaded or ran a model."""
-
-    kind = "crash"
-
-
-class LimitError(CrashError):
-    """A request that did not end within its limit; its process was ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,33 +60,6 @@ _LEVELS: Mapping[Optimisation, str] = {
 }
 
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """How a session is opened.
-
-    Attributes:
-        source: An absolute path, or a serialized model, wrapped to send it uncopied.
-        provider: Execution provider; nodes that it cannot run fall back to the CPU's.
-        optimisation: Level of onnxruntime's optimiser.
-        threads: Number of threads for a run; None leaves it to onnxruntime.
-        folder: Folder of a serialized model's external data; None for the working directory.
-        record: Folder for onnxruntime's profile, which says where nodes run; None for no profile.
-        target: File for the optimised model; None to write none.
-        disabled: Optimisations to leave out, by onnxruntime's names.
-        deployed: Whether onnxruntime's own settings count, not those for exact results.
-    """
-
-    source: str | Blob
-    provider: str = CPU
-    optimisation: Optimisation = "off"
-    threads: int | None = None
-    folder: str | None = None
-    record: str | None = None
-    target: str | None = None
-    disabled: tuple[str, ...] = ()
-    deployed: bool = False
 
 
 class LocalSession:
@@ -161,18 +121,6 @@ class LocalSession:
             raise EngineError(first_line(error)) from None
         return values, time.perf_counter() - begin
 
-    def times(
-        self, feeds: Mapping[str, Any], outputs: Sequence[str], warm_up: float, seconds: float
-    ) -> list[float]:
-        """The seconds of runs, for as long as asked, after two or more that do not count."""
-        found: list[float] = []
-        for least, limit in ((2, warm_up), (1, seconds)):
-            found = []
-            end = time.perf_counter() + limit
-            while len(found) < least or time.perf_counter() < end:
-                found.append(self.run(feeds, outputs)[1])
-        return found
-
     def ran_on(self) -> dict[str, str]:
         """The provider of each node that ran, in running order; profiling ends here."""
         if not self._profiled:
@@ -194,25 +142,7 @@ class LocalSession:
         }
 
 
-def evaluator(model: bytes, outputs: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
-    """A function that runs a model in onnx's reference evaluator.
-
-    Raises:
-        EngineError: It cannot; so does the function.
-    """
-
-    def tried(call: Callable[[], Any]) -> Any:
-        try:
-            with np.errstate(all="ignore"):
-                return call()
-        except Exception as error:  # whatever its operators raise
-            raise EngineError(f"the reference evaluator fails: {first_line(error)}") from None
-
-    import numpy as np
-    from onnx.reference import ReferenceEvaluator  # onnx starts slowly, and is rarely needed here
-
-    session = tried(lambda: ReferenceEvaluator(model))
-    return lambda feeds: list(tried(lambda: session.run(list(outputs), dict(feeds))))
+open_model = LocalSession
 
 
 def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any]]:
@@ -394,3 +324,59 @@ def _interrupted(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+def wheel_warnings(place: Path | None = None) -> tuple[str, ...]:
+    """A warning about several wheels in one folder; empty if there is only one.
+
+    All wheels of onnxruntime own the same folder, and pip unpacks one over the other without a
+    warning: CUDA may be gone, or half of the files may be of another version.
+
+    Args:
+        place: Folder of installed packages; None for that from which onnxruntime is imported.
+    """
+    wheels = installed_wheels(place)
+    if len(wheels) < 2:
+        return ()
+    keep = max(wheels, key=len)  # longer names (onnxruntime-gpu) have more providers
+    told = f"{' and '.join(wheels)} are installed in one folder, where each overwrites the others"
+    return (f"{told}; keep one: pip uninstall -y {' '.join(wheels)} && pip install {keep}",)
+
+
+def installed_wheels(place: Path | None = None) -> tuple[str, ...]:
+    """The distributions that own the folder of onnxruntime, sorted.
+
+    `importlib.metadata` would have to read the metadata of every installed package.
+    """
+    folder = place or _packages()
+    if folder is None:
+        return ()
+    found = []
+    try:
+        infos = [*folder.glob("onnxruntime*.dist-info"), *folder.glob("ort_*.dist-info")]
+    except OSError:
+        return ()
+    for info in infos:
+        name = info.name.split("-")[0].replace("_", "-")
+        if len(infos) < 2 or _owns(info):
+            found.append(name)
+    return tuple(sorted(set(found)))
+
+
+def _packages() -> Path | None:
+    """The folder of installed packages from which onnxruntime would be imported."""
+    try:
+        spec = importlib.util.find_spec(NAME)
+    except (ImportError, ValueError):
+        return None
+    folders = spec.submodule_search_locations if spec is not None else None
+    return Path(next(iter(folders))).parent if folders else None
+
+
+def _owns(info: Path) -> bool:
+    """Whether a distribution has files in onnxruntime's folder; extension packages have none."""
+    try:
+        with (info / "RECORD").open(encoding="utf-8", errors="replace") as lines:
+            return any(line.startswith(f"{NAME}/") for line in lines)
+    except OSError:
+        return False

@@ -6,7 +6,7 @@ from typing import Any
 import onnx
 import pytest
 
-from onnxpad.runtimes.seeds import drawn, seeded, with_seeds
+from onnxpad.runtimes.copies import drawn, seeded, with_seeds
 from onnxpad.runtimes.sessions import read_proto
 from tests.support import one, parsed
 

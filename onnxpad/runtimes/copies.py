@@ -1,4 +1,4 @@
-"""Copies of models, to be run, in which each operator that draws numbers has a seed.
+"""Copies of models to run: with seeds, and with the bodies that users declared for operators.
 
 onnxruntime seeds an operator without one by the index of its node, which a rewrite shifts, or from
 the clock. With a seed each operator draws the same numbers in each fresh session, and others in the
@@ -15,13 +15,13 @@ import onnx
 from onnx import AttributeProto, helper
 
 from onnxpad.arguments import InFolder
+from onnxpad.declared import Key, functions_of, has_bodies
 from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 
 _Scope: TypeAlias = onnx.GraphProto | onnx.FunctionProto
-_Key: TypeAlias = tuple[str, str]
 
 _DROPOUT = "", "Dropout"
-_STANDARD: Mapping[_Key, int] = {
+_STANDARD: Mapping[Key, int] = {
     ("", "Bernoulli"): AttributeProto.FLOAT,
     _DROPOUT: AttributeProto.INT,
     ("", "Multinomial"): AttributeProto.FLOAT,
@@ -32,6 +32,7 @@ _STANDARD: Mapping[_Key, int] = {
 }
 """The operators of ONNX that draw, with the type of their `seed`."""
 
+_IR_VERSION = 8  # the first with functions
 _TRAINING = 2  # the input of Dropout that says whether it draws
 _SEEDS = 1 << 23
 """Seeds lie from here to twice as much: a float holds them exactly, and small ones draw alike."""
@@ -40,7 +41,7 @@ _ANY_SEED = 9_999_991
 
 def drawn(model: onnx.ModelProto) -> set[str]:
     """The tensors of the main graph whose node draws numbers, itself or in a body or function."""
-    drawing: Collection[_Key] = _STANDARD
+    drawing: Collection[Key] = _STANDARD
     known = 0
     while known < (known := len(drawing)):
         calls = {(each.domain, each.name) for each in model.functions if _draws(each, drawing)}
@@ -85,11 +86,43 @@ def with_seeds(model: onnx.ModelProto, named: Collection[str] = ()) -> onnx.Mode
     return copy
 
 
-def _key(node: onnx.NodeProto) -> _Key:
+def with_bodies(source: Source) -> Source:
+    """A model with the declared bodies of its operators as functions; as given if it needs none.
+
+    A model in memory comes without the folder of its external data, which whoever runs it must
+    know.
+    """
+    if not has_bodies():
+        return source
+    proto = read_proto(source)
+    opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 0)
+    known = {(each.domain, each.name) for each in proto.functions}
+    used = {
+        (node.domain, node.op_type)
+        for whole in (proto.graph, *proto.functions)
+        for node in _nodes(whole.node)
+    }
+    added = functions_of(used - known, opset) if opset else []
+    if not added:
+        return source
+    model = onnx.ModelProto()
+    model.CopyFrom(proto)
+    model.ir_version = max(model.ir_version, _IR_VERSION)
+    model.functions.extend(added)
+    imported = {each.domain for each in model.opset_import}
+    for function in added:
+        for each in function.opset_import:
+            if each.domain not in {*imported, "", "ai.onnx"}:
+                imported.add(each.domain)
+                model.opset_import.append(each)
+    return model
+
+
+def _key(node: onnx.NodeProto) -> Key:
     return "" if node.domain == "ai.onnx" else node.domain, node.op_type
 
 
-def _table(model: onnx.ModelProto) -> dict[_Key, dict[str, int]]:
+def _table(model: onnx.ModelProto) -> dict[Key, dict[str, int]]:
     """By operator its attributes that are seeds; also of functions that hand a seed on to one."""
     table = {key: {"seed": kind} for key, kind in _STANDARD.items()}
     known = 0
@@ -104,7 +137,7 @@ def _table(model: onnx.ModelProto) -> dict[_Key, dict[str, int]]:
     return table
 
 
-def _draws(whole: _Scope, drawing: Collection[_Key]) -> list[tuple[onnx.NodeProto, onnx.NodeProto]]:
+def _draws(whole: _Scope, drawing: Collection[Key]) -> list[tuple[onnx.NodeProto, onnx.NodeProto]]:
     """The nodes of some operators that may draw, each with the node whose bodies hold it."""
     found = [(node, top) for top in whole.node for node in _nodes([top]) if _key(node) in drawing]
     if not any(_key(node) == _DROPOUT for node, _ in found):
