@@ -108,7 +108,7 @@ def check(
         ModelError: The model cannot be read, or the specification forbids it.
     """
     asked = Options.of(options)
-    given = kinds.given(model, "check").source
+    given, _ = kinds.given(model, "check")
     chosen = choice(asked.select, asked.ignore)
     asked_for = convention is not None or chosen.chosen  # they take longer than all the rest
     reports = {code for code in REPORTS if asked_for and chosen.has(code)}

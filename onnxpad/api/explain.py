@@ -140,7 +140,7 @@ def _of_node(
     from onnxpad.api.node_question import node_question
     from onnxpad.process import gc_pause
 
-    source = kinds.given(model, "explain").source
+    source, _ = kinds.given(model, "explain")
     with kinds.naming(source), gc_pause.paused():
         return node_question(
             source, node, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names

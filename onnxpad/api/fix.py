@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 import onnx
 
 from onnxpad.api import kinds
-from onnxpad.api.fix_validation import Verdict, engine_questions, validated
+from onnxpad.api.fix_validation import engine_questions, validated
 from onnxpad.arguments import ModelSource, require_timeout
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
-from onnxpad.finding import NextOption
+from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.operators.counts import counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
@@ -30,7 +30,7 @@ from onnxpad.process import gc_pause
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, FixReport, Outcome
 from onnxpad.rewrite.context import Context
-from onnxpad.validation.result import why_not
+from onnxpad.validation.result import Validation, why_not
 
 if TYPE_CHECKING:
     from onnxpad.validation.given import Arrays
@@ -254,23 +254,26 @@ def fix(
     require_timeout(run_timeout)
     if reference is not None and not validate:
         raise UsageError("a reference is for the validation, which is not asked for; leave out one")
-    given = kinds.given(model, "fix")
-    with kinds.naming(given.source), gc_pause.paused():
-        graph = Graph.read(given.source)
+    source, same_kind = kinds.given(model, "fix")
+    with kinds.naming(source), gc_pause.paused():
+        graph = Graph.read(source)
         before = counts_of(graph)
         probe, exposing = engine_questions(graph) if validate else (None, None)
         run = Run(graph, asked, probe=probe, exposing=exposing, progress=progress)
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
-            verdict = Verdict(run.rewrite())  # analyses, settles, guards
+            outcome = run.rewrite()  # analyses, settles, guards
+    validation: Validation | None = None
+    barred, missed = tuple[Finding, ...](), tuple[str, ...]()
     if validate:
         with kinds.limited(run_timeout, graph):
-            verdict = validated(run, verdict.outcome, given.source, reference, progress)
+            outcome, validation, barred, missed = validated(
+                run, outcome, source, reference, progress
+            )
     with gc_pause.paused():
         after = counts_of(graph) if graph.changed else before
-    outcome, validation, barred, missed = verdict
     return FixResult(
-        name=kinds.name_of(given.source),
+        name=kinds.name_of(source),
         options=asked,
         changed=graph.changed,
         validate=validate,
@@ -291,7 +294,7 @@ def fix(
         warnings=(*run.warnings, *missed),
         delivery=IN_MEMORY,
         _graph=graph,
-        _same_kind=given.same_kind,
+        _same_kind=same_kind,
         _limits=run.limits,
         _contexts=[*run.left],
     )

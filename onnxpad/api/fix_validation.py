@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from onnxpad.arguments import Source
 from onnxpad.finding import Assumption, Change, Finding
@@ -28,22 +28,6 @@ if TYPE_CHECKING:
 Progress: TypeAlias = Callable[[str, int, int], None]
 
 
-class Verdict(NamedTuple):
-    """The verdict on a run once both models ran.
-
-    Attributes:
-        outcome: What the run made and kept.
-        validation: The result of running both models; None without validation.
-        barred: The findings whose changes were taken back, since the model failed with them.
-        missed: Why a model that nothing changes does not reproduce the reference.
-    """
-
-    outcome: RunResult
-    validation: Validation | None = None
-    barred: tuple[Finding, ...] = ()
-    missed: tuple[str, ...] = ()
-
-
 def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
     """The probe of each change, and who asks what onnxruntime's optimiser does to the result."""
     from onnxpad.probe.cut import NeighbourhoodProbe
@@ -58,7 +42,7 @@ def validated(
     source: Source,
     reference: Arrays | None,
     progress: Progress | None,
-) -> Verdict:
+) -> tuple[RunResult, Validation | None, tuple[Finding, ...], tuple[str, ...]]:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 
     Args:
@@ -67,17 +51,22 @@ def validated(
         source: The model as it was given.
         reference: A framework's inputs and outputs, which the result has to reproduce too.
         progress: Called with (step, done, total).
+
+    Returns:
+        What the run made and kept; the result of running both models, None where nothing changed;
+        the findings whose changes were taken back, since the model failed with them; and why a
+        model that nothing changes does not reproduce the reference.
     """
     compared = _Comparison(run, source, reference, progress)
     if not run.graph.changed:
         nothing = compared.nothing("no change was kept") if outcome.undone else None
-        return Verdict(outcome, nothing, missed=compared.missed())
+        return outcome, nothing, (), compared.missed()
     found, barred = compared.verdict(outcome), tuple[Finding, ...]()
     if found.outcome == "failed" and not by_reference_alone(found):
         from onnxpad.pipeline.heal import healed
 
         outcome, found, barred = healed(run, compared.verdict, outcome, found)
-    return Verdict(outcome, found, barred, compared.missed())
+    return outcome, found, barred, compared.missed()
 
 
 class _Comparison:

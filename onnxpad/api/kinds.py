@@ -60,25 +60,15 @@ class SameKind:
         return SameKind, held
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A model that a caller gave.
-
-    Attributes:
-        source: The model in a form that onnxpad reads.
-        same_kind: Makes a result the kind of object that was given.
-    """
-
-    source: Source
-    same_kind: SameKind
-
-
-def given(model: ModelSource, call: str) -> Given:
+def given(model: ModelSource, call: str) -> tuple[Source, SameKind]:
     """A model in whatever form a caller gave it; it is only read.
 
     Args:
         model: The argument as given.
         call: Name of the call, for messages.
+
+    Returns:
+        The model in a form that onnxpad reads, and what makes a result the kind that was given.
 
     Raises:
         UsageError: It is no model in any form that onnxpad knows.
@@ -88,7 +78,7 @@ def given(model: ModelSource, call: str) -> Given:
         return _given(model, call)
 
 
-def _given(model: Any, call: str) -> Given:
+def _given(model: Any, call: str) -> tuple[Source, SameKind]:
     for package, name, whole in _PARTS:
         if _is_a(model, package, name):
             raise UsageError(f"{call} takes a whole {whole}, not a {name} of one")
@@ -96,18 +86,18 @@ def _given(model: Any, call: str) -> Given:
         from onnxpad.api import graphsurgeon_graph
 
         source, values = graphsurgeon_graph.serialised(model), graphsurgeon_graph.values(model)
-        return Given(source, SameKind(graphsurgeon_graph.rebuilt, (model, values), shares=True))
+        return source, SameKind(graphsurgeon_graph.rebuilt, (model, values), shares=True)
     if _is_a(model, "onnx_ir", "Model"):
         from onnxpad.api import ir_model
 
         held, weights = ir_model.serialised(model), ir_model.weights(model)
-        return Given(held, SameKind(ir_model.rebuilt, (model, weights), shares=True))
+        return held, SameKind(ir_model.rebuilt, (model, weights), shares=True)
     if _is_a(model, "torch.onnx", "ONNXProgram"):
         from onnxpad.api import ir_model
 
         held, weights = ir_model.serialised_program(model), ir_model.weights(model.model)
-        return Given(held, SameKind(ir_model.program, (model, weights), shares=True))
-    return Given(arguments.source(model, call), _plain(model))
+        return held, SameKind(ir_model.program, (model, weights), shares=True)
+    return arguments.source(model, call), _plain(model)
 
 
 def _is_a(model: object, package: str, name: str) -> bool:

@@ -168,7 +168,7 @@ def match(
     start = time.perf_counter()
     require_positive(rtol=rtol, atol=atol, seconds=seconds)
     require_timeout(run_timeout)
-    source = kinds.given(model, "match").source
+    source, _ = kinds.given(model, "match")
 
     from onnxpad.runtimes import pool
 

@@ -177,7 +177,7 @@ def repad(
     names = _names(only)
     require_positive(rtol=rtol, atol=atol)
     require_timeout(run_timeout)
-    source = kinds.given(model, "repad").source
+    source, _ = kinds.given(model, "repad")
 
     from onnxpad.runtimes import pool
 

@@ -86,7 +86,7 @@ def show(
         ModelError: The model cannot be read.
     """
     asked = (node,) if isinstance(node, str) else tuple(node)
-    given = kinds.given(model, "show").source
+    given, _ = kinds.given(model, "show")
     with kinds.naming(given), gc_pause.paused():
         graph = Graph.read(given)
         run = Run(graph, Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names))

@@ -171,9 +171,8 @@ def validate(
         ProviderError: A provider asked for by name does not run on this machine.
     """
     start = perf_counter()
-    models = [kinds.given(original, "validate").source]
-    if rewritten is not None:
-        models.append(kinds.given(rewritten, "validate").source)
+    held = (original,) if rewritten is None else (original, rewritten)
+    models = [source for source, _ in (kinds.given(each, "validate") for each in held)]
     _check(models, reference, rtol, atol)
     require_timeout(run_timeout)
     if time and len(models) == 1:

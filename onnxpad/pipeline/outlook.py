@@ -18,13 +18,13 @@ Found: TypeAlias = tuple[Place, Match]
 
 def taken_back(undone: Undone, what: str) -> Finding:
     """The finding about a change that was taken back."""
-    finding, why, code, facts = undone
+    finding, why = undone
     return replace(
         finding,
         severity=Severity.INFO,
         reason=f"{what}: {why}",
-        evidence=Facts(finding.evidence, **facts),
-        reason_code=code,
+        evidence=Facts(finding.evidence, **why.facts),
+        reason_code=why.code,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -31,6 +31,8 @@ from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
 from onnxpad.site_form import SiteForm
 
+Undone: TypeAlias = tuple[Finding, UncertifiedError]
+"""The finding of a change that was taken back, and why it was."""
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
 
@@ -85,15 +87,6 @@ class _Site(NamedTuple):
     reading: Readings
     cut: Any
     uses: Sequence[Use]
-
-
-class Undone(NamedTuple):
-    """A change that was taken back: its finding, and the reason as words, code and facts."""
-
-    finding: Finding
-    why: str
-    code: Reason
-    facts: Mapping[str, object]
 
 
 def key_of(graph: Graph, rule: Pass, match: Match) -> Key:
@@ -167,7 +160,7 @@ class Editor:
             failure = failed(rule, error)
         if failure is not None:
             self.context.rollback(mark)
-            self.undone[place] = Undone(match.finding, str(failure), failure.code, failure.facts)
+            self.undone[place] = match.finding, failure.with_traceback(None)
         else:
             self.made.append(Made(place, change, match.finding, key, tensors, wrote))
             self._failures.clear()
