@@ -94,6 +94,13 @@ class Options:
         """Whether pads of transposed convolutions become equal at both ends."""
         return self.symmetric_transpose or self.style == "symmetric"
 
+    def chooses(self, code: str) -> bool:
+        """Whether a code is one to rewrite and to report; `select` and `ignore` must be tuples."""
+        assert isinstance(self.select, tuple)
+        assert isinstance(self.ignore, tuple)
+        chosen = not self.select or code.startswith(self.select)
+        return chosen and not code.startswith(self.ignore)
+
     @classmethod
     def of(cls, keywords: OptionKeywords) -> Options:
         """Options of the keywords of a call.

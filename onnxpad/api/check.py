@@ -14,7 +14,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
-from onnxpad.pipeline.chosen import choice
+from onnxpad.pipeline.chosen import with_codes
 from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_pause
 from onnxpad.records import dataclass
@@ -109,20 +109,20 @@ def check(
     """
     asked = Options.of(options)
     given, _ = kinds.given(model, "check")
-    chosen = choice(asked.select, asked.ignore)
-    asked_for = convention is not None or chosen.chosen  # they take longer than all the rest
-    reports = {code for code in REPORTS if asked_for and chosen.has(code)}
+    chosen = with_codes(asked)
+    asked_for = convention is not None or chosen.select  # they take longer than all the rest
+    reports = {code for code in REPORTS if asked_for and chosen.chooses(code)}
     if convention is not None:
         from onnxpad.frameworks.conventions.table import FRAMEWORKS
 
         check_choice("convention", convention, tuple(FRAMEWORKS))
     with kinds.naming(given), gc_pause.paused():
         graph = Graph.read(given)
-        run = Run(graph, asked)
+        run = Run(graph, chosen)
         found = run.find(partial(_conventions, reports, convention or "") if reports else None)
     return CheckResult(
         kinds.name_of(given),
-        tuple(finding for finding in found if chosen.has(finding.code)),
+        tuple(finding for finding in found if chosen.chooses(finding.code)),
         run.notes,
         run.warnings,
         light=graph.model.skeleton.light,

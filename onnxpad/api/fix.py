@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -23,7 +23,7 @@ from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.operators.counts import counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
-from onnxpad.pipeline.chosen import choice
+from onnxpad.pipeline.chosen import with_codes
 from onnxpad.pipeline.next_option import next_option
 from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_pause
@@ -248,9 +248,7 @@ def fix(
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
-    asked = Options.of(options)
-    chosen = choice(asked.select, asked.ignore)
-    asked = replace(asked, select=chosen.chosen, ignore=chosen.left_out)
+    asked = with_codes(Options.of(options))
     require_timeout(run_timeout)
     if reference is not None and not validate:
         raise UsageError("a reference is for the validation, which is not asked for; leave out one")
@@ -278,7 +276,7 @@ def fix(
         changed=graph.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=tuple(each for each in outcome.findings if chosen.has(each.code)),
+        findings=tuple(each for each in outcome.findings if asked.chooses(each.code)),
         undone=tuple(outcome.undone),
         barred=barred,
         validation=validation,

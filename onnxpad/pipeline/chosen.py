@@ -6,57 +6,40 @@ the rest would otherwise tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from onnxpad.arguments import codes_given
 from onnxpad.finding import Severity
+from onnxpad.options import Options
 from onnxpad.pipeline.own_passes import every_code, every_pass
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 
 
-class Choice(NamedTuple):
-    """Codes that a user chooses, as beginnings of codes.
-
-    Attributes:
-        chosen: The codes chosen; all if empty.
-        left_out: The codes left out.
-    """
-
-    chosen: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-    def has(self, code: str) -> bool:
-        """Whether a code is chosen."""
-        asked = not self.chosen or code.startswith(self.chosen)
-        return asked and not (self.left_out and code.startswith(self.left_out))
-
-    def passes(self, passes: Sequence[type[Pass]] | None = None) -> tuple[type[Pass], ...]:
-        """The passes, all if None; those that are not chosen leave alone what they find."""
-        every = every_pass() if passes is None else passes
-        return tuple(
-            kind if not kind.rewrites or self.has(kind.code) else _leaving(kind) for kind in every
-        )
-
-    @property
-    def is_all(self) -> bool:
-        """Whether every pass that rewrites is chosen."""
-        return all(self.has(kind.code) for kind in every_pass() if kind.rewrites)
-
-
-def choice(select: str | Sequence[str], ignore: str | Sequence[str]) -> Choice:
-    """The codes that `select` and `ignore` name, whole or by prefix.
+def with_codes(options: Options) -> Options:
+    """Options whose `select` and `ignore` are beginnings of codes that there are.
 
     Raises:
         UsageError: One names no code.
     """
-    given = (("select", select), ("ignore", ignore))
-    return Choice(
-        *(codes_given(option, codes, every_code()) if codes else () for option, codes in given)
+    given = {"select": options.select, "ignore": options.ignore}
+    codes = {name: codes_given(name, some, every_code()) for name, some in given.items() if some}
+    return replace(options, **codes)  # type: ignore[arg-type]  # codes are no other field
+
+
+def passes_of(options: Options) -> tuple[type[Pass], ...]:
+    """All passes; those that are not chosen leave alone what they find."""
+    return tuple(
+        kind if not kind.rewrites or options.chooses(kind.code) else _leaving(kind)
+        for kind in every_pass()
     )
+
+
+def chooses_all(options: Options) -> bool:
+    """Whether every pass that rewrites is chosen."""
+    return all(options.chooses(kind.code) for kind in every_pass() if kind.rewrites)
 
 
 def _leaving(kind: type[Pass]) -> type[Pass]:

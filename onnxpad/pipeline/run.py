@@ -22,7 +22,7 @@ from onnxpad.pipeline.barred import (
     noted,
     reason_text,
 )
-from onnxpad.pipeline.chosen import choice
+from onnxpad.pipeline.chosen import chooses_all, passes_of, with_codes
 from onnxpad.pipeline.decide import DECIDING, record
 from onnxpad.pipeline.outlook import Found, outlook, taken_back
 from onnxpad.pipeline.own_passes import findings
@@ -72,7 +72,6 @@ class Run:
     Attributes:
         graph: The main graph, which is edited.
         options: The options of the user.
-        chosen: The codes that they choose.
         domain: The sizes that they allow.
         recorded: The sizes that the model's metadata recorded before.
         probe: Runs each change; None if nothing runs.
@@ -113,8 +112,7 @@ class Run:
             MismatchError: A size does not fit the model.
         """
         self.graph = graph
-        self.options = options
-        self.chosen = choice(options.select, options.ignore)
+        self.options = options = with_codes(options)
         self.recorded = recorded_sizes(graph)
         if domain is None:
             domain = given_domain(
@@ -129,7 +127,7 @@ class Run:
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
-        self._passes = self.chosen.passes() if passes is None else passes
+        self._passes = passes_of(options) if passes is None else passes
         self._exposing = exposing
         self._progress = progress
         self._start = graph.mark()
@@ -153,7 +151,7 @@ class Run:
         """
         if self.options.trust is not Trust.SPEC:
             return
-        first = self.rewrite(passes=[kind for kind in DECIDING if self.chosen.has(kind.code)])
+        first = self.rewrite(passes=[kind for kind in DECIDING if self.options.chooses(kind.code)])
         if first.changes:
             record(self.graph, (each.key[1] for each in first.made))
             self.decided_model, _ = self.graph.model.to_run()
@@ -207,7 +205,7 @@ class Run:
         made, undone = self.made, self.undone
         added: list[Finding] = []
         if at_last is not None:
-            if not self.chosen.is_all:
+            if not chooses_all(self.options):
                 everything = replace(self.options, select=(), ignore=())
                 further = Run(self.graph, everything, domain=self.domain, contexts=self.left)
                 further.edit()
@@ -350,7 +348,7 @@ class Run:
         """
         pads = any(node.op == "Pad" for each in self.contexts for node in each.graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
-        guard_existing = self.chosen.has(GuardPad.code)
+        guard_existing = self.options.chooses(GuardPad.code)
         unprotected: list[Unprotected] = []
         for editor in self._editors:
             graph = editor.context.graph
