@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.padding.plan import express
+from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -48,7 +48,7 @@ class DropValid(Pass):
             if op.auto_pad != "VALID":
                 continue
             try:
-                plan = context.sites.plan(op, "fold", None)
+                plan = op, context.sites.plan(op, "fold")
             except RefusalError as refusal:
                 yield self.refused(context, op.node, "auto_pad=VALID", refusal)
             else:
@@ -56,4 +56,4 @@ class DropValid(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad`."""
-        express(context.graph, context.analysis, match.plan)
+        write(context.graph, context.analysis, *match.plan)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import WindowOp
-from onnxpad.padding.plan import express
+from onnxpad.padding.padding import has_amounts
+from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -91,29 +92,26 @@ class FoldPad(Pass):
         message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
         before = context.label(op.node)
         try:
-            outer = context.sites.merged(op, pad)
-            if outer is None:
-                return None
-            outer, plan = context.sites.planned(op, context.style, outer)
+            padding, merged, around = context.sites.planned(op, context.style)
         except RefusalError as refusal:
             if pad.constant_amounts is None:
                 return None  # the rules on computed amounts report it
             return self.refused(context, pad.node, message, refusal, before=before)
-        assert outer is not None
-        if plan.outer == outer.amounts and outer.exact:
+        exact = has_amounts(op, pad, around)
+        if merged is None or (exact and padding.outside == around):
             return None
         return self.found(
             context,
             pad.node,
             message,
-            plan,
-            becomes=plan.text,
-            why="" if outer.exact else "these read the same",
+            (op, padding, pad),
+            becomes=padding.text,
+            why="" if exact else "these read the same",
             keeps=op.node,
-            pads=onnx_order(outer.amounts),
+            pads=onnx_order(around),
             before=before,
         )
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the sum of both paddings in the style asked for."""
-        express(context.graph, context.analysis, match.plan)
+        write(context.graph, context.analysis, *match.plan)

@@ -9,19 +9,12 @@ import numpy as np
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.operators.amounts import ENDLESS, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import TransposedOp
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding, padding_of
+from onnxpad.padding.write import changes, write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.sites.cropped_form import (
-    attributes_of,
-    check_gives,
-    crop_of,
-    express,
-    form_text,
-    symmetric_form,
-    written_form,
-)
+from onnxpad.sites.cropped_form import check_gives, crop_of, form_text, symmetric_form
 
 
 class MakeSymmetric(Pass):
@@ -67,9 +60,10 @@ class MakeSymmetric(Pass):
         if not context.symmetric_transpose:
             return
         for op in context.transposed():
-            if not op.is_explicit or all(begin == end for begin, end in op.pads):
+            now = padding_of(op)
+            if now is None or all(begin == end for begin, end in op.pads):
                 continue
-            message = form_text(written_form(op))
+            message = form_text(now)
             try:
                 crop = crop_of(context.analysis, op)
                 form, rest = symmetric_form(op, crop)
@@ -90,13 +84,13 @@ class MakeSymmetric(Pass):
         if is_padded(rest):
             _slice(context, op, form, rest)
         else:
-            express(context.graph, op, form)
+            write(context.graph, context.analysis, op, form)
 
 
 def _slice(context: Context, op: TransposedOp, form: Padding, rest: Pairs) -> None:
     """Inserts the operator with a form, and a Slice of what is left; the old one copies that."""
     graph, node = context.graph, op.node
-    (full,) = graph.insert_like(node, node.inputs, attributes_of(op, form), name=node.name)
+    (full,) = graph.insert_like(node, node.inputs, changes(op, form), name=node.name)
     cut = [(axis, *pair) for axis, pair in zip(op.axes, rest, strict=True) if any(pair)]
     axes, starts = [axis for axis, _, _ in cut], [begin for _, begin, _ in cut]
     ends = [-end or ENDLESS for _, _, end in cut]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Severity
 from onnxpad.operators.table import Fill
+from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -69,28 +71,29 @@ class RecogniseSame(Pass):
             before = context.label(op.node)
             message = f"computed Pad before {op.node.op} {context.graph.label(op.node)!r}"
             try:
-                context.sites.merged(op, pad)
+                context.sites.outside(op, pad)
             except RefusalError:
                 pass
             else:
                 continue  # in effect constant: the rule on folding handles it
             try:
-                plan = context.open_sites.same_of(op)
+                found = context.open_sites.same_of(op)
             except RefusalError as refusal:
                 yield self.refused(context, pad.node, message, refusal, before=before)
                 continue
-            if plan is None:
+            if found is None:
                 continue
+            padding, auto_pad = found[0], same_of(found[0].odd)
             if context.dynamic == "auto-pad":
                 yield self.found(
                     context,
                     pad.node,
                     message,
-                    plan,
-                    becomes=f"auto_pad={plan.auto_pad}",
+                    (op, padding, pad),
+                    becomes=f"auto_pad={auto_pad}",
                     severity=Severity.WARNING,
                     keeps=op.node,
-                    auto_pad=plan.auto_pad,
+                    auto_pad=auto_pad,
                     before=before,
                 )
             else:
@@ -98,8 +101,8 @@ class RecogniseSame(Pass):
                 strict = context.asked.strict
                 option = () if strict and maxima else ("--dynamic auto-pad",)
                 formula = context.sites.wording.amounts(pad, *option)
-                facts = {**formula.facts, "auto_pad": plan.auto_pad}
-                same = f"it is {plan.auto_pad} at every size"
+                facts = {**formula.facts, "auto_pad": auto_pad}
+                same = f"it is {auto_pad} at every size"
                 told = f"{formula.brief}, so no constant pads fit; {same}" * bool(formula.brief)
                 reason = f"{same}; {formula}"
                 asked = RefusalError(Reason.SAME_AT_EVERY_SIZE, reason, told, **facts)
@@ -107,4 +110,4 @@ class RecogniseSame(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the attribute."""
-        context.open_sites.express_same(match.plan)
+        write(context.graph, context.analysis, *match.plan)

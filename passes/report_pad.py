@@ -12,6 +12,7 @@ from onnxpad.graph import Node
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
 from onnxpad.operators.table import Direction, Inputs, uncovered
+from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Path, Reader, Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
@@ -107,10 +108,10 @@ class ReportPad(Pass):
         if context.style == "pad":
             return min(map(min, known), default=0) >= 0
         try:
-            _, plan = context.sites.planned(op, context.style, context.sites.outer(op))
+            padding, _, around = context.sites.planned(op, context.style)
         except RefusalError:
             return False
-        return plan.keep is pad.node
+        return padding.outside == around and has_amounts(op, pad, around)
 
 
 _CROPS: Final = "whose own pads would crop"
@@ -216,7 +217,7 @@ def _declined(context: Context, node: Node, name: str) -> _Cause:
         form = f"{{}} reads it, and cannot be read itself: {op}"
         return _cause(Reason.READER_UNREADABLE, form, name, str(node.op))
     try:
-        context.sites.planned(op, context.style, context.sites.outer(op))
+        context.sites.planned(op, context.style)
     except RefusalError as refusal:
         cause = _cause(refusal.code, f"{{}}: {refusal}", name, str(node.op))
         brief = f"{node.op}: {refusal.brief}" if refusal.brief else ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.operators.amounts import add, onnx_order
+from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import WindowOp
-from onnxpad.padding.computed_pads import ComputedPlan
-from onnxpad.padding.plan import Plan, SizeDependentError, express
+from onnxpad.padding.padding import Padding, SizeDependentError
+from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -60,42 +60,39 @@ class ResolveAutoPad(Pass):
             strides = tuple(window.stride for window in op.windows)
             message = f"auto_pad={op.auto_pad}, strides {strides}"
             try:
-                plan = self._plan(context, op)
+                padding = self._padding(context, op)
             except SizeDependentError as refusal:
                 yield self._size_dependent(context, op, message, refusal)
                 continue
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue
-            pads = add(plan.inner, plan.outer)
-            yield self.resolved(
-                context, op, message, plan, becomes=plan.text, pads=onnx_order(pads)
-            )
+            plan, pads = (op, padding), onnx_order(padding.total)
+            yield self.resolved(context, op, message, plan, becomes=padding.text, pads=pads)
 
-    def _plan(self, context: Context, op: WindowOp) -> Plan:
-        """The plan for the style; where the operator cannot have that, pads in the operator."""
+    def _padding(self, context: Context, op: WindowOp) -> Padding:
+        """The padding in the style; where the operator cannot have that, pads in the operator."""
         try:
-            return context.sites.plan(op, context.style, None)
+            return context.sites.plan(op, context.style)
         except RefusalError:
             if context.style == "fold":
                 raise
-            return context.sites.plan(op, "fold", None)
+            return context.sites.plan(op, "fold")
 
     def _size_dependent(
         self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError
     ) -> Match:
         formula = context.open_sites.text(op, refusal.sizes)
         hindrance, hindered = "", {}
-        plan = None
         try:
-            plan = context.open_sites.computed(op)
+            context.open_sites.check_computed(op)
         except RefusalError as other:
             hindrance = f"; no Pad can compute them: {other}"
             hindered = {"no_pad": other.code}
-        if plan is not None and context.dynamic == "pad":
-            return self.resolved(context, op, message, plan, becomes="a computed Pad", why=formula)
+        if not hindrance and context.dynamic == "pad":
+            return self.resolved(context, op, message, op, becomes="a computed Pad", why=formula)
         options = [*context.sites.wording.options(refusal.sizes, op.data)]
-        options += ["--dynamic pad"] * (plan is not None)
+        options += ["--dynamic pad"] * (not hindrance)
         facts = {**refusal.facts, "auto_pad": op.auto_pad, "pads": formula, "options": options}
         facts["multiples"] = context.open_sites.multiples(op, refusal.sizes)
         reason = f"{refusal}: {formula}{hindrance}"
@@ -105,7 +102,7 @@ class ResolveAutoPad(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad` and writes the pads in the style asked for, computed ones in a `Pad`."""
-        if isinstance(match.plan, ComputedPlan):
-            context.open_sites.express_computed(match.plan)
+        if isinstance(match.plan, WindowOp):
+            context.open_sites.write_computed(match.plan)
         else:
-            express(context.graph, context.analysis, match.plan)
+            write(context.graph, context.analysis, *match.plan)

@@ -8,10 +8,11 @@ from typing import Any
 from onnxpad.finding import Trust
 from onnxpad.operators.amounts import Pairs, onnx_order
 from onnxpad.operators.read import TransposedOp
+from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.sites.cropped_form import amounts_of, crop_of, express, form_of, form_text
+from onnxpad.sites.cropped_form import amounts_of, crop_of, form_of, form_text
 
 
 class ResolveTransposed(Pass):
@@ -97,4 +98,4 @@ class ResolveTransposed(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the pads."""
-        express(context.graph, *match.plan)
+        write(context.graph, context.analysis, *match.plan)

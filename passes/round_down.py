@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
-from onnxpad.operators.amounts import onnx_order
+from onnxpad.operators.amounts import Pairs, onnx_order
+from onnxpad.operators.read import WindowOp
+from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-
-if TYPE_CHECKING:
-    from onnxpad.padding.ceil_mode import Floored
 
 
 class RoundDown(Pass):
@@ -71,33 +70,34 @@ class RoundDown(Pass):
             padding = pads_text(op.pads) if op.auto_pad == "NOTSET" else op.auto_pad
             message = f"ceil_mode, pads {padding}"
             try:
-                plan = floored(context.sites, op, context.style)
+                floor, decided = floored(context.sites, op, context.style)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue
-            becomes = f"pads {pads_text(plan.pads)} without it"
-            facts: dict[str, Any] = {"pads": onnx_order(plan.pads)}
-            if plan.decided is not None:
-                becomes += f"; by --trust {context.trust}: {plan.decided.facts['disagreement']}"
-                facts = {**plan.decided.facts, **facts, "trusts": context.trust}
+            pads = op.pads if floor.is_same else floor.numbers
+            becomes = f"pads {pads_text(pads)} without it"
+            facts: dict[str, Any] = {"pads": onnx_order(pads)}
+            if decided is not None:
+                becomes += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
+                facts = {**decided.facts, **facts, "trusts": context.trust}
             yield self.found(
                 context,
                 op.node,
                 message,
-                plan,
+                (op, floor),
                 becomes=becomes,
-                severity=self._severity(plan, context.graph.opset),
-                decides=plan.decided is not None,
+                severity=self._severity(op, pads, context.graph.opset),
+                decides=decided is not None,
                 **facts,
             )
 
-    def _severity(self, plan: Floored, opset: int) -> Severity:
-        wrong = plan.reaches_past and plan.op.count_include_pad and opset < _COUNTED_RIGHT
+    def _severity(self, op: WindowOp, pads: Pairs, opset: int) -> Severity:
+        wrong = pads != op.pads and op.count_include_pad and opset < _COUNTED_RIGHT
         return Severity.ERROR if wrong else self.severity
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `ceil_mode` and writes the pads."""
-        match.plan.express(context.graph)
+        write(context.graph, context.analysis, *match.plan)
 
 
 _COUNTED_RIGHT = 19

@@ -92,4 +92,4 @@ class SimplifyAmounts(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Replaces the nodes that compute the amounts."""
-        context.open_sites.express_simpler(match.plan)
+        context.open_sites.write_simpler(match.plan)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.operators.amounts import is_padded, onnx_order
-from onnxpad.operators.read import WindowOp
-from onnxpad.padding.plan import Plan, express, split
+from onnxpad.operators.amounts import onnx_order
+from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.padding.padding import Padding, split
+from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -59,11 +60,11 @@ class SplitPads(Pass):
         if context.style == "fold":
             return
         for op in context.windows():
-            if op.auto_pad != "NOTSET" or not is_padded(split(op.pads, context.style)[1]):
+            if op.auto_pad != "NOTSET" or not split(op.pads, context.style)[1]:
                 continue
             message = f"pads {pads_text(op.pads)}"
             try:
-                plan = self._plan(context, op)
+                padding, pad = self._planned(context, op)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
             else:
@@ -71,19 +72,19 @@ class SplitPads(Pass):
                     context,
                     op.node,
                     message,
-                    plan,
-                    becomes=plan.text,
+                    (op, padding, pad),
+                    becomes=padding.text,
                     why=f"as style {context.style} wants it",
                     pads=onnx_order(op.pads),
                 )
 
-    def _plan(self, context: Context, op: WindowOp) -> Plan:
-        """A plan for both paddings in one `Pad` where possible, else for a `Pad` between."""
+    def _planned(self, context: Context, op: WindowOp) -> tuple[Padding, PadOp | None]:
+        """Both paddings in one `Pad` where possible, with the one there; else a `Pad` between."""
         try:
-            return context.sites.planned(op, context.style, context.sites.outer(op))[1]
+            return context.sites.planned(op, context.style)[:2]
         except RefusalError:
-            return context.sites.plan(op, context.style, None)
+            return context.sites.plan(op, context.style), None
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the `Pad`."""
-        express(context.graph, context.analysis, match.plan)
+        write(context.graph, context.analysis, *match.plan)

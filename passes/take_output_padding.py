@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.operators.amounts import onnx_order
+from onnxpad.padding.padding import padding_of
+from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.sites.cropped_form import crop_of, express, form_of, form_text, written_form
+from onnxpad.sites.cropped_form import crop_of, form_of, form_text
 
 
 class TakeOutputPadding(Pass):
@@ -53,9 +55,9 @@ class TakeOutputPadding(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution with unequal pads that output_padding cancels in part."""
         for op in context.transposed():
-            if not op.is_explicit:
+            now = padding_of(op)
+            if now is None:
                 continue  # another rule writes these out
-            now = written_form(op)
             is_negative = min(map(min, op.pads)) < 0
             is_equal = all(begin == end for begin, end in op.pads)
             stays = is_equal or context.symmetric_transpose or not any(op.output_padding)
@@ -75,4 +77,4 @@ class TakeOutputPadding(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the least form."""
-        express(context.graph, *match.plan)
+        write(context.graph, context.analysis, *match.plan)

@@ -2,91 +2,63 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
-from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.limits import check_declared, check_rounding
-from onnxpad.padding.plan import split
+from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 
 
-class Floored(NamedTuple):
-    """A pool that rounds down, with the windows of one that rounds up.
+def floored(sites: Sites, op: WindowOp, style: str) -> tuple[Padding, RefusalError | None]:
+    """The padding of a pool that rounds down with the windows of one that rounds up.
 
-    Attributes:
-        op: The pool that rounds up.
-        pads: The pads of the other, (begin, end) per spatial axis.
-        counts: Whether the other counts its padding.
-        decided: The disagreement of the engines that the trusted one decides, if there is one.
-    """
+    A style then moves its pads into a `Pad`.
 
-    op: WindowOp
-    pads: Pairs
-    counts: bool
-    decided: RefusalError | None = None
-
-    @property
-    def reaches_past(self) -> bool:
-        """Whether a window of the pool that rounds up reaches past its padding."""
-        return self.pads != self.op.pads
-
-    def express(self, graph: Graph) -> None:
-        """Carries out the plan: the operator loses `ceil_mode` and gets the pads."""
-        row = self.op.operator
-        attributes: dict[str, object | None] = {"ceil_mode": None}
-        if self.reaches_past:
-            attributes["pads"] = onnx_order(self.pads)
-        if row.counts is not None and self.counts != self.op.count_include_pad:
-            attributes[row.counts] = None
-        graph.set_attributes(self.op.node, attributes)
-
-
-def floored(sites: Sites, op: WindowOp, style: str) -> Floored:
-    """The plan for a pool with `ceil_mode`, whose pads a style then moves into a `Pad`.
+    Returns:
+        The padding, and the disagreement of the engines that the trusted one decides, if there is
+        one.
 
     Raises:
         RefusalError: The pool cannot round down, or not in this style.
     """
     if op.auto_pad != "NOTSET":
-        return _with_auto_pad(op)
+        return _with_auto_pad(op), None
     pads = _pads(sites, op)
     disputed = _disagreement(sites, op, pads)
     if disputed is not None and sites.trust is None:
         raise disputed
     whole = disputed is not None and sites.trust is Trust.ONNXRUNTIME
     counts = op.count_include_pad and (whole or pads == op.pads)
-    plan = Floored(op, pads, counts, disputed)
-    if plan.reaches_past:
-        _check_reach(plan)
+    padding = Padding(pads, counted=counts)
+    if pads != op.pads:
+        _check_reach(op, padding)
         check_declared(op, pads)
         spans = sites.spans(op)
         check_rounding(
             op, spans, [(size, pair) for (size, _), pair in zip(spans, pads, strict=True)]
         )
-    _check_style(sites, plan, style)
-    return plan
+    _check_style(sites, op, padding, style)
+    return padding, disputed
 
 
-def _with_auto_pad(op: WindowOp) -> Floored:
-    """The plan for SAME with pads that depend on a size: it rounds nothing unless it crops."""
-    same = op.auto_pad.startswith("SAME")
+def _with_auto_pad(op: WindowOp) -> Padding:
+    """SAME with pads that depend on a size: it rounds nothing unless it crops."""
     crops_nothing = all(
         isinstance(window, Window) and window.dilation == 1 and window.kernel >= window.stride
         for window in op.windows
     )
-    if not same or not crops_nothing:
+    same = padding_of(op)
+    if same is None or not same.is_same or not crops_nothing:
         raise RefusalError(
             Reason.SAME_STAYS,
             f"auto_pad={op.auto_pad} stays, and the number of windows depends on it",
             auto_pad=op.auto_pad,
         )
-    return Floored(op, op.pads, op.count_include_pad)
+    return same
 
 
 def _pads(sites: Sites, op: WindowOp) -> Pairs:
@@ -140,10 +112,10 @@ def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | Non
     return None
 
 
-def _check_reach(plan: Floored) -> None:
+def _check_reach(op: WindowOp, padding: Padding) -> None:
     """Raises unless a pool can have pads as far as its windows reach."""
-    op, pads = plan.op, plan.pads
-    for axis, window, own, pair in zip(op.axes, op.windows, op.pads, pads, strict=True):
+    axes = zip(op.axes, op.windows, op.pads, padding.numbers, strict=True)
+    for axis, window, own, pair in axes:
         if isinstance(window.kernel, int) and pair[1] >= window.kernel:
             raise RefusalError(
                 Reason.PADS_NOT_BELOW_KERNEL,
@@ -153,7 +125,7 @@ def _check_reach(plan: Floored) -> None:
                 pads=pair,
                 kernel=window.kernel,
             )
-        if pair != own and op.count_include_pad and not plan.counts and is_padded(op.pads):
+        if pair != own and op.count_include_pad and not padding.counted and is_padded(op.pads):
             raise RefusalError(
                 Reason.DIVISOR_DIFFERS,
                 f"a window reaches past the padding {pads_text(op.pads)} on axis {axis}: the "
@@ -163,9 +135,8 @@ def _check_reach(plan: Floored) -> None:
             )
 
 
-def _check_style(sites: Sites, plan: Floored, style: str) -> None:
+def _check_style(sites: Sites, op: WindowOp, padding: Padding, style: str) -> None:
     """Raises if a style had the operator's pads as it wants them, and cannot have the new ones."""
-    op, pads, counts, _ = plan
-    if is_padded(split(op.pads, style)[1]) or not is_padded(split(pads, style)[1]):
-        return
-    sites.plan(op._replace(ceil_mode=False, pads=pads, count_include_pad=counts), style, None)
+    pads, counts = padding.numbers, padding.counted
+    if split(pads, style)[1] and not split(op.pads, style)[1]:
+        sites.plan(op._replace(ceil_mode=False, pads=pads, count_include_pad=counts), style)

@@ -43,8 +43,9 @@ from onnxpad.padding.limits import (
     says_uncounted,
     says_zero_point,
 )
-from onnxpad.padding.plan import insert_pad
+from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Rounding, Sites, windows_over
+from onnxpad.padding.write import insert_pad
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
@@ -52,25 +53,6 @@ from onnxpad.runtimes.onnxruntime.pad_fusion import misdeclared
 
 MANY: Final = 100
 """The nodes that compute the amounts of a `Pad` are counted up to this number."""
-
-
-@dataclass(frozen=True, slots=True)
-class SamePlan:
-    """A computed `Pad` that is SAME: the operator, the attribute, and its new data."""
-
-    op: WindowOp
-    pad: PadOp
-    auto_pad: str
-    source: Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedPlan:
-    """A SAME to be written as a `Pad` that computes its amounts from the shape of `source`."""
-
-    op: WindowOp
-    source: Tensor
-    odd: Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +87,11 @@ class DynamicSites:
         self._plain = plain
         self._amounts = AmountsWriter(graph, plain)
 
-    def same_of(self, op: WindowOp) -> SamePlan | None:
+    def same_of(self, op: WindowOp) -> tuple[Padding, PadOp] | None:
         """The SAME that equals the computed `Pad` in front of an operator at every size.
 
         Returns:
-            The plan; None where there is no such `Pad`, or it is not SAME.
+            SAME and the `Pad`; None where there is no such `Pad`, or it is not SAME.
 
         Raises:
             RefusalError: It is SAME, but onnxruntime would not run that as the specification says.
@@ -138,7 +120,8 @@ class DynamicSites:
                 padded = [size + sum(pair) for size, pair in zip(sizes, amounts, strict=True)]
                 then = list(zip(sizes, same, strict=True))
                 check_rounding(op, self._sites.spans(op, padded), then)
-                return SamePlan(op, pad, auto_pad, pad.data)
+                counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
+                return Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted), pad
         return None
 
     @remembered
@@ -161,18 +144,8 @@ class DynamicSites:
                 if not is_never_empty(size):
                     raise says_empty(source, axis)
 
-    def express_same(self, plan: SamePlan) -> None:
-        """Replaces a computed `Pad` by the `auto_pad` that equals it."""
-        graph, node = self._graph, plan.op.node
-        graph.set_attribute(node, "pads", None)
-        graph.set_attribute(node, "auto_pad", plan.auto_pad)
-        row = plan.op.operator
-        if row.counts is not None and row.padding is Fill.EXCLUDED:
-            graph.set_attribute(node, row.counts, 1)
-        graph.set_input(node, row.inputs.data, plan.source)
-
-    def computed(self, op: WindowOp) -> ComputedPlan:
-        """The plan to write a SAME that depends on open sizes as a computed `Pad`.
+    def check_computed(self, op: WindowOp) -> None:
+        """Raises unless a SAME that depends on open sizes can be written as a computed `Pad`.
 
         Raises:
             RefusalError: The operator's padding cannot be in a `Pad` in front of it.
@@ -202,7 +175,6 @@ class DynamicSites:
         self._check_sizes(op, odd)
         spans = self._sites.spans(op)
         check_rounding(op, spans, [(size + sum(pads), (0, 0)) for size, pads in spans])
-        return ComputedPlan(op, op.data, odd)
 
     def _check_sizes(self, op: WindowOp, odd: Side) -> None:
         shape = self._analysis.shape(op.data)
@@ -244,15 +216,14 @@ class DynamicSites:
                     axis=axis,
                 )
 
-    def express_computed(self, plan: ComputedPlan) -> None:
+    def write_computed(self, op: WindowOp) -> None:
         """Replaces a SAME by a `Pad` whose amounts are computed from the size."""
-        graph, node = self._graph, plan.op.node
-        graph.set_attribute(node, "auto_pad", None)
-        if plan.op.pads_written:
-            graph.set_attribute(node, "pads", None)
-        amounts = self._compute(plan, node)
-        padded = insert_pad(graph, self._analysis, plan.op, plan.source, amounts)
-        graph.set_input(node, plan.op.operator.inputs.data, padded)
+        graph, node = self._graph, op.node
+        graph.set_attributes(node, {"auto_pad": None, "pads": None})
+        formula = self._formula(op, op.data, odd_side(op.auto_pad))
+        amounts = self._amounts.compute(formula, op.data, node, _prefix(op))
+        padded = insert_pad(graph, self._analysis, op, op.data, amounts)
+        graph.set_input(node, op.operator.inputs.data, padded)
 
     def simpler(self, op: WindowOp) -> SimplerPlan | None:
         """The plan for a `Pad` that computes SAME's amounts by more nodes than necessary."""
@@ -324,17 +295,13 @@ class DynamicSites:
         computing = (node for node in above if node is not None and node.op != "Constant")
         return len(list(islice(computing, MANY)))
 
-    def express_simpler(self, plan: SimplerPlan) -> None:
+    def write_simpler(self, plan: SimplerPlan) -> None:
         """Computes the amounts by new nodes in front of the `Pad`."""
         node = plan.pad.node
         amounts = self._amounts.compute(plan.formula, plan.pad.data, node, plan.name)
         self._graph.set_input(node, 1, amounts)
         if len(node.inputs) > 3:
             self._graph.set_input(node, 3, None)
-
-    def _compute(self, plan: ComputedPlan, before: Node) -> Tensor:
-        formula = self._formula(plan.op, plan.source, plan.odd)
-        return self._amounts.compute(formula, plan.source, before, _prefix(plan.op))
 
     def _formula(self, op: WindowOp, source: Tensor, odd: Side) -> AmountsFormula:
         """The shortest formula for SAME's amounts at all sizes: often one side alone varies."""
@@ -371,16 +338,15 @@ class DynamicSites:
         if pad is None or pad.constant_amounts is not None:
             return None
         try:
-            self._sites.merged(op, pad)
+            self._sites.outside(op, pad)
         except RefusalError:
             pass
         else:
             return pad
         try:
-            plan = self.same_of(op)
+            return None if self.same_of(op) is None else pad
         except RefusalError:
             return pad
-        return plan.pad if plan is not None else None
 
 
 def _prefix(op: WindowOp) -> str:

@@ -7,21 +7,24 @@ whether it applies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from onnx import TensorProto
 
+from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
-from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, onnx_order
+from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
+from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.records import dataclass
 from onnxpad.runtimes.onnxruntime.departures import CHANGED
+from onnxpad.sizes.wording import Wording
 
 Span: TypeAlias = tuple[Extent, ExtentPair]
 """The size of an axis that an operator reads, and the operator's own pads there."""
@@ -33,35 +36,41 @@ class Form:
 
     Attributes:
         op: The operator as it is now.
-        own: Its own pads now, per spatial axis, with `auto_pad` resolved.
-        around: The amounts of a `Pad` in front of it now.
-        inside: Its own pads in the new form.
-        counts: Whether it counts its padding in the new form.
+        now: How the site is padded now, with `auto_pad` resolved.
+        then: How it is to be padded.
         source: The tensor around which all this padding is.
         sizes: The spatial sizes of that tensor.
         is_whole: Whether its elements are known to be integers, and the padding around them the
             least of these, as a maximum over nothing but an operator's own padding is.
         opset: The version of the standard operators.
-        infinite: Returns the source of infinities in a tensor; None where none is found.
-        size_dependent: Makes the refusal for a number of windows that depends on a size.
+        signs: What is known of signs and infinities.
+        wording: Words for sizes.
     """
 
     op: WindowOp
-    own: Pairs
-    around: Pairs
-    inside: Pairs
-    counts: bool
+    now: Padding
+    then: Padding
     source: Tensor
     sizes: tuple[Extent, ...]
     is_whole: bool
     opset: int
-    infinite: Callable[[Tensor], Tensor | None]
-    size_dependent: Callable[[Tensor, int, Extent], RefusalError]
+    signs: Signs
+    wording: Wording
+
+    @property
+    def begins_to_count(self) -> bool:
+        """Whether it is to count its padding, and does not now."""
+        return self.then.counted and not self.now.counted
+
+    @property
+    def changes_pads(self) -> bool:
+        """Whether the operator's own pads change."""
+        return self.then.pads != self.now.pads
 
     def along(self) -> list[AxisForm]:
         """The form axis by axis."""
-        op, total = self.op, add(self.own, self.around)
-        each = zip(op.axes, op.windows, self.sizes, self.own, self.inside, total, strict=True)
+        op, pads = self.op, (self.now.numbers, self.then.numbers, self.now.total)
+        each = zip(op.axes, op.windows, self.sizes, *pads, strict=True)
         return [AxisForm(self, *one) for one in each]
 
 
@@ -110,7 +119,7 @@ def finite_data(form: Form) -> RefusalError | None:
     """The data of a maximum holds no infinities: windows of only -infinity differ."""
     if form.op.operator.padding is not Fill.LOWEST:
         return None
-    origin = form.infinite(form.source)
+    origin = form.signs.infinite(form.source)
     return None if origin is None else says_infinite(form.source, origin)
 
 
@@ -128,9 +137,9 @@ def says_infinite(source: Tensor, origin: Tensor) -> RefusalError:
 def own_padding_counted(form: Form) -> RefusalError | None:
     """An average has no uncounted padding now."""
     averages = form.op.operator.counts is not None and form.op.padding is Fill.EXCLUDED
-    if not averages or all(max(pair) <= 0 for pair in form.own):
+    if not averages or all(max(pair) <= 0 for pair in form.now.numbers):
         return None
-    return says_uncounted(form.op, pads=onnx_order(form.own))
+    return says_uncounted(form.op, pads=onnx_order(form.now.numbers))
 
 
 def says_uncounted(op: WindowOp, **facts: object) -> RefusalError:
@@ -150,7 +159,7 @@ def article(op: WindowOp) -> str:
 
 def counting_known(form: Form) -> RefusalError | None:
     """The opset has `count_include_pad`, where it is needed."""
-    if not form.counts or form.op.count_include_pad:
+    if not form.begins_to_count:
         return None
     assert form.op.operator.counts is not None
     since = form.op.operator.since[form.op.operator.counts]
@@ -172,9 +181,10 @@ def same_divisor(form: Form) -> RefusalError | None:
     op = form.op
     if op.operator.onnxruntime.divides_by_whole_kernels or op.ceil_mode:
         return None
-    if not form.counts or op.count_include_pad or form.opset >= CHANGED["AveragePool"]:
+    if not form.begins_to_count or form.opset >= CHANGED["AveragePool"]:
         return None
-    for axis, window, size, pair in zip(op.axes, op.windows, form.sizes, form.around, strict=True):
+    around = form.now.outside or ((0, 0),) * len(op.axes)
+    for axis, window, size, pair in zip(op.axes, op.windows, form.sizes, around, strict=True):
         if always(less_equal(window.extent, size + sum(pair))) is not True:
             return RefusalError(
                 Reason.DIVISOR_DIFFERS,
@@ -188,8 +198,7 @@ def same_divisor(form: Form) -> RefusalError | None:
 
 def power_above_zero(form: Form) -> RefusalError | None:
     """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
-    changes = form.inside != form.own
-    return says_power(form.op) if changes and form.op.leaves_zeros_out else None
+    return says_power(form.op) if form.changes_pads and form.op.leaves_zeros_out else None
 
 
 def says_power(op: WindowOp) -> RefusalError:
@@ -204,8 +213,7 @@ def says_power(op: WindowOp) -> RefusalError:
 
 def zero_point_known(form: Form) -> RefusalError | None:
     """The zero point of the data, with which the operator pads, is known."""
-    changes = form.inside != form.own
-    return says_zero_point(form.op) if changes and form.op.zero is None else None
+    return says_zero_point(form.op) if form.changes_pads and form.op.zero is None else None
 
 
 def says_zero_point(op: WindowOp) -> RefusalError:
@@ -235,7 +243,7 @@ LIMITS: Final = (
 def pads_below_kernel(on: AxisForm) -> RefusalError | None:
     """Each pad of a pool is smaller than its kernel without dilation, as onnxruntime asks."""
     kernel = on.window.kernel
-    if not on.form.op.operator.pools or on.form.inside == on.form.own:
+    if not on.form.op.operator.pools or not on.form.changes_pads:
         return None
     if isinstance(kernel, int) and max(on.inside) < kernel:
         return None
@@ -262,7 +270,7 @@ def as_many_windows(on: AxisForm) -> RefusalError | None:
     if isinstance(was, int | Size) and was == would:
         return None
     if not (isinstance(was, int) and isinstance(would, int)):
-        return on.form.size_dependent(on.form.source, on.axis, on.size)
+        return says_ceil(on.form.wording, on.form.source, on.axis, on.size)
     return RefusalError(
         Reason.CEIL_WINDOWS_DIFFER,
         f"with ceil_mode the output has {was} elements on axis {on.axis}, and would have "
@@ -270,6 +278,18 @@ def as_many_windows(on: AxisForm) -> RefusalError | None:
         axis=on.axis,
         windows=was,
         would_be=would,
+    )
+
+
+def says_ceil(wording: Wording, source: Tensor, axis: int, size: Extent) -> RefusalError:
+    """The refusal of a pool with `ceil_mode` whose number of windows depends on a size."""
+    return RefusalError(
+        Reason.SIZE_DEPENDENT,
+        f"with ceil_mode the number of windows depends on {wording.sizes({axis: size}, source)}",
+        axes=[axis],
+        sizes=wording.places([size]),
+        ceil_mode=1,
+        options=wording.options({axis: size}, source),
     )
 
 
@@ -322,7 +342,7 @@ def within_padding(on: AxisForm) -> RefusalError | None:
     op = on.form.op
     if not op.operator.onnxruntime.divides_by_whole_kernels:
         return None
-    if not on.form.counts or op.count_include_pad or on.is_within_padding(on.inside):
+    if not on.form.begins_to_count or on.is_within_padding(on.inside):
         return None
     return RefusalError(
         Reason.DIVISOR_DIFFERS,

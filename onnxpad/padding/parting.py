@@ -109,8 +109,8 @@ def parted(
         part(graph, read, amounts)
         for reader in readers:
             op = read_window(graph, analysis, reader)
-            _, plan = sites.planned(op, style, sites.outer(op))
-            if plan.inner == op.pads:
+            padding, *_ = sites.planned(op, style)
+            if padding.pads == op.pads:
                 return False  # the style wants it in a Pad
     except (RefusalError, UnreadableError):
         return False

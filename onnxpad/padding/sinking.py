@@ -19,11 +19,11 @@ from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, rea
 from onnxpad.operators.table import FLOATS, Direction, Fill, operator_of
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
-from onnxpad.padding.plan import write_pad
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_fills import EitherZero, says_uncertain
 from onnxpad.padding.step_table import Behind, PadLayer, behind, data_inputs, joins_otherwise
+from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
@@ -368,7 +368,7 @@ def _check_window(
     if graph.origin(op.data).name != padded.name:
         raise _stands(graph, reader)
     try:
-        sites.planned(op, style, sites.outer(op))
+        sites.planned(op, style)
     except RefusalError as refusal:
         label = f"{reader.op} {graph.label(reader)!r}"
         raise RefusalError(refusal.code, f"{label}: {refusal}", **refusal.facts) from refusal

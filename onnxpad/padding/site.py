@@ -34,7 +34,6 @@ from onnxpad.operators.read import (
     UnreadableError,
     WindowOp,
     pad_giving,
-    read_pad,
     read_window,
 )
 from onnxpad.operators.table import FLOATS, Fill, lowest, operator_of
@@ -45,11 +44,12 @@ from onnxpad.padding.limits import (
     check_form,
     check_pads,
     check_rounding,
+    says_ceil,
     says_infinite,
     says_not_below,
 )
 from onnxpad.padding.pad_limits import MERGING, Merge
-from onnxpad.padding.plan import Outer, Plan, SizeDependentError, split
+from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.runtimes.onnxruntime.auto_pad import disagreement, pads_of_onnxruntime, repair
@@ -204,7 +204,7 @@ class Sites:
             if op.ceil_mode:
                 output = pool_output_size(size, window, *pads, ceil_mode=True)
                 if isinstance(output, Unknown) or output != same_output_size(size, window):
-                    raise self._says_ceil(op.data, axis, size)
+                    raise says_ceil(self.wording, op.data, axis, size)
             resolved.append(pads)
         disputed = self._disagreement(op, sizes)
         if disputed is not None and self.trust is Trust.ONNXRUNTIME:
@@ -282,53 +282,27 @@ class Sites:
         """Whether the elements of a tensor are known to be integers."""
         return self._analysis.dtype(tensor) not in {None, *FLOATS}
 
-    def _fills_lowest(self, outer: Outer) -> bool:
+    def _fills_lowest(self, pad: PadOp) -> bool:
         """Whether a `Pad` fills in the lowest value of its element type."""
-        dtype = self._analysis.dtype(outer.source)
-        value = read_pad(self._graph, self._analysis, outer.node).value
-        return dtype is not None and value is not None and value == lowest(dtype)
+        dtype = self._analysis.dtype(pad.data)
+        return dtype is not None and pad.value is not None and pad.value == lowest(dtype)
 
-    def _says_ceil(self, source: Tensor, axis: int, size: Extent) -> RefusalError:
-        """The refusal of a pool with `ceil_mode` whose number of windows depends on a size."""
-        return RefusalError(
-            Reason.SIZE_DEPENDENT,
-            "with ceil_mode the number of windows depends on "
-            f"{self.wording.sizes({axis: size}, source)}",
-            axes=[axis],
-            sizes=self.wording.places([size]),
-            ceil_mode=1,
-            options=self.wording.options({axis: size}, source),
-        )
+    def outside(self, op: WindowOp, pad: PadOp) -> Pairs:
+        """What a `Pad` that the operator reads adds per spatial axis; empty if it pads nothing.
 
-    def outer(self, op: WindowOp) -> Outer | None:
-        """The `Pad` that the operator reads, directly or through Identity, if it can be merged.
+        Where it computes amounts that depend on a size, these are constants that read the same
+        elements at every size.
 
         Raises:
-            RefusalError: There is a `Pad`, but it cannot be merged; the message says why.
-        """
-        pad = self.pad_before(op)
-        return None if pad is None else self.merged(op, pad)
-
-    def merged(self, op: WindowOp, pad: PadOp) -> Outer | None:
-        """As `outer`, for a given `Pad` that the operator reads; None if it pads nothing.
-
-        Args:
-            op: The operator.
-            pad: The `Pad`.
-
-        Raises:
-            RefusalError: It cannot be merged; the message says why.
+            RefusalError: The operator cannot take it over; the message says why.
         """
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
-            return None
+            return ()
         self.check_mergeable(op, pad)
         assert full is not None
-        spatial = op.operator.layout.spatial
-        known = pad.over(op.rank)
-        if known is not None:
-            return Outer(pad.node, spatial(known), pad.data)
-        return Outer(pad.node, self._in_effect(op, pad, spatial(full)), pad.data, exact=False)
+        known, spatial = pad.over(op.rank), op.operator.layout.spatial
+        return self._in_effect(op, pad, spatial(full)) if known is None else spatial(known)
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
         """Raises unless an operator could take over a `Pad`, whatever its computed amounts.
@@ -377,37 +351,43 @@ class Sites:
                     return begin, least
         return None
 
-    def planned(self, op: WindowOp, style: str, outer: Outer | None) -> tuple[Outer | None, Plan]:
-        """As `plan`, perhaps without the end of a `Pad` that no window reads.
+    def planned(self, op: WindowOp, style: str) -> tuple[Padding, PadOp | None, Pairs]:
+        """The padding of a site in a style, that of a `Pad` in front of it included.
+
+        Returns:
+            The padding; the `Pad`, None where none pads anything; and the amounts of it that count,
+            perhaps without an end that no window reads.
 
         Raises:
-            RefusalError: The operator cannot have that form.
+            RefusalError: The `Pad` cannot be taken over, or the operator cannot have that form.
         """
+        pad = self.pad_before(op)
+        around = () if pad is None else self.outside(op, pad)
+        if pad is None or not around:
+            return self.plan(op, style), None, ()
         try:
-            return outer, self.plan(op, style, outer)
+            return self.plan(op, style, pad, around), pad, around
         except RefusalError as refusal:
-            less = None if outer is None or not outer.exact else self._read(op, outer)
+            less = self._read(op, pad, around) if has_amounts(op, pad, around) else None
             if less is None:
                 raise
             try:
-                return less, self.plan(op, style, less)
+                return self.plan(op, style, pad, less), pad, less
             except RefusalError:
                 raise refusal from None
 
-    def _read(self, op: WindowOp, outer: Outer) -> Outer | None:
-        """A `Pad` without what no window reads; None where each of its elements is read."""
+    def _read(self, op: WindowOp, pad: PadOp, around: Pairs) -> Pairs | None:
+        """A `Pad`'s amounts without what no window reads; None where each element is read."""
         rounding = op.operator.pools, op.ceil_mode
-        sizes, own = self.spatial(op, outer.source), self.own_pads(op)
-        each = zip(op.windows, sizes, own, outer.amounts, strict=True)
+        sizes, own = self.spatial(op, pad.data), self.own_pads(op)
+        each = zip(op.windows, sizes, own, around, strict=True)
         found = [self._pair_read(rounding, *axis) for axis in each]
         pairs = tuple(pair for pair in found if pair is not None)
-        if len(pairs) < len(found) or pairs == outer.amounts:
+        if len(pairs) < len(found) or pairs == around:
             return None
         # What a window that rounds up reads past the padding does not count in a divisor.
-        grows = any(pair > held for pair, held in zip(pairs, outer.amounts, strict=True))
-        if grows and op.operator.counts is not None:
-            return None
-        return outer._replace(amounts=pairs, exact=False)
+        grows = any(pair > held for pair, held in zip(pairs, around, strict=True))
+        return None if grows and op.operator.counts is not None else pairs
 
     def pads_nothing(self, pad: PadOp) -> bool:
         """Whether a `Pad` copies its input: its amounts are 0, and fit the rank of its data.
@@ -440,55 +420,61 @@ class Sites:
         """The `Pad` that the operator reads, directly or through Identity."""
         return pad_giving(self._graph, self._analysis, op.data)
 
-    def plan(self, op: WindowOp, style: str, outer: Outer | None) -> Plan:
-        """The plan for a site in a style.
+    def plan(
+        self, op: WindowOp, style: str, pad: PadOp | None = None, around: Pairs = ()
+    ) -> Padding:
+        """The padding of a site in a style.
+
+        Args:
+            op: The operator.
+            style: The style.
+            pad: A `Pad` in front of it that is to be merged with its own padding.
+            around: What this `Pad` adds per spatial axis.
 
         Raises:
             RefusalError: Its own padding is unknown, or the operator cannot have that form.
         """
         own = self.own_pads(op)
-        around = outer.amounts if outer is not None else ((0, 0),) * len(own)
-        total = own if outer is None else add(own, around)
-        inside, outside = split(total, style)
+        inside, outside = split(add(own, around) if around else own, style)
         if op.auto_pad != "NOTSET":
             self._check_optimiser(op, own, inside)
         if inside != op.pads or op.auto_pad != "NOTSET":
             check_declared(op, inside)
-        source = outer.source if outer is not None else op.data
-        exact = outer is None or outer.exact
-        keep = outer.node if outer is not None and exact and outside == around else None
+        source = pad.data if pad is not None else op.data
+        exact = pad is None or has_amounts(op, pad, around)
+        now = Padding(own, ceil=op.ceil_mode, counted=op.count_include_pad, outside=around)
         if exact and inside == own and outside == around:
-            self._check_rounding(op, source, around, inside, outside)  # what SAME pads may vary
-            return Plan(op, own, around, op.data, keep, op.count_include_pad)
+            self._check_rounding(op, source, now, now)  # what SAME pads may vary
+            return now
         counts = op.count_include_pad or (
             op.operator.padding is Fill.EXCLUDED and is_padded(inside) and not is_padded(own)
         )
+        then = Padding(inside, ceil=op.ceil_mode, counted=counts, outside=outside)
         row = op.operator
         if row.pools or row.inputs.zero_point is not None:
             # A pool runs on no empty axis, so where it reads the source itself, that has elements.
-            read = tuple(outer is None or (exact and pair == (0, 0)) for pair in around)
-            sizes = self._sizes(op, source, read)
-            opset, infinite = self._graph.opset, self._signs.infinite
-            says = self._says_ceil
-            whole = self.is_whole(source) and (outer is None or self._fills_lowest(outer))
-            padding = own, around, inside
-            check_form(Form(op, *padding, counts, source, sizes, whole, opset, infinite, says))
-        self._check_rounding(op, source, around if exact else None, inside, outside)
-        if not (exact and outside == around) and is_padded(outside):
+            is_read = [pad is None] * len(own)
+            if pad is not None and exact:
+                is_read = [pair == (0, 0) for pair in around]
+            sizes = self._sizes(op, source, is_read)
+            whole = self.is_whole(source) and (pad is None or self._fills_lowest(pad))
+            known = self._graph.opset, self._signs, self.wording
+            check_form(Form(op, now, then, source, sizes, whole, *known))
+        self._check_rounding(op, source, now if exact else None, then)
+        if outside and not (exact and outside == around):
             check_pads(self._graph.opset, self._analysis.dtype(source))
-        return Plan(op, inside, outside, source, keep, counts)
+        return then
 
     def _check_rounding(
-        self, op: WindowOp, source: Tensor, around: Pairs | None, inside: Pairs, outside: Pairs
+        self, op: WindowOp, source: Tensor, now: Padding | None, then: Padding
     ) -> None:
         """Raises if a form might make onnxruntime round an average otherwise.
 
         Args:
             op: The operator.
             source: The tensor that is padded.
-            around: The amounts of a `Pad` in front of it now; None where they depend on sizes.
-            inside: The operator's own pads in the new form.
-            outside: The amounts of a `Pad` in front of it in the new form.
+            now: How it is padded now; None where a `Pad` has amounts that depend on sizes.
+            then: How it is padded in the new form.
 
         Raises:
             RefusalError: It might.
@@ -497,11 +483,12 @@ class Sites:
             return
         sizes = self.spatial(op, source)
 
-        def padded(pads: Pairs) -> list[Extent]:
-            return [size + sum(pair) for size, pair in zip(sizes, pads, strict=True)]
+        def read(padding: Padding) -> list[Extent]:
+            pairs = padding.outside or ((0, 0),) * len(sizes)
+            return [size + sum(pair) for size, pair in zip(sizes, pairs, strict=True)]
 
-        now = self.spans(op, None if around is None else padded(around))
-        check_rounding(op, now, list(zip(padded(outside), inside, strict=True)))
+        spans = self.spans(op, None if now is None else read(now))
+        check_rounding(op, spans, list(zip(read(then), then.numbers, strict=True)))
 
     def spans(self, op: WindowOp, sizes: Sequence[Extent] | None = None) -> list[Span]:
         """The elements that an operator reads now, and its own pads, per spatial axis.
@@ -525,7 +512,7 @@ class Sites:
     def folds(self, op: WindowOp, style: str) -> bool:
         """Whether a site, with the `Pad` in front of it if there is one, can have a style."""
         try:
-            self.planned(op, style, self.outer(op))
+            self.planned(op, style)
         except RefusalError:
             return False
         return True
@@ -537,15 +524,15 @@ class Sites:
         if is_far and is_lowest and not self._signs.non_negative(op.data):
             return f"{op.data.name!r}, which it reads, may be negative"
         try:
-            outer = self.merged(op, pad)
-            if outer is None:
+            around = self.outside(op, pad)
+            if not around:
                 return op
-            plan = self.plan(op, "fold", outer)
+            padding = self.plan(op, "fold", pad, around)
         except RefusalError as refusal:
             return str(refusal)
-        if not outer.exact:
+        if not has_amounts(op, pad, around):
             return str(self.wording.amounts(pad))
-        return op._replace(pads=plan.inner, count_include_pad=plan.count_include_pad)
+        return op._replace(pads=padding.numbers, count_include_pad=padding.counted)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
         """Refuses to expose a `Pad` to onnxruntime's optimiser where nothing can protect it.

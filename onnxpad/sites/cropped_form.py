@@ -22,17 +22,11 @@ from onnxpad.arithmetic.window import (
     transposed_same_pads,
 )
 from onnxpad.finding import Trust
-from onnxpad.graph import Graph
-from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
+from onnxpad.operators.amounts import Pair, Pairs, onnx_order
 from onnxpad.operators.read import TransposedOp
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.site_form import WrittenAmounts
-
-
-def written_form(op: TransposedOp) -> Padding:
-    """The form that a node has, apart from `auto_pad` and `output_shape`."""
-    return Padding(op.pads, output_padding=op.output_padding)
 
 
 def form_text(form: Padding) -> str:
@@ -77,7 +71,7 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
     if op.output_shape is not None:
         return _crop_to_shape(analysis, op, op.output_shape, trust)
     if not op.auto_pad.startswith("SAME"):
-        return written_form(op).crop
+        return Padding(op.pads, output_padding=op.output_padding).crop
     found = []
     for window, more in zip(_known(op.windows), op.output_padding, strict=True):
         if window.extent + more < window.stride and trust is not Trust.ONNXRUNTIME:
@@ -261,21 +255,3 @@ def form_of(op: TransposedOp, crop: Pairs, *, symmetric: bool = False) -> Paddin
         pads.append((begin, end + more))
         appended.append(more)
     return Padding(tuple(pads), output_padding=tuple(appended))
-
-
-def attributes_of(op: TransposedOp, form: Padding) -> dict[str, object | None]:
-    """The attributes to change for a form; None removes one."""
-    changed: dict[str, object | None] = {}
-    if op.auto_pad != "NOTSET":
-        changed["auto_pad"] = None
-    if op.output_shape is not None:
-        changed["output_shape"] = None
-    written = is_padded(form.numbers) or op.pads_written
-    changed["pads"] = onnx_order(form.numbers) if written else None
-    changed["output_padding"] = form.output_padding if any(form.output_padding) else None
-    return changed
-
-
-def express(graph: Graph, op: TransposedOp, form: Padding) -> None:
-    """Writes a form into an operator's attributes."""
-    graph.set_attributes(op.node, attributes_of(op, form))

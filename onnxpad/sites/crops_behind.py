@@ -17,20 +17,15 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream, nodes_upstream
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
+from onnxpad.padding.padding import Padding
 from onnxpad.padding.parting import sound_amounts
-from onnxpad.padding.plan import Padding
 from onnxpad.padding.readers import Reader, readers_of
 from onnxpad.padding.step_fills import EitherZero
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
+from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
-from onnxpad.sites.cropped_form import (
-    attributes_of,
-    check_gives,
-    crop_of,
-    form_of,
-    leaves_nothing,
-)
+from onnxpad.sites.cropped_form import check_gives, crop_of, form_of, leaves_nothing
 
 _MOST_STEPS: Final = 32
 _MOST_ASKING: Final = 64
@@ -435,7 +430,7 @@ def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
         stays |= any(_is_dead(graph, use.node, live) for use in graph.uses(node.outputs[0]))
         names[id(node)] = None if stays else node.name
     (tensor,) = graph.insert_like(
-        op.node, op.node.inputs, attributes_of(op, taking.form), name=names[id(op.node)]
+        op.node, op.node.inputs, changes(op, taking.form), name=names[id(op.node)]
     )
     for number, stage in enumerate(taking.stages):
         if stage.amounts is not None:

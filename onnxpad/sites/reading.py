@@ -24,12 +24,12 @@ from onnxpad.operators.read import (
     read_pad,
 )
 from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, lowest
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.step_fills import Number
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
 from onnxpad.records import dataclass
-from onnxpad.sites.cropped_form import crop_of, written_form
+from onnxpad.sites.cropped_form import crop_of
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})
 _MOST_STEPS: Final = 48
@@ -242,7 +242,7 @@ class SiteReader:
             op.axes,
             rank,
             sizes or _UNKNOWN * len(op.windows),
-            written_padding(op),
+            padding_of(op),
             own,
             constant,
             front,
@@ -433,17 +433,6 @@ def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | N
         return None
     found = tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
     return None if any(isinstance(each, Unknown) for pair in found for each in pair) else found
-
-
-def written_padding(op: WindowOp | TransposedOp) -> Padding | None:
-    """How an operator itself pads; None where its attributes do not say that alone."""
-    if isinstance(op, TransposedOp):
-        return written_form(op) if op.is_explicit else None
-    if op.auto_pad == "VALID":
-        return Padding(((0, 0),) * len(op.windows), counted=op.count_include_pad)
-    if op.auto_pad != "NOTSET":
-        return Padding(None, odd=odd_side(op.auto_pad), counted=op.count_include_pad)
-    return Padding(op.pads, ceil=op.ceil_mode, counted=op.count_include_pad)
 
 
 def own_padding(

@@ -5,16 +5,15 @@ import pytest
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.operators.read import TransposedOp, read_transposed
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding, padding_of
+from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.sites.cropped_form import (
     amounts_of,
-    attributes_of,
     crop_of,
     form_of,
     form_text,
     symmetric_form,
-    written_form,
 )
 from onnxpad.sites.crops_behind import End
 from tests.support import one
@@ -125,11 +124,12 @@ def test_the_crop_that_is_written(
     analysis, op = read(attributes)
     said = amounts_of(op).text
     assert said == words
-    assert (said == form_text(written_form(op))) is op.is_explicit
+    now = padding_of(op)
+    assert (now is not None and said == form_text(now)) is op.is_explicit
     if crop is not None:
         (found,) = crop_of(analysis, op)
         assert found == crop
-        assert attributes_of(op, form_of(op, (found,))) == after
+        assert changes(op, form_of(op, (found,))) == after
 
 
 REFUSAL = RefusalError(Reason.FILL_DIFFERS, "another number")

@@ -25,7 +25,7 @@ from onnxpad.frameworks.conventions.table import (
 )
 from onnxpad.frameworks.repadding.intents import answer_of
 from onnxpad.operators.amounts import Pairs, is_padded
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.records import dataclass
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]

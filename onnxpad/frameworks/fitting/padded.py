@@ -18,7 +18,7 @@ from onnxpad.frameworks.repadding.towards import PADDED_IN_FRONT, counted_at_fir
 from onnxpad.operators.amounts import Pairs, add, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import windows_over
 from onnxpad.reasons import RefusalError
 from onnxpad.records import dataclass

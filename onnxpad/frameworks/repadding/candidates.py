@@ -10,7 +10,7 @@ from onnxpad.arithmetic.window import halves
 from onnxpad.frameworks.conventions.question import Axis
 from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.operators.amounts import Pair, Pairs, onnx_order, pairs_of
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.sites.reading import Site
 
 

@@ -22,7 +22,7 @@ from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Ques
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Fill
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.runtimes.onnxruntime.departures import CHANGED
 from onnxpad.sites.reading import Site
 

@@ -41,7 +41,7 @@ from onnxpad.frameworks.repadding.write import attributes, forget_sizes, write, 
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import Pairs
-from onnxpad.padding.plan import ANY_SIZE, Padding
+from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.sessions import (

@@ -21,7 +21,7 @@ from onnxpad.frameworks.repadding.write import PADDING, described, write
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import meant
 from onnxpad.operators.amounts import Pairs
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts

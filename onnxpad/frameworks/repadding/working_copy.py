@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.table import FLOATS, Fill
-from onnxpad.padding.plan import ANY_SIZE, Padding
+from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
 from onnxpad.sites.reading import Site

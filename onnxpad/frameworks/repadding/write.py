@@ -12,7 +12,7 @@ from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.sites.reading import Site
 
 PADDING: Final = (

@@ -8,7 +8,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.fitting.case import Case, Fit
 from onnxpad.operators.amounts import Pairs
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from tests.support.rows import each_row
 
 

@@ -11,7 +11,7 @@ from onnxpad.frameworks.repadding.matching import _conventions, _options, type_o
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from tests.probe.drawn_cuts import model_text
 from tests.support import parsed

@@ -24,7 +24,7 @@ from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.amounts import pairs_of
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.sessions import EngineError, read_proto
 from onnxpad.sites.reading import Site

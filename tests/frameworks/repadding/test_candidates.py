@@ -12,7 +12,7 @@ from onnxpad.frameworks.repadding.candidates import (
 )
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.graph import Graph
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.sites.reading import Site
 from tests.support import parsed

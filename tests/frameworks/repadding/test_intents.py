@@ -6,7 +6,7 @@ from onnxpad.frameworks.conventions.table import INTENTS
 from onnxpad.frameworks.repadding.intents import intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.graph import Graph
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.sites.reading import Site
 from tests.support import parsed

@@ -19,7 +19,7 @@ from onnxpad.frameworks.repadding.references import Closeness
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.sessions import EngineError
 from onnxpad.sites.reading import Site

@@ -9,7 +9,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.repadding.sites import has_padding_to_vary, sites_of, with_pads
 from onnxpad.frameworks.repadding.write import attributes, described, stays_open, write, written_as
 from onnxpad.graph import Graph
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.sites.reading import Site
 from tests.support import one

@@ -13,7 +13,7 @@ from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.frameworks.repadding.write import forget_sizes, write
 from onnxpad.graph import Graph
-from onnxpad.padding.plan import Padding
+from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.sessions import EngineError, open_session
 from onnxpad.sites.reading import Site

@@ -1,0 +1,128 @@
+"""Writes a padding to the node that has it, and to a `Pad` in front of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx.helper import tensor_dtype_to_np_dtype
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.window import same_of
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
+from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
+from onnxpad.operators.table import Fill, lowest
+from onnxpad.padding.padding import Padding, has_amounts
+
+
+def write(
+    graph: Graph,
+    analysis: Analysis,
+    op: WindowOp | TransposedOp,
+    padding: Padding,
+    pad: PadOp | None = None,
+) -> None:
+    """Makes a site pad so; `Graph.sweep` removes the nodes that this leaves unused.
+
+    Args:
+        graph: The graph, which is edited.
+        analysis: The analysis of the graph.
+        op: The operator as it is.
+        padding: How it is to pad, and what a `Pad` in front of it is to do.
+        pad: The `Pad` in front of it of which that is all; it stays where it does that already.
+    """
+    if attributes := changes(op, padding):
+        graph.set_attributes(op.node, attributes)
+    if isinstance(op, TransposedOp) or (pad is not None and has_amounts(op, pad, padding.outside)):
+        return
+    source = op.data if pad is None else pad.data
+    if padding.outside:
+        amounts = onnx_order(op.operator.layout.full(padding.outside, (0, 0)))
+        source = insert_pad(graph, analysis, op, source, amounts)
+    if source.name != op.data.name:
+        graph.set_input(op.node, op.operator.inputs.data, source)
+
+
+def changes(op: WindowOp | TransposedOp, padding: Padding) -> dict[str, object | None]:
+    """The attributes to write so that an operator itself pads so; None removes one.
+
+    Those of a transposed convolution are all written anew.
+    """
+    found: dict[str, object | None] = {}
+    auto_pad = same_of(padding.odd) if padding.is_same else "NOTSET"
+    if auto_pad != op.auto_pad:
+        found["auto_pad"] = auto_pad if padding.is_same else None
+    if padding.is_same and found:
+        found["pads"] = None
+    is_crop = isinstance(op, TransposedOp)
+    if not padding.is_same and (is_crop or found or padding.pads != op.pads):
+        written = is_padded(padding.numbers) or op.pads_written
+        found["pads"] = onnx_order(padding.numbers) if written else None
+    if isinstance(op, TransposedOp):
+        if op.output_shape is not None:
+            found["output_shape"] = None
+        found["output_padding"] = padding.output_padding if any(padding.output_padding) else None
+        return found
+    if padding.ceil != op.ceil_mode:
+        found["ceil_mode"] = 1 if padding.ceil else None
+    counts = op.operator.counts
+    if counts is not None and padding.counted != op.count_include_pad:
+        found[counts] = 1 if padding.counted else None
+    return found
+
+
+def insert_pad(
+    graph: Graph, analysis: Analysis, op: WindowOp, source: Tensor, amounts: Tensor | Sequence[int]
+) -> Tensor:
+    """Inserts a `Pad` before an operator, with the value that its own padding stands for.
+
+    Args:
+        graph: The graph, which is edited.
+        analysis: The analysis of the graph.
+        op: The operator, which does not read the `Pad` yet.
+        source: The tensor to pad.
+        amounts: Amounts over all axes in ONNX order, or the tensor that holds them.
+
+    Returns:
+        The output of the `Pad`.
+    """
+    node, dtype = op.node, analysis.dtype(source)
+    assert dtype is not None
+    fill = lowest(dtype) if op.operator.padding is Fill.LOWEST else op.zero
+    assert fill is not None
+    return write_pad(graph, node, source, amounts, fill, dtype)
+
+
+def write_pad(
+    graph: Graph,
+    before: Node,
+    source: Tensor,
+    amounts: Tensor | Sequence[int],
+    fill: float | int,
+    dtype: int,
+) -> Tensor:
+    """Inserts a constant `Pad`.
+
+    Args:
+        graph: The graph, which is edited.
+        before: The node in front of which it is to stand.
+        source: The tensor to pad.
+        amounts: Amounts over all axes in ONNX order, or the tensor that holds them.
+        fill: The value to fill in.
+        dtype: The element type of the tensor.
+
+    Returns:
+        The output of the `Pad`.
+    """
+    name = f"{before.name or before.outputs[0].name}_pad"
+    if graph.opset < 11:
+        attributes = {"mode": "constant", "pads": amounts, "value": float(fill)}
+        return graph.insert("Pad", [source], attributes, before=before, name=name)
+    if not isinstance(amounts, Tensor):
+        amounts = graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")
+    inputs = [source, amounts]
+    if not is_plain_zero(fill):
+        value = np.asarray(fill, tensor_dtype_to_np_dtype(dtype))
+        inputs.append(graph.add_initializer(value, f"{name}_value"))
+    return graph.insert("Pad", inputs, {"mode": "constant"}, before=before, name=name)
