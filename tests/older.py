@@ -17,6 +17,9 @@ onnxruntime before 1.24 follows links to external data out of the folder of the 
 onnxruntime before 1.24 runs a model that has one function twice
   tests/runtimes/onnxruntime/test_guard.py::test_a_function_that_is_there_twice_ends_no_command
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize
+  tests/padding/test_pad_limits.py::test_a_pad_of_the_zero_point_folds[the least of int8]
+  tests/padding/test_pad_limits.py::test_a_pad_of_the_zero_point_folds[below zero]
+  tests/padding/test_pad_limits.py::test_a_pad_that_is_written_has_the_zero_point_in_its_type[int8]
   tests/analysis/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
   tests/proof/test_certify.py::test_one_thing_wrong_is_refused[integers that are at least 3*
   tests/random_models/test_measure.py::test_little_is_missed[60]
@@ -27,6 +30,7 @@ onnxruntime before 1.26 reflects beyond the data, and does not run this function
   tests/probe/test_run.py::test_pads_beyond_what_reflect_allows_are_not_probed
   tests/random_models/test_measure.py::test_little_is_missed[66]
 onnxruntime before 1.28 runs operators with negative pads, and has pools round up otherwise
+  tests/runtimes/test_sessions.py::test_errors_of_loading_are_one_readable_line[text1]
   tests/arithmetic/test_window.py::test_onnxruntime_conv_transpose_with_output_shape[*
   tests/exported/test_each_style.py::test_all_questions[ceil_pool_torch*
   tests/exported/test_one_after_another.py::*[ceil_pool_torch*
@@ -50,6 +54,10 @@ onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutio
   tests/proof/test_meaning.py::test_a_same_below_zero_stops_where_onnxruntime_stops[*
   tests/random_models/test_measure.py::test_a_wrong_result_is_noticed
 onnx before 1.18 reads no empty names in text, and knows no device configurations
+  tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 8, from 0]
+  tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 11, from 0]
+  tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 17, from 0]
+  tests/passes/test_without_runs.py::test_what_the_catalogue_shows[PAD701-0]
   tests/api/test_ir_model.py::test_nothing_is_lost
   tests/api/test_kinds.py::test_runs_are_limited_where_a_loop_need_not_end[*
   tests/runtimes/test_seeds.py::test_what_is_drawn[y = Dropout (x, h, "")-]
@@ -61,6 +69,11 @@ onnx before 1.18 reads no empty names in text, and knows no device configuration
   tests/graph/test_byte_identity.py::test_*[devices]
   tests/graph/test_graph.py::TestChecks::test_refuses[*Identity ("") }-*
   tests/graph/test_scopes.py::TestAnyEdits::test_are_saved_and_undone[0]
+  tests/graph/test_scopes.py::TestAnyEdits::test_are_saved_and_undone[2]
+  tests/graph/test_scopes.py::TestAnyEdits::test_are_saved_and_undone[7]
+  tests/graph/test_scopes.py::TestAnyEdits::test_are_saved_and_undone[17]
+  tests/graph/test_scopes.py::TestAnyEdits::test_are_saved_and_undone[21]
+  tests/graph/test_scopes.py::TestAnyEdits::test_are_saved_and_undone[23]
   tests/padding/test_pad_limits.py::test_an_empty_name_is_no_zero_point
   tests/sizes/test_feasible.py::test_a_place_left_empty_is_no_tensor
 onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxruntime refuses
@@ -71,6 +84,13 @@ onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxru
 onnx before 1.21 knows fewer opsets, so other models are drawn
   tests/soak/test_soak.py::test_it_stops_with_all_children_and_tells_what_came_of_it[True]
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
+  tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 11, from 180]
+  tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 15, from 120]
+  tests/proof/test_steps.py::test_the_versions_are_those_of_the_schemas[('Swish'*
+  tests/validation/test_drawn_inputs.py::test_what_is_drawn[('int4*
+  tests/validation/test_drawn_inputs.py::test_what_is_drawn[('bfloat16*
+  tests/validation/test_drawn_inputs.py::test_what_is_drawn[('float8*
+  tests/validation/test_drawn_verdicts.py::test_a_verdict[(*y, i = TopK (h, k) |*
   tests/analysis/test_folding.py::test_what_is_folded_and_what_*[ReverseSequence, longer than the *
   tests/analysis/test_signs.py::test_which_are_called_non_negative[0]
   tests/analysis/test_signs.py::test_what_is_called_non_negative_is[24-*

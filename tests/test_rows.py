@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support import rows
 from tests.support.rows import each_row
 
 ROWS = [(1, 1), pytest.param(2, 4, id="two"), (3, 9), (4, 15), (5, 25)]
@@ -36,3 +37,25 @@ def test_a_row_of_one_value_is_that_value() -> None:
     (mark,) = vars(holds)["pytestmark"]
     holds(rows=mark.args[1][0])
     assert asked == [(1, 2), [3]]
+
+
+def test_a_row_that_an_old_package_lacks_is_skipped_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = f"{__name__.replace('.', '/')}.py"
+    gaps = {f"{here}::TestTable::holds[two]": "too old"}
+    monkeypatch.setattr(rows, "gap_of", lambda test: gaps.get(test, ""))
+
+    def holds(number: int, square: int) -> None:
+        assert number * number == square
+
+    holds.__qualname__ = "TestTable.holds"
+    (mark,) = vars(rows.each_row("number, square", ROWS, at_once=3)(holds))["pytestmark"]
+    first, second, gap = mark.args[1]
+    assert [[name for name, _ in part] for part in (first, second)] == [
+        ["(1, 1)", "(3, 9)", "(4, 15)"],
+        ["(5, 25)"],
+    ]
+    assert (gap.id, gap.values) == ("two", ([("two", (2, 4))],))
+    (skip,) = gap.marks
+    assert (skip.name, skip.kwargs) == ("skip", {"reason": "too old"})
