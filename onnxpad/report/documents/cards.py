@@ -8,10 +8,9 @@ from typing import Final
 from onnxpad.finding import Finding
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Block, Group, Pairs, Picture
-from onnxpad.report.documents.check_document import fixable_text
 from onnxpad.report.groups import grouped, message_without_names
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, labelled, shown
+from onnxpad.report.text import counted, fixable_text, labelled, shown
 
 LISTED: Final = 2000
 """Names that one list shows; `--format json` has all of them."""

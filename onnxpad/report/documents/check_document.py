@@ -10,7 +10,7 @@ from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Block, Counts, Document, Group, View
 from onnxpad.report.groups import grouped, reason_groups, reason_without_names
 from onnxpad.report.layout import UNBROKEN, Screen, by_path, marked
-from onnxpad.report.text import counted, first_names, labelled, remarks, shown
+from onnxpad.report.text import counted, first_names, fixable_text, labelled, remarks, shown
 
 LINES_A_GROUP = 20
 
@@ -131,16 +131,6 @@ def _listed(group: Sequence[Finding], lines: Sequence[str]) -> Iterator[str]:
     yield from (f"{label} {line}" for line in lines[:LINES_A_GROUP])
     if (rest := len(lines) - LINES_A_GROUP) > 0:
         yield f"{label} and {rest:,} more like these; --format json lists all"
-
-
-def fixable_text(finding: Finding) -> str:
-    """What would be rewritten, for which sizes, and what that rests on."""
-    text = shown(finding.message)
-    if finding.sizes:
-        text += f"; exact for {shown(finding.sizes)}"
-    if finding.assumptions:
-        text += f"; assumes: {', '.join(map(shown, finding.assumptions))}"
-    return text
 
 
 def _refusal(group: Sequence[Finding]) -> str:

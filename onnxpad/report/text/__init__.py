@@ -72,6 +72,16 @@ def labelled(item: Finding | Change) -> str:
     return f"{shown(item.node)} ({shown(item.op_type)})"
 
 
+def fixable_text(finding: Finding) -> str:
+    """What would be rewritten, for which sizes, and what that rests on."""
+    text = shown(finding.message)
+    if finding.sizes:
+        text += f"; exact for {shown(finding.sizes)}"
+    if finding.assumptions:
+        text += f"; assumes: {', '.join(map(shown, finding.assumptions))}"
+    return text
+
+
 def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A_REASON) -> str:
     """The names of the first few nodes, and how many more there are."""
     names = ", ".join(shown(item.node) for item in items[:most])
