@@ -288,7 +288,7 @@ class Sites:
         return dtype is not None and pad.value is not None and pad.value == lowest(dtype)
 
     def outside(self, op: WindowOp, pad: PadOp) -> Pairs:
-        """What a `Pad` that the operator reads adds per spatial axis; empty if it pads nothing.
+        """Amounts that a `Pad` before the operator adds per spatial axis; empty if it pads nothing.
 
         Where it computes amounts that depend on a size, these are constants that read the same
         elements at every size.

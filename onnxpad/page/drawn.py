@@ -18,7 +18,7 @@ from onnxpad.report.groups import grouped
 
 
 def drawing_of(models: Sequence[Outline | None]) -> Draw:
-    """What draws the pictures of a page.
+    """The functions that draw the pictures of a page.
 
     Args:
         models: The models that it is of; None for one that cannot be read.

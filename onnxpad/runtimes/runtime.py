@@ -1,4 +1,4 @@
-"""What a runtime must offer: `Runtime`; what is asked of it, and the errors that it raises.
+"""The protocol of a runtime, `Runtime`; what is asked of it, and the errors that it raises.
 
 onnxruntime is the one that stands behind it (`runtimes.onnxruntime.native`). It runs in a worker,
 so nothing here imports onnx.

@@ -50,7 +50,7 @@ class RequestHandler:
         self._runtime.warm()
 
     def about(self, question: str, *arguments: object) -> Any:
-        """What the runtime says of itself: the result of a function of `Runtime`."""
+        """The result of a function of `Runtime`: a fact that the runtime says of itself."""
         return getattr(self._runtime, question)(*arguments)
 
     def open(self, opening: Opening, here: str | None) -> tuple[str, ...]:

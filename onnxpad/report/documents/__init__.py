@@ -1,4 +1,4 @@
-"""What a report says, in blocks: made by one builder a command, shown by one renderer a format.
+"""Documents: a report in blocks, made by one builder a command, shown by one renderer a format.
 
 Texts in blocks may be marked by `onnxpad.report.layout.marked`; names in them were made safe by
 `onnxpad.report.text.shown`.
@@ -69,7 +69,7 @@ class Counts(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """What pages draw and texts leave out.
+    """A block that pages draw and texts leave out.
 
     Attributes:
         subject: A change, a finding, the place of a padding, or outputs that differ.

@@ -1,4 +1,4 @@
-"""What pages say of each change and finding: those that are alike together, with a picture."""
+"""Cards of changes and findings for pages: those that are alike together, with a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `check` says of each file: what `fix` would rewrite, and what stays, grouped by reason."""
+"""The document of `check`: what `fix` would rewrite, and what stays, grouped by reason."""
 
 from __future__ import annotations
 

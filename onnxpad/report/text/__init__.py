@@ -73,7 +73,7 @@ def labelled(item: Finding | Change) -> str:
 
 
 def fixable_text(finding: Finding) -> str:
-    """What would be rewritten, for which sizes, and what that rests on."""
+    """Says what would be rewritten, for which sizes, and what that rests on."""
     text = shown(finding.message)
     if finding.sizes:
         text += f"; exact for {shown(finding.sizes)}"
