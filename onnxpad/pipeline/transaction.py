@@ -24,7 +24,7 @@ from onnxpad.proof.edit_coverage import (
     check_in_place,
     check_renamed,
 )
-from onnxpad.proof.prove import Proof, Prover, Readings
+from onnxpad.proof.prove import Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
@@ -237,9 +237,9 @@ class Editor:
         trust = self.context.trust if match.decides else None
         pairs = zip(sites, stands, strict=True)
         found = [self._proved(node, site, new, rule, trust) for site, new in pairs]
-        certificate = found[0][0].certificate
-        for proof, _ in found:
-            self._check_assumptions(proof.certificate)
+        certificate = found[0][0]
+        for each, _ in found:
+            self._check_assumptions(each)
         now = written_form(self.context, node, stands[0], roots, nodes[1])
         removed = graph.sweep()
         touched = graph.touched(mark)
@@ -291,7 +291,7 @@ class Editor:
 
     def _proved(
         self, node: Node, site: _Site, new: Tensor, rule: Pass, trust: Trust | None
-    ) -> tuple[Proof, Equal]:
+    ) -> tuple[Certificate, Equal]:
         """The proof that a tensor equals the one before the change, as the one trusted reads that.
 
         Raises:
@@ -300,8 +300,8 @@ class Editor:
         if new is not site.tensor:
             self._check_uses(site.tensor, new, site.uses)
         after = self._certifier.read(node, new, site.reading, steps=rule.behind)
-        proof = self._certifier.certify(site.reading, after, trust)
-        return proof, Equal(proof.reading, site.tensor, new)
+        certificate, reading = self._certifier.certify(site.reading, after, trust)
+        return certificate, Equal(reading, site.tensor, new)
 
     def _probed(
         self, site: _Site, new: Tensor, certificate: Certificate

@@ -41,7 +41,6 @@ from onnxpad.proof.meaning import (
     MeaninglessError,
     Padding,
     SlideSpec,
-    WindowNode,
     is_empty,
     is_pad,
     least_of,
@@ -232,8 +231,9 @@ class Certifier:
             UncertifiedError: The operator cannot be read.
         """
         try:
-            window = meaning_of(self._graph, self._analysis, node)
-            return self._read_padding(window.data, window, root, {id(node)})
+            slide = meaning_of(self._graph, self._analysis, node)
+            besides = tuple([tensor.name for tensor in node.inputs[1:]])
+            return self._read_padding(node.inputs[0], slide, besides, root, {id(node)})
         except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
 
@@ -268,7 +268,7 @@ class Certifier:
             UncertifiedError: A `Pad` cannot be read.
         """
         try:
-            reading = self._read_padding(tensor, None, root, set())
+            reading = self._read_padding(tensor, None, (), root, set())
         except (MeaninglessError, ModelError) as error:
             raise UncertifiedError(str(error)) from error
         if not root and reading.root == tensor.name:
@@ -276,13 +276,16 @@ class Certifier:
         return reading
 
     def _read_padding(
-        self, tensor: Tensor, window: WindowNode | None, root: str, nodes: set[int]
+        self,
+        tensor: Tensor,
+        slide: SlideSpec | None,
+        besides: tuple[str, ...],
+        root: str,
+        nodes: set[int],
     ) -> Reading:
         layers: list[Layer] = []
         opaque = None
         current = tensor
-        slide = window.slide if window is not None else None
-        besides = window.besides if window is not None else ()
         taken = {*besides}
         rank = None if slide is None else slide.rank
         seen = 0
@@ -344,7 +347,7 @@ class Certifier:
         if shape is not None:
             return len(amounts) == len(shape)
         ranks = [
-            meaning_of(self._graph, self._analysis, use.node).slide.rank
+            meaning_of(self._graph, self._analysis, use.node).rank
             for use in self._graph.uses(node.outputs[0])
             if use.index == 0 and slides(self._graph, use.node)
         ]
@@ -515,7 +518,7 @@ class Certifier:
     def _sums_up(self, node: Node) -> bool:
         """Whether a window operator adds what it reads to 0.0, so that no sign of a zero shows."""
         try:
-            return meaning_of(self._graph, self._analysis, node).slide.row.loses_signs
+            return meaning_of(self._graph, self._analysis, node).row.loses_signs
         except (MeaninglessError, ModelError):
             return False
 
@@ -827,7 +830,7 @@ class _StepReader:
             return None
         term = (found.key, inner.term)
         self.spreads = True
-        return _Inside(term, (found.layer,), node, (data,), found.taken, True)
+        return _Inside(term, found.layers, node, (data,), found.taken, True)
 
     def _collect(self, tensor: Tensor) -> None:
         """Notes the nodes, roots and other tensors that the reading of a tensor rests on."""

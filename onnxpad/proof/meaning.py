@@ -280,20 +280,6 @@ class SlideSpec(NamedTuple):
         return self.row.own == LEAST
 
 
-class WindowNode(NamedTuple):
-    """A node that slides a window.
-
-    Attributes:
-        slide: How it slides.
-        data: The tensor that it slides over.
-        besides: Names of its other inputs.
-    """
-
-    slide: SlideSpec
-    data: Tensor
-    besides: tuple[str, ...]
-
-
 class Padding(NamedTuple):
     """A `Pad` node, according to the specification.
 
@@ -421,8 +407,8 @@ def is_pad(graph: Graph, node: Node | None) -> bool:
     return node is not None and node.op == "Pad" and graph.is_standard(node)
 
 
-def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
-    """The meaning of a window operator's node.
+def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> SlideSpec:
+    """The meaning of a window operator's node, whose first input is the data.
 
     Source: the operators' pages in the ONNX specification; of onnxruntime's own operators, in its
     docs/ContribOperators.md.
@@ -445,11 +431,9 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> WindowNode:
     zero = _zero(graph, analysis, node, row)
     says = tuple([(name, *frozen(value)) for name, value in node.attrs.items()])
     try:
-        slide = _slides_alike(key, row, opset, says, kernel, zero, has_indices)
+        return _slides_alike(key, row, opset, says, kernel, zero, has_indices)
     except MeaninglessError as error:
         raise MeaninglessError(f"node {describe(node)!r}: {error}") from error
-    besides = tuple([tensor.name for tensor in node.inputs[1:]])
-    return WindowNode(slide, node.inputs[0], besides)
 
 
 def frozen(value: object) -> tuple[type, object]:

@@ -29,13 +29,6 @@ class Readings(NamedTuple):
     roots: tuple[str, ...]
 
 
-class Proof(NamedTuple):
-    """A certificate, and the reading of the rewritten graph on which it is based."""
-
-    certificate: Certificate
-    reading: Reading
-
-
 class Prover:
     """Certifies in the first domain of sizes, the weakest assumption first, that is enough."""
 
@@ -100,7 +93,9 @@ class Prover:
         reading = read(*last)
         return Readings((*found, reading), reading.roots)
 
-    def certify(self, before: Readings, after: Readings, trust: Trust | None = None) -> Proof:
+    def certify(
+        self, before: Readings, after: Readings, trust: Trust | None = None
+    ) -> tuple[Certificate, Reading]:
         """Certifies that two tensors are the same, under the weakest assumptions.
 
         Args:
@@ -109,11 +104,14 @@ class Prover:
             trust: Whose reading of `before` counts where onnxruntime and the specification
                 disagree; without it, nothing is proved there.
 
+        Returns:
+            The certificate, and the reading of the rewritten graph on which it is based.
+
         Raises:
             UncertifiedError: They differ, or cannot be compared; the message says how.
         """
         failure = UncertifiedError("nothing is known about it")
-        assuming: Proof | None = None
+        assuming: tuple[Certificate, Reading] | None = None
         for (domain, limits), certifier, old, new in zip(
             self._domains, self._certifiers, before.each, after.each, strict=True
         ):
@@ -135,8 +133,8 @@ class Prover:
             alone = not certificate.assumptions
             certificate = _resting(certificate, self._declared(certifier, old, new, bool(limits)))
             if alone:
-                return Proof(certificate, new)
-            assuming = assuming or Proof(certificate, new)
+                return certificate, new
+            assuming = assuming or (certificate, new)
         if assuming is not None:
             return assuming
         raise failure

@@ -13,7 +13,7 @@ formulas that they use (`arithmetic.window`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from onnxpad.proof.meaning import (
     weight_kernel,
     whole,
 )
+from onnxpad.proof.step_rules.step_node import Passed
 
 _VERSIONS: Final = frozenset({1, 11, 22})
 _WEIGHT: Final = 1
@@ -43,31 +44,12 @@ _AUTO_PADS: Final = frozenset({"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"
 _BEFORE: Final = 2  # batch and channels
 
 
-class Scattered(NamedTuple):
-    """A transposed convolution as its full result with a layer around it.
-
-    Attributes:
-        key: The function that gives the full result of the data. Where the output may be empty,
-            which onnxruntime refuses, it also holds which part of that axis of the line is output.
-        layer: The layer around the full result, over all axes.
-        taken: Names of the other inputs, which the key holds.
-        runs: Whether onnxruntime runs it.
-        disputed: Whether this is what onnxruntime computes, and the specification leaves it open.
-    """
-
-    key: tuple[object, ...]
-    layer: Layer
-    taken: tuple[str, ...]
-    runs: bool
-    disputed: bool
-
-
 def scatters(graph: Graph, node: Node) -> bool:
     """Whether a node is a transposed convolution."""
     return node.op == "ConvTranspose" and graph.is_standard(node)
 
 
-def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = False) -> Scattered:
+def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = False) -> Passed:
     """The meaning of a transposed convolution, as onnxruntime and the specification have it.
 
     Source: the page of ConvTranspose in the ONNX specification; what onnxruntime does was measured,
@@ -83,6 +65,10 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
         further: Whether the elements of the line that `output_padding` may append (one less than
             the stride, at the end of each axis) belong to the full result, so that the layer only
             crops, whatever the bias.
+
+    Returns:
+        The full result, with one layer around it. Where the output may be empty, which onnxruntime
+        refuses, the key also holds which part of that axis of the line is output.
 
     Raises:
         MeaninglessError: The node is malformed, or its version is not in the table; or it appends
@@ -120,7 +106,8 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
         more < stride for more, stride in zip(appended, strides, strict=True)
     )
     disputed = any(is_open for _, _, is_open in found)
-    return Scattered(key, Layer(amounts, _fill(graph, node, ends)), others, runs, disputed)
+    layer = Layer(amounts, _fill(graph, node, ends))
+    return Passed(key, (layer,), others, runs=runs, disputed=disputed)
 
 
 def _ends(

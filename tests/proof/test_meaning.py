@@ -76,7 +76,7 @@ def test_windows_are_where_onnxruntime_has_them(
     model = sums(op, attributes, kernel, opset)
     graph = Graph.from_proto(model)
     (node,) = graph.nodes
-    slide = meaning_of(graph, Analysis(graph), node).slide
+    slide = meaning_of(graph, Analysis(graph), node)
     placed = onnxruntime(slide, 0, symbol("L"), onnx.TensorProto.FLOAT)
     window = slide.axes[0]
     for size in range(1, LENGTH + 1):
@@ -182,7 +182,7 @@ def test_windows_of_quantised_and_fused_operators(op: str, attributes: str, kern
     model = kin(op, attributes, kernel)
     graph = Graph.from_proto(model)
     (node,) = graph.nodes
-    slide = meaning_of(graph, Analysis(graph), node).slide
+    slide = meaning_of(graph, Analysis(graph), node)
     placed = onnxruntime(slide, 0, symbol("L"), None)
     zero = {"uint8": 9, "int8": -9, "float": 0}[KIN[op][1]]
     if slide.own not in {"least", "excluded"}:
@@ -225,7 +225,7 @@ def test_engines_differ_where_they_are_known_to() -> None:
         )
     )
     (node,) = graph.nodes
-    slide = meaning_of(graph, Analysis(graph), node).slide
+    slide = meaning_of(graph, Analysis(graph), node)
     assert specification(slide, 0, 4, None).begin == 0
     found = onnxruntime(slide, 0, 4, None)
     assert found is not None
@@ -365,7 +365,7 @@ def test_a_same_below_zero_stops_where_onnxruntime_stops(op: str, ceil: int, ops
     model = one(f"y = {op} <{attributes}> (x)", inputs="float[1, 1, L] x", opset=opset)
     graph = Graph.from_proto(model)
     (node,) = graph.nodes
-    slide = meaning_of(graph, Analysis(graph), node).slide
+    slide = meaning_of(graph, Analysis(graph), node)
     placed = onnxruntime(slide, 0, symbol("L"), onnx.TensorProto.FLOAT)
     assert placed is not None
     for size in range(1, 9):

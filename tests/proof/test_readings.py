@@ -56,7 +56,7 @@ def window_said(body: str, opset: int) -> str:
     """What is read of a window operator, without what is usual."""
     dtype = "uint8" if any(each in body for each in ("Integer", "Nhwc", "QLinear")) else "float"
     try:
-        slide = meaning_of(*node_of(body, opset, dtype)).slide
+        slide = meaning_of(*node_of(body, opset, dtype))
     except MeaninglessError as error:
         return str(error)
     words = [

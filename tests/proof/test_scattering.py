@@ -26,10 +26,10 @@ def said(body: str, shape: str = "1, 2, 4, 5", opset: int = 17, *, further: bool
         found = scattered(graph, Analysis(graph), node, further=further)
     except MeaninglessError as error:
         return str(error)
-    assert found.layer.amounts[:2] == ((0, 0), (0, 0))
+    assert found.layers[0].amounts[:2] == ((0, 0), (0, 0))
     assert found.taken == tuple(tensor.name for tensor in node.inputs[1:])
-    words = [f"{begin}+{end}" for begin, end in found.layer.amounts[2:]]
-    words += [str(found.layer.fill)] if found.layer.fill else []
+    words = [f"{begin}+{end}" for begin, end in found.layers[0].amounts[2:]]
+    words += [str(found.layers[0].fill)] if found.layers[0].fill else []
     words += [] if found.runs else ["refused"]
     words += ["disputed"] if found.disputed else []
     words += [str(found.key[6])] if "perhaps nothing of" in found.key else []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from onnx import TensorProto
@@ -268,22 +268,12 @@ def _parameters(call: StepNode, place: int) -> list[float]:
 # Quantisation
 
 
-class _Scaling(NamedTuple):
-    """The constants of a QuantizeLinear or a DequantizeLinear.
-
-    Attributes:
-        pairs: Distinct pairs of scale and zero point; along the axis, if there is one.
-        scaled: The element type of the scales.
-        whole: The element type of the zero points; None where there are none.
-    """
-
-    pairs: tuple[tuple[float, int], ...]
-    scaled: int
-    whole: int | None
-
-
-def _scaling(call: StepNode) -> _Scaling:
+def _scaling(call: StepNode) -> tuple[list[tuple[float, int]], int, int | None]:
     """The constants of a QuantizeLinear or a DequantizeLinear, per tensor or along an axis.
+
+    Returns:
+        Distinct pairs of scale and zero point; the element type of the scales; that of the zero
+        points, None where there are none.
 
     Raises:
         MeaninglessError: They are unknown, or along a padded axis, or in blocks.
@@ -310,7 +300,7 @@ def _scaling(call: StepNode) -> _Scaling:
         raise MeaninglessError("a scale that is not positive and finite")
     flat = zip(scales.reshape(-1).tolist(), points.reshape(-1).tolist(), strict=True)
     pairs = dict.fromkeys((float(scale), int(point)) for scale, point in flat)
-    return _Scaling(tuple(pairs), scaled, whole)
+    return list(pairs), scaled, whole
 
 
 def _channel_axis(call: StepNode) -> int:

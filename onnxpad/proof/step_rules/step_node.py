@@ -31,12 +31,16 @@ class Passed(NamedTuple):
         layers: The padding around that tensor.
         taken: Names of the node's other inputs that the key holds by name.
         crops: Whether the key also holds what layers crop off axes that none of them pads.
+        runs: Whether onnxruntime runs it.
+        disputed: Whether this is what onnxruntime computes, and the specification leaves it open.
     """
 
     key: tuple[object, ...]
     layers: Layers
     taken: tuple[str, ...]
     crops: bool = False
+    runs: bool = True
+    disputed: bool = False
 
 
 class StepNode(NamedTuple):

@@ -45,7 +45,7 @@ def same(op: str, opset: int, auto_pad: str, **given: Any) -> tuple[WindowOp, Sl
     if op != "Conv":
         given["kernel_shape"] = [3, 3]
     node = graph_of(op, "x w" if op == "Conv" else "x", opset, auto_pad=auto_pad, **given)
-    return read_window(*node), meaning_of(*node).slide
+    return read_window(*node), meaning_of(*node)
 
 
 @pytest.mark.parametrize("auto_pad", AUTO_PADS)
