@@ -64,7 +64,7 @@ APART: Final = {
 }
 """What a package could import by the order, and must not."""
 
-OUTSIDE: Final = {"onnxruntime": {"runtimes"}, "typer": {"cli"}}
+OUTSIDE: Final = {"onnxruntime": {"runtimes"}, "typer": {"cli"}, "onnx_graphsurgeon": {"api"}}
 """Packages that are slow to import, and the only ones of ours that may import them."""
 
 

@@ -16,6 +16,7 @@ import onnx
 
 from onnxpad.analysis.value import INTEGERS, Elements, Shape, Value, filled
 from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.graph import Node, Tensor
 from onnxpad.records import dataclass
 
 LIMIT = 64
@@ -62,7 +63,7 @@ class Call:
     """One node, asked about one of its outputs.
 
     Attributes:
-        node: The graphsurgeon node.
+        node: The node.
         op: The operator, with its domain where it is not one of ONNX's own.
         opset: Version of the standard operators.
         output: Which output is asked about.
@@ -70,7 +71,7 @@ class Call:
         shape: The output's shape, all known; for value rules only.
     """
 
-    node: Any
+    node: Node
     op: str
     opset: int
     output: int
@@ -81,7 +82,7 @@ class Call:
         """Whether an input is present."""
         return index < len(self.node.inputs) and self.node.inputs[index].name != ""
 
-    def _input(self, index: int) -> Any:
+    def _input(self, index: int) -> Tensor:
         if not self.has(index):
             raise UndeterminedError(f"{self.op} lacks input {index}")
         return self.node.inputs[index]

@@ -1,7 +1,8 @@
 """One graph of a model, to read and to edit: the main graph, a body of a node, or a function.
 
-Edits go through `Graph`, never through graphsurgeon's lists. Each is journaled, so that it can be
-undone. Only the parts that differ in the end are encoded again; the rest is copied byte for byte.
+Edits go through `Graph`, never through the lists of nodes and tensors. Each is journaled, so that
+it can be undone. Only the parts that differ in the end are encoded again; the rest is copied byte
+for byte.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Builds graphsurgeon nodes and tensors for one graph of a model, and checks the graph.
+"""Builds nodes and tensors for one graph of a model, and checks the graph.
 
-graphsurgeon compares nodes deeply and tensors by name, and its lists search by these comparisons.
-So this package never compares or removes anything by graphsurgeon's own methods.
+Both are compared by identity, not by name: two bodies may use the same name.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 import onnx
-import onnx_graphsurgeon as gs
 
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import captured
@@ -21,12 +19,20 @@ from onnxpad.graph import attributes
 from onnxpad.records import dataclass
 
 
-class Node(gs.Node):  # type: ignore[misc]
-    """A graphsurgeon node whose inputs and outputs are plain lists.
+class Node:
+    """One use of an operator.
 
     Attributes:
+        op: The operator.
+        name: Its own name; may be empty.
+        attrs: Its attributes by name.
+        inputs: The tensors that it reads; one without a name for an input that is left out.
+        outputs: The tensors that it computes, likewise.
+        domain: The domain of the operator; None for that of ONNX.
         notes: A cache for facts derived from the node alone; an edit of the node empties it.
     """
+
+    __slots__ = ("attrs", "domain", "inputs", "name", "notes", "op", "outputs")
 
     def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
         """A node without inputs and outputs yet."""
@@ -38,40 +44,27 @@ class Node(gs.Node):  # type: ignore[misc]
         self.domain: str | None = domain
         self.notes: dict[object, Any] = {}
 
-    # graphsurgeon's own is slow, since it synchronises the lists of nodes and tensors.
-    __setattr__ = object.__setattr__
 
-
-class Tensor(gs.Variable):  # type: ignore[misc]
-    """A graphsurgeon tensor whose uses are in a dictionary, as there may be many.
+class Tensor:
+    """A tensor by its name, with the places that write and read it.
 
     Attributes:
+        name: Its name; empty for one that is left out.
+        inputs: The node that computes it; empty for inputs and initializers.
         uses: Its uses, by identity of the node and index of the input.
         origin: The tensor that it is a copy of, through Identities; None until it is looked up.
         outer: In a body, the tensor of the graph around that it captures; else None.
     """
 
-    outer: Tensor | None = None
+    __slots__ = ("inputs", "name", "origin", "outer", "uses")
 
     def __init__(self, name: str) -> None:
         """A tensor that no node writes or reads yet."""
         self.name: str = name
-        self.dtype = None
-        self.shape = None
-        self.type = "tensor_type"
         self.inputs: list[Node] = []
         self.uses: dict[tuple[int, int], Use] = {}
         self.origin: Tensor | None = None
-
-    # Compared by identity, not by name: two bodies may use the same name.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
-    __setattr__ = object.__setattr__
-
-    @property
-    def outputs(self) -> list[Node]:
-        """The nodes that read it, once for each input."""
-        return [use.node for use in self.uses.values() if use.index >= 0]
+        self.outer: Tensor | None = None
 
 
 class Use(NamedTuple):

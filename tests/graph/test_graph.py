@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.parser
-import onnx_graphsurgeon as gs
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
@@ -178,10 +177,8 @@ class TestReading:
         assert (pad.op, conv.op) == ("Pad", "Conv")
         assert (graph.label(pad), graph.label(conv)) == ("<a>", "conv")
         a = graph.tensor("a")
-        assert graph.producer(a) is pad is conv.i()
-        assert pad.o() is conv
-        assert a.inputs[0] is pad
-        assert a.outputs[0] is conv
+        assert graph.producer(a) is pad
+        assert conv.inputs[0] is a is pad.outputs[0]
         (use,) = graph.uses(a)
         assert use.node is conv
         assert use.index == 0
@@ -198,7 +195,6 @@ class TestReading:
             uses = graph.uses(graph.tensor(name))
             assert sorted(use.index for use in uses) == indices
             assert all(use.node is node or name == "x" for use in uses)
-        assert graph.tensor("a").outputs == []
         with pytest.raises(ValueError, match="in use"):
             graph.remove(next(graph.nodes))
 
@@ -547,9 +543,9 @@ class TestEdits:
         big = np.zeros(1000)
         assert graph.add_initializer(big, "b") is not graph.add_initializer(big, "b")
         graph.rollback(mark)
-        other = graph.add_initializer(np.array([3, 4]), "amounts")
+        new = graph.add_initializer(np.array([3, 4]), "amounts")
         again = graph.add_initializer(np.array([1, 2]), "amounts")
-        np.testing.assert_array_equal(graph.constant(other), [3, 4])
+        np.testing.assert_array_equal(graph.constant(new), [3, 4])
         np.testing.assert_array_equal(graph.constant(again), [1, 2])
 
     @pytest.mark.parametrize("ir_version", [3, 9])
@@ -938,7 +934,6 @@ class TestAnyEdits:
         for name in names:
             mine, theirs = graph.tensor(name), again.tensor(name)
             assert self.places(graph, mine) == self.places(again, theirs)
-            assert len(mine.outputs) == len(theirs.outputs)
             assert graph.declared(mine) == again.declared(theirs)
             np.testing.assert_array_equal(graph.constant(mine), again.constant(theirs))
         values = {item.name for item in saved.graph.value_info}
@@ -950,15 +945,7 @@ class TestAnyEdits:
 
 
 class TestCost:
-    """Calls made, which do not depend on the machine, and never a comparison of graphsurgeon's."""
-
-    @pytest.fixture(autouse=True)
-    def _no_comparison(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def refuse(*_: object) -> bool:
-            raise AssertionError("graphsurgeon compares deeply")
-
-        monkeypatch.setattr(gs.Node, "__eq__", refuse)
-        monkeypatch.setattr(gs.Tensor, "__eq__", refuse)
+    """Calls made, which do not depend on the machine."""
 
     @staticmethod
     def model(count: int, shared: bool) -> onnx.ModelProto:
