@@ -126,7 +126,7 @@ def _is_open(
 def _number(tensor: onnx.TensorProto) -> int | None:
     """The only element of a tensor of int64; None for another tensor."""
     raw = tensor.raw_data
-    if tensor.data_type != onnx.TensorProto.INT64 or any(size != 1 for size in tensor.dims):
+    if tensor.data_type != onnx.TensorProto.INT64:
         return None
     if len(raw) == _INT64:
         return int.from_bytes(raw, "little", signed=True)

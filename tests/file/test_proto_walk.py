@@ -7,6 +7,7 @@ import onnx
 from onnx import numpy_helper
 
 from onnxpad.file.proto_walk import (
+    _unfolded,
     bodies,
     captured,
     has_open_loop,
@@ -46,6 +47,8 @@ def counted(tensor: onnx.TensorProto) -> bool:
         (np.array([5, 5]), False),
         (np.array([], np.int64), False),
         (np.float64(5), False),
+        (np.float64(5e-324), False),
+        (np.uint64(5), False),
         (np.array([5, 0], np.int32), False),
     ],
 )
@@ -57,6 +60,135 @@ def test_a_loop_ends_by_an_integer_however_it_is_stored(values: Any, closed: boo
     )
     assert not plain.raw_data
     assert counted(plain) is closed
+
+
+def loop(count: str, body: str = "w = Neg (z)", op: str = "Loop") -> str:
+    """A Loop with a body of the given nodes, which may hold further Loops."""
+    return (
+        f"y = {op} ({count}, c, x) <body = b (int64 i, bool k, float[1] z) => (bool l, float[1] w)"
+        f" {{ l = Identity (k) {body} }}>"
+    )
+
+
+def constant(name: str, count: object) -> str:
+    return f"{name} = Constant <value_int = {count}> ()"
+
+
+@each_row(
+    ("nodes", "open_ended"),
+    [
+        ("y = Neg (x)", False),
+        (loop(""), True),
+        (loop("n"), True),
+        (loop("s"), False),
+        (f"{constant('n', 5)} {loop('n')}", False),
+        (f"{constant('n', MOST)} {loop('n')}", False),
+        (f"{constant('n', MOST + 1)} {loop('n')}", True),
+        (f"{constant('m', 5)} {loop('n')}", True),
+        (f"n = Constant <value_ints = [5]> () {loop('n')}", False),
+        (f"n = Constant <value_ints = [5, 6]> () {loop('n')}", True),
+        (f"n = Constant <value_ints = [{MOST + 1}]> () {loop('n')}", True),
+        (f"n = Constant <value = int64[1] {{7}}> () {loop('n')}", False),
+        (f"n = Constant <value = int64[1] {{{MOST + 1}}}> () {loop('n')}", True),
+        (f"n = Constant <value_float = 5.0> () {loop('n')}", True),
+        (f"n = Neg (s) {loop('n')}", True),
+        (f"{loop('s')} {loop('n').replace('y =', 'u =')}", True),
+        (loop("", op="other.Loop"), False),
+        (loop("", op="ai.onnx.Loop"), True),
+        # The product of Loops inside each other, whichever of them is named first.
+        (f"{constant('n', 1024)} {loop('n', loop('n').replace('y =', 'w ='))}", False),
+        ((f"{constant('n', 1024)} {constant('m', 1025)} "
+         f"{loop('n', loop('m').replace('y =', 'w ='))}"), True),
+        ((f"{constant('n', 1025)} {constant('m', 1024)} "
+         f"{loop('n', loop('m').replace('y =', 'w ='))}"), True),
+        ((f"{constant('n', 0)} {constant('m', MOST)} "
+         f"{loop('n', loop('m').replace('y =', 'w ='))}"), False),
+        ((f"{constant('n', 3)} {constant('m', MOST // 3)} "
+         f"{loop('n', loop('m').replace('y =', 'w ='))}"), False),
+        ((f"{constant('n', 3)} {constant('m', MOST // 3 + 1)} "
+         f"{loop('n', loop('m').replace('y =', 'w ='))}"), True),
+        # What follows one is not inside it.
+        (f"{constant('n', 1025)} {loop('n')} {loop('n').replace('y =', 'u =')}", False),
+        # A body's own input hides the number outside of it; its own constant counts.
+        (f"{constant('n', 2)} {constant('z', 2)} {loop('n', loop('z').replace('y =', 'w ='))}",
+         True),
+        ((f"{constant('n', 2)} "
+         f"{loop('n', constant('q', 9) + ' ' + loop('q').replace('y =', 'w ='))}"), False),
+        (f"{constant('n', 2)} {loop('n', loop('s').replace('y =', 'w ='))}", False),
+        # In either branch of an If.
+        (("y = If (c) <then_branch = t () => (float[1] u) "
+         f"{{ {loop('s').replace('y =', 'u =')} }}, "
+         f"else_branch = e () => (float[1] v) {{ v = Neg (x) }}>"), False),
+        ((f"y = If (c) <then_branch = t () => (float[1] u) {{ u = Neg (x) }}, "
+         f"else_branch = e () => (float[1] v) {{ {loop('').replace('y =', 'v =')} }}>"), True),
+        (("y = If (c) <then_branch = t () => (float[1] u) "
+         f"{{ {loop('').replace('y =', 'u =')} }}, "
+         f"else_branch = e () => (float[1] v) {{ v = Neg (x) }}>"), True),
+    ],
+)  # fmt: skip
+def test_a_loop_is_open_unless_constants_stop_it_soon(nodes: str, open_ended: bool) -> None:
+    graph = "(float[1] x, bool c) => (float[1] y) <int64 s = {4}>"
+    assert has_open_loop(parsed(f"g {graph} {{ {nodes} }}")) is open_ended
+
+
+@each_row(
+    ("nodes", "body", "open_ended"),
+    [
+        ("y = local.F (x, c)", f"{constant('n', 5)} {loop('n')}", False),
+        ("y = local.F (x, c)", loop("n"), True),
+        # Another function, and one that is not called, do not count.
+        ("y = Neg (x)", loop("n"), False),
+        # A Loop around the call; the function is read by itself.
+        (f"{constant('n', 1025)} {loop('n', 'w = local.F (z, k)')}",
+         f"{constant('n', 1025)} {loop('n')}", False),
+    ],
+)  # fmt: skip
+def test_loops_of_functions(nodes: str, body: str, open_ended: bool) -> None:
+    model = parsed(
+        f"""g (float[1] x, bool c) => (float[1] y) {{ {nodes} }}
+        <domain: "local", opset_import: ["" : 17]> F (x, c) => (y) {{ {body} }}"""
+    )
+    assert has_open_loop(model) is open_ended
+
+
+@each_row(
+    ("nodes", "functions", "count"),
+    [
+        ("y = Neg (x)", {"F": "y = Neg (x)"}, 1),
+        ("y = local.F (x)", {"F": "a = Neg (x) b = Neg (a) y = Neg (b)"}, 3),
+        ("a = local.F (x) y = local.F (a)", {"F": "a = Neg (x) y = Neg (a)"}, 4),
+        ("y = local.F (x)", {"F": "y = Identity (x)", "G": "a = Neg (x) y = Neg (a)"}, 1),
+        ("y = local.F (x)", {"F": ""}, 1),
+        ("y = local.F (x)", {"F": "a = local.G (x) y = local.G (a)", "G": "y = Abs (x)"}, 2),
+        ("y = local.F (x)", {"G": "a = Abs (x) y = Abs (a)", "F": "a = local.G (x) y = Neg (a)"},
+         3),
+        ("y = other.F (x)", {"F": "a = Neg (x) y = Neg (a)"}, 1),
+        ("y = F (x)", {"F": "a = Neg (x) y = Neg (a)"}, 1),
+        # In a circle, one node.
+        ("y = local.F (x)", {"F": "a = Neg (x) y = local.F (a)"}, 2),
+        ("y = local.F (x)", {"F": "a = Neg (x) y = local.G (a)", "G": "y = local.F (x)"}, 2),
+        # Bodies count, those of functions too.
+        (("y = If (c) <then_branch = t () => (float[1] u) { u = local.F (x) }, "
+         "else_branch = e () => (float[1] v) { v = Neg (x) }>"),
+         {"F": "a = Neg (x) b = Neg (a) y = Neg (b)"}, 5),
+        ("y = local.F (x)",
+         {"F": "y = If (x) <then_branch = t () => (float[1] u) { u = local.G (x) }, "
+               "else_branch = e () => (float[1] v) { v = Neg (x) }>",
+          "G": "a = Neg (x) b = Neg (a) y = Neg (b)"}, 5),
+        # Three ways to one function: its size is found once.
+        ("a = local.F (x) b = local.G (a) y = local.H (b)",
+         {"F": "a = local.G (x) y = local.H (a)", "G": "a = local.H (x) y = local.H (a)",
+          "H": "a = Neg (x) y = Neg (a)"}, 12),
+    ],
+)  # fmt: skip
+def test_how_many_nodes_run(nodes: str, functions: dict[str, str], count: int) -> None:
+    inner = "".join(
+        f"""<domain: "local", opset_import: ["" : 17, "local" : 1]>
+        {name} (x) => (y) {{ {body} }}"""
+        for name, body in functions.items()
+    )
+    model = parsed(f"g (float[1] x, bool c) => (float[1] y) {{ {nodes} }} {inner}")
+    assert _unfolded(model) == count
 
 
 def value(name: str, number: float = 0) -> onnx.TensorProto:

@@ -1,0 +1,287 @@
+"""Which files are written for a model with external data, what they hold, and what is refused."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import onnx
+import pytest
+
+from onnxpad.errors import OutputError, UsageError
+from onnxpad.file import copy_external
+from onnxpad.file.copy_external import _copied, _equal, behind_links, contents, follow_links
+from onnxpad.file.external_data import external_tensors
+from onnxpad.file.skeleton import read_file, read_proto
+from onnxpad.file.wire import Record
+from tests.support.rows import each_row
+
+How = Literal["copy", "link", "inline"]
+
+
+def tensor(name: str, location: str = "", begin: int = 0, size: int = 4) -> onnx.TensorProto:
+    """A tensor of bytes, in a file if one is named."""
+    found = onnx.TensorProto(name=name, data_type=onnx.TensorProto.UINT8, dims=[size])
+    if location:
+        found.data_location = onnx.TensorProto.EXTERNAL
+        found.external_data.add(key="location", value=location)
+        found.external_data.add(key="offset", value=str(begin))
+    else:
+        found.raw_data = b"0123"
+    return found
+
+
+def held(name: str, location: str, begin: int) -> onnx.NodeProto:
+    """A Constant with such a tensor."""
+    return onnx.helper.make_node("Constant", [], [name], value=tensor(name, location, begin))
+
+
+def spread() -> onnx.ModelProto:
+    """A model with data in two files, of initializers, a node, a function and training."""
+    model = onnx.ModelProto(ir_version=9)
+    graph = model.graph
+    graph.node.append(held("n", "b", 2))
+    graph.node.add(op_type="Neg", input=["inside"], output=["y"])
+    graph.initializer.extend([tensor("inside"), tensor("i", "a"), tensor("j", "sub/../a", 4)])
+    graph.initializer.append(tensor("empty", "a", 8, size=0))
+    sparse = graph.sparse_initializer.add(dims=[9])
+    sparse.values.CopyFrom(tensor("values", "a", 1))
+    sparse.indices.CopyFrom(tensor("indices", "b", 0))
+    model.functions.add(name="plain").node.add(op_type="Abs", input=["x"], output=["z"])
+    model.functions.add(name="f").node.append(held("f", "a", 3))
+    model.training_info.add().algorithm.initializer.append(tensor("t", "b", 1))
+    return model
+
+
+DATA = {"a": b"abcdefgh", "b": b"ABCDEF"}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "from"
+    (folder / "sub").mkdir(parents=True)
+    for name, data in DATA.items():
+        (folder / name).write_bytes(data)
+    (folder / "m").write_bytes(spread().SerializeToString())
+    (tmp_path / "to").mkdir()
+    return folder / "m"
+
+
+def written(source: Path, target: Path, how: How = "copy") -> dict[str, bytes | Path]:
+    """What would be written, by the path from the folder of both."""
+    found = contents(read_file(source), source, {}, [], target, how, None)
+    assert [*found][-1] == target
+    return {
+        str(path.relative_to(source.parent.parent)): (
+            each if isinstance(each, Path) else b"".join(each)
+        )
+        for path, each in found.items()
+    }
+
+
+def test_data_are_copied_or_linked_once_for_each_path(source: Path, tmp_path: Path) -> None:
+    model, target = source.read_bytes(), tmp_path / "to" / "m"
+    expected = {"to/a": b"abcdefgh", "to/b": b"ABCDEF", "to/sub/../a": b"abcdefgh", "to/m": model}
+    assert written(source, target) == expected
+    linked = {name: source.parent / name[-1] for name in expected} | {"to/m": model}
+    assert written(source, target, "link") == linked
+    # What is there already, whole, stays; the path through a folder that is missing makes that.
+    (tmp_path / "to" / "a").write_bytes(b"abcdefgh")
+    assert written(source, target) == {name: expected[name] for name in expected if name != "to/a"}
+    assert {*written(source, target, "link")} == {"to/b", "to/sub/../a", "to/m"}
+    (tmp_path / "to" / "sub").mkdir()
+    assert {*written(source, target)} == {"to/b", "to/m"}
+
+
+def test_data_are_embedded_wherever_a_tensor_is(source: Path, tmp_path: Path) -> None:
+    found = written(source, tmp_path / "to" / "m", "inline")
+    assert [*found] == ["to/m"]
+    inside = onnx.ModelProto.FromString(found["to/m"])
+    expected = spread()
+    spots = {
+        "n": (expected.graph.node[0].attribute[0].t, b"CDEF"),
+        "i": (expected.graph.initializer[1], b"abcd"),
+        "j": (expected.graph.initializer[2], b"efgh"),
+        "empty": (expected.graph.initializer[3], b""),
+        "values": (expected.graph.sparse_initializer[0].values, b"bcde"),
+        "indices": (expected.graph.sparse_initializer[0].indices, b"ABCD"),
+        "f": (expected.functions[1].node[0].attribute[0].t, b"defg"),
+        "t": (expected.training_info[0].algorithm.initializer[0], b"BCDE"),
+    }
+    for spot, data in spots.values():
+        spot.ClearField("data_location")
+        spot.ClearField("external_data")
+        spot.raw_data = data
+    assert inside == expected
+
+
+@pytest.mark.parametrize("name", ["m", "out"])
+def test_data_are_shared_in_the_same_folder(source: Path, name: str) -> None:
+    target = source.with_name(name)
+    assert written(source, target) == {f"from/{name}": source.read_bytes()}
+    assert written(source, target, "link") == {f"from/{name}": source.read_bytes()}
+    assert [*written(source, target, "inline")] == [f"from/{name}"]
+
+
+def test_data_that_no_record_needs_any_more_stay_behind(source: Path, tmp_path: Path) -> None:
+    skeleton = read_file(source)
+    target = tmp_path / "to" / "m"
+    by_name = dict(
+        zip(
+            (each.name for each in skeleton.light.graph.initializer),
+            skeleton.fields[5],
+            strict=True,
+        )
+    )
+    gone: dict[Record, list[bytes]] = {
+        by_name["j"]: [],
+        skeleton.fields[1][0]: [],
+        skeleton.fields[15][0]: [],
+    }
+    found = contents(skeleton, source, gone, [], target, "copy", None)
+    assert [path.name for path in found] == ["a", "b", "m"]  # b of training alone
+    light = onnx.ModelProto.FromString(b"".join(found[target]))  # type: ignore[arg-type]
+    assert [each.name for each in light.graph.initializer] == ["inside", "i", "empty"]
+    replaced = {by_name["i"]: [source.read_bytes()[by_name["i"].begin : by_name["i"].end]]}
+    found = contents(skeleton, source, replaced, [], target, "copy", None)
+    assert {path.name for path in found} == {"a", "b", "m"}
+    assert len(found) == 4
+
+
+def refusal(source: Path | None, target: Path, how: How = "copy") -> str:
+    """What is said instead of writing, with paths from the folder of both."""
+    skeleton = read_proto(spread()) if source is None else read_file(source)
+    with pytest.raises(OutputError) as caught:
+        contents(skeleton, source, {}, [], target, how, None)
+    return str(caught.value).replace(f"{target.parent.parent}/", "")
+
+
+def test_what_is_in_the_way_is_named(source: Path, tmp_path: Path) -> None:
+    to = tmp_path / "to"
+    target = to / "m"
+    holds = "holds the model's external data; name another file"
+    assert refusal(source, source.with_name("b")) == f"from/b {holds}"
+    (to / "again").hardlink_to(source.with_name("a"))
+    assert refusal(source, to / "again", "inline") == f"to/again {holds}"
+    assert refusal(source, to / "b", "link") == (
+        "to/b is where the model's external data goes; name another file"
+    )
+    (to / "b").write_bytes(b"ABCDEf")
+    assert refusal(source, target) == (
+        "to/b differs from the model's external data of that name; write to another folder, or "
+        "remove that file"
+    )
+    (to / "b").unlink()
+    (to / "b").symlink_to(tmp_path / "elsewhere")
+    assert refusal(source, target, "link") == (
+        "to/b leads out of the folder of m, where runtimes do not follow; write to another "
+        "folder, or remove that link"
+    )
+    (to / "b").unlink()
+    (to / "b").symlink_to("a")
+    assert refusal(source, target) == (
+        "to/a would be two different files of the model's external data, since symbolic links "
+        "lead to them; put the data inside the model (inline)"
+    )
+
+
+@each_row("how", ["link", "inline"])
+def test_without_a_path_data_are_not_found(how: How, tmp_path: Path) -> None:
+    assert refusal(None, tmp_path / "to" / "m", how) == (
+        f"to/m cannot {how} external data of a model that came without a path; load the model by "
+        "its path"
+    )
+
+
+def test_without_a_path_a_model_is_written_as_it_is(tmp_path: Path) -> None:
+    target = tmp_path / "m"
+    for model, how in ((spread(), "copy"), (spread(), "copy")):
+        found = contents(read_proto(model), None, {}, [], target, how, None)  # type: ignore[arg-type]
+        assert {path: b"".join(each) for path, each in found.items()} == {  # type: ignore[arg-type]
+            target: model.SerializeToString()
+        }
+    inside = onnx.ModelProto(ir_version=9)
+    inside.graph.initializer.append(tensor("inside"))
+    for how in ("copy", "link", "inline"):
+        found = contents(read_proto(inside), None, {}, [], target, how, None)  # type: ignore[arg-type]
+        assert [*found] == [target]
+    with pytest.raises(UsageError, match="unknown external_data 'move'; choose one of copy, link"):
+        contents(read_proto(inside), None, {}, [], target, "move", None)  # type: ignore[arg-type]
+
+
+def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
+    tensors = external_tensors(spread())
+    assert not behind_links(source, tensors)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    source.with_name("b").rename(cache / "0b")
+    source.with_name("b").symlink_to(cache / "0b")
+    assert behind_links(source, tensors)
+    assert not behind_links(source, [each for each in tensors if each.name in {"i", "j"}])
+    assert refusal(source, source.with_name("out")) == (
+        "from/out would not find its external data: beside it are links out of the folder, which "
+        "runtimes do not follow; write to another folder"
+    )
+    assert [*written(source, source)] == ["from/m"]
+    assert written(source, tmp_path / "to" / "m")["to/b"] == b"ABCDEF"
+    assert written(source, tmp_path / "to" / "m", "link")["to/b"] == cache / "0b"
+    model = spread()
+    assert follow_links(model, source) == tmp_path
+    found = {
+        each.name: {e.key: e.value for e in each.external_data} for each in external_tensors(model)
+    }
+    assert found["n"] == {"location": "cache/0b", "offset": "2"}
+    assert found["t"] == {"location": "cache/0b", "offset": "1"}
+    assert found["j"] == {"location": "from/a", "offset": "4"}
+
+
+@each_row(
+    ("size", "steps"),
+    [
+        (0, []),
+        (1, [(0, 0)]),
+        (4, [(2, 2)]),
+        (5, [(2, 2), (2, 2)]),
+        (9, [(2, 4), (4, 4), (4, 4)]),
+    ],
+)
+def test_blocks_are_counted(
+    size: int, steps: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_external, "_BLOCK", 4)
+    monkeypatch.setattr(copy_external, "_MEBIBYTE", 2)
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_bytes(bytes(range(size)))
+    other.write_bytes(bytes(range(size)))
+    told: list[tuple[str, int, int]] = []
+    assert b"".join(_copied(one, lambda *step: told.append(step))) == bytes(range(size))
+    assert told == [("copying one (MiB)", *step) for step in steps]
+    told.clear()
+    assert _equal(one, other, lambda *step: told.append(step))
+    assert told == [("comparing one (MiB)", *step) for step in steps]
+    assert _equal(one, other, None)
+    assert b"".join(_copied(one, None)) == bytes(range(size))
+    for place in range(0, size, 3):
+        other.write_bytes(bytes(each + (each == place) for each in range(size)))
+        assert not _equal(one, other, None)
+    other.write_bytes(bytes(range(size + 1)))
+    assert not _equal(one, other, None)
+    assert _equal(one, one, lambda *_: pytest.fail("the same file is not read"))
+    assert not _equal(tmp_path, other, None)
+
+
+def test_a_file_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy_external, "_BLOCK", 1 << 18)  # more than is buffered
+    path = tmp_path / "w"
+    for size in (3 << 18, 1 << 18):
+
+        def change(step: str, done: int, end: int, size: int = size) -> None:
+            os.truncate(path, size)
+
+        path.write_bytes(bytes(1 << 19))
+        with pytest.raises(OutputError) as caught:
+            list(_copied(path, change))
+        assert str(caught.value) == f"{path} changed while it was copied; try again"
+    with pytest.raises(OutputError) as caught:
+        list(_copied(tmp_path / "gone", None))
+    said = f"{tmp_path / 'gone'} cannot be copied: No such file or directory"
+    assert str(caught.value) == said

@@ -1,0 +1,192 @@
+"""Where an external tensor lies, how long it is, and what is said of a file that is not as told."""
+
+from pathlib import Path, PurePosixPath
+
+import onnx
+import pytest
+
+from onnxpad.errors import ModelError
+from onnxpad.file.external_data import (
+    _length,
+    check_external,
+    external_tensors,
+    internal,
+    reference,
+)
+from tests.support.rows import each_row
+
+BITS = {
+    "FLOAT": 32, "UINT8": 8, "INT8": 8, "UINT16": 16, "INT16": 16, "INT32": 32, "INT64": 64,
+    "BOOL": 8, "FLOAT16": 16, "DOUBLE": 64, "UINT32": 32, "UINT64": 64, "COMPLEX64": 64,
+    "COMPLEX128": 128, "BFLOAT16": 16, "FLOAT8E4M3FN": 8, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2": 8,
+    "FLOAT8E5M2FNUZ": 8, "FLOAT8E8M0": 8, "UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4, "UINT2": 2,
+    "INT2": 2,
+}  # fmt: skip
+"""Bits of an element, of the types of onnx.proto; STRING and UNDEFINED have none."""
+
+
+@each_row("name", onnx.TensorProto.DataType.keys())
+def test_the_bytes_of_elements(name: str) -> None:
+    for dims, count in (((), 1), ((0,), 0), ((1,), 1), ((3,), 3), ((2, 3), 6), ((7, 3, 1), 21)):
+        tensor = onnx.TensorProto(data_type=onnx.TensorProto.DataType.Value(name), dims=dims)
+        bits = BITS.get(name)
+        assert _length(tensor) == (None if bits is None else -(-count * bits // 8))
+    tensor.dims[:] = [2, -1]
+    assert _length(tensor) is None
+    tensor.data_type = 99
+    assert _length(tensor) is None
+
+
+def external(**entries: str) -> onnx.TensorProto:
+    """A tensor of 6 floats in a file."""
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[2, 3])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in entries.items():
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+OUTSIDE = ", outside the model's folder; save both in one folder"
+NO_NUMBER = " at an offset or length that is no number; export it again"
+
+
+@each_row(
+    ("entries", "expected"),
+    [
+        ({"location": "a"}, ("a", 0, 24)),
+        ({"location": "a", "offset": "7"}, ("a", 7, 24)),
+        ({"location": "a", "length": "5"}, ("a", 0, 5)),
+        ({"location": "a", "length": "0", "offset": "0"}, ("a", 0, 24)),
+        ({"offset": "9" * 20, "length": "1", "location": "a"}, ("a", int("9" * 20), 1)),
+        ({"location": "d/../a", "checksum": "x"}, ("d/../a", 0, 24)),
+        ({"location": "./a"}, ("a", 0, 24)),
+        ({"location": "..a"}, ("..a", 0, 24)),
+        ({"location": ".."}, OUTSIDE),
+        ({"location": "../a"}, OUTSIDE),
+        ({"location": "d/../../a"}, OUTSIDE),
+        ({"location": "d\\..\\..\\a"}, OUTSIDE),
+        ({"location": "/a"}, OUTSIDE),
+        ({"location": "c:a"}, OUTSIDE),
+        ({"location": "a", "offset": "-1"}, NO_NUMBER),
+        ({"location": "a", "offset": ""}, NO_NUMBER),
+        ({"location": "a", "offset": "1" * 21}, NO_NUMBER),
+        ({"location": "a", "length": "1e3"}, NO_NUMBER),
+        ({"location": "a", "length": "\u0663"}, NO_NUMBER),
+    ],
+)
+def test_a_reference(entries: dict[str, str], expected: tuple[str, int, int] | str) -> None:
+    tensor = external(**entries)
+    if isinstance(expected, tuple):
+        assert reference(tensor) == (PurePosixPath(expected[0]), *expected[1:])
+    else:
+        with pytest.raises(ModelError) as caught:
+            reference(tensor)
+        said = f"tensor 'w' keeps its data in '{entries['location']}'{expected}"
+        assert str(caught.value) == said
+
+
+@each_row("entries", [{}, {"location": ""}, {"offset": "3"}])
+def test_a_reference_to_no_file(entries: dict[str, str]) -> None:
+    with pytest.raises(ModelError) as caught:
+        reference(external(**entries))
+    assert str(caught.value) == (
+        "tensor 'w' keeps its data in another file and does not say which; export the model again"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """`a` of 24 bytes, a folder `d`, links, and a model that is no file."""
+    (tmp_path / "a").write_bytes(bytes(range(24)))
+    (tmp_path / "d").mkdir()
+    (tmp_path / "model").write_bytes(b"x")
+    (tmp_path / "inside").symlink_to("a")
+    (tmp_path / "nowhere").symlink_to("gone")
+    (tmp_path / "outside").symlink_to(Path(__file__))
+    (tmp_path / "itself").symlink_to("model")
+    return tmp_path
+
+
+@each_row(
+    ("entries", "said"),
+    [
+        ({"location": "a"}, ""),
+        ({"location": "inside", "length": "24"}, ""),
+        ({"location": "a", "offset": "4", "length": "20"}, ""),
+        ({"location": "d/../a"}, ""),
+        ({"location": "a", "offset": "1"},
+         " up to byte 25, but that file has 24; it is cut short: export or download it again"),
+        ({"location": "b"}, ", which is not in F; put it beside the model"),
+        ({"location": "d\\a"}, (", which is not in F; put it beside the model; its name is written "
+         "with backslashes")),
+        ({"location": "e/../a"}, (", which is not in F; put it beside the model by that path: a "
+         "folder that the path passes through is missing")),
+        ({"location": "d"}, ", which is a folder in F; put a file beside the model"),
+        ({"location": "nowhere"},
+         ", a symbolic link that leads to no file; put the file itself there"),
+        ({"location": "model"}, ", which is the model file itself; export the model again"),
+        ({"location": "itself"}, ", which is the model file itself; export the model again"),
+        ({"location": "outside"}, (f", a symbolic link out of the model's folder to "
+         f"{Path(__file__).resolve()}; put the file itself beside the model")),
+        ({"location": "x" * 300}, ", which cannot be read: File name too long"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_file(folder: Path, entries: dict[str, str], said: str) -> None:
+    tensors = [external(location="a"), external(**entries)]
+    if not said:
+        check_external(tensors, folder / "model")
+        return
+    with pytest.raises(ModelError) as caught:
+        check_external(tensors, folder / "model")
+    told = str(caught.value).replace(str(folder), "F")
+    assert told == f"tensor 'w' keeps its data in '{entries['location']}'{said}"
+
+
+def test_a_linked_model_finds_data_where_the_link_leads(folder: Path) -> None:
+    (folder / "d" / "linked").symlink_to(folder / "model")
+    (folder / "d" / "a").symlink_to(folder / "a")
+    check_external([external(location="a")], folder / "d" / "linked")
+    with pytest.raises(ModelError, match="out of the model's folder"):
+        check_external([external(location="a")], folder / "d" / "another")
+
+
+@each_row(
+    ("entries", "elements"),
+    [
+        ({"location": "a"}, range(24)),
+        ({"location": "a", "offset": "3", "length": "5"}, range(3, 8)),
+        ({"location": "a", "offset": "3"},
+         "F/a has no 24 bytes for tensor 'w' from byte 3 on; export or download it again"),
+        ({"location": "b"}, ("the data of tensor 'w' in F/b cannot be read: No such file or "
+         "directory")),
+    ],
+)  # fmt: skip
+def test_elements_are_read(folder: Path, entries: dict[str, str], elements: range | str) -> None:
+    tensor = external(**entries)
+    before = tensor.SerializeToString()
+    if isinstance(elements, range):
+        found = internal(tensor, folder)
+        assert found == onnx.TensorProto(
+            name="w", data_type=1, dims=[2, 3], raw_data=bytes(elements)
+        )
+    else:
+        with pytest.raises(ModelError) as caught:
+            internal(tensor, folder)
+        assert str(caught.value).replace(str(folder), "F") == elements
+    assert tensor.SerializeToString() == before
+
+
+def test_elements_of_unknown_length_are_not_read(folder: Path) -> None:
+    tensor = external(location="a")
+    tensor.data_type = 99
+    with pytest.raises(ModelError, match="has no known number of bytes for tensor 'w' from byte 0"):
+        internal(tensor, folder)
+    check_external([tensor], folder / "model")  # its end is not known
+
+
+def test_which_tensors_are_external() -> None:
+    model = onnx.ModelProto()
+    model.graph.initializer.extend([external(location="a"), onnx.TensorProto(name="v")])
+    model.graph.initializer.add(name="u", data_location=onnx.TensorProto.DEFAULT)
+    model.graph.initializer.append(external(location="b"))
+    assert [*external_tensors(model)] == [model.graph.initializer[0], model.graph.initializer[3]]
