@@ -47,7 +47,8 @@ from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.runtimes.onnxruntime import auto_pad, departures
+from onnxpad.runtimes.onnxruntime import auto_pad
+from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
 from onnxpad.sites import cropped_form, crops_behind
 from onnxpad.sites.crops_behind import CropsBehind, End
 
@@ -155,6 +156,13 @@ def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> 
     domain, _, kind = op_type.rpartition(".")
     row = replace(OPERATORS[domain, kind], **changes)  # type: ignore[arg-type]
     return _entry(name, case, killer, OPERATORS, row.key, row)
+
+
+def _departing(name: str, case: str, killer: str, op_type: str, **changes: object) -> Mutant:
+    """A break of what is known of onnxruntime's departures on an operator."""
+    domain, _, kind = op_type.rpartition(".")
+    value = replace(DEPARTURES[domain, kind], **changes)  # type: ignore[arg-type]
+    return _entry(name, case, killer, DEPARTURES, (domain, kind), value)
 
 
 def _getter(owner: type, name: str) -> Callable[..., object]:
@@ -270,8 +278,8 @@ _SITES: Final = (
             "tensor, shape,", "tensor, shape and (1, *shape[:-1]),"),
     _mutant("pads win over VALID", "MaxPool, VALID with pads", CERTIFY, Sites.own_pads,
             'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
-    _row("engines agree on Conv", "SAME_UPPER, kernel far below stride", CERTIFY, "Conv",
-         onnxruntime=replace(departures.CONV, same_from={"SAME_UPPER": -9})),
+    _departing("engines agree on Conv", "SAME_UPPER, kernel far below stride", CERTIFY, "Conv",
+             same_from={"SAME_UPPER": -9}),
     _mutant("engines agree on dilated pools", "MaxPool SAME, dilated", CERTIFY,
             auto_pad.disagreement, "if _is_spread(window):", "if False:"),
     _mutant("onnxruntime crops one less", "SAME_UPPER, kernel far below stride, as onnxruntime",
@@ -523,20 +531,20 @@ _QUANTISED: Final = (
     _row("QLinearAveragePool pads zeros", "QLinearAveragePool last, pad", CERTIFY,
          "com.microsoft.QLinearAveragePool",
          inputs=replace(OPERATORS["com.microsoft", "QLinearAveragePool"].inputs, zero_point=None)),
-    _row("a quantised average of one window rounds like others",
-         "Pad QLinearAveragePool, one window", CERTIFY, "com.microsoft.QLinearAveragePool",
-         onnxruntime=departures.WHOLE_AVERAGE_POOL),
+    _departing("a quantised average of one window rounds like others",
+               "Pad QLinearAveragePool, one window", CERTIFY, "com.microsoft.QLinearAveragePool",
+               rounds_whole_apart=False),
     _row("FusedConv's padding never wins", "Pad FusedConv, lowest", CERTIFY,
          "com.microsoft.FusedConv", padding=Fill.LOWEST),
-    _row("engines agree on FusedConv", "FusedConv SAME, kernel far below stride", CERTIFY,
+    _departing("engines agree on FusedConv", "FusedConv SAME, kernel far below stride", CERTIFY,
          "com.microsoft.FusedConv",
-         onnxruntime=replace(departures.UNFUSED_CONV, same_from={"SAME_UPPER": -9})),
-    _row("engines agree on QLinearConv", "QLinearConv SAME, kernel far below stride", CERTIFY,
+             same_from={"SAME_UPPER": -9}),
+    _departing("engines agree on QLinearConv", "QLinearConv SAME, kernel far below stride", CERTIFY,
          "QLinearConv",
-         onnxruntime=replace(departures.UNFUSED_CONV, same_from={"SAME_UPPER": -9})),
-    _row("engines agree on NhwcMaxPool", "NhwcMaxPool SAME, kernel far below stride", CERTIFY,
+             same_from={"SAME_UPPER": -9}),
+    _departing("engines agree on NhwcMaxPool", "NhwcMaxPool SAME, kernel far below stride", CERTIFY,
          "com.microsoft.NhwcMaxPool",
-         onnxruntime=replace(departures.NHWC_MAX_POOL, same_from={"SAME_UPPER": -9})),
+             same_from={"SAME_UPPER": -9}),
 )
 
 _WINDOW: Final = (

@@ -27,14 +27,15 @@ ORDER: Final = (
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
     # One graph, what is known of it, and what its nodes say.
-    "graph", "runtimes.onnxruntime.departures", "operators", "analysis", "sizes",
+    "graph", "operators", "analysis", "sizes",
     # Proving: it knows no pass.
     "proof",
     # Running models: it knows no pass either.
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
-    "runtimes.onnxruntime.auto_pad", "runtimes.onnxruntime.pad_fusion",
-    "runtimes.onnxruntime.blocked_pools", "runtimes.onnxruntime.neighbours",
+    "runtimes.onnxruntime.departures", "runtimes.onnxruntime.auto_pad",
+    "runtimes.onnxruntime.pad_fusion", "runtimes.onnxruntime.blocked_pools",
+    "runtimes.onnxruntime.neighbours",
     # Deciding and rewriting.
     "padding", "sites", "rewrite",
     "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser",
@@ -49,13 +50,13 @@ ORDER: Final = (
 OPTIMISER: Final = {row for row in ORDER if row.startswith("runtimes.onnxruntime.")}
 """What is known of onnxruntime besides how it runs."""
 
-KNOWING: Final = {"analysis", "operators", "sizes", "proof", "runtimes.onnxruntime.departures"}
+KNOWING: Final = {"analysis", "operators", "sizes", "proof"}
 """Packages that know what a graph computes."""
 
 APART: Final = {
     "arithmetic": {"file", "process"},
     "file": {"arithmetic", "process"},
-    "proof": {"process", "operators", "runtimes.onnxruntime.departures"},
+    "proof": {"process", "operators"},
     "runtimes": {"process", "arithmetic", "file", "graph", *KNOWING},
     "probe": {"proof"},
     "validation": KNOWING,

@@ -27,8 +27,6 @@ from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.records import dataclass
-from onnxpad.runtimes.onnxruntime import departures as quirks
-from onnxpad.runtimes.onnxruntime.departures import Departures
 
 T = TypeVar("T")
 Key: TypeAlias = tuple[str, str]
@@ -198,7 +196,6 @@ class Operator:
     Attributes:
         op_type: Its op type.
         padding: The value that its own padding stands for.
-        onnxruntime: Where onnxruntime departs from the specification.
         domain: Its domain; empty for ONNX's own operators.
         inputs: Its inputs, by role.
         layout: The axes of its data, and of its first output.
@@ -219,7 +216,6 @@ class Operator:
 
     op_type: str
     padding: Fill
-    onnxruntime: Departures
     domain: str = ""
     inputs: Inputs = Inputs()
     layout: Layout = CHANNELS_FIRST
@@ -277,7 +273,6 @@ _ONE_GROUP: Final = Feed(group="group")
 _CONV: Final = Operator(
     op_type="Conv",
     padding=Fill.ZERO,
-    onnxruntime=quirks.CONV,
     inputs=_WEIGHED,
     weight_layout=CHANNELS_FIRST,
     probe=_ONE_GROUP,
@@ -285,7 +280,6 @@ _CONV: Final = Operator(
 _MAX_POOL: Final = Operator(
     op_type="MaxPool",
     padding=Fill.LOWEST,
-    onnxruntime=quirks.MAX_POOL,
     pools=True,
     indices=1,
     since={"dilations": 10, "ceil_mode": 10},
@@ -293,7 +287,6 @@ _MAX_POOL: Final = Operator(
 _AVERAGE_POOL: Final = Operator(
     op_type="AveragePool",
     padding=Fill.EXCLUDED,
-    onnxruntime=quirks.AVERAGE_POOL,
     counts="count_include_pad",
     pools=True,
     since={"dilations": 19, "ceil_mode": 10, "count_include_pad": 7},
@@ -301,7 +294,6 @@ _AVERAGE_POOL: Final = Operator(
 _LP_POOL: Final = Operator(
     op_type="LpPool",
     padding=Fill.ZERO,
-    onnxruntime=quirks.LP_POOL,
     power="p",
     pools=True,
     since={"dilations": 18, "ceil_mode": 18},
@@ -311,7 +303,6 @@ _CONV_INTEGER: Final = replace(
     op_type="ConvInteger",
     inputs=Inputs(weight=1, zero_point=2, quantisation=(2, 3)),
     padding=Fill.ZERO_POINT,
-    onnxruntime=quirks.UNFUSED_CONV,
     probe=replace(_ONE_GROUP, weight_zero=3),
 )
 _QLINEAR_CONV: Final = replace(
@@ -325,7 +316,6 @@ CONV_TRANSPOSE: Final = replace(
     op_type="ConvTranspose",
     weight_layout=Layout(batch=1, channels=0),
     direction=Direction.SCATTERS,
-    onnxruntime=quirks.UNFUSED_CONV,
 )
 """The row of ConvTranspose. Its pads crop, so it is apart from those that take a `Pad`."""
 _MICROSOFT: Final = "com.microsoft"
@@ -344,7 +334,6 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             _CONV,
             domain=_MICROSOFT,
             op_type="FusedConv",
-            onnxruntime=quirks.UNFUSED_CONV,
             probe=replace(_ONE_GROUP, left_out=("activation", "activation_params")),
         ),
         replace(
@@ -354,7 +343,6 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             layout=CHANNELS_LAST,
             indices=None,
             since={},
-            onnxruntime=quirks.NHWC_MAX_POOL,
         ),
         replace(
             _AVERAGE_POOL,
@@ -363,7 +351,6 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             inputs=Inputs(zero_point=2, quantisation=(1, 2, 3, 4)),
             channels_last="channels_last",
             since={"count_include_pad": 0},  # of its own domain, which has one version
-            onnxruntime=quirks.QLINEAR_AVERAGE_POOL,
             probe=Feed(scales=(1,), result=(3, 4)),
         ),
     )
@@ -429,17 +416,15 @@ def operator_named(graph: Graph, node: Node) -> Operator | None:
 
 
 _LIKE: Final = {
-    "Conv": replace(_CONV, onnxruntime=quirks.UNFUSED_CONV),
+    "Conv": _CONV,
     "MaxPool": replace(
         _MAX_POOL,
         indices=None,
         since={},
-        onnxruntime=quirks.NHWC_MAX_POOL,
     ),
     "AveragePool": replace(
         _AVERAGE_POOL,
         since={"count_include_pad": 0},
-        onnxruntime=quirks.WHOLE_AVERAGE_POOL,
     ),
 }
 """The rows that declared operators are like, without what the opset of ONNX decides."""

@@ -11,6 +11,7 @@ from onnxpad.padding.limits import check_declared, check_rounding
 from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
+from onnxpad.runtimes.onnxruntime.departures import departures_of
 
 
 def floored(sites: Sites, op: WindowOp, style: str) -> tuple[Padding, RefusalError | None]:
@@ -84,7 +85,7 @@ def _pads(sites: Sites, op: WindowOp) -> Pairs:
 
 def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | None:
     """How the engines divide an average that counts its padding, where they do not divide alike."""
-    if not op.operator.onnxruntime.divides_by_whole_kernels or not op.count_include_pad:
+    if not departures_of(op.operator).divides_by_whole_kernels or not op.count_include_pad:
         return None
     sizes = sites.spatial(op, op.data, 1)
     for axis, window, size, own, pair in zip(

@@ -23,7 +23,7 @@ from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.records import dataclass
-from onnxpad.runtimes.onnxruntime.departures import CHANGED
+from onnxpad.runtimes.onnxruntime.departures import CHANGED, departures_of
 from onnxpad.sizes.wording import Wording
 
 Span: TypeAlias = tuple[Extent, ExtentPair]
@@ -179,7 +179,7 @@ def same_divisor(form: Form) -> RefusalError | None:
     onnxruntime then divides by the whole kernel.
     """
     op = form.op
-    if op.operator.onnxruntime.divides_by_whole_kernels or op.ceil_mode:
+    if departures_of(op.operator).divides_by_whole_kernels or op.ceil_mode:
         return None
     if not form.begins_to_count or form.opset >= CHANGED["AveragePool"]:
         return None
@@ -340,7 +340,7 @@ def within_padding(on: AxisForm) -> RefusalError | None:
     That is asked where onnxruntime would divide by the whole kernel.
     """
     op = on.form.op
-    if not op.operator.onnxruntime.divides_by_whole_kernels:
+    if not departures_of(op.operator).divides_by_whole_kernels:
         return None
     if not on.form.begins_to_count or on.is_within_padding(on.inside):
         return None
@@ -407,7 +407,7 @@ def check_runs_same(op: WindowOp, sizes: Sequence[Extent], auto_pad: str) -> Non
             auto_pad=auto_pad,
             dilations=[window.dilation for window in op.windows],
         )
-    least = op.operator.onnxruntime.runs_same_from[auto_pad]
+    least = departures_of(op.operator).runs_same_from[auto_pad]
     for window, size in zip(op.windows, sizes, strict=True):
         if always(less_equal(least, same_raw_total(size, window))) is not True:
             raise RefusalError(
@@ -431,7 +431,7 @@ def check_rounding(op: WindowOp, now: Sequence[Span], then: Sequence[Span]) -> N
     Raises:
         RefusalError: It might.
     """
-    if not op.operator.onnxruntime.rounds_whole_apart:
+    if not departures_of(op.operator).rounds_whole_apart:
         return
     both = [
         [

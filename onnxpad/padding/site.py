@@ -53,6 +53,7 @@ from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, sp
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.runtimes.onnxruntime.auto_pad import disagreement, pads_of_onnxruntime, repair
+from onnxpad.runtimes.onnxruntime.departures import departures_of
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 from onnxpad.sizes.wording import Wording
 
@@ -479,7 +480,7 @@ class Sites:
         Raises:
             RefusalError: It might.
         """
-        if not op.operator.onnxruntime.rounds_whole_apart:
+        if not departures_of(op.operator).rounds_whole_apart:
             return
         sizes = self.spatial(op, source)
 

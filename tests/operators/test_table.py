@@ -25,7 +25,6 @@ from onnxpad.operators.table import (
     lowest,
 )
 from onnxpad.proof import meaning
-from onnxpad.runtimes.onnxruntime.departures import Departures, Stops
 from tests.support.rows import each_row
 
 CONV = OPERATORS["", "Conv"]
@@ -35,7 +34,7 @@ def traits(row: Operator) -> dict[str, Any]:
     return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
-@pytest.mark.parametrize("trait", ["op_type", "padding", "onnxruntime"])
+@pytest.mark.parametrize("trait", ["op_type", "padding"])
 def test_a_row_that_lacks_what_every_operator_has_cannot_be_made(trait: str) -> None:
     rest = traits(CONV)
     del rest[trait]
@@ -45,16 +44,12 @@ def test_a_row_that_lacks_what_every_operator_has_cannot_be_made(trait: str) -> 
 
 def test_what_a_row_does_not_name_the_operator_does_not_have() -> None:
     """A gathering operator of ONNX's own, of data alone, of which every trait is the plainest."""
-    plain = Operator(
-        op_type="Plain", padding=Fill.ZERO, onnxruntime=Departures(same_from={}, runs_same_from={})
-    )
+    plain = Operator(op_type="Plain", padding=Fill.ZERO)
     rest = traits(plain)
     assert (rest.pop("layout"), rest.pop("direction")) == (CHANNELS_FIRST, Direction.GATHERS)
     assert rest.pop("inputs") == Inputs(0, None, None, None, ())
     assert rest.pop("probe") == Feed(None, (), None, None, ())
-    assert not any(rest[name] for name in rest if name not in {"op_type", "padding", "onnxruntime"})
-    departures = [getattr(plain.onnxruntime, field.name) for field in fields(Departures)]
-    assert [each for each in departures if each] == [Stops.NEVER]
+    assert not any(rest[name] for name in rest if name not in {"op_type", "padding"})
 
 
 @each_row(

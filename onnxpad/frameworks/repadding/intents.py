@@ -23,7 +23,7 @@ from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
-from onnxpad.runtimes.onnxruntime.departures import CHANGED
+from onnxpad.runtimes.onnxruntime.departures import CHANGED, departures_of
 from onnxpad.sites.reading import Site
 
 
@@ -254,7 +254,7 @@ def _require_runnable(
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")
     if padding.is_same and None in sizes:
         auto_pad = same_of(padding.odd)
-        least = row.onnxruntime.runs_same_from[auto_pad]
+        least = departures_of(row).runs_same_from[auto_pad]
         for window in site.windows:
             if window.dilation != 1 or window.extent - window.stride < least:
                 raise AbsentError(
@@ -281,4 +281,4 @@ def _require_runnable(
 
 
 def _divides_by_whole_kernels(site: Site, opset: int) -> bool:
-    return opset < CHANGED["AveragePool"] or site.row.onnxruntime.divides_by_whole_kernels
+    return opset < CHANGED["AveragePool"] or departures_of(site.row).divides_by_whole_kernels

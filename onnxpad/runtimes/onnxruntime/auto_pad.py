@@ -34,7 +34,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.operators.amounts import Pair
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.runtimes.onnxruntime.departures import CHANGED, Stops
+from onnxpad.runtimes.onnxruntime.departures import CHANGED, Stops, departures_of
 
 if TYPE_CHECKING:
     from onnxpad.operators.read import WindowOp
@@ -120,7 +120,7 @@ def disagreement(
         The refusal to choose between them, with the numbers of both; None where they agree, or
         onnxruntime does not run the operator, so that writing the pads is a repair.
     """
-    departs = op.operator.onnxruntime
+    departs = departures_of(op.operator)
     if departs.refuses_dilated_same and op.is_dilated:
         return None
     axes = list(zip(op.axes, op.windows, sizes, strict=True))
@@ -143,7 +143,7 @@ def disagreement(
 
 def _stops(op: WindowOp, opset: int, dtype: Type) -> bool:
     """Whether onnxruntime stops at an operator where SAME would crop."""
-    match op.operator.onnxruntime.stops:
+    match departures_of(op.operator).stops:
         case Stops.AVERAGE:
             return opset < CHANGED["AveragePool"] and not (op.ceil_mode and op.count_include_pad)
         case Stops.MAXIMUM:
@@ -155,7 +155,7 @@ def _stops(op: WindowOp, opset: int, dtype: Type) -> bool:
 
 def repair(op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type) -> str:
     """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
-    departs = op.operator.onnxruntime
+    departs = departures_of(op.operator)
     if op.pads_written and departs.refuses_pads_beside_auto_pad:
         return "auto_pad beside pads"
     if not op.auto_pad.startswith("SAME"):

@@ -27,7 +27,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_window
 from onnxpad.operators.table import Fill, operator_of, uncovered
 from onnxpad.reasons import Reason
-from onnxpad.runtimes.onnxruntime.departures import BLOCK
+from onnxpad.runtimes.onnxruntime.departures import BLOCK, departures_of
 
 
 class Hazard(NamedTuple):
@@ -77,7 +77,7 @@ class BlockedPools:
         graph = self._graph
         if self._pools is None:
             rows = ((node, operator_of(graph, node)) for node in graph.nodes)
-            self._pools = [node for node, row in rows if row and row.onnxruntime.runs_in_blocks]
+            self._pools = [node for node, row in rows if row and departures_of(row).runs_in_blocks]
         for node in filter(graph.has_node, self._pools):
             with suppress(UnreadableError):
                 yield read_window(graph, self._analysis, node)
@@ -127,7 +127,8 @@ class BlockedPools:
 
     def _hazard(self, op: WindowOp) -> Hazard | None:
         row = op.operator
-        if not row.onnxruntime.runs_in_blocks or len(op.windows) != 2 or len(op.node.outputs) > 1:
+        blocked = departures_of(row).runs_in_blocks
+        if not blocked or len(op.windows) != 2 or len(op.node.outputs) > 1:
             return None
         shape = self._analysis.shape(op.data)
         channels: Extent = 0

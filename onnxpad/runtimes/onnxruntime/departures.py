@@ -1,7 +1,7 @@
 """Where onnxruntime departs from the specification on window operators.
 
 Measured on its CPU execution provider with 1.21.0 and 1.31.1, with optimisation off unless stated.
-Each row of the operator table refers to its entry here.
+`departures_of` gives those of an operator.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from onnxpad.operators.table import Key, Operator
 from onnxpad.records import dataclass
 
 
@@ -66,31 +67,54 @@ _CONV_FROM: Final = {"SAME_UPPER": -2, "SAME_LOWER": -3}
 _POOL_FROM: Final = {"SAME_UPPER": -1, "SAME_LOWER": -2}
 _POOL_RUNS: Final = {"SAME_UPPER": 0, "SAME_LOWER": 0}
 
-CONV: Final = Departures(
+_CONV: Final = Departures(
     same_from=_CONV_FROM,
     runs_same_from=_CONV_FROM,
     refuses_dilated_same=True,
     refuses_pads_beside_auto_pad=True,
     folds_pads=True,
 )
-UNFUSED_CONV: Final = replace(CONV, folds_pads=False)
-"""ConvInteger, QLinearConv and FusedConv, which share Conv's reading of attributes.
+_LP_POOL: Final = Departures(same_from=_POOL_FROM, runs_same_from=_POOL_RUNS)
+_MAX_POOL: Final = replace(_LP_POOL, stops=Stops.MAXIMUM, folds_pads=True, runs_in_blocks=True)
+# They share Conv's reading of attributes. 1.21.0 has no ConvInteger of int8. A zero point with more
+# than one element stops the quantised ones.
+_UNFUSED_CONV: Final = replace(_CONV, folds_pads=False)
+# It shares the reading of attributes with pools, and never stops.
+_NHWC_MAX_POOL: Final = _LP_POOL
+# Like a quantised average, but for how that rounds.
+_WHOLE_AVERAGE_POOL: Final = replace(_NHWC_MAX_POOL, divides_by_whole_kernels=True)
+_MICROSOFT: Final = "com.microsoft"
 
-1.21.0 has no ConvInteger of int8. A zero point with more than one element stops the quantised ones.
-"""
-LP_POOL: Final = Departures(same_from=_POOL_FROM, runs_same_from=_POOL_RUNS)
-MAX_POOL: Final = replace(LP_POOL, stops=Stops.MAXIMUM, folds_pads=True, runs_in_blocks=True)
-AVERAGE_POOL: Final = replace(MAX_POOL, stops=Stops.AVERAGE)
-NHWC_MAX_POOL: Final = LP_POOL
-"""It shares the reading of attributes with pools, and never stops."""
-WHOLE_AVERAGE_POOL: Final = replace(NHWC_MAX_POOL, divides_by_whole_kernels=True)
-"""Like a quantised average, but for how that rounds."""
-QLINEAR_AVERAGE_POOL: Final = replace(WHOLE_AVERAGE_POOL, rounds_whole_apart=True)
-"""With the channels last, the process dies of SIGFPE where it has no window.
+DEPARTURES: Final[Mapping[Key, Departures]] = {
+    ("", "Conv"): _CONV,
+    ("", "MaxPool"): _MAX_POOL,
+    ("", "AveragePool"): replace(_MAX_POOL, stops=Stops.AVERAGE),
+    ("", "LpPool"): _LP_POOL,
+    ("", "ConvInteger"): _UNFUSED_CONV,
+    ("", "QLinearConv"): _UNFUSED_CONV,
+    ("", "ConvTranspose"): _UNFUSED_CONV,
+    (_MICROSOFT, "QLinearConv"): _UNFUSED_CONV,
+    (_MICROSOFT, "FusedConv"): _UNFUSED_CONV,
+    (_MICROSOFT, "NhwcMaxPool"): _NHWC_MAX_POOL,
+    # With the channels last, the process dies of SIGFPE where it has no window. As
+    # QLinearGlobalAveragePool, it rounds before it adds the zero point, and otherwise afterwards.
+    # Source: onnxruntime, qlinear_pool.cc and qlgavgpool.cpp.
+    (_MICROSOFT, "QLinearAveragePool"): replace(_WHOLE_AVERAGE_POOL, rounds_whole_apart=True),
+}
+"""Of each operator of the table and of ConvTranspose."""
 
-As QLinearGlobalAveragePool, it rounds before it adds the zero point, and otherwise afterwards.
-Source: onnxruntime, qlinear_pool.cc and qlgavgpool.cpp.
-"""
+_DECLARED: Final[Mapping[str, Departures]] = {
+    "Conv": _UNFUSED_CONV,
+    "MaxPool": _NHWC_MAX_POOL,
+    "AveragePool": _WHOLE_AVERAGE_POOL,
+}
+"""Of operators that users declared, by what they are like."""
+
+
+def departures_of(row: Operator) -> Departures:
+    """Where onnxruntime departs on an operator."""
+    own = row.declaration
+    return DEPARTURES[row.key] if own is None else _DECLARED[own.like]
 
 
 _LATE: Final = 21

@@ -32,6 +32,7 @@ from onnxpad.operators.read import (
     read_window,
 )
 from onnxpad.operators.table import OPERATORS, Fill, Operator, operator_of
+from onnxpad.runtimes.onnxruntime.departures import departures_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
 """A tensor, and its declared shape."""
@@ -154,14 +155,14 @@ class Fusion:
         Args:
             op: The operator as a rewrite would leave it.
         """
-        if not op.operator.onnxruntime.folds_pads:
+        if not departures_of(op.operator).folds_pads:
             return None
         found = self._along(op.node, op.operator, op, self._may_take)
         return next((each for each in found if each.why), None)
 
     def feeding_weight(self, op: WindowOp) -> Exposed | None:
         """A `Pad` that may wrongly be folded since it feeds the weight of an operator."""
-        if not op.operator.onnxruntime.folds_pads:
+        if not departures_of(op.operator).folds_pads:
             return None
         return next(self._on_weight(op.node, op.operator, self._may_take), None)
 
@@ -200,7 +201,7 @@ class Fusion:
     def _fused(self, node: Node) -> Operator | None:
         """The row of a node that PadFusion folds `Pad`s into; None for other nodes."""
         row = operator_of(self._graph, node)
-        return row if row is not None and row.onnxruntime.folds_pads else None
+        return row if row is not None and departures_of(row).folds_pads else None
 
     def _certain_pad(self, row: Operator, tensor: Tensor) -> PadOp | None:
         graph = self._graph
@@ -588,7 +589,7 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
 def _folds_inside(op_types: frozenset[str]) -> bool:
     """Whether PadFusion folds `Pad`s into any of these operators of a body or function."""
     rows = (OPERATORS.get(("", op_type)) for op_type in op_types)
-    return any(row is not None and row.onnxruntime.folds_pads for row in rows)
+    return any(row is not None and departures_of(row).folds_pads for row in rows)
 
 
 def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
