@@ -14,7 +14,7 @@ _RUNNING = {"doctor", "fix", "validate"}
 
 
 def main() -> None:
-    """Run the command line; onnxruntime runs in a process of its own."""
+    """Run the command line; the runtime runs in a process of its own."""
     try:
         from onnxpad.process import signals
 

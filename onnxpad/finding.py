@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, NamedTuple
 
+from onnxpad.messages import RUNTIME
 from onnxpad.records import dataclass
 from onnxpad.site_form import SiteForm
 
@@ -45,24 +46,29 @@ class Assumption(enum.StrEnum):
     SHORT_AXES = "short-axes", "no axis is longer than 16,711,680"
     EQUAL_NAMES = "equal-names", "equal dimension names are equal sizes"
     DECLARED = "declared-operator", "the user's own operators compute as declared"
-    TRUSTS_SPEC = "trusts-spec", "the specification, where onnxruntime computes something else"
-    TRUSTS_ONNXRUNTIME = (
+    TRUSTS_SPEC = "trusts-spec", f"the specification, where {RUNTIME} computes something else"
+    TRUSTS_RUNTIME = (
         "trusts-onnxruntime",
-        "onnxruntime, where the specification says something else",
+        f"{RUNTIME}, where the specification says something else",
     )
 
 
 class Trust(enum.StrEnum):
-    """Whose reading of an operator counts where onnxruntime and the specification disagree."""
+    """Whose reading of an operator counts where the runtime and the specification disagree."""
 
     SPEC = "spec"
-    ONNXRUNTIME = "onnxruntime"
+    RUNTIME = "onnxruntime"
+
+    @property
+    def option(self) -> str:
+        """The option that asks for it."""
+        return f"--trust {self.value}"
 
     @property
     def assumption(self) -> Assumption:
         """The assumption of a change that rests on it."""
         is_spec = self is Trust.SPEC
-        return Assumption.TRUSTS_SPEC if is_spec else Assumption.TRUSTS_ONNXRUNTIME
+        return Assumption.TRUSTS_SPEC if is_spec else Assumption.TRUSTS_RUNTIME
 
 
 class Location(NamedTuple):
@@ -149,7 +155,7 @@ class Certificate:
         facts: The proof as data. `kind` is `windows` or `padding`; `root` is the tensor that both
             graphs read. For windows, `axes` gives the start of the first window on each axis and
             the number of windows, `outside` is the value read outside the data, and `repair` says
-            that onnxruntime does not run the original, so that the specification alone decided.
+            that the runtime does not run the original, so that the specification alone decided.
             `declared` lists the operators about which only the user's declarations say something.
         within: The ranges given by the user that the proof needs, by name of the dimension: first,
             last and step.
@@ -236,7 +242,7 @@ class Change:
 
     @property
     def repairs(self) -> bool:
-        """Whether onnxruntime does not run the operator as it was, such as a dilated SAME."""
+        """Whether the runtime does not run the operator as it was, such as a dilated SAME."""
         return bool(self.certificate.facts.get("repair"))
 
 

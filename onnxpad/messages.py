@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+RUNTIME: Final = "onnxruntime"
+"""The runtime for which models are rewritten and on which they are validated, by its name."""
+
 _LONGEST_WORD: Final = 400  # file systems take names of 255 bytes
 _LONGEST_TEXT: Final = 3_000
 _HEAD, _TAIL = 80, 20

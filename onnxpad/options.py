@@ -61,7 +61,7 @@ class Options:
         dims: Sizes to fix or ranges to prove for, by dimension.
         trust_dim_names: Whether dimensions of one name are assumed to have one size.
         no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
-        trust: Whose reading counts where onnxruntime and the specification disagree; without it
+        trust: Whose reading counts where the runtime and the specification disagree; without it
             neither does. Its name is as good.
         symmetric_transpose: Whether pads of transposed convolutions must be equal at both ends.
         strict: Whether a change that rests on an assumption is undone.

@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from onnxpad.finding import Trust
+from onnxpad.messages import RUNTIME
+
 T = TypeVar("T")
 
 BY_SIZE: Final = ("--shape", "--dim")
 """The options that fix sizes."""
-BY_TRUST: Final = ("--trust spec", "--trust onnxruntime")
+BY_TRUST: Final = tuple(each.option for each in Trust)
 """The options that decide between the engines."""
 
 
@@ -69,7 +72,7 @@ class Reason(enum.StrEnum):
     INDICES_READ = "indices-read", "the operator's Indices count positions of the padded data"
     OWN_PADDING_UNCOUNTED = "own-padding-uncounted", "an average does not count its own padding"
     DIVISOR_DIFFERS = "divisor-differs", "an average would divide by another number"
-    ROUNDING_DIFFERS = "rounding-differs", "onnxruntime would round an average otherwise"
+    ROUNDING_DIFFERS = "rounding-differs", f"{RUNTIME} would round an average otherwise"
     PADS_NOT_BELOW_KERNEL = "pads-not-below-kernel", "a pool's pads must be smaller than its kernel"
     CEIL_WINDOWS_DIFFER = (
         "ceil-windows-differ",
@@ -77,8 +80,8 @@ class Reason(enum.StrEnum):
     )
     WINDOW_IN_PADDING = "window-in-padding", "a window may lie wholly in the padding"
     INFINITE_DATA = "infinite-data", "the data may hold infinities"
-    ENGINES_DISAGREE = "engines-disagree", "onnxruntime and the specification do not pad alike"
-    OPTIMISER_FOLDS = "optimiser-folds", "onnxruntime's optimiser would fold the Pad then exposed"
+    ENGINES_DISAGREE = "engines-disagree", f"{RUNTIME} and the specification do not pad alike"
+    OPTIMISER_FOLDS = "optimiser-folds", f"{RUNTIME}'s optimiser would fold the Pad then exposed"
     RANK_DIFFERS = "rank-differs", "the amounts are for data of another number of axes"
     RANK_UNKNOWN = "rank-unknown", "the rank that the amounts must fit is known only at run time"
     DECLARED_LIMIT = "declared-limit", "the declaration of the operator rules such pads out"
@@ -93,7 +96,7 @@ class Reason(enum.StrEnum):
         "onnx's shape inference is wrong upstream, and the attribute or Slice hides that",
     )
     OPSET_TOO_OLD = "opset-too-old", "the form needs a newer operator set"
-    NO_PAD_FOR_TYPE = "no-pad-for-type", "onnxruntime has no Pad for the element type"
+    NO_PAD_FOR_TYPE = "no-pad-for-type", f"{RUNTIME} has no Pad for the element type"
     READ_ELSEWHERE = "read-elsewhere", "something else reads the Pad too"
     SIZES_NOT_REWRITTEN = (
         "sizes-not-rewritten",
@@ -101,11 +104,11 @@ class Reason(enum.StrEnum):
     )
 
     # Changes that were taken back.
-    KERNEL_CRASHES = "kernel-crashes", "onnxruntime would choose a kernel that crashes"
-    LAYS_PAD_OPEN = "lays-pad-open", "onnxruntime's optimiser would fold a Pad that is exposed"
+    KERNEL_CRASHES = "kernel-crashes", f"{RUNTIME} would choose a kernel that crashes"
+    LAYS_PAD_OPEN = "lays-pad-open", f"{RUNTIME}'s optimiser would fold a Pad that is exposed"
     JOINS_NEIGHBOURS = (
         "joins-neighbours",
-        "onnxruntime's optimiser would wrongly fuse operators that the padding keeps apart",
+        f"{RUNTIME}'s optimiser would wrongly fuse operators that the padding keeps apart",
     )
     DIFFERS = "differs", "with the change the whole model computed something else"
     DIFFERS_OPTIMISED = (
@@ -142,7 +145,7 @@ class Reason(enum.StrEnum):
     READ_IN_BODY = "read-in-body", "a body of an If, Loop or Scan reads the Pad"
     AS_ASKED = "as-asked", "the style, or the choice for open sizes, keeps the padding as it is"
     UNUSED = "unused", "nothing reads the Pad"
-    SHAPE_REFUSED = "shape-refused", "onnxruntime would stop at sizes that it does not know now"
+    SHAPE_REFUSED = "shape-refused", f"{RUNTIME} would stop at sizes that it does not know now"
     CONVENTION_TOLD = "convention-told", "it is only told which conventions the padding fits"
     FRAMEWORK_CONVENTION = (
         "framework-convention",

@@ -56,7 +56,7 @@ class StepForm:
         computing: The number of nodes that compute the amounts; 0 where it is not told.
         source: Where amounts that are not constant come from; empty for constants.
         mode: The mode of a `Pad` other than `constant`.
-        is_guarded: Whether its fill is left empty, so that onnxruntime's optimiser cannot fold it.
+        is_guarded: Whether its fill is left empty, so that the runtime's optimiser cannot fold it.
         auto_pad: The attribute; empty for NOTSET.
         has_pads: Whether pads of its own are written.
         is_counted: Whether an average counts its padding.

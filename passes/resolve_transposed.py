@@ -91,7 +91,7 @@ class ResolveTransposed(Pass):
         try:
             return crop_of(context.analysis, op), None
         except RefusalError as refusal:
-            decides = context.trust is Trust.ONNXRUNTIME
+            decides = context.trust is Trust.RUNTIME
             if refusal.code is not Reason.ENGINES_DISAGREE or not decides:
                 raise
             return crop_of(context.analysis, op, context.trust), refusal

@@ -435,17 +435,17 @@ CASES: Final[dict[str, Case]] = {
     ),
     "MaxPool SAME, dilated, as onnxruntime": Case(
         one(f'y = MaxPool <auto_pad = "SAME_UPPER", {THREE}, dilations = [2, 2]> (x)'),
-        trust=Trust.ONNXRUNTIME,
+        trust=Trust.RUNTIME,
     ),
     "SAME_UPPER, kernel far below stride, as onnxruntime": Case(
-        one(FAR_BELOW, inputs="float[1, 2, 10, 15] x", initializers=POINT), trust=Trust.ONNXRUNTIME
+        one(FAR_BELOW, inputs="float[1, 2, 10, 15] x", initializers=POINT), trust=Trust.RUNTIME
     ),
     "SAME_UPPER, kernel far below stride, as specified": Case(
         one(FAR_BELOW, inputs="float[1, 2, 10, 15] x", initializers=POINT), trust=Trust.SPEC
     ),
     "MaxPool, SAME with pads, as onnxruntime": Case(
         one(f'y = MaxPool <auto_pad = "SAME_UPPER", {THREE}, pads = [2, 2, 2, 2]> (x)'),
-        trust=Trust.ONNXRUNTIME,
+        trust=Trust.RUNTIME,
     ),
     "MaxPool SAME, kernel 2": Case(
         one('y = MaxPool <auto_pad = "SAME_LOWER", kernel_shape = [2, 2], strides = [2, 2]> (x)')

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from onnxpad.arguments import Source
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.graph import Graph
+from onnxpad.messages import RUNTIME
 from onnxpad.pipeline.run import Run, RunResult
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.validation.result import (
@@ -29,7 +30,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
-    """The probe of each change, and who asks what onnxruntime's optimiser does to the result."""
+    """The probe of each change, and who asks what the runtime's optimiser does to the result."""
     from onnxpad.probe.cut import NeighbourhoodProbe
     from onnxpad.runtimes.onnxruntime.ask_optimiser import misfolded
 
@@ -147,21 +148,21 @@ class _Comparison:
 
 
 def _specified(decided: Sequence[Change], others: Sequence[Change]) -> str:
-    """Why onnxruntime cannot show that a model decided by the specification is right, if so."""
+    """Why the runtime cannot show that a model decided by the specification is right, if so."""
     late = [each for each in others if Assumption.TRUSTS_SPEC in each.certificate.assumptions]
     if not late and (others or not decided):
         return ""
     nodes = ", ".join(each.node for each in (*decided, *late))
-    return f"onnxruntime computes something else than the specification for {nodes} in the original"
+    return f"{RUNTIME} computes something else than the specification for {nodes} in the original"
 
 
 def _repairs(decided: Sequence[Change], outcome: RunResult, repaired: Collection[str]) -> bool:
-    """Whether onnxruntime refuses an operator that was changed, and all changes are certified.
+    """Whether the runtime refuses an operator that was changed, and all changes are certified.
 
     Args:
         decided: The changes made first.
         outcome: The others.
-        repaired: The tensors that onnxruntime computes after a change alone, by name.
+        repaired: The tensors that the runtime computes after a change alone, by name.
     """
     changes = (*decided, *outcome.changes)
     certified = not any(change.certificate.assumptions for change in changes)
@@ -173,7 +174,7 @@ def _said(decided: Sequence[Change]) -> Iterator[str]:
     if decided:
         yield (
             "compared with the original with pads as specified (--trust spec) for "
-            f"{', '.join(each.node for each in decided)}, which onnxruntime reads otherwise"
+            f"{', '.join(each.node for each in decided)}, which {RUNTIME} reads otherwise"
         )
 
 

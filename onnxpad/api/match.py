@@ -152,7 +152,7 @@ def match(
         partial: Whether the result has a padding that explains only a part of the difference.
         rtol: Allowed difference relative to each element.
         atol: Allowed absolute difference on top. With neither, outputs may differ by 1e-5 of their
-            range in float32, or by a few times what onnxruntime's own optimiser changes.
+            range in float32, or by a few times what the runtime's own optimiser changes.
         seconds: How long to search.
         run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
             for a model with a Loop that no constant stops, else no limit.

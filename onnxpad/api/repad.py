@@ -18,7 +18,7 @@ from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
 from onnxpad.frameworks.repadding.towards import repad_graph
 from onnxpad.graph import Graph
-from onnxpad.messages import meant
+from onnxpad.messages import RUNTIME, meant
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, RepadReport
 from onnxpad.sizes.size_options import Dims, Shapes
@@ -219,10 +219,10 @@ def repad(
 
 
 def _repairs(nodes: Sequence[str]) -> Iterator[str]:
-    """A line on operators that onnxruntime does not run as they were."""
+    """A line on operators that the runtime does not run as they were."""
     if nodes:
         yield (
-            "onnxruntime does not run the original; it was compared with its padding written as "
+            f"{RUNTIME} does not run the original; it was compared with its padding written as "
             f"numbers, as the specification has it: {', '.join(nodes)}"
         )
 

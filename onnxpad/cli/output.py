@@ -25,7 +25,7 @@ class Failure(NamedTuple):
 
     Attributes:
         kind: `usage`, `model`, `output`, `provider`, `system` (an error of the operating system),
-            `crash` (of onnxruntime), `interrupted` or `internal` (a defect in onnxpad).
+            `crash` (of the runtime), `interrupted` or `internal` (a defect in onnxpad).
         message: What is wrong and how to mend it, in one line.
         code: The exit code.
     """

@@ -1,11 +1,11 @@
 """The table of window operators: each row states every trait of one operator.
 
-A new operator is a new row here and a second row in `proof.meaning`, which shares nothing with this
-table. The passes take the rows that gather; rules of their own take ConvTranspose. No other module
-infers one trait from another, or assumes that batch and channels are the first two axes. Names of
-operators stand elsewhere only where something else is said about them: their shapes
-(`analysis.rules`), which of them keep signs (`analysis.signs`), and which the reference evaluator
-computes correctly (`validation.evaluator`).
+A new operator is a new row here, one of where a runtime departs on it (`departures`), and one in
+`proof.meaning`, which shares nothing with this table. The passes take the rows that gather; rules
+of their own take ConvTranspose. No other module infers one trait from another, or assumes that
+batch and channels are the first two axes. Names of operators stand elsewhere only where something
+else is said about them: their shapes (`analysis.rules`), which of them keep signs
+(`analysis.signs`), and which the reference evaluator computes correctly (`validation.evaluator`).
 """
 
 from __future__ import annotations

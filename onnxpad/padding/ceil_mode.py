@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.limits import check_declared, check_rounding
@@ -32,7 +33,7 @@ def floored(sites: Sites, op: WindowOp, style: str) -> tuple[Padding, RefusalErr
     disputed = _disagreement(sites, op, pads)
     if disputed is not None and sites.trust is None:
         raise disputed
-    whole = disputed is not None and sites.trust is Trust.ONNXRUNTIME
+    whole = disputed is not None and sites.trust is Trust.RUNTIME
     counts = op.count_include_pad and (whole or pads == op.pads)
     padding = Padding(pads, counted=counts)
     if pads != op.pads:
@@ -98,8 +99,8 @@ def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | Non
         if isinstance(size, int) and isinstance(kernel, int):
             numbers = f"; at size {size} {kernel} and {kernel - past} for the last window"
         told = (
-            f"onnxruntime and the specification disagree on the divisor where a window reaches "
-            f"past the padding on axis {axis}: onnxruntime counts the whole kernel, the "
+            f"{RUNTIME} and the specification disagree on the divisor where a window reaches "
+            f"past the padding on axis {axis}: {RUNTIME} counts the whole kernel, the "
             f"specification what lies in the padding{numbers}"
         )
         return RefusalError(

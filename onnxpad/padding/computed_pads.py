@@ -23,6 +23,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import nodes_upstream
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import ExtentPair, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
@@ -94,7 +95,7 @@ class DynamicSites:
             SAME and the `Pad`; None where there is no such `Pad`, or it is not SAME.
 
         Raises:
-            RefusalError: It is SAME, but onnxruntime would not run that as the specification says.
+            RefusalError: It is SAME, but the runtime would not run that as the specification says.
         """
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
@@ -189,13 +190,13 @@ class DynamicSites:
         self._check_declared(op.data)
 
     def _check_declared(self, data: Tensor) -> None:
-        """Refuses to compute from a shape that onnxruntime takes from a wrong declaration."""
+        """Refuses to compute from a shape that the runtime takes from a wrong declaration."""
         wrong = misdeclared(self._graph, self._analysis, data)
         if wrong is not None:
             raise RefusalError(
                 Reason.WRONG_DECLARATION,
                 f"the model declares its output {wrong.name!r} in another shape than it has, and "
-                "onnxruntime's optimiser would compute the amounts from that",
+                f"{RUNTIME}'s optimiser would compute the amounts from that",
                 output=wrong.name,
             )
 

@@ -1,6 +1,6 @@
 """The conditions on the padding that an operator is to have.
 
-They are the specification's, and those of onnxruntime, whose data `runtimes.onnxruntime.departures`
+They are the specification's, and those of the runtime, whose data `runtimes.onnxruntime.departures`
 has. Each is a function that returns why a form is refused, or None; it asks the operator's traits
 whether it applies.
 """
@@ -17,6 +17,7 @@ from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
@@ -176,7 +177,7 @@ def counting_known(form: Form) -> RefusalError | None:
 def same_divisor(form: Form) -> RefusalError | None:
     """Before opset 19 no kernel reaches past the padding of an average that counts it.
 
-    onnxruntime then divides by the whole kernel.
+    The runtime then divides by the whole kernel.
     """
     op = form.op
     if departures_of(op.operator).divides_by_whole_kernels or op.ceil_mode:
@@ -241,7 +242,7 @@ LIMITS: Final = (
 
 
 def pads_below_kernel(on: AxisForm) -> RefusalError | None:
-    """Each pad of a pool is smaller than its kernel without dilation, as onnxruntime asks."""
+    """Each pad of a pool is smaller than its kernel without dilation, as the runtime asks."""
     kernel = on.window.kernel
     if not on.form.op.operator.pools or not on.form.changes_pads:
         return None
@@ -337,7 +338,7 @@ def meets_data_or_whole(on: AxisForm) -> RefusalError | None:
 def within_padding(on: AxisForm) -> RefusalError | None:
     """No window of an average that begins to count its padding reaches past all padding.
 
-    That is asked where onnxruntime would divide by the whole kernel.
+    That is asked where the runtime would divide by the whole kernel.
     """
     op = on.form.op
     if not departures_of(op.operator).divides_by_whole_kernels:
@@ -394,7 +395,7 @@ def check_declared(op: WindowOp, pads: Pairs | None) -> None:
 
 
 def check_runs_same(op: WindowOp, sizes: Sequence[Extent], auto_pad: str) -> None:
-    """Raises unless onnxruntime would run an operator with SAME as the specification says.
+    """Raises unless the runtime would run an operator with SAME as the specification says.
 
     Raises:
         RefusalError: It would not.
@@ -402,8 +403,7 @@ def check_runs_same(op: WindowOp, sizes: Sequence[Extent], auto_pad: str) -> Non
     if op.is_dilated:
         raise RefusalError(
             Reason.ENGINES_DISAGREE,
-            f"it is {auto_pad} at every size, but onnxruntime refuses or misreads that with "
-            "dilation",
+            f"it is {auto_pad} at every size, but {RUNTIME} refuses or misreads that with dilation",
             auto_pad=auto_pad,
             dilations=[window.dilation for window in op.windows],
         )
@@ -412,7 +412,7 @@ def check_runs_same(op: WindowOp, sizes: Sequence[Extent], auto_pad: str) -> Non
         if always(less_equal(least, same_raw_total(size, window))) is not True:
             raise RefusalError(
                 Reason.ENGINES_DISAGREE,
-                f"it is {auto_pad} at every size, but onnxruntime misreads that for kernel "
+                f"it is {auto_pad} at every size, but {RUNTIME} misreads that for kernel "
                 f"{window.kernel} below stride {window.stride}",
                 auto_pad=auto_pad,
                 kernel=window.kernel if isinstance(window.kernel, int) else None,
@@ -421,7 +421,7 @@ def check_runs_same(op: WindowOp, sizes: Sequence[Extent], auto_pad: str) -> Non
 
 
 def check_rounding(op: WindowOp, now: Sequence[Span], then: Sequence[Span]) -> None:
-    """Raises if onnxruntime might begin or cease to round an average as its global kin does.
+    """Raises if the runtime might begin or cease to round an average as its global kin does.
 
     Args:
         op: The operator.
@@ -445,7 +445,7 @@ def check_rounding(op: WindowOp, now: Sequence[Span], then: Sequence[Span]) -> N
     if both[0] != both[1] or any(isinstance(each, Unknown) for each in both[0]):
         raise RefusalError(
             Reason.ROUNDING_DIFFERS,
-            f"onnxruntime rounds {article(op)} otherwise where its kernel is all of the data and "
+            f"{RUNTIME} rounds {article(op)} otherwise where its kernel is all of the data and "
             "nothing is padded, which may come to be or cease to be so",
             kernel=[window.kernel for window in op.windows],
         )
@@ -462,20 +462,20 @@ _PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
 
 
 def check_pads(opset: int, dtype: int | None) -> None:
-    """Raises unless onnxruntime has a `Pad` for an element type.
+    """Raises unless the runtime has a `Pad` for an element type.
 
     Raises:
         RefusalError: It has none.
     """
     if opset < 2:
         raise RefusalError(
-            Reason.OPSET_TOO_OLD, "opset 1 has no Pad that onnxruntime runs", opset=1, needs=2
+            Reason.OPSET_TOO_OLD, f"opset 1 has no Pad that {RUNTIME} runs", opset=1, needs=2
         )
     if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
         kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
         raise RefusalError(
             Reason.NO_PAD_FOR_TYPE,
-            f"onnxruntime has no Pad for element type {kind} at opset {opset}",
+            f"{RUNTIME} has no Pad for element type {kind} at opset {opset}",
             type=kind,
             opset=opset,
         )

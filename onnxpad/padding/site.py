@@ -28,6 +28,7 @@ from onnxpad.arithmetic.window import (
 from onnxpad.errors import ModelError
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.operators.read import (
     PadOp,
@@ -99,8 +100,8 @@ class Sites:
         """The operator's own padding in numbers, with `auto_pad` resolved.
 
         SAME resolves as the specification says, provided that its pads are constant for every
-        admitted size, and that onnxruntime, if it runs the operator at all, computes the same.
-        Where that is to be trusted, it resolves as onnxruntime reads it, and may crop.
+        admitted size, and that the runtime, if it runs the operator at all, computes the same.
+        Where that is to be trusted, it resolves as the runtime reads it, and may crop.
 
         Raises:
             RefusalError: The pads depend on a size, or the engines disagree.
@@ -112,7 +113,7 @@ class Sites:
         return pads
 
     def _check_beside(self, op: WindowOp, pads: Pairs | None) -> None:
-        """Raises unless `pads` beside `auto_pad` say the same, or onnxruntime decides.
+        """Raises unless `pads` beside `auto_pad` say the same, or the runtime decides.
 
         Args:
             op: The operator.
@@ -122,13 +123,11 @@ class Sites:
             RefusalError: They differ.
         """
         refusal = self._beside(op, pads)
-        if refusal is not None and (
-            self.trust is not Trust.ONNXRUNTIME or self._is_refused_beside(op)
-        ):
+        if refusal is not None and (self.trust is not Trust.RUNTIME or self._is_refused_beside(op)):
             raise refusal
 
     def _is_refused_beside(self, op: WindowOp) -> bool:
-        """Whether onnxruntime does not run an operator with both `auto_pad` and `pads`."""
+        """Whether the runtime does not run an operator with both `auto_pad` and `pads`."""
         too_large = any(
             isinstance(window.kernel, int) and max(pair) >= window.kernel
             for window, pair in zip(op.windows, op.pads, strict=True)
@@ -146,7 +145,7 @@ class Sites:
         does = "refuses it" if refuses else uses
         said = (
             f"auto_pad={op.auto_pad} and pads {pads_text(op.pads)} are both there and disagree: "
-            f"the specification forbids that, onnxruntime {does}, shape inference uses pads"
+            f"the specification forbids that, {RUNTIME} {does}, shape inference uses pads"
         )
         return RefusalError(
             Reason.AUTO_PAD_AND_PADS,
@@ -155,7 +154,7 @@ class Sites:
             pads=onnx_order(op.pads),
             resolved=None if pads is None else onnx_order(pads),
             disagreement=said,
-            options=() if refuses else ("--trust onnxruntime",),
+            options=() if refuses else (Trust.RUNTIME.option,),
         )
 
     def decided(self, op: WindowOp) -> RefusalError | None:
@@ -171,7 +170,7 @@ class Sites:
             return self._beside(op, None)
 
     def repair(self, op: WindowOp) -> str:
-        """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
+        """Why the runtime does not run an operator with `auto_pad`; empty where it may run it."""
         sizes = self.spatial(op, op.data, 1)
         return repair(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
 
@@ -208,7 +207,7 @@ class Sites:
                     raise says_ceil(self.wording, op.data, axis, size)
             resolved.append(pads)
         disputed = self._disagreement(op, sizes)
-        if disputed is not None and self.trust is Trust.ONNXRUNTIME:
+        if disputed is not None and self.trust is Trust.RUNTIME:
             return self._pads_of_onnxruntime(op, sizes)
         if open_sizes:
             told_sizes = self.wording.sizes(open_sizes, op.data)
@@ -230,7 +229,7 @@ class Sites:
         """Raises unless a SAME operator means to all, or to who is trusted, what is specified.
 
         Raises:
-            RefusalError: onnxruntime computes something else.
+            RefusalError: The runtime computes something else.
         """
         disputed = self._disagreement(op, self.spatial(op, op.data, 1))
         if disputed is not None and self.trust is not Trust.SPEC:
@@ -244,7 +243,7 @@ class Sites:
         return disagreement(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
 
     def _pads_of_onnxruntime(self, op: WindowOp, sizes: tuple[Extent, ...]) -> Pairs:
-        """The pads as which onnxruntime reads SAME where it departs from the specification.
+        """The pads as which the runtime reads SAME where it departs from the specification.
 
         Raises:
             RefusalError: They depend on an open size, or no window may fit.
@@ -255,7 +254,7 @@ class Sites:
             if pair is None:
                 raise RefusalError(
                     Reason.SIZE_DEPENDENT,
-                    f"on axis {axis} onnxruntime's {op.auto_pad} depends on the size, or leaves no "
+                    f"on axis {axis} {RUNTIME}'s {op.auto_pad} depends on the size, or leaves no "
                     "window",
                     auto_pad=op.auto_pad,
                     axis=axis,
@@ -469,7 +468,7 @@ class Sites:
     def _check_rounding(
         self, op: WindowOp, source: Tensor, now: Padding | None, then: Padding
     ) -> None:
-        """Raises if a form might make onnxruntime round an average otherwise.
+        """Raises if a form might make the runtime round an average otherwise.
 
         Args:
             op: The operator.
@@ -536,9 +535,9 @@ class Sites:
         return op._replace(pads=padding.numbers, count_include_pad=padding.counted)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
-        """Refuses to expose a `Pad` to onnxruntime's optimiser where nothing can protect it.
+        """Refuses to expose a `Pad` to the runtime's optimiser where nothing can protect it.
 
-        From opset 11 on `runtimes.onnxruntime.guard` does. Before, and where onnxruntime may drop
+        From opset 11 on `runtimes.onnxruntime.guard` does. Before, and where the runtime may drop
         what protects it, only the `auto_pad` downstream of the `Pad` keeps it from being folded.
         """
         if self._graph.opset >= 11 and not self.fusion.drops_empty:
@@ -549,7 +548,7 @@ class Sites:
         if exposed is not None:
             raise RefusalError(
                 Reason.OPTIMISER_FOLDS,
-                f"without auto_pad onnxruntime's optimiser would fold Pad "
+                f"without auto_pad {RUNTIME}'s optimiser would fold Pad "
                 f"{self._graph.label(exposed.pad.node)!r}, though {exposed.why}",
                 pad=self._graph.label(exposed.pad.node),
                 because=exposed.why,

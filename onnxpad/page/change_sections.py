@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from onnxpad.finding import Certificate, Change
+from onnxpad.messages import RUNTIME
 from onnxpad.page.markup import (
     NOTHING,
     Html,
@@ -97,7 +98,7 @@ def _card(
         for place, variety in enumerate(varieties[:_SHOWN])
     ]
     if group.repairs:
-        said = "Repairs: onnxruntime does not run these operators as they were."
+        said = f"Repairs: {RUNTIME} does not run these operators as they were."
         parts.insert(0, paragraph(said))
     if rest := len(varieties) - _SHOWN:
         more = f"and {counted(rest, 'form')} more; --format json lists all"

@@ -1,6 +1,6 @@
 """Rewrites that must not be made in one model, and why.
 
-`fix` takes a rewrite back where onnxruntime fails on the model as a whole. The model's metadata
+`fix` takes a rewrite back where the runtime fails on the model as a whole. The model's metadata
 records it, so that `check` and the next `fix` do not make it either.
 """
 
@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from onnxpad.graph import Graph
+from onnxpad.messages import RUNTIME
 from onnxpad.reasons import Reason
 
 Key: TypeAlias = tuple[str, str]
@@ -31,15 +32,15 @@ _BACK: Final = "fix took it back: with it the model"
 
 REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        LAYS_OPEN: "with it onnxruntime's optimiser would fold a Pad where it must not, and "
+        LAYS_OPEN: f"with it {RUNTIME}'s optimiser would fold a Pad where it must not, and "
         "nothing could prevent that",
-        JOINS_NEIGHBOURS: "with it onnxruntime's optimiser would wrongly fuse operators that the "
+        JOINS_NEIGHBOURS: f"with it {RUNTIME}'s optimiser would wrongly fuse operators that the "
         "padding keeps apart",
-        Reason.DIFFERS: f"{_BACK} computes something else on onnxruntime",
-        Reason.DIFFERS_OPTIMISED: f"{_BACK} computes something else on onnxruntime at full "
+        Reason.DIFFERS: f"{_BACK} computes something else on {RUNTIME}",
+        Reason.DIFFERS_OPTIMISED: f"{_BACK} computes something else on {RUNTIME} at full "
         "optimisation",
-        Reason.STOPS: f"{_BACK} does not run on onnxruntime",
-        Reason.STOPS_OPTIMISED: f"{_BACK} does not run on onnxruntime at full optimisation",
+        Reason.STOPS: f"{_BACK} does not run on {RUNTIME}",
+        Reason.STOPS_OPTIMISED: f"{_BACK} does not run on {RUNTIME} at full optimisation",
         Reason.BARRED: f"the model's metadata bars it ({METADATA})",
     }
 )

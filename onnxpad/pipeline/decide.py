@@ -1,7 +1,7 @@
-"""The changes that rest on the specification where onnxruntime reads the original otherwise.
+"""The changes that rest on the specification where the runtime reads the original otherwise.
 
 They are made first. Validation then compares the result with the model that these changes leave,
-since onnxruntime cannot compute what the original means. The model's metadata names them.
+since the runtime cannot compute what the original means. The model's metadata names them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from onnxpad.graph import Graph
+from onnxpad.messages import RUNTIME
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
@@ -42,7 +43,7 @@ def decision_lines(original: Graph, rewritten: Graph) -> Iterator[str]:
     if names:
         yield (
             f"the rewritten model's metadata ({METADATA}) names {', '.join(map(repr, names))}: "
-            "written as specified (--trust spec), where onnxruntime reads the original otherwise, "
+            f"written as specified (--trust spec), where {RUNTIME} reads the original otherwise, "
             "so a difference from there on was asked for"
         )
 

@@ -15,7 +15,7 @@ from onnxpad.analysis import OpenAxis, open_axes
 from onnxpad.arguments import dims_given, shapes_given
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError
-from onnxpad.finding import Counts, Finding, NextOption
+from onnxpad.finding import Counts, Finding, NextOption, Trust
 from onnxpad.graph import Graph
 from onnxpad.operators.counts import counts_of
 from onnxpad.options import Options
@@ -147,10 +147,9 @@ def _candidates(
         yield from _by_range(found)
     if found := sized["--shape"]:
         yield _by_shape(graph, found, listed, limits)
-    for engine in ("spec", "onnxruntime"):
-        option = f"--trust {engine}"
-        if most := sum(option in options for _, options in named):
-            yield _Candidate(option, {"trust": engine}, "", most)
+    for trust in Trust:
+        if most := sum(trust.option in options for _, options in named):
+            yield _Candidate(trust.option, {"trust": trust.value}, "", most)
 
 
 def _options(finding: Finding) -> tuple[str, ...]:

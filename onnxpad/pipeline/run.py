@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Passes: TypeAlias = Sequence[type[Pass]]
 Unprotected: TypeAlias = tuple[Graph, Sequence[Node], str]
-"""Nodes that onnxruntime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
+"""Nodes that the runtime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
 Progress: TypeAlias = Callable[[str, int, int], None]
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
@@ -101,7 +101,7 @@ class Run:
                 assumption is undone.
             passes: The passes; if None, those that the options choose, users' own too.
             probe: Runs each change; without it nothing runs.
-            exposing: Asks onnxruntime which `Pad`s its optimiser folds wrongly in the result.
+            exposing: Asks the runtime which `Pad`s its optimiser folds wrongly in the result.
             progress: Called with a step, the number of changes tried, and how many there may be.
             domain: The sizes that the options allow, if the graph declares those fixed already.
             contexts: The graphs of the model as another run left them, if its options differ in
@@ -175,7 +175,7 @@ class Run:
         seen = self._looked_again(passes, self.edit(passes, known))
         seen += _found(self.left, _reporting(passes), self._barred)
         seen += _rest(self.left, passes, seen)
-        if self._exposing is not None:  # only asking onnxruntime tells which of these are barred
+        if self._exposing is not None:  # only asking the runtime tells which of these are barred
             fresh = {key: why for key, why in self._barred.items() if key not in known}
             opened = {key: why for key, why in fresh.items() if why == LAYS_OPEN}
             note(self.graph, {**noted(self.graph), **opened})
@@ -223,7 +223,7 @@ class Run:
     def edit(
         self, passes: Passes | None = None, barred: Barred | None = None, *, looks: bool = False
     ) -> list[Found]:
-        """Applies passes, and protects what they leave from onnxruntime's optimiser.
+        """Applies passes, and protects what they leave from the runtime's optimiser.
 
         If a change exposes what cannot be protected, all is done anew without it.
 
@@ -340,11 +340,11 @@ class Run:
             self._progress("rewriting and proving", done, max(done, self._total))
 
     def _guarded(self) -> list[Unprotected]:
-        """Protects the graphs from onnxruntime's optimiser; returns what it would still harm.
+        """Protects the graphs from the runtime's optimiser; returns what it would still harm.
 
         The graphs are analysed anew, as the next reader of the result will do, without the size
         limits of the original. The protections are proved like any other edit. If that fails, those
-        of that graph are undone. Only about the main graph onnxruntime can be asked.
+        of that graph are undone. Only about the main graph the runtime can be asked.
         """
         pads = any(node.op == "Pad" for each in self.contexts for node in each.graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}

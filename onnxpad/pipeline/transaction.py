@@ -12,6 +12,7 @@ from onnxpad.errors import let_through
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import nodes_upstream, upstream
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.table import operator_of
 from onnxpad.pipeline.barred import Key
 from onnxpad.pipeline.own_passes import failed, is_own
@@ -366,7 +367,7 @@ class Editor:
             if not graph.has_node(crop) or not _hides(graph, crop):
                 node = hazard.node
                 raise UncertifiedError(
-                    f"with known sizes there, onnxruntime would {hazard.does}",
+                    f"with known sizes there, {RUNTIME} would {hazard.does}",
                     hazard.reason,
                     operator=graph.label(node),
                 )
@@ -380,7 +381,7 @@ class Editor:
 
 
 def _hides(graph: Graph, node: Node) -> bool:
-    """Whether a node is a `Pad` or Slice whose result has sizes that onnxruntime does not infer.
+    """Whether a node is a `Pad` or Slice whose result has sizes that the runtime does not infer.
 
     Its amounts or bounds are computed; or its axes, before opset 10, do not ascend or are negative.
     """

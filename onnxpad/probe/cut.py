@@ -105,7 +105,7 @@ class NeighbourhoodProbe:
 
     Attributes:
         count: How many changes were compared.
-        repaired: The tensors, by their names in the model, that onnxruntime computes after a change
+        repaired: The tensors, by their names in the model, that the runtime computes after a change
             alone.
     """
 

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
+from onnxpad.messages import RUNTIME
 from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import drawn, with_seeds
@@ -46,7 +47,7 @@ class ProbeResult:
         ok: False where a run differs or the changed side fails; True even where nothing ran.
         runs: The number of inputs on which both sides were compared; 0 where no engine runs them.
         detail: The first difference, or why nothing was run; else empty.
-        repairs: Whether onnxruntime ran the changed side, and refused the one before.
+        repairs: Whether the runtime ran the changed side, and refused the one before.
     """
 
     ok: bool
@@ -61,9 +62,9 @@ def compare_runs(
     """Whether two small models give the same outputs, bit for bit, on data that shows padding.
 
     Both must have the same inputs of static shape, outputs of the same names, and weights of small
-    integers. The oracle is onnxruntime with optimisation off. Where that cannot run `before`, it is
+    integers. The oracle is the runtime with optimisation off. Where that cannot run `before`, it is
     onnx's reference evaluator, for the operators that this computes right; also if `before` is to
-    be computed as `specified`, and not as onnxruntime reads it.
+    be computed as `specified`, and not as the runtime reads it.
     """
     names = [output.name for output in before.graph.output]
     try:
@@ -74,7 +75,7 @@ def compare_runs(
     before, after = (with_seeds(each) if drawn(each) else each for each in (before, after))
     if specified:
         ours: Sequence[Answer] | EngineError = EngineError(
-            "onnxruntime reads the original otherwise"
+            f"{RUNTIME} reads the original otherwise"
         )
         (theirs,) = answers([after], names, feeds)
         if isinstance(theirs, CrashError):  # two models are asked for again one by one, too

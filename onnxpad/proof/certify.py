@@ -456,7 +456,7 @@ class Certifier:
                 fill = "zeros, whose sign nothing downstream can tell,"
             if before.runs and not after.runs:
                 raise UncertifiedError("onnxruntime does not run the rewritten node")
-            if after.disputed or (before.disputed and trust is not Trust.ONNXRUNTIME):
+            if after.disputed or (before.disputed and trust is not Trust.RUNTIME):
                 raise UncertifiedError("the specification leaves open what the operator gives")
             facts: dict[str, object] = {"kind": "padding", "root": before.root}
             facts["roots"] = list(before.roots)

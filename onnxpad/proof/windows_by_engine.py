@@ -96,7 +96,7 @@ ENGINES: Final[dict[str, Engine]] = {
     SPECIFICATION: specification,
     "onnxruntime": onnxruntime,
 }
-ENGINE_OF: Final = {Trust.SPEC: SPECIFICATION, Trust.ONNXRUNTIME: "onnxruntime"}
+ENGINE_OF: Final = {Trust.SPEC: SPECIFICATION, Trust.RUNTIME: "onnxruntime"}
 """The engine that is trusted, by what the user chose."""
 
 

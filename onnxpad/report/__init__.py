@@ -321,7 +321,7 @@ class ValidateReport:
         rewritten: Path of the rewritten model; empty if there is none.
         inputs: Where the inputs came from; empty if they were drawn.
         reference: Where the reference came from; empty if there is none.
-        providers: The execution providers that were used, by onnxruntime's names.
+        providers: The execution providers that were used, by the runtime's names.
         validation: The verdict with all its figures.
         unproven: Comparisons that were asked for and not made, with the reason, a line each.
         seconds: Wall time.

@@ -28,7 +28,7 @@ class ChangeGroup:
         now: The form after, without amounts.
         amounts: The amounts and how many changes have them, most frequent first; None for those
             that are not constant.
-        repairs: Whether onnxruntime does not run what was there.
+        repairs: Whether the runtime does not run what was there.
         changes: The changes, in order.
     """
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -147,7 +148,7 @@ class Context:
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
 
-        From its basic level on, onnxruntime folds each Shape downstream to what is inferred, unless
+        From its basic level on, the runtime folds each Shape downstream to what is inferred, unless
         something between states the size that is right, such as `output_shape` or a Slice.
         """
         if tensor.name not in self.blocked_pools.missized():
@@ -155,7 +156,7 @@ class Context:
         return RefusalError(
             Reason.SIZE_MISINFERRED,
             f"onnx's shape inference is wrong about the size of {tensor.name!r}, and without "
-            f"{hidden_by} onnxruntime would take it for right downstream",
+            f"{hidden_by} {RUNTIME} would take it for right downstream",
             tensor=tensor.name,
         )
 
@@ -279,7 +280,7 @@ class Context:
             return error
 
     def misfolded(self) -> list[Exposed]:
-        """The `Pad`s that onnxruntime certainly folds and must not, in the original graph too.
+        """The `Pad`s that the runtime certainly folds and must not, in the original graph too.
 
         Those that edits exposed are left out: whoever edits takes care of them.
         """

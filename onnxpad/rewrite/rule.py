@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.read import WindowOp
 from onnxpad.reasons import Reason, RefusalError, advised
 from onnxpad.records import dataclass
@@ -182,7 +183,7 @@ class Pass:
         repair, decided = context.sites.repair(op), context.sites.decided(op)
         facts: dict[str, Any] = evidence
         if repair:
-            message += f"; a repair, since onnxruntime does not run {repair}"
+            message += f"; a repair, since {RUNTIME} does not run {repair}"
             facts = {**facts, "repair": repair}
         if decided is not None:
             message += f"; by --trust {context.trust}: {decided.facts['disagreement']}"

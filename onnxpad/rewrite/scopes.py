@@ -29,6 +29,7 @@ from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
 from onnxpad.graph import Graph, Node, Tensor, held_bodies, normal_domain
 from onnxpad.graph.walk import downstream
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.table import CONV_TRANSPOSE, OPERATORS
 from onnxpad.options import Options
 from onnxpad.reasons import Reason
@@ -277,7 +278,7 @@ def _passed(body: Graph, outer: Analysis) -> Mapping[str, PassedFacts]:
 
 
 def _runs_otherwise(graph: Graph, opset: int) -> str:
-    """Why onnxruntime computes something else in a function than it says; empty if it does not.
+    """Why the runtime computes something else in a function than it says; empty if it does not.
 
     It runs the nodes of a function with the model's opset, whatever the function imports.
     """
@@ -285,14 +286,14 @@ def _runs_otherwise(graph: Graph, opset: int) -> str:
         since = CHANGED.get(node.op) if graph.is_standard(node) else None
         if since is not None and (graph.opset < since) != (opset < since):
             return (
-                f"its opset is {graph.opset}, and onnxruntime runs {node.op} "
+                f"its opset is {graph.opset}, and {RUNTIME} runs {node.op} "
                 f"{graph.label(node)!r} in it with the model's, {opset}"
             )
     return ""
 
 
 def _misjudged(context: Context) -> str:
-    """Why onnxruntime must not learn more about the shapes in a graph; empty if it may.
+    """Why the runtime must not learn more about the shapes in a graph; empty if it may.
 
     It refuses a model with a branch in which a node stops wherever it runs. And it allocates the
     results of a body in the shapes that onnx's shape inference gives, which is sometimes wrong.
@@ -325,7 +326,7 @@ def _is_misranked(wrong: Disagreement) -> bool:
 
 
 def _disputed(context: Context) -> Iterator[Node]:
-    """The operators to which onnxruntime gives another size than the specification."""
+    """The operators to which the runtime gives another size than the specification."""
     graph = context.graph
     try:
         transposed = [n for n in graph.nodes if graph.is_standard(n) and n.op in _TRANSPOSED]
@@ -361,7 +362,7 @@ def _at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
 def _unlike(context: Context, branches: Sequence[Context]) -> Iterator[tuple[Tensor, Hazard]]:
     """The results of a branch whose sizes another one's may differ from, before If 11.
 
-    onnxruntime refuses such an If where it knows the sizes of both.
+    The runtime refuses such an If where it knows the sizes of both.
     """
     graph, owner = context.graph, context.graph.owner
     if owner is None or graph.opset >= _UNLIKE_SINCE:
@@ -436,7 +437,7 @@ class _Wrong(NamedTuple):
 class _Misjudged:
     """The nodes of one graph that onnx's shape inference is wrong about, where that does harm.
 
-    Where an If, Loop or Scan hands on their results, onnxruntime allocates these in the wrong
+    Where an If, Loop or Scan hands on their results, the runtime allocates these in the wrong
     shape, and stops. It also stops where it infers another number of axes, and where it puts a
     tensor in the place of one that it takes to be as large.
     """
@@ -493,7 +494,7 @@ class _Misjudged:
     def _alike(self, wrong: _Wrong) -> list[Tensor]:
         """The tensors that are as large as a result is inferred to be.
 
-        onnxruntime may put one of them in its place.
+        The runtime may put one of them in its place.
         """
         if wrong.inferred is None:
             return []

@@ -22,6 +22,7 @@ from onnxpad.arithmetic.window import (
     transposed_same_pads,
 )
 from onnxpad.finding import Trust
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pair, Pairs, onnx_order
 from onnxpad.operators.read import TransposedOp
 from onnxpad.padding.padding import Padding
@@ -55,9 +56,9 @@ def _appended(output_padding: Sequence[int]) -> tuple[tuple[str, tuple[int, ...]
 def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) -> Pairs:
     """(begin, end) per spatial axis by which an operator crops its full result.
 
-    Where that is shorter than the output should be, onnxruntime crops nothing (SAME) or appends
+    Where that is shorter than the output should be, the runtime crops nothing (SAME) or appends
     the rest (`output_shape`). The specification divides a negative number there, and leaves open
-    how it is rounded, so only onnxruntime can be trusted.
+    how it is rounded, so only the runtime can be trusted.
 
     Raises:
         RefusalError: It depends on a size that is open, or engines disagree on it.
@@ -66,7 +67,7 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
         raise RefusalError(
             Reason.AUTO_PAD_AND_PADS,
             f"it has both auto_pad={op.auto_pad} and pads, which the specification forbids and "
-            "onnxruntime refuses",
+            f"{RUNTIME} refuses",
         )
     if op.output_shape is not None:
         return _crop_to_shape(analysis, op, op.output_shape, trust)
@@ -74,10 +75,10 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
         return Padding(op.pads, output_padding=op.output_padding).crop
     found = []
     for window, more in zip(_known(op.windows), op.output_padding, strict=True):
-        if window.extent + more < window.stride and trust is not Trust.ONNXRUNTIME:
+        if window.extent + more < window.stride and trust is not Trust.RUNTIME:
             raise _disagree(
                 f"its kernel spans {window.extent}, less than its stride {window.stride}: of n "
-                f"elements onnxruntime makes {window.stride}n"
+                f"elements {RUNTIME} makes {window.stride}n"
                 f"{window.extent + more - window.stride:+}, the specification {window.stride}n, "
                 "and leaves open at which end it appends",
                 extent=window.extent,
@@ -126,13 +127,13 @@ def leaves_nothing(axis: int, size: Extent) -> RefusalError:
 
 
 def _disagree(told_how: str, **facts: object) -> RefusalError:
-    """The refusal of what onnxruntime and the specification compute in different ways."""
+    """The refusal of what the runtime and the specification compute in different ways."""
     return RefusalError(
         Reason.ENGINES_DISAGREE,
         told_how,
         **facts,
         disagreement=told_how,
-        options=("--trust onnxruntime",),
+        options=(Trust.RUNTIME.option,),
     )
 
 
@@ -153,18 +154,18 @@ def _crop_to_shape(
             )
         full = transposed_output_size(size, window, 0, 0, more)
         appended = asked - full + more if isinstance(full, int) else 0
-        if appended >= window.stride:  # onnxruntime refuses to run it
+        if appended >= window.stride:  # the runtime refuses to run it
             raise RefusalError(
                 Reason.CROPS,
-                f"its output_shape appends {_elements(appended)} on axis {axis}, which onnxruntime "
+                f"its output_shape appends {_elements(appended)} on axis {axis}, which {RUNTIME} "
                 f"refuses, as output_padding must stay below the stride {window.stride}",
                 axis=axis,
                 wanted=asked,
             )
-        if not isinstance(full, int) or (full < asked and trust is not Trust.ONNXRUNTIME):
+        if not isinstance(full, int) or (full < asked and trust is not Trust.RUNTIME):
             raise _disagree(
                 f"its output_shape asks for {asked} elements on axis {axis}, where it has {full}: "
-                "onnxruntime appends the rest at the end, the specification leaves open at which",
+                f"{RUNTIME} appends the rest at the end, the specification leaves open at which",
                 axis=axis,
                 wanted=asked,
             )

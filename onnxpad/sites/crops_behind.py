@@ -419,7 +419,7 @@ def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
     """Writes the form of what an operator takes over; the last Slice or `Pad` becomes a copy.
 
     The operator and the steps behind it are inserted anew, since they give other sizes. The old
-    ones are left unread, and their names taken, unless a dead node still reads them: onnxruntime
+    ones are left unread, and their names taken, unless a dead node still reads them: the runtime
     does not load a model with two nodes of one name.
     """
     op = taking.op

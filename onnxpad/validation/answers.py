@@ -59,7 +59,7 @@ class Result:
         seconds: Wall time; NaN if the run failed.
         error: Why there are no outputs, in one line; else empty.
         noise: Greatest difference between two runs, by output; empty if it was not measured.
-        crashed: Whether the run failed because onnxruntime crashed.
+        crashed: Whether the run failed because the runtime crashed.
         late: Whether it did not end within its limit.
     """
 
@@ -106,7 +106,7 @@ def ask(
         source: Path, serialized bytes, or model.
         draws: The sets of inputs.
         provider: The execution provider.
-        optimisation: Level of onnxruntime's optimiser.
+        optimisation: Level of the runtime's optimiser.
         folder: Folder of the external data of serialized bytes or a model.
         pairing: The model's own names of inputs and outputs, if they differ from the original's.
         anew: Whether to open a session for each set, since operators that draw numbers draw others
@@ -191,7 +191,7 @@ def accepted(
         UndrawableError: An input has too many elements, or elements of an unknown type.
 
     Returns:
-        The inputs, their results, and the first error that onnxruntime gave for other inputs.
+        The inputs, their results, and the first error that the runtime gave for other inputs.
     """
     draws: list[Draw] = []
     results: list[Result] = []

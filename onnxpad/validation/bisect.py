@@ -296,7 +296,7 @@ def _scores(
     fed = [*draws[0].feeds]
     ours = Makers(sources[0].graph, fed)
     theirs = Makers(sources[1].graph, [names.inputs.get(name, name) for name in fed])
-    known: dict[str, bool | None] = {}  # None where onnxruntime does not tell
+    known: dict[str, bool | None] = {}  # None where the runtime does not tell
     runs = 0
 
     def tells(name: str) -> bool:
@@ -363,7 +363,7 @@ def restless(
         inputs: The inputs to run it on.
         names: The tensors in question.
         provider: The execution provider to run on.
-        optimisation: Level of onnxruntime's optimiser.
+        optimisation: Level of the runtime's optimiser.
         folder: Folder of the external data of serialized bytes or a model.
         tolerance: What counts as alike.
         budget: Bytes of tensors to hold together; one tensor may be larger.
@@ -628,7 +628,7 @@ class _ModelSide:
     def values(
         self, names: Sequence[str], draws: Sequence[Draw], *, anew: bool = True
     ) -> list[dict[str, Value]] | None:
-        """Tensors, also inner ones, for each set of inputs; None if onnxruntime fails.
+        """Tensors, also inner ones, for each set of inputs; None if the runtime fails.
 
         A model that draws numbers runs `anew` for each set, so that it draws the same.
         """

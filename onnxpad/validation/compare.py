@@ -484,7 +484,7 @@ def _misfit(before: Value, after: Value) -> str:
 def _without_iterations(before: Array, after: Array) -> bool:
     """Whether both may be what a Loop without iterations gathers: no elements along axis 0.
 
-    onnxruntime then takes the other sizes from shape inference, with 0 for those that are unknown.
+    The runtime then takes the other sizes from shape inference, with 0 for those that are unknown.
     """
     return before.ndim == after.ndim > 0 and before.shape[0] == after.shape[0] == 0
 

@@ -155,7 +155,7 @@ class Interface:
         nodes: The number of nodes.
         quantised: Whether it quantises.
         outputs: The outputs.
-        pads: Whether it has a `Pad` or a MaxPool, which onnxruntime's optimiser fuses.
+        pads: Whether it has a `Pad` or a MaxPool, which the runtime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
         random: Whether an operator draws numbers, with a seed or not.
     """
@@ -394,7 +394,7 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
     """Draw inputs of the same sizes as `first` with other data, negative if the type allows.
 
-    onnxruntime's wrong fold of a `Pad` of zeros into a MaxPool shows only on negative data. And an
+    The runtime's wrong fold of a `Pad` of zeros into a MaxPool shows only on negative data. And an
     output that is the same for this data too is no evidence.
 
     Returns:

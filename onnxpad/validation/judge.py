@@ -15,7 +15,7 @@ from onnxpad.validation.result import Comparison, Run
 
 _QUANTA = 0.05
 """Allowed difference of an output, relative to its greatest magnitude, if a rewrite lets
-onnxruntime fuse quantised operators: a few steps of 1/255, which grow on their way downstream."""
+the runtime fuse quantised operators: a few steps of 1/255, which grow on their way downstream."""
 
 _LEAST_COSINE = 0.99  # between two outputs that differ only in roundings
 _LISTED = 4

@@ -74,7 +74,7 @@ class Run:
 
     Attributes:
         provider: Execution provider, such as `CPUExecutionProvider`.
-        optimisation: `off` or `full`, onnxruntime's graph optimisation level.
+        optimisation: `off` or `full`, the runtime's graph optimisation level.
         inputs: The inputs, such as `x float32 1x3x224x224, seed 0`.
         comparisons: One for each output; empty if a model did not run.
         seconds: Wall times of `against` and `subject` on this provider and level; NaN if it did not

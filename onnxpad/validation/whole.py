@@ -1,6 +1,6 @@
 """Compares a whole model with its original, or with a framework's outputs, on onnxruntime.
 
-With optimisation off, onnxruntime computes what the graphs say, and both must agree. With full
+With optimisation off, the runtime computes what the graphs say, and both must agree. With full
 optimisation it computes what is deployed. Its optimiser is unsound around Pad and may break a right
 model, so a difference counts only if the original does not show it too.
 """
@@ -18,6 +18,7 @@ import numpy as np
 from onnxpad.arguments import InFolder
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
+from onnxpad.messages import RUNTIME
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.sessions import (
@@ -116,7 +117,7 @@ def validate_models(
             reference.
         samples: Number of inputs to draw; open sizes differ between them.
         seed: Seed of the first sample; it grows by 1 from sample to sample.
-        providers: Execution providers, by onnxruntime's names.
+        providers: Execution providers, by the runtime's names.
         sizes: The sizes admitted for open dimensions, by name.
         shapes: Shapes of inputs to draw, by name; entries that are not numbers are ignored.
         inputs: Inputs to use instead of drawing them.
@@ -241,7 +242,7 @@ class _Check:
         elif self.repairs and self._runs_alone(mine):
             outcome = "repaired"
             (why, *_) = self._known["original", CPU, "off"]
-            self._reasons = [f"onnxruntime runs the result, and not the original ({why.error})"]
+            self._reasons = [f"{RUNTIME} runs the result, and not the original ({why.error})"]
         reasons = self._reasons + [run.note for run in mine if run.excused]
         found = Validation(
             outcome == "passed",
@@ -677,7 +678,7 @@ class _Check:
             outputs = evaluated(self._sources["original"], self._draws[sample])
             if outputs:
                 self._warnings.append(
-                    f"onnxruntime does not run the original ({ours.error}); onnx's reference "
+                    f"{RUNTIME} does not run the original ({ours.error}); onnx's reference "
                     "evaluator ran it instead"
                 )
                 return Oracle(BY_ONNX, Result(outputs, math.nan), foreign=True)
@@ -814,7 +815,7 @@ class _Check:
         own = referred.get("original")
         if own is not None and not own.ok and (run is None or run.ok):
             note = "with full optimisation the original differs from the reference"
-            self._warnings.append(f"onnxruntime's own optimiser: {note}")
+            self._warnings.append(f"{RUNTIME}'s own optimiser: {note}")
             runs = [
                 each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
                 for each in runs
@@ -835,7 +836,7 @@ class _Check:
         run = replace(run, seconds=(ours.seconds, found.seconds))
         if ours.error and not exact.error:
             self._warnings.append(
-                "onnxruntime's own optimiser: with full optimisation the original does not run: "
+                f"{RUNTIME}'s own optimiser: with full optimisation the original does not run: "
                 f"{ours.error}"
             )
         elif run.ok and not exact.error:
@@ -859,7 +860,7 @@ class _Check:
 
     def _blame_optimiser(self, note: str, run: Run) -> None:
         """Warn of what the optimiser changes, once for all inputs, with the greatest change."""
-        told = f"onnxruntime's own optimiser: {note}"
+        told = f"{RUNTIME}'s own optimiser: {note}"
         self._warnings.append(told)
         self._changes[told] = max(self._changes.get(told, 0.0), greatest(run.comparisons))
 
@@ -958,14 +959,14 @@ def _names(run: Run) -> list[str]:
 
 
 def _runs_none(whys: Mapping[str, str]) -> str:
-    """That onnxruntime runs no model, and the error of each."""
+    """That the runtime runs no model, and the error of each."""
     if len(whys) == 1:
         (why,) = whys.values()
-        return f"onnxruntime does not run the model ({why})"
+        return f"{RUNTIME} does not run the model ({why})"
     ours, theirs = whys["original"], whys["rewritten"]
     if ours == theirs:
-        return f"onnxruntime runs neither model ({ours})"
-    return f"onnxruntime runs neither the original ({ours}) nor the rewritten model ({theirs})"
+        return f"{RUNTIME} runs neither model ({ours})"
+    return f"{RUNTIME} runs neither the original ({ours}) nor the rewritten model ({theirs})"
 
 
 def _with_outputs(source: Source, names: Iterable[str], folder: Path | None) -> Source:

@@ -143,7 +143,7 @@ def test_onnxruntime_decides(written: str, becomes: dict[str, Any]) -> None:
     assert result.ok
     (change,) = result.changes
     assert change.certificate.facts["trusts"] == "onnxruntime"
-    assert change.certificate.assumptions == (Assumption.TRUSTS_ONNXRUNTIME,)
+    assert change.certificate.assumptions == (Assumption.TRUSTS_RUNTIME,)
     assert_same(model, result.model)
     assert not onnxpad.fix(model, trust="onnxruntime", strict=True, validate=False).changed
 

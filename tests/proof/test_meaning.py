@@ -20,6 +20,7 @@ from onnxpad.proof.certify import Certifier, UncertifiedError
 from onnxpad.proof.layers import EXCLUDED, LEAST
 from onnxpad.proof.meaning import SLIDING, MeaninglessError, meaning_of, padding_of
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
+from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
 from tests.operators.test_table import SCHEMAS
 from tests.support import BORDER, W, one, run
 from tests.support.rows import each_row
@@ -279,6 +280,7 @@ def unknown() -> onnx.ModelProto:
 def test_a_row_of_the_passes_alone_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     row = replace(OPERATORS["", "Conv"], op_type="Unknown", domain="mine")
     monkeypatch.setitem(OPERATORS, row.key, row)
+    monkeypatch.setitem(DEPARTURES, row.key, DEPARTURES["", "Conv"])
     model = unknown()
     graph = Graph.from_proto(model)
     outcome = Run(graph, Options()).rewrite()
@@ -347,6 +349,7 @@ def test_passes_leave_out_rows_that_scatter(monkeypatch: pytest.MonkeyPatch) -> 
         OPERATORS["", "Conv"], op_type="Unknown", domain="mine", direction=Direction.SCATTERS
     )
     monkeypatch.setitem(OPERATORS, row.key, row)
+    monkeypatch.setitem(DEPARTURES, row.key, DEPARTURES["", "Conv"])
     model = unknown()
     graph = Graph.from_proto(model)
     outcome = Run(graph, Options()).rewrite()

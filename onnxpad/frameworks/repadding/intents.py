@@ -20,6 +20,7 @@ from onnxpad.arithmetic.window import (
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
+from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
@@ -247,7 +248,7 @@ def _require_runnable(
     sizes: Sequence[int | None],
     opset: int,
 ) -> None:
-    """Raises unless ONNX and onnxruntime compute a padding as it is meant."""
+    """Raises unless ONNX and the runtime compute a padding as it is meant."""
     name, row = site.node.op, site.row
     for attribute, wanted in (("ceil_mode", padding.ceil), (row.counts or "", padding.counted)):
         if wanted and (not attribute or opset < row.since.get(attribute, 1)):
@@ -258,7 +259,7 @@ def _require_runnable(
         for window in site.windows:
             if window.dilation != 1 or window.extent - window.stride < least:
                 raise AbsentError(
-                    f"at open sizes it would be {auto_pad}, which onnxruntime misreads for this "
+                    f"at open sizes it would be {auto_pad}, which {RUNTIME} misreads for this "
                     "kernel, stride and dilation; fix the sizes with --shape or --dim"
                 )
     for question in tried:

@@ -544,7 +544,7 @@ class _Task:
     def _with_noise(
         self, search: Search, found: Point, names: Sequence[str], samples: Sequence[int]
     ) -> Search:
-        """The search with what onnxruntime's own rounding allows, where that may decide."""
+        """The search with what the runtime's own rounding allows, where that may decide."""
         greatest = self._greatest[found, tuple(names)]
         if self.closeness.noise or not greatest < _NEAR:
             return search
@@ -725,9 +725,9 @@ class _Task:
                 yield place, site, told, padding.amounts(here, site.windows)
 
     def _writable(self, site: Site, padding: Padding, sizes: tuple[int, ...]) -> Padding:
-        """A padding as attributes can tell it in the model's opset, and onnxruntime runs it.
+        """A padding as attributes can tell it in the model's opset, and the runtime runs it.
 
-        onnxruntime refuses SAME with dilations, and older opsets have pools without ceil_mode.
+        The runtime refuses SAME with dilations, and older opsets have pools without ceil_mode.
         """
         if padding.is_same and any(window.dilation > 1 for window in site.windows):
             padding = replace(padding, pads=padding.amounts(sizes, site.windows))

@@ -30,7 +30,7 @@ class Closeness:
         rtol: Allowed difference relative to each element; None for the default.
         atol: Allowed absolute difference on top; None for the default, which is relative to the
             range of the output (its greatest less its least element): 1e-5 for float32.
-        noise: How much onnxruntime differs from itself between levels of optimisation, relative to
+        noise: How much the runtime differs from itself between levels of optimisation, relative to
             the range; a few times that is rounding.
     """
 
@@ -52,7 +52,7 @@ class Closeness:
 
 
 ROUNDINGS = 4.0
-"""How many times what onnxruntime changes itself is rounding."""
+"""How many times what the runtime changes itself is rounding."""
 
 
 def spread(values: Array) -> float:

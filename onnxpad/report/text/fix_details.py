@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from onnxpad.finding import Change, Finding, NextOption
+from onnxpad.messages import RUNTIME
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.groups import grouped, kept_as_asked, reason_groups, unrequested
 from onnxpad.report.layout import Paint, Screen
@@ -84,7 +85,7 @@ def _changes(changes: Sequence[Change], screen: Screen) -> Iterator[list[str]]:
 
 def _proof(change: Change) -> str:
     certificate = change.certificate
-    repaired = "; a repair: onnxruntime does not run it as it was" if change.repairs else ""
+    repaired = f"; a repair: {RUNTIME} does not run it as it was" if change.repairs else ""
     return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}{repaired}"
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from onnxpad.finding import Assumption, Change, Finding
+from onnxpad.messages import RUNTIME
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.groups import (
     ChangeGroup,
@@ -314,7 +315,7 @@ def _trust(report: FixReport, screen: Screen) -> Iterator[str]:
         return
     repaired = sum(change.repairs for change in report.changes)
     if repaired:
-        said = f"{counted(repaired, 'change')}: onnxruntime does not run the model as it was"
+        said = f"{counted(repaired, 'change')}: {RUNTIME} does not run the model as it was"
         yield from screen.lines(f"{screen.paint('Repairs', 'good')} {said}", "", "  ")
     if report.changes:
         yield from screen.lines(f"{screen.paint('Proved', 'good')}: {_proved(report)}", "", "  ")
@@ -386,7 +387,7 @@ def _compared(report: FixReport) -> str:
     if by_onnx := sum(run.against == BY_ONNX for run in runs):
         some = "" if by_onnx == len(runs) else f", {by_onnx} of them"
         many += f"{some} with the original in onnx's reference evaluator"
-    told = f"outputs are equal in onnxruntime ({shown(where)}, {many}) {', '.join(said)}{probed}"
+    told = f"outputs are equal in {RUNTIME} ({shown(where)}, {many}) {', '.join(said)}{probed}"
     if any(run.against == "reference" and run.tells for run in runs):
         told += "; the reference is reproduced"
     if len(runs) < len(ran):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Provider
 from onnxpad.finding import Page
+from onnxpad.messages import RUNTIME
 from onnxpad.report.layout import UNBROKEN, Screen
 from onnxpad.report.text import Paint, plain, shown
 
@@ -76,7 +77,7 @@ def _providers(providers: Sequence[Provider], paint: Paint) -> list[str]:
         (_short(each), works if each.usable else f"{fails}: {shown(each.trouble)}")
         for each in providers
     ]
-    return ["Providers of onnxruntime, tried with a model of one node", *_table(rows)]
+    return [f"Providers of {RUNTIME}, tried with a model of one node", *_table(rows)]
 
 
 def _short(provider: Provider) -> str:
@@ -98,10 +99,10 @@ def _libraries(cuda: str, libraries: Sequence[Library], paint: Paint) -> list[st
             if cuda
             else "without CUDA"
         )
-        return [f"This onnxruntime is built {built}"]
+        return [f"This {RUNTIME} is built {built}"]
     missing = paint("missing", "warning")
     rows = [(each.file, shown(each.place) or missing) for each in libraries]
-    return [f"Libraries for CUDA {shown(cuda)}, for which onnxruntime is built", *_table(rows)]
+    return [f"Libraries for CUDA {shown(cuda)}, for which {RUNTIME} is built", *_table(rows)]
 
 
 def _problems(found: Diagnosis, paint: Paint) -> list[str]:
