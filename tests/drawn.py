@@ -1,8 +1,8 @@
 """Keeps anew what is said of all that was drawn: read the diff before it is committed.
 
-`python -m tests.drawn`: claims of the analysis, steps, proofs, readings, predictions of the
-optimiser, what `repad` writes and `match` finds, what is cut out of a graph for a probe, the inputs
-that validation draws, and its verdicts.
+`python -m tests.drawn`: claims of the analysis, steps, proofs, readings, what steps hand on,
+predictions of the optimiser, what `repad` writes and `match` finds, what is cut out of a graph for
+a probe, the inputs that validation draws, and its verdicts.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from tests.frameworks.repadding import drawn_searches as searches
 from tests.padding import drawn_steps as steps
 from tests.probe import drawn_cuts as cuts
 from tests.proof import drawn_readings as readings
+from tests.proof import drawn_through as through
 from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.validation import drawn_inputs as inputs
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         steps,
         pairs,
         readings,
+        through,
         predictions,
         repads,
         searches,
