@@ -341,7 +341,9 @@ def _dequantised(case: ComputedTensor) -> Ask:
     """0, where the data is not below its zero point; else the least that its type has."""
     scale, points = case.content(1), _zero_points(case)
     dtype = case.analysis.dtype(case.node.inputs[0])
-    if scale is None or points is None or not (scale >= 0).all() or dtype not in INTEGERS:
+    if scale is None or points is None or not scale.size or dtype not in INTEGERS:
+        return NONE
+    if not (scale >= 0).all():
         return NONE
     least = yield case.node.inputs[0]
     if least >= points.max():
