@@ -2,7 +2,7 @@
 
 `python -m tests.drawn`: claims of the analysis, steps, proofs, readings, what steps hand on,
 predictions of the optimiser, what `repad` writes and `match` finds, what is cut out of a graph for
-a probe, the inputs that validation draws, and its verdicts.
+a probe, the inputs that validation draws, its verdicts, and the changes taken back after one.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from tests.frameworks.repadding import drawn_copies as copies
 from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.padding import drawn_steps as steps
+from tests.pipeline import drawn_heals as heals
 from tests.probe import drawn_cuts as cuts
 from tests.proof import drawn_readings as readings
 from tests.proof import drawn_through as through
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cuts,
         inputs,
         verdicts,
+        heals,
     ):
         kept.keep()
     return 0

@@ -456,9 +456,8 @@ def _how(code: int) -> str:
     """
     if code == -9:
         return f"{RUNTIME.NAME}'s process was killed (SIGKILL; the system may be out of memory)"
-    if code < 0 and code > -65:
-        with suppress(ValueError):
-            return f"{RUNTIME.NAME} crashed ({signal.Signals(-code).name})"
+    with suppress(ValueError):  # of codes that are no signals
+        return f"{RUNTIME.NAME} crashed ({signal.Signals(-code).name})"
     code &= 0xFFFFFFFF
     if code > 0xFFFF:
         known = _WINDOWS_FAULTS.get(code)

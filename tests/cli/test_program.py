@@ -71,7 +71,7 @@ def test_a_worker_is_forked_where_models_run(
     words: list[str], forks: bool, done: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done.clear()
-    monkeypatch.setattr(sys, "argv", ["onnxpad", *words])
+    monkeypatch.setattr(sys, "argv", ["fix", *words])
     for given, threads in ((None, "1"), ("4", "4")):
         os.environ.clear()
         if given:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -140,12 +141,20 @@ def test_what_is_late_is_killed() -> None:
     [
         (-11, "onnxruntime crashed (SIGSEGV)"),
         (-9, "onnxruntime's process was killed (SIGKILL; the system may be out of memory)"),
+        (-1, "onnxruntime crashed (SIGHUP)"),
+        (-64, "onnxruntime crashed (SIGRTMAX)"),
         (-65, "onnxruntime crashed (0xFFFFFFBF)"),
+        (1, "onnxruntime's process ended by itself (exit code 1)"),
         (0, "onnxruntime's process ended by itself (exit code 0)"),
         (3, "onnxruntime's process ended by itself (exit code 3)"),
         (0xFFFF, "onnxruntime's process ended by itself (exit code 65535)"),
         (0x10000, "onnxruntime crashed (0x00010000)"),
         (0xC0000005, "onnxruntime crashed (access violation, 0xC0000005)"),
+        (0xC000001D, "onnxruntime crashed (illegal instruction, 0xC000001D)"),
+        (0xC0000094, "onnxruntime crashed (integer division by zero, 0xC0000094)"),
+        (0xC00000FD, "onnxruntime crashed (stack overflow, 0xC00000FD)"),
+        (0xC0000374, "onnxruntime crashed (heap corruption, 0xC0000374)"),
+        (0xC0000409, "onnxruntime crashed (abort, 0xC0000409)"),
     ],
 )
 def test_how_a_process_ended(code: int, said: str) -> None:
@@ -158,6 +167,22 @@ def test_how_a_process_ended(code: int, said: str) -> None:
     assert "closed" in channel.sent
     with pytest.raises(KeyboardInterrupt):
         worker_of(Process(0xC000013A), Channel(ClosedError())).ask("run")
+
+
+def test_a_limit_is_watched_by_a_timer_that_ends_with_the_answer() -> None:
+    process: Any = Process()
+    for seconds, waits in ((None, None), (2.5, 2.5), (1e300, threading.TIMEOUT_MAX)):
+        watch = pool._Watch(process, seconds)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(threading.Timer, "start", lambda self: None)
+            watch.begin()
+        timer = watch._timer
+        assert (None if timer is None else (timer.interval, timer.daemon)) == (
+            None if waits is None else (waits, True)
+        )
+        assert not watch.end()
+        assert timer is None or timer.finished.is_set()
+    assert process.done == []
 
 
 def test_an_interrupt_ends_the_worker() -> None:

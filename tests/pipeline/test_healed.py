@@ -1,0 +1,91 @@
+"""What is left of a rewrite that failed is rewritten once more; what was taken back is noted."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from onnxpad.finding import Finding, Severity
+from onnxpad.pipeline.barred import METADATA
+from onnxpad.pipeline.heal import healed
+from onnxpad.validation.result import Validation
+from tests.pipeline.test_heal_parts import parted
+from tests.support.rows import each_row
+
+
+class Rewriting:
+    """A run that makes the changes `a` and `b` unless they are barred, and a model's metadata."""
+
+    def __init__(self, barred: str) -> None:
+        self.texts = {METADATA: barred}
+        self.rewrites: list[str] = []
+        self.graph = SimpleNamespace(
+            model=SimpleNamespace(metadata=self.texts.get, set_metadata=self.texts.__setitem__),
+            changed=True,
+        )
+
+    def rewrite(self, leave: Any) -> Any:
+        left = [each for each in "ab" if ("PAD201", each) not in leave]
+        self.rewrites.append("".join(left))
+        self.graph.changed = bool(left)
+        return outcome(*left)
+
+
+def outcome(*changes: str) -> Any:
+    findings = [Finding("PAD201", Severity.WARNING, name, "Conv", "m") for name in changes]
+    made = [SimpleNamespace(key=("PAD201", each.node), finding=each) for each in findings]
+    return SimpleNamespace(made=made, changes=changes)
+
+
+BEFORE = '["z", "PAD101", "stops"]'
+
+
+@each_row(
+    ("wrong", "rewrites", "back", "said"),
+    [
+        ("b", ["a", "b", "a"], "b",
+         "1 change was taken back, for with it the model as a whole fails: PAD201 at 'b'"),
+        ("a", ["a", "b", "b"], "a",
+         "1 change was taken back, for with it the model as a whole fails: PAD201 at 'a'"),
+        ("ab", ["a", "b", "", ""], "ab",
+         ("2 changes were taken back, for with them the model as a whole fails: PAD201 at 'a', "
+         "PAD201 at 'b'")),
+    ],
+)  # fmt: skip
+def test_what_is_left(wrong: str, rewrites: list[str], back: str, said: str) -> None:
+    run: Any = Rewriting(f"[{BEFORE}]")
+    first = outcome("a", "b")
+    fail = Validation(False, (), warnings=("as before",), divergence=parted("b").divergence)
+
+    def validate(found: Any) -> Validation:
+        assert found.changes, "the model as it was is not validated"
+        return fail if {*wrong} & {*found.changes} else Validation(True, (), warnings=("again",))
+
+    found, verdict, answered = healed(run, validate, first, fail)
+    assert run.rewrites == rewrites
+    assert "".join(map(str, found.changes)) == "".join(each for each in "ab" if each not in back)
+    assert [each.node for each in answered] == [*back]
+    for each in answered:
+        assert (each.severity, each.reason_code) == (Severity.INFO, "differs")
+        assert (
+            each.reason
+            == "fix took it back: with it the model computes something else on onnxruntime"
+        )
+    barred = ", ".join([BEFORE, *(f'["{each}", "PAD201", "differs"]' for each in back)])
+    assert run.texts == {METADATA: f"[{barred}]"}
+    about = ("again",) if len(back) == 1 else ("not validated: no change is left",)
+    assert verdict.warnings == (*about, f"{said}; first difference: tensor 'b', far")
+    assert verdict.reason == ("" if len(back) == 1 else "no change is left")
+
+
+def test_a_model_that_fails_in_any_case_keeps_its_changes() -> None:
+    run: Any = Rewriting("")
+    first = outcome("a", "b")
+    fail = Validation(False, (), warnings=("as before",))
+
+    def validate(found: Any) -> Validation:
+        return fail
+
+    run.rewrite = lambda leave: (run.rewrites.append(dict(leave)), first)[1]
+    assert healed(run, validate, first, fail) == (first, fail, ())
+    assert (run.rewrites[-1], run.texts) == ({}, {METADATA: ""})
+    nothing = outcome()
+    assert healed(run, validate, nothing, fail) == (nothing, fail, ())
