@@ -12,15 +12,30 @@ import onnx
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.graph import Graph
-from onnxpad.proof.certify import Certifier, UncertifiedError
+from onnxpad.finding import Trust
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
+from onnxpad.proof.meaning import slides
 from tests.support import one
 
 PAIRS: Final = Path(__file__).with_name("pairs.txt")
 
-_LINE: Final = re.compile(r"opset (\d+), length (\w+): (.*)  or  (.*)  =>  (.*)")
-_FILLS: Final = {"low": "-inf", "minus": "-0.0", "v": "2"}
+_LINE: Final = re.compile(
+    r"opset (\d+), (\w+ )?length (\w+)(?:, trusts (\w+))?: (.*)  or  (.*)  =>  (.*)"
+)
+_FILLS: Final = {"low": "-inf", "minus": "-0.0", "v": "2", "half": "0.5"}
+_OTHERS: Final = {
+    "each": "float[1, 2, 1] each = {1, 2}",
+    "bias": "float[2] bias = {1, -2}",
+    "t1": "float[2, 1, 1] t1 = {1, 2}",
+    "t2": "float[2, 1, 2] t2 = {1, 2, 3, 4}",
+    "t3": "float[2, 2, 3] t3 = {1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, -6}",
+    "flat": "int64[3] flat = {0, -1, 1}",
+    "e211": "int64[3] e211 = {2, 1, 1}",
+    "point": "uint8 point = {3}",
+}
 _AMOUNTS: Final = re.compile(r"\bp(m?\d)_(m?\d)\b")
+_INDEX: Final = re.compile(r"\bi(m?\d+)\b")
 
 
 def kept() -> list[str]:
@@ -32,13 +47,14 @@ def models(line: str) -> tuple[onnx.ModelProto, onnx.ModelProto]:
     """The two models of a line."""
     found = _LINE.fullmatch(line)
     assert found
-    opset, length, before, after, _ = found.groups()
-    return _model(before, length, int(opset)), _model(after, length, int(opset))
+    opset, dtype, length, _, before, after, _ = found.groups()
+    kind = (dtype or "float ").strip()
+    return _model(before, kind, length, int(opset)), _model(after, kind, length, int(opset))
 
 
-def _model(body: str, length: str, opset: int) -> onnx.ModelProto:
-    """A model of the nodes of a graph, in which `p1_m2` are amounts of 1 and -2."""
-    given = {name: f"float {name} = {{{value}}}" for name, value in _FILLS.items()}
+def _model(body: str, dtype: str, length: str, opset: int) -> onnx.ModelProto:
+    """A model of the nodes of a graph, in which `p1_m2` are amounts of 1 and -2, `im1` is -1."""
+    given = {name: f"{dtype} {name} = {{{value}}}" for name, value in _FILLS.items()} | _OTHERS
     for kernel in (1, 2, 3):
         weights = ", ".join(str(index % 3 + 1) for index in range(2 * kernel))
         given[f"w{kernel}"] = f"float[1, 2, {kernel}] w{kernel} = {{{weights}}}"
@@ -46,9 +62,17 @@ def _model(body: str, length: str, opset: int) -> onnx.ModelProto:
         begin, end = (each.replace("m", "-") for each in pair)
         name = "p" + "_".join(pair)
         given[name] = f"int64[6] {name} = {{0, 0, {begin}, 0, 0, {end}}}"
+    for number in set(_INDEX.findall(body)):
+        given[f"i{number}"] = f"int64[1] i{number} = {{{number.replace('m', '-')}}}"
     named = [text for name, text in given.items() if re.search(rf"\b{name}\b", body)]
-    inputs = f"float[1, 2, {length}] x"
-    return one(body, inputs=inputs, initializers=", ".join(named), opset=opset)
+    inputs, outputs = f"{dtype}[1, 2, {length}] x", _ends(body)
+    return one(body, inputs=inputs, outputs=outputs, initializers=", ".join(named), opset=opset)
+
+
+def _ends(body: str) -> str:
+    """The output of a graph: the last of `y`, `z`, `t` and `u` that a node computes."""
+    names = [name for name in "yztu" if re.search(rf"\b{name}(, \w+)* = ", body)]
+    return f"float[] {names[-1]}"
 
 
 def verdict(line: str) -> str:
@@ -59,15 +83,29 @@ def verdict(line: str) -> str:
         analysis = Analysis(graph)
         certifiers.append(Certifier(graph, analysis, Signs(graph, analysis)))
     try:
-        old, new = (
-            certifier.window(graph.tensor("y"))
-            for certifier, graph in zip(certifiers, graphs, strict=True)
-        )
-        found = certifiers[0].certify(old, new)
+        old, new = _readings(certifiers, graphs)
+        trust = re.search(r"^[^:]*, trusts (\w+)", line)
+        found = certifiers[1].certify(old, new, None if trust is None else Trust(trust[1]))
     except UncertifiedError as error:
         return f"{error} {_told(error.facts)}"
     parts = [found.statement, found.sizes, *map(str, found.assumptions), _told(dict(found.facts))]
     return "; ".join(filter(None, parts))
+
+
+def _readings(certifiers: list[Certifier], graphs: list[Graph]) -> tuple[Reading, Reading]:
+    """What `y` is computed from in both graphs: by a window, by `Pad`s alone, or through steps."""
+    (first, one), (second, other) = (_writer(graph) for graph in graphs)
+    if not {first.op, second.op} <= {"Pad", "Identity"} and not slides(graphs[0], first):
+        old = certifiers[0].steps(one)
+        return old, certifiers[1].steps(other, old.roots)
+    return certifiers[0].read(first, one), certifiers[1].read(second, other)
+
+
+def _writer(graph: Graph) -> tuple[Node, Tensor]:
+    """The node that writes `y`, and that tensor."""
+    node = graph.producer(graph.tensor("y"))
+    assert node is not None
+    return node, graph.tensor("y")
 
 
 def _told(facts: dict[str, object]) -> str:
