@@ -16,7 +16,7 @@ from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.frameworks.repadding.intents import answer_of
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.asked_for import nearest
-from onnxpad.operators.amounts import is_padded
+from onnxpad.operators.amounts import is_padded, numbers_of
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -119,8 +119,8 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
         front, total = site.front.amounts, site.total
     else:
         front, total = None, site.own if question.sizes == site.sizes else None
-    pads = tuple((b, e) for b, e in total or () if isinstance(b, int) and isinstance(e, int))
-    if len(pads) != len(question.sizes):
+    pads = numbers_of(total)
+    if pads is None or len(pads) != len(question.sizes):
         return None
     padding = site.padding
     if not site.is_transposed:

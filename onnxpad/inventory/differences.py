@@ -10,7 +10,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs, pairs_of
+from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs, numbers_of, pairs_of
 from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
@@ -254,6 +254,6 @@ def _unread(pads: Any) -> tuple[Pair, ...] | str:
 
 def _numbers(pairs: ExtentPairs) -> tuple[Pair, ...] | str:
     """The amounts if all are numbers; else as text, in ONNX order."""
-    numbers = tuple((a, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
     amounts = [begin for begin, _ in pairs] + [end for _, end in pairs]
-    return numbers if len(numbers) == len(pairs) else f"[{', '.join(map(str, amounts))}]"
+    numbers = numbers_of(pairs)
+    return f"[{', '.join(map(str, amounts))}]" if numbers is None else numbers

@@ -12,7 +12,7 @@ from onnxpad.arithmetic.notation import axes_text
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, PathNode
-from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded
+from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded, numbers_of, onnx_order
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Layout
 from onnxpad.rewrite.scopes import PADDING
@@ -90,11 +90,8 @@ def known_number(extent: Extent) -> int | None:
 
 def flat_order(pairs: Sequence[ExtentPair] | None) -> tuple[int, ...] | None:
     """Amounts in ONNX order; None unless all are numbers."""
-    if pairs is None:
-        return None
-    flat = [begin for begin, _ in pairs] + [end for _, end in pairs]
-    numbers = tuple(each for each in flat if isinstance(each, int))
-    return numbers if len(numbers) == len(flat) else None
+    numbers = numbers_of(pairs)
+    return None if numbers is None else tuple(onnx_order(numbers))
 
 
 def size_text(extent: Extent) -> str:

@@ -44,6 +44,12 @@ def over_axes(
     return tuple(full)
 
 
+def numbers_of(pairs: Sequence[ExtentPair] | None) -> Pairs | None:
+    """Amounts that are all numbers; None where one is not, or nothing is known of them."""
+    known = [(b, e) for b, e in pairs or () if isinstance(b, int) and isinstance(e, int)]
+    return tuple(known) if pairs is not None and len(known) == len(pairs) else None
+
+
 def onnx_order(pairs: Sequence[Pair]) -> list[int]:
     """One (begin, end) per axis as ONNX writes pads: all begins, then all ends."""
     return [begin for begin, _ in pairs] + [end for _, end in pairs]

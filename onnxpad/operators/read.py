@@ -17,6 +17,7 @@ from onnxpad.operators.amounts import (
     ExtentPair,
     Pairs,
     is_plain_zero,
+    numbers_of,
     onnx_order,
     over_axes,
     pairs_of,
@@ -210,7 +211,7 @@ class PadOp(NamedTuple):
         numbers = self.constant_amounts
         if numbers is None or self.axes is None:
             return numbers if numbers is not None and len(numbers) == rank else None
-        return _numbers(self.extents_over(rank))
+        return numbers_of(self.extents_over(rank))
 
     def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
         """(begin, end) for each of `rank` axes, as `over_axes`; None where one is unknown."""
@@ -218,13 +219,6 @@ class PadOp(NamedTuple):
         if pairs is None or not (self.constant_amounts or _is_known(pairs)):
             return None
         return over_axes(pairs, self.axes, rank)
-
-
-def _numbers(pairs: Sequence[ExtentPair] | None) -> Pairs | None:
-    if pairs is None:
-        return None
-    known = [(b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int)]
-    return tuple(known) if len(known) == len(pairs) else None
 
 
 def _is_known(pairs: Sequence[ExtentPair]) -> bool:
@@ -545,7 +539,7 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
     _check_magnitude([amount for amount in flat if isinstance(amount, int)], "pads")
     half = len(flat) // 2
     pairs = tuple(zip(flat[:half], flat[half:], strict=True))
-    return PadOp(node, mode, axes, pairs, value, _numbers(pairs))
+    return PadOp(node, mode, axes, pairs, value, numbers_of(pairs))
 
 
 def amounts_attribute(opset: int) -> str:

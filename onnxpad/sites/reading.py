@@ -14,7 +14,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import Window, constant_in_effect, odd_side, same_pads
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import ExtentPairs, Pairs, is_padded
+from onnxpad.operators.amounts import ExtentPairs, Pairs, is_padded, numbers_of
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -317,114 +317,91 @@ class SiteReader:
 
 
 class _Walk:
-    """One walk upstream, which ends after so many nodes."""
+    """One walk upstream, which ends after so many nodes.
+
+    Operators in between are those that a `Pad` can be moved past at all; whether it can past this
+    one does not matter. Of an operator that joins tensors, all must be padded.
+    """
 
     def __init__(self, graph: Graph, analysis: Analysis, barred: Collection[int]) -> None:
         self._graph = graph
         self._analysis = analysis
-        self._pads: dict[int, list[PadUpstream]] = {node: [] for node in barred}
+        self._barred = barred
         self._fronts: dict[tuple[int, int], Front] = {}
 
-    def front(self, tensor: Tensor, rank: int) -> Front:
-        pads = {id(each.pad): each for each in self._above(tensor, 0)}
-        return self._around(tensor, rank)._replace(pads=tuple(pads.values()))
+    def front(self, tensor: Tensor, rank: int, depth: int = 0) -> Front:
+        """The padding of a tensor of that rank; none by what is too far away."""
+        node, none = self._graph.producer(tensor), Front((), ((0, 0),) * rank, True)
+        if node is None or not node.inputs or depth > _MOST_STEPS or id(node) in self._barred:
+            return none
+        key = id(node), rank
+        if key not in self._fronts:
+            self._fronts[key] = none  # also of what is being looked into
+            if len(self._fronts) < _MOST_NODES:
+                through = self._of_pad if is_pad(self._graph, node) else self._of_step
+                self._fronts[key] = through(node, rank, depth + 1) or none
+        return self._fronts[key]
 
-    # Operators in between are those that a `Pad` can be moved past at all; whether it can past this
-    # one does not matter. Of an operator that joins tensors, all must be padded.
+    def _of_pad(self, node: Node, rank: int, depth: int) -> Front:
+        inner = self.front(node.inputs[0], rank, depth)
+        pads = PadUpstream(node, (), ()), *(each.behind(node) for each in inner.pads)
+        try:
+            pad = read_pad(self._graph, self._analysis, node)
+        except UnreadableError:
+            return Front(pads, None, inner.is_whole)
+        fill = pad.value if pad.mode == "constant" else None
+        if inner.amounts is None or is_padded(inner.amounts):
+            fill = fill if fill == inner.fill else None
+        return Front(pads, added(pad.extents_over(rank), inner.amounts), inner.is_whole, fill)
 
-    def _above(self, tensor: Tensor, depth: int) -> list[PadUpstream]:
-        """The `Pad`s upstream of a tensor, the nearest first."""
-        node = self._graph.producer(tensor)
-        if node is None or not node.inputs or depth > _MOST_STEPS:
-            return []
-        if id(node) not in self._pads:
-            # What is being looked into, and what is too far away, has none.
-            self._pads[id(node)] = []
-            if len(self._pads) < _MOST_NODES:
-                self._pads[id(node)] = self._through(node, depth + 1)
-        return self._pads[id(node)]
-
-    def _through(self, node: Node, depth: int) -> list[PadUpstream]:
-        if is_pad(self._graph, node):
-            further = self._above(node.inputs[0], depth)
-            return [PadUpstream(node, (), ()), *(each.behind(node) for each in further)]
-        found: dict[int, PadUpstream] = {}  # a node may read one padded tensor several times
-        for place in self._data(node):
-            inside = self._above(node.inputs[place], depth)
-            if not inside:
-                return []
-            found |= {id(each.pad): each.after(node) for each in inside}
-        return list(found.values())
+    def _of_step(self, node: Node, rank: int, depth: int) -> Front | None:
+        """The padding that a step hands on; None where some tensor that it joins has none."""
+        graph, data = self._graph, self._data(node)
+        shapes = [self._analysis.shape(node.inputs[place]) for place in data]
+        keeps_rank = node.op == "Transpose" or node.op in _COPIES
+        inside: list[Front] = []
+        pads: dict[int, PadUpstream] = {}  # a node may read one padded tensor several times
+        for place, shape in zip(data, shapes, strict=True):
+            count = rank if keeps_rank or shape is None else len(shape)
+            inner = self.front(node.inputs[place], count, depth)
+            if not inner.pads:
+                return None
+            pads |= {id(each.pad): each.after(node) for each in inner.pads}
+            inside.append(inner)
+        if not inside:
+            return None
+        around = Front(tuple(pads.values()), ((0, 0),) * rank, False)
+        if node.op in _COPIES:
+            return inside[0]._replace(pads=around.pads)
+        if node.op == "Transpose":
+            perm = node.attrs.get("perm") or [*range(rank)][::-1]
+            if not isinstance(perm, list) or sorted(perm) != [*range(rank)]:
+                return around._replace(amounts=None)
+            return inside[0].along(perm)._replace(pads=around.pads)
+        amounts = [numbers_of(each.amounts) for each in inside]
+        known = [each for each in amounts if each is not None]
+        if None in shapes or len(known) < len(amounts):
+            return around
+        fills = [each.fill for each in inside if each.fill is not None]
+        # Zeros stand for fills of which nothing is known, since the amounts do not depend on them.
+        tries = ([fills] if len(fills) == len(data) else []) + [[0] * len(data)]
+        for written in tries:
+            try:
+                layers = [PadLayer(*each) for each in zip(known, written, strict=True)]
+                layer = behind(graph, self._analysis, node, data, layers).layer
+            except RefusalError:
+                continue
+            if len(layer.amounts) == rank:
+                fill = layer.value if written is fills else None
+                whole = all(each.is_whole for each in inside)
+                return Front(around.pads, layer.amounts, whole, fill)
+        return around
 
     def _data(self, node: Node) -> tuple[int, ...]:
         """The inputs of a node whose padding it hands on."""
         if self._graph.is_standard(node) and node.op in _COPIES:
             return (0,)
         return tuple(i for i in data_inputs(self._graph, node) if i < len(node.inputs))
-
-    def _around(self, tensor: Tensor, rank: int) -> Front:
-        """The padding of a tensor, but for the list of `Pad`s."""
-        node = self._graph.producer(tensor)
-        if node is None or not self._pads.get(id(node)):
-            return Front((), ((0, 0),) * rank, True)
-        key = id(node), rank
-        if key not in self._fronts:
-            self._fronts[key] = self._behind(node, rank)
-        return self._fronts[key]
-
-    def _behind(self, node: Node, rank: int) -> Front:
-        if is_pad(self._graph, node):
-            return self._behind_pad(node, self._around(node.inputs[0], rank), rank)
-        if node.op in _COPIES:
-            return self._around(node.inputs[0], rank)
-        if node.op == "Transpose":
-            perm = node.attrs.get("perm") or [*range(rank)][::-1]
-            inner = self._around(node.inputs[0], rank)
-            if not isinstance(perm, list) or sorted(perm) != [*range(rank)]:
-                return Front((), None, False)
-            return inner.along(perm)
-        return self._behind_step(node, rank)
-
-    def _behind_pad(self, node: Node, inner: Front, rank: int) -> Front:
-        try:
-            pad = read_pad(self._graph, self._analysis, node)
-        except UnreadableError:
-            return Front((), None, inner.is_whole)
-        fill = pad.value if pad.mode == "constant" else None
-        if inner.amounts is None or is_padded(inner.amounts):
-            fill = fill if fill == inner.fill else None
-        return Front((), added(pad.extents_over(rank), inner.amounts), inner.is_whole, fill)
-
-    def _behind_step(self, node: Node, rank: int) -> Front:
-        left_out = Front((), ((0, 0),) * rank, False)
-        data = self._data(node)
-        amounts: list[Pairs] = []
-        inside: list[Front] = []
-        for place in data:
-            shape = self._analysis.shape(node.inputs[place])
-            if shape is None:
-                return left_out
-            inner = self._around(node.inputs[place], len(shape))
-            pairs = inner.amounts or ()
-            numbers = [(b, e) for b, e in pairs if isinstance(b, int) and isinstance(e, int)]
-            if len(numbers) != len(shape):
-                return left_out
-            amounts.append(tuple(numbers))
-            inside.append(inner)
-        fills = [each.fill for each in inside if each.fill is not None]
-        whole = all(each.is_whole for each in inside)
-        # Zeros stand for fills of which nothing is known, since the amounts do not depend on them.
-        tries = ([fills] if len(fills) == len(data) else []) + [[0] * len(data)]
-        for written in tries:
-            layers = list(map(PadLayer, amounts, written))
-            try:
-                layer = behind(self._graph, self._analysis, node, data, layers).layer
-            except RefusalError:
-                continue
-            if len(layer.amounts) == rank:
-                fill = layer.value if written is fills else None
-                return Front((), layer.amounts, whole, fill)
-        return left_out
 
 
 def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | None:

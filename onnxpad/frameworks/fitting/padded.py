@@ -15,7 +15,7 @@ from onnxpad.frameworks.fitting.case import Case, Fit, case_of
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.towards import PADDED_IN_FRONT, counted_at_first
-from onnxpad.operators.amounts import Pairs, add, is_padded
+from onnxpad.operators.amounts import Pairs, add, is_padded, numbers_of
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
@@ -269,11 +269,9 @@ def _with_front(op: WindowOp, site: Site, sizes: Sequence[Extent]) -> Padding | 
     amounts, own, windows = site.front.amounts, site.padding, site.windows
     if amounts is None:
         return None
-    numbers = tuple(
-        (begin, end) for begin, end in amounts if isinstance(begin, int) and isinstance(end, int)
-    )
+    numbers = numbers_of(amounts)
     counted = own.counted or (op.operator.padding is Fill.EXCLUDED and is_padded(amounts))
-    if len(numbers) == len(amounts):
+    if numbers is not None:
         if own.pads is not None:
             return replace(own, pads=add(own.pads, numbers), counted=counted)
         known = [size for size in sizes if isinstance(size, int)]
