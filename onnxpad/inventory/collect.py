@@ -5,35 +5,30 @@ A node that cannot be read becomes a site that says so, and reading goes on with
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from onnxpad.arithmetic.notation import axis_names
-from onnxpad.arithmetic.size import Extent, Unknown, symbol
+import onnx
+
+from onnxpad.arithmetic.notation import axes_text, axis_names
+from onnxpad.arithmetic.size import Extent, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import ODD, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
-from onnxpad.graph import Graph, Node
-from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite
-from onnxpad.inventory.site_words import (
-    amounts_text,
-    as_written,
-    flat_order,
-    known_number,
-    names_of,
-    pad_text,
-    pad_written,
-    range_text,
-    size_text,
-    step_of,
-    tensors_of,
-    written_text,
+from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, PathNode
+from onnxpad.operators.amounts import (
+    ExtentPair,
+    ExtentPairs,
+    Pairs,
+    is_padded,
+    numbers_of,
+    onnx_order,
 )
-from onnxpad.operators.amounts import ExtentPair, ExtentPairs, is_padded
 from onnxpad.operators.counts import readable
 from onnxpad.operators.read import (
     PadOp,
@@ -58,6 +53,11 @@ from onnxpad.sites.reading import PadUpstream, Site, SiteReader, added
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
 """The code of a `Pad` that moves past steps, which its finding names."""
+_MOST_LISTED: Final = 12
+_ALSO_PADS: Final = frozenset({"output_padding", "output_shape"})
+_MOVING: Final = frozenset({"Transpose", "Unsqueeze", "Squeeze", "Reshape", "Flatten"})
+_WIDEST_RANGE: Final = 1024
+_LONGEST_SIZE: Final = 48
 _MOST_READERS: Final = 8
 _ANY: Final = symbol("any size")
 """Stands for a size of which nothing is known."""
@@ -171,24 +171,62 @@ class _Collector:
                 return self._window(op)
         return replace(as_written(self._graph, node, "other"), findings=self._about([node]))
 
-    # Window operators
+    def _slides(
+        self,
+        site: Site,
+        own: ExtentPairs | None,
+        total: ExtentPairs | None,
+        axes: tuple[AxisPadding, ...],
+        nodes: Sequence[Node],
+        way: Sequence[Node] = (),
+    ) -> PaddingSite:
+        """The fields that sites of window operators and transposed convolutions share.
+
+        Args:
+            site: Its padding.
+            own: The operator's own part of it.
+            total: All of it.
+            axes: The same by axis.
+            nodes: The operator first, and then what else pads or crops.
+            way: The nodes from what is padded to the operator; none downstream of it.
+        """
+        op = site.op
+        assert not isinstance(op, PadOp)
+        source = site.source if way else op.data
+        is_open = bool(way) and len(nodes) > 1 and own is None
+        conventions, convention = ((), "") if is_open else self._fits(op.node, own, total)
+        return replace(
+            as_written(self._graph, op.node, "window" if way else "transposed"),
+            names=names_of(self._graph, nodes),
+            tensors=tensors_of(source, nodes),
+            amounts=amounts_text(axes),
+            pads=flat_order(total),
+            own_pads=flat_order(own),
+            axes=axes,
+            kernel=tuple(known_number(window.kernel) for window in op.windows),
+            stride=tuple(window.stride for window in op.windows),
+            dilation=tuple(window.dilation for window in op.windows),
+            auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
+            tensor=source.name,
+            path=tuple(map(step_of, way or nodes)),
+            conventions=conventions,
+            convention=convention,
+            findings=self._about(nodes, way),
+        )
 
     def _window(self, op: WindowOp) -> PaddingSite:
-        graph, node = self._graph, op.node
+        node = op.node
         site = self._sites.of(op, self._crops)
-        upstream, source, sizes = site.front.pads, site.source, site.source_sizes
+        upstream, sizes = site.front.pads, site.source_sizes
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
-        own = self._own(site)
+        own = site.own if site.constant is None else site.constant
         total = added(own, site.front.amounts) if site.front.is_whole else None
         # A formula holds for a size of which nothing is known, too.
         formulas = self._at_any_size(op) if own is None else own
         axes = self._axes(op.axes, total if upstream else formulas, sizes)
-        is_open = bool(upstream) and own is None
-        names, short = ((), "") if is_open else self._fits(node, own, total)
         self._taken |= {id(each.pad) for each in upstream}
         way = (upstream[-1].pad, *upstream[-1].path, node) if upstream else (node,)
         nodes = [node, *(each.pad for each in upstream)]
-        written = written_text(op, outer)
         origin = [
             f"a Pad {'upstream' if each.steps else 'in front'}, {each.source}"
             for each in reversed(outer)
@@ -198,33 +236,14 @@ class _Collector:
         elif is_padded(op.pads):
             origin.append("its own pads")
         return replace(
-            as_written(self._graph, node, "window"),
-            names=names_of(graph, nodes),
-            tensors=tensors_of(source, nodes),
-            written=written,
-            amounts=amounts_text(axes),
-            pads=flat_order(total),
+            self._slides(site, own, total, axes, nodes, way),
+            written=written_text(op, outer),
             own=amounts_text(self._axes(op.axes, formulas, sizes)),
-            own_pads=flat_order(own),
-            axes=axes,
-            kernel=tuple(known_number(window.kernel) for window in op.windows),
-            stride=tuple(window.stride for window in op.windows),
-            dilation=tuple(window.dilation for window in op.windows),
-            auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
             ceil_mode=op.ceil_mode,
             count_include_pad=op.count_include_pad,
             outer=tuple(reversed(outer)),
-            tensor=source.name,
-            path=tuple(map(step_of, way)),
             origin=", and ".join(origin),
-            conventions=names,
-            convention=short,
-            findings=self._about(nodes, way),
         )
-
-    def _own(self, site: Site) -> ExtentPairs | None:
-        """An operator's own padding: the same at every size, or as formulas; None if unknown."""
-        return site.own if site.constant is None else site.constant
 
     def _at_any_size(self, op: WindowOp) -> ExtentPairs | None:
         """An operator's SAME as formulas of sizes of which nothing is known."""
@@ -264,13 +283,10 @@ class _Collector:
             found.append(AxisPadding(axis, named[place], begin, end, known, words, formula, short))
         return tuple(found)
 
-    # Transposed convolutions
-
     def _transposed(self, op: TransposedOp) -> PaddingSite:
-        node, site = op.node, self._sites.of(op)
-        own = site.own
+        site = self._sites.of(op)
+        own = total = site.own
         behind: list[Node] = []
-        total = own
         try:
             taking, left = CropsBehind(self._graph, self._analysis).taking(op)
         except RefusalError:
@@ -284,8 +300,6 @@ class _Collector:
             behind.append(left.node)
         self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
         axes = self._axes(op.axes, total, site.sizes)
-        names, short = self._fits(node, own, total)
-        nodes = [node, *behind]
         parts = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
         parts += ["output_shape"] if op.output_shape is not None else []
         parts += ["pads"] if is_padded(op.pads) and not parts else []
@@ -293,28 +307,13 @@ class _Collector:
         origin = [*parts, *dict.fromkeys(f"{each.op} downstream" for each in behind[:counted])]
         parts += dict.fromkeys(f"{each.op} downstream" for each in behind)
         return replace(
-            as_written(self._graph, node, "transposed"),
-            names=names_of(self._graph, nodes),
-            tensors=tensors_of(op.data, nodes),
+            self._slides(site, own, total, axes, [op.node, *behind]),
             written=" + ".join(parts),
-            amounts=amounts_text(axes),
-            pads=flat_order(total),
             own=amounts_of(op).text,
-            own_pads=flat_order(own),
-            axes=axes,
-            kernel=tuple(known_number(window.kernel) for window in op.windows),
-            stride=tuple(window.stride for window in op.windows),
-            dilation=tuple(window.dilation for window in op.windows),
-            auto_pad="" if op.auto_pad == "NOTSET" else op.auto_pad,
             output_padding=op.output_padding,
             output_shape=op.output_shape,
             downstream=tuple(map(step_of, behind)),
-            tensor=op.data.name,
-            path=tuple(map(step_of, nodes)),
             origin=", and ".join(origin),
-            conventions=names,
-            convention=short,
-            findings=self._about(nodes),
         )
 
     # Pads
@@ -456,3 +455,138 @@ class _Collector:
     @cached_property
     def _readers(self) -> Readers:
         return Readers(self._graph)
+
+
+# Words
+
+
+def as_written(graph: Graph, node: Node, kind: Kind) -> PaddingSite:
+    """A site with no more than what the node itself says."""
+    said = []
+    for name in sorted((PADDING | _ALSO_PADS) & node.attrs.keys()):
+        value = node.attrs[name]
+        if isinstance(value, onnx.AttributeProto):
+            said.append(f"{name}=@{value.ref_attr_name}" if value.ref_attr_name else f"{name}=?")
+        elif value not in ("NOTSET", ""):
+            said.append(f"{name}={_brief_value(value)}")
+    known: Sequence[str] = ["Pad"] if node.op == "Pad" else []
+    return PaddingSite(
+        node=graph.place_of(node),
+        op_type=str(node.op),
+        domain=node.domain or "",
+        scope=graph.place,
+        kind=kind,
+        written=", ".join([*known, *said]),
+        names=names_of(graph, [node]),
+        tensors=tuple(tensor.name for tensor in node.outputs if tensor.name),
+        problem=_not_covered(graph, node) if kind == "other" else "",
+    )
+
+
+def _not_covered(graph: Graph, node: Node) -> str:
+    """Why onnxpad does not cover an operator."""
+    if graph.is_function(node):
+        return f"{node.op} is a function of the model: its body says how it pads"
+    if graph.is_standard(node):
+        return f"onnxpad does not cover {node.op}"
+    domain = f" of {node.domain}" if node.domain else ""
+    return f"onnxpad does not cover {node.op}{domain}"
+
+
+def _brief_value(value: object) -> str:
+    """An attribute in words; of a long list the first elements."""
+    if isinstance(value, list):
+        more = ", ..." if len(value) > _MOST_LISTED else ""
+        return f"[{', '.join(map(str, value[:_MOST_LISTED]))}{more}]"
+    return str(value)
+
+
+def names_of(graph: Graph, nodes: Iterable[Node]) -> tuple[str, ...]:
+    """The names that nodes go by."""
+    found = (each for node in nodes for each in (describe(node), graph.place_of(node)))
+    return tuple(dict.fromkeys(found))
+
+
+def tensors_of(source: Tensor, nodes: Iterable[Node]) -> tuple[str, ...]:
+    """The names of a tensor and of the results of nodes."""
+    found = [source.name, *(tensor.name for node in nodes for tensor in node.outputs)]
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def step_of(node: Node) -> PathNode:
+    """A node on the way of padded data."""
+    return PathNode(describe(node), str(node.op))
+
+
+def known_number(extent: Extent) -> int | None:
+    """A size or an amount that is a number; None for others."""
+    return extent if isinstance(extent, int) else None
+
+
+def flat_order(pairs: Sequence[ExtentPair] | None) -> tuple[int, ...] | None:
+    """Amounts in ONNX order; None unless all are numbers."""
+    numbers = numbers_of(pairs)
+    return None if numbers is None else tuple(onnx_order(numbers))
+
+
+def size_text(extent: Extent) -> str:
+    """A size in words: a number, a formula of open sizes, or `open`."""
+    text = "open" if isinstance(extent, Unknown) else str(extent)
+    return text if len(text) <= _LONGEST_SIZE else "open"
+
+
+def range_text(extent: Extent) -> str:
+    """A number, or the least and the greatest that an amount can be, as `0..1`; else empty."""
+    if isinstance(extent, int):
+        return str(extent)
+    least, greatest = bounds(extent)
+    if least is None or greatest is None or greatest - least > _WIDEST_RANGE:
+        return ""
+    return f"{least}..{greatest}"
+
+
+def amounts_text(axes: Sequence[AxisPadding]) -> str:
+    """The padding of all axes in words; `none` if there is none."""
+    if all((each.begin, each.end) == (0, 0) for each in axes):
+        return "none"
+    if not any(any(each.ranges) for each in axes):
+        return "not known"
+    return ", ".join(f"{each.name} {each.range}" for each in axes)
+
+
+def written_text(op: WindowOp, outer: Sequence[OuterPad]) -> str:
+    """How the padding of a window operator is written, in short."""
+    kinds = Counter(map(pad_written, reversed(outer)))
+    said = [name if count == 1 else f"{count} {name}" for name, count in kinds.items()]
+    if op.auto_pad != "NOTSET":
+        said = [*said, f"auto_pad={op.auto_pad}"]
+    elif is_padded(op.pads):
+        said = [*said, "pads"]
+    if op.ceil_mode:
+        said = [*said, "ceil_mode"]
+    return " + ".join(said)
+
+
+def pad_text(pad: PadOp, known: Pairs, found: PadUpstream, layout: Layout | None, rank: int) -> str:
+    """The amounts of a `Pad`; by name of the axis if these are those of the operator downstream."""
+    moved = any(step.op in _MOVING for step in found.path)
+    if layout is not None and not moved:
+        whole = pad.over(rank)
+        if whole is not None:
+            return layout.text(whole)
+    return axes_text(known, pad.axes)
+
+
+def pad_written(pad: OuterPad) -> str:
+    """How a `Pad` is written, in short."""
+    words = ["computed"] if pad.pads is None and pad.amounts == "computed" else []
+    words += ["Pad"]
+    if pad.mode not in {"constant", ""}:
+        words.append(pad.mode)
+    elif pad.value is None:
+        words.append("of ?")
+    elif pad.value:
+        words.append(f"of {pad.value}")
+    if pad.steps:
+        words.append("upstream")
+    return " ".join(words)

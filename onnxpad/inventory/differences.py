@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph, Node, describe
 from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs, numbers_of, pairs_of
 from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
 from onnxpad.operators.table import (
@@ -19,42 +19,50 @@ from onnxpad.operators.table import (
     operator_named,
     uncovered,
 )
-from onnxpad.records import dataclass
 from onnxpad.sites.reading import Site, SiteReader, added, own_padding
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.validation.result import PaddingDifference
 
 
-@dataclass(frozen=True, slots=True)
-class _Operator:
-    """A window operator with its total padding.
+class _Total(NamedTuple):
+    """The total padding of a window operator.
 
     Attributes:
-        output: Its first output.
-        node: Its name.
-        label: Its name in reports.
-        op_type: Its operator.
-        op: How it slides; None where it has no row or cannot be read.
-        site: The same with all that pads what it reads.
+        node: The operator.
+        site: The same with all that pads what it reads; None where it has no row or is not read.
         total: (begin, end) per spatial axis; None where unknown.
-        constant: Constant amounts that read the same at every size; None where there are none.
         windows: The number of windows per spatial axis; None where unknown.
-        crops: Whether it is a transposed convolution, whose pads crop its output.
         unread: Its `pads` as written, where it contradicts its schema; else empty.
     """
 
-    output: str
-    node: str
-    label: str
-    op_type: str
-    op: WindowOp | None
+    node: Node
     site: Site | None
     total: ExtentPairs | None
-    constant: ExtentPairs | None
     windows: tuple[Extent, ...] | None
-    crops: bool
     unread: tuple[Pair, ...] | str
+
+    @property
+    def output(self) -> str:
+        """Its first output, by which operators are matched."""
+        return self.node.outputs[0].name
+
+    @property
+    def label(self) -> str:
+        """Its name in reports."""
+        return f"{describe(self.node)} ({self.node.op})"
+
+    @property
+    def op(self) -> WindowOp | None:
+        """How it slides; None where that is not known."""
+        op = None if self.site is None else self.site.op
+        return op if isinstance(op, WindowOp) else None
+
+    @property
+    def constant(self) -> ExtentPairs | None:
+        """Constant amounts that read the same at every size; None where there are none."""
+        site = self.site
+        return self.total if site is None else added(site.constant, site.front.amounts)
 
     @property
     def divides(self) -> bool:
@@ -84,7 +92,7 @@ def padding_differences(
         domain: The sizes that both are meant for; all where it is None.
     """
     dims = analysed_domains(original, domain)[-1].domain.extents(original)  # at which it runs
-    ours, theirs = (list(_operators(each, Analysis(each, dims))) for each in (original, rewritten))
+    ours, theirs = (list(_totals(each, Analysis(each, dims))) for each in (original, rewritten))
     found = []
     for one, other in _matched(ours, theirs, outputs or {}):
         if one.total is None:
@@ -95,7 +103,7 @@ def padding_differences(
                 continue
             now = other.unread
         # What a Slice behind one cropped, the pads of the other may crop.
-        elif _is_same(one, other) or (one.crops and not kept):
+        elif _is_same(one, other) or (_crops(original, one.node) and not kept):
             continue
         else:
             now = _numbers(other.total)
@@ -105,29 +113,29 @@ def padding_differences(
 
 
 def _matched(
-    ours: Sequence[_Operator], theirs: Sequence[_Operator], outputs: Mapping[str, str]
-) -> Iterator[tuple[_Operator, _Operator]]:
+    ours: Sequence[_Total], theirs: Sequence[_Total], outputs: Mapping[str, str]
+) -> Iterator[tuple[_Total, _Total]]:
     """Pairs of matching operators, in the original's order."""
-    found: dict[str, _Operator] = {}
+    found: dict[str, _Total] = {}
     rest = {site.output: site for site in theirs}
     for site in ours:
         name = outputs.get(site.output, site.output)
-        if name in rest and rest[name].op_type == site.op_type:
+        if name in rest and rest[name].node.op == site.node.op:
             found[site.output] = rest.pop(name)
-    named = {site.node: site for site in rest.values() if site.node}
+    named = {site.node.name: site for site in rest.values() if site.node.name}
     for site in ours:
-        other = named.get(site.node)
-        if site.output not in found and other is not None and other.op_type == site.op_type:
-            found[site.output] = rest.pop(named.pop(site.node).output)
+        other = named.get(site.node.name)
+        if site.output not in found and other is not None and other.node.op == site.node.op:
+            found[site.output] = rest.pop(named.pop(site.node.name).output)
     lone = [site for site in ours if site.output not in found]
-    if [site.op_type for site in lone] == [site.op_type for site in rest.values()]:
+    if [site.node.op for site in lone] == [site.node.op for site in rest.values()]:
         found |= {site.output: other for site, other in zip(lone, rest.values(), strict=True)}
     for site in ours:
         if site.output in found:
             yield site, found[site.output]
 
 
-def _is_same(one: _Operator, other: _Operator) -> bool:
+def _is_same(one: _Total, other: _Total) -> bool:
     """Whether two totals are equal, or not known to differ, at the sizes of the first one."""
     if one.total is None or other.total is None or len(one.total) != len(other.total):
         return True
@@ -147,7 +155,7 @@ def _is_same(one: _Operator, other: _Operator) -> bool:
     return all(_may_be_same(*ends) for pair in pairs for ends in zip(*pair, strict=True))
 
 
-def _at(each: _Operator, other: Site | None) -> tuple[ExtentPairs, tuple[Extent, ...] | None]:
+def _at(each: _Total, other: Site | None) -> tuple[ExtentPairs, tuple[Extent, ...] | None]:
     """The total padding of an operator and its windows, over data of the sizes of another site."""
     op, site = each.op, each.site
     assert each.total is not None
@@ -182,47 +190,35 @@ def _may_be_same(before: Extent, after: Extent) -> bool:
     return same
 
 
-def _operators(graph: Graph, analysis: Analysis) -> Iterator[_Operator]:
+def _totals(graph: Graph, analysis: Analysis) -> Iterator[_Total]:
     sites = SiteReader(graph, analysis)
     for node in graph.nodes:
-        if not node.outputs or not node.inputs:
-            continue
         row = operator_named(graph, node)
-        window = row or uncovered(graph, node)
-        if window is None:
+        if not node.outputs or not node.inputs or not (row or uncovered(graph, node)):
             continue
         layout = CHANNELS_FIRST if row is None else row.layout
-        op = site = None
+        windows = None if row is None else _windows(analysis, node, layout)
+        site = total = None
         unread: tuple[Pair, ...] | str = ""
-        total: ExtentPairs | None = None
-        constant: ExtentPairs | None = None
         try:
             if graph.contradiction(node):
                 raise UnreadableError("it contradicts its schema")
             if row is not None:
-                op = read_window(graph, analysis, node)
-                site = sites.of(op)
-                total, constant = site.total, added(site.constant, site.front.amounts)
+                site = sites.of(read_window(graph, analysis, node))
+                total = site.total
             else:
                 own = _written(analysis, node, layout)
                 around = own and sites.front(node.inputs[0], layout.rank(len(own))).amounts
-                total = constant = added(own, around and layout.spatial(around))
+                total = added(own, around and layout.spatial(around))
         except (ModelError, UnreadableError):
-            op = site = total = constant = None
             unread = _unread(node.attrs.get("pads", ""))
-        yield _Operator(
-            node.outputs[0].name,
-            node.name,
-            f"{graph.label(node)} ({node.op})",
-            node.op,
-            op,
-            site,
-            total,
-            constant,
-            None if row is None else _windows(analysis, node, layout),
-            window.direction is Direction.SCATTERS,
-            unread,
-        )
+        yield _Total(node, site, total, windows, unread)
+
+
+def _crops(graph: Graph, node: Node) -> bool:
+    """Whether it is a transposed convolution, whose pads crop its output."""
+    entry = uncovered(graph, node)
+    return entry is not None and entry.direction is Direction.SCATTERS
 
 
 def _windows(analysis: Analysis, node: Node, layout: Layout) -> tuple[Extent, ...] | None:

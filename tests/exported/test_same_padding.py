@@ -18,7 +18,7 @@ from onnxpad.frameworks.fitting.padded import padded_operators, takes_nearest
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in
-from onnxpad.inventory.differences import _operators
+from onnxpad.inventory.differences import _totals
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sites.reading import Site, SiteReader, added
@@ -41,7 +41,7 @@ def named_by_show(context: Context) -> dict[str, tuple[Flat | None, Flat | None]
 
 
 def named_by_validate(context: Context) -> dict[str, Flat | None]:
-    found = list(_operators(context.graph, context.analysis))
+    found = list(_totals(context.graph, context.analysis))
     totals = ((each, each.total if each.constant is None else each.constant) for each in found)
     return {each.label.rpartition(" (")[0]: flat(total) for each, total in totals}
 

@@ -6,8 +6,7 @@ import pytest
 
 import onnxpad
 from onnxpad.arithmetic.size import Unknown, symbol
-from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PathNode
-from onnxpad.inventory.site_words import (
+from onnxpad.inventory.collect import (
     _brief_value,
     amounts_text,
     flat_order,
@@ -16,6 +15,7 @@ from onnxpad.inventory.site_words import (
     range_text,
     size_text,
 )
+from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PathNode
 from onnxpad.sites.reading import added
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row
