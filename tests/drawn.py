@@ -1,8 +1,9 @@
 """Keeps anew what is said of all that was drawn: read the diff before it is committed.
 
-`python -m tests.drawn`: claims of the analysis, steps, proofs, readings, what steps hand on,
-predictions of the optimiser, what `repad` writes and `match` finds, what is cut out of a graph for
-a probe, the inputs that validation draws, its verdicts, and the changes taken back after one.
+`python -m tests.drawn`: claims of the analysis, steps, proofs, readings, what steps hand on, what
+is written after edits, predictions of the optimiser, what `repad` writes and `match` finds, what is
+cut out of a graph for a probe, the inputs that validation draws, its verdicts, and the changes
+taken back after one.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from tests.frameworks.repadding import drawn as repads
 from tests.frameworks.repadding import drawn_copies as copies
 from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
+from tests.graph import edits
 from tests.padding import drawn_steps as steps
 from tests.pipeline import drawn_heals as heals
 from tests.probe import drawn_cuts as cuts
@@ -38,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pairs,
         readings,
         through,
+        edits,
         predictions,
         repads,
         searches,
