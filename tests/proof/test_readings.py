@@ -24,7 +24,8 @@ GIVEN = f"""
 
 
 def node_of(body: str, opset: int, dtype: str) -> tuple[Graph, Analysis, Node]:
-    inputs = f"{dtype}[1, 2, 9, 8] x, {dtype} u, float[3, 2, a, 5] open, int64[4] q"
+    inputs = f"{dtype}[1, 2, 9, 8] x, {dtype} u, float[3, 2, a, 5] open, int64[4] q, "
+    inputs += "float[] free, uint8[3, 2, b, 5] half, uint8[] some, uint8 zero, uint8[1] zeros"
     graph = Graph.from_proto(one(f"y = {body}", inputs=inputs, initializers=GIVEN, opset=opset))
     (node,) = graph.nodes
     return graph, Analysis(graph), node
