@@ -1,0 +1,235 @@
+"""Arrays in files: what is read of each kind, in which order, and what is said of a bad one."""
+
+import os
+import pickle
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from onnxpad.errors import UsageError
+from onnxpad.validation import given
+from onnxpad.validation.given import _known, _listed, _natural, _read
+from onnxpad.validation.inputs import outline
+from tests.support import parsed
+from tests.support.rows import each_row
+
+MODEL = outline(
+    parsed("g (float[1, 2, 3, 4] x, float s) => (float[1, 2, 3, 4] y, float[] z) "
+           "{ y = Relu (x) z = Neg (x) }")
+)  # fmt: skip
+
+
+def tensor(folder: Path, name: str, value: float, called: str = "") -> None:
+    folder.mkdir(exist_ok=True)
+    found = numpy_helper.from_array(np.array(value, np.float32), called)
+    (folder / f"{name}.pb").write_bytes(found.SerializeToString())
+
+
+def read(path: Path) -> list[list[tuple[str, Any, str]]]:
+    return [
+        [(each.name, each.array.tolist(), each.role) for each in some]
+        for some in _read(path, MODEL)
+    ]
+
+
+def test_arrays_of_one_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([1, 2]))
+    assert read(tmp_path / "a.npy") == [[("the array", [1, 2], "")]]
+    np.savez(tmp_path / "b.npz", q=np.array([1]), p=np.array(2.5), x=np.array("t"))
+    expected = [[("q", [1], ""), ("p", 2.5, ""), ("x", "t", "")]]
+    assert read(tmp_path / "b.npz") == expected
+    np.savez_compressed(tmp_path / "c.any", q=np.array([1]), p=np.array(2.5), x=np.array("t"))
+    assert read(tmp_path / "c.any.npz") == expected
+
+
+def test_tensors_of_a_folder_and_of_those_inside(tmp_path: Path) -> None:
+    top = tmp_path / "t"
+    for number in (0, 1, 2, 10):
+        tensor(top, f"input_{number}", number)
+    tensor(top, "output_0", 20, "named")
+    (top / "readme.txt").write_text("no tensor")
+    assert read(top) == [
+        [*((f"input_{n}", float(n), "input") for n in (0, 1, 2, 10)), ("named", 20.0, "output")]
+    ]
+    tensor(top / "set_10", "output_0", 3, "y")
+    tensor(top / "set_2", "input_0", 4)
+    (top / "empty").mkdir()
+    assert read(top)[1:] == [[("input_0", 4.0, "input")], [("y", 3.0, "output")]]
+    assert read(top / "set_2") == [[("input_0", 4.0, "input")]]
+
+
+NO_FILE = "is not a readable .npz or .npy file; write it with numpy.savez or numpy.save"
+PICKLED = (
+    "contains pickled Python objects, which are not loaded because they could run code; save "
+    "plain arrays with numpy.savez"
+)
+NO_TENSOR = "is not a serialized TensorProto"
+NO_REGULAR = "is not a regular file; save the arrays to a file first"
+
+
+def piped(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def outside(path: Path) -> None:
+    found = onnx.TensorProto(name="x", data_type=1, dims=[1])
+    found.data_location = onnx.TensorProto.EXTERNAL
+    found.external_data.add(key="location", value="w")
+    (path / "input_0.pb").write_bytes(found.SerializeToString())
+
+
+def within(name: str, make: Callable[[Path], object]) -> Callable[[Path], None]:
+    def made(path: Path) -> None:
+        path.mkdir()
+        make(path if name == "." else path / name)
+
+    return made
+
+
+def packed(**members: bytes) -> Callable[[Path], None]:
+    def made(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as file:
+            for name, data in members.items():
+                file.writestr(name, data)
+
+    return made
+
+
+def objects(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.array([{}]))
+
+
+def array(path: Path, **arrays: Any) -> None:
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+@each_row(
+    ("make", "said"),
+    [
+        (lambda path: None, "P cannot be read: No such file or directory"),
+        (piped, f"P {NO_REGULAR}"),
+        (lambda path: path.write_bytes(b""), f"P: {NO_FILE}"),
+        (lambda path: path.write_bytes(b"1, 2, 3"), f"P: {NO_FILE}"),
+        (lambda path: path.write_bytes(pickle.dumps([1])), f"P: {PICKLED}"),
+        (objects, f"P: {PICKLED}"),
+        (lambda path: array(path, x=np.array([{}])), f"P: {PICKLED}"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 cut"), f"P: {NO_FILE}"),
+        (packed(), "P: contains no arrays"),
+        (packed(x=b"text"), "P: 'x' is not an array; write the file with numpy.savez"),
+        (lambda path: path.mkdir(),
+         "P: has no input_0.pb, which folders of ONNX test data have"),
+        (within("input_0.pb", lambda path: path.write_bytes(b"\xff\xff")), f"I: {NO_TENSOR}"),
+        (within("output_3.pb", lambda path: path.write_bytes(b"\x10\x63")),
+         f"P/output_3.pb: {NO_TENSOR}"),
+        (within("input_0.pb", lambda path: path.mkdir()), f"I {NO_REGULAR}"),
+        (within("input_0.pb", piped), f"I {NO_REGULAR}"),
+        (within("input_0.pb", lambda path: path.symlink_to("gone")),
+         "I cannot be read: No such file or directory"),
+        (within(".", outside), "I: keeps its data in another file; save it as one"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_read(
+    make: Callable[[Path], object], said: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("given") / "P"
+    make(path)
+    with pytest.raises(UsageError) as caught:
+        _read(path, MODEL)
+    text = str(caught.value).replace(f"{path}/input_0.pb", "I").replace(str(path), "P")
+    assert text == said
+
+
+def test_an_array_larger_than_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def short(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    np.save(tmp_path / "a.npy", np.zeros(1))
+    monkeypatch.setattr(np, "load", short)
+    said = re.escape("a.npy: contains an array larger than the memory of this machine")
+    with pytest.raises(UsageError, match=said):
+        _read(tmp_path / "a.npy", MODEL)
+
+
+@each_row(
+    ("large", "arrays", "said"),
+    [
+        # Smaller than what is looked at; of no name in the model; that fits; a row of samples.
+        (1 << 20, {"x": np.zeros((1, 2, 3, 5), np.float32)}, ""),
+        (1, {"other": np.zeros((7, 7))}, ""),
+        (1, {"z": np.zeros((7, 7))}, ""),
+        (1, {"x": np.zeros((1, 2, 3, 4), np.float32)}, ""),
+        (1, {"x": np.zeros((9, 2, 3, 4), np.float32)}, ""),
+        (1, {"x": np.zeros((1, 3, 4, 2), np.float32)}, ""),
+        (1, {"x": np.zeros((1, 2, 3, 5), np.float32)},
+         "'x' has shape 1x2x3x5, but the model declares 1x2x3x4"),
+        (1, {"other": np.zeros(7), "y": np.zeros((3, 2, 4), np.float32)},
+         "'y' has shape 3x2x4, but the model declares 1x2x3x4"),
+        (1, {"s": np.zeros((3, 3), np.float32)},
+         "'s' has shape 3x3, but the model declares scalar"),
+        # 128 bytes of header and 20 of data.
+        (148, {"x": np.zeros(5, np.float32)}, "'x' has shape 5, but the model declares 1x2x3x4"),
+        (149, {"x": np.zeros(5, np.float32)}, ""),
+    ],
+)  # fmt: skip
+def test_shapes_are_compared_before_large_arrays_are_unpacked(
+    large: int,
+    arrays: dict[str, Any],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(given, "_LARGE", large)
+    path = tmp_path / "a.npz"
+    array(path, **arrays)
+    if not said:
+        assert [name for name, _, _ in read(path)[0]] == [*arrays]
+        return
+    with pytest.raises(UsageError) as caught:
+        _read(path, MODEL)
+    assert str(caught.value) == f"{path}: {said}"
+
+
+def test_a_file_that_unpacks_to_far_more_than_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, a=np.zeros(1 << 16), b=np.zeros(1 << 16))
+    total = 2 * (128 + 8 * (1 << 16))
+    dense = total // path.stat().st_size
+    for most, times, refused in (
+        (total, 1, False),
+        (total - 1, dense, True),
+        (total - 1, dense + 1, False),
+        (1, 1, True),
+    ):
+        monkeypatch.setattr(given, "_MOST_UNPACKED", most)
+        monkeypatch.setattr(given, "_MOST_DENSE", times)
+        if not refused:
+            assert len(read(path)[0]) == 2
+            continue
+        with pytest.raises(UsageError) as caught:
+            _read(path, MODEL)
+        assert str(caught.value) == (
+            f"{path}: unpacks to {total:,} bytes, over {times} times the size of the file; write "
+            "it with numpy.savez, which does not compress"
+        )
+
+
+def test_names_in_a_list() -> None:
+    for count in range(10):
+        names = [*"abcdefghij"[:count]]
+        told = ", ".join(map(repr, names if count < 8 else names[:6]))
+        assert _listed(names) == told + (f" and {count - 6} more" if count > 7 else "")
+    assert _known([*MODEL.inputs, *MODEL.outputs]) == "inputs 'x', 's' and outputs 'y', 'z'"
+    assert _known(MODEL.outputs) == "outputs 'y', 'z'"
+    assert _known([]) == ""
+    assert _natural(Path("d/input_10b2.pb")) == ["input_", 10, "b", 2, ".pb"]
