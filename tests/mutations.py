@@ -47,7 +47,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.runtimes.onnxruntime import auto_pad
+from onnxpad.runtimes.onnxruntime import departures
 from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
 from onnxpad.sites import cropped_form, crops_behind
 from onnxpad.sites.crops_behind import CropsBehind, End
@@ -281,15 +281,15 @@ _SITES: Final = (
     _departing("engines agree on Conv", "SAME_UPPER, kernel far below stride", CERTIFY, "Conv",
              same_from={"SAME_UPPER": -9}),
     _mutant("engines agree on dilated pools", "MaxPool SAME, dilated", CERTIFY,
-            auto_pad.disagreement, "if _is_spread(window):", "if False:"),
+            departures.disagreement, "if _is_spread(window):", "if False:"),
     _mutant("onnxruntime crops one less", "SAME_UPPER, kernel far below stride, as onnxruntime",
-            CERTIFY, auto_pad.computed, "total + 1 + lower, 2", "total + lower - 1, 2"),
+            CERTIFY, departures.computed, "total + 1 + lower, 2", "total + lower - 1, 2"),
     _mutant("onnxruntime crops at the other end",
             "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
-            auto_pad.pads_of_onnxruntime, "return (begin, end) if fits",
+            departures.runtime_pads, "return (begin, end) if fits",
             "return (end, begin) if fits"),
     _mutant("onnxruntime pads for the dilated kernel", "MaxPool SAME, dilated, as onnxruntime",
-            CERTIFY, auto_pad.computed, "same_raw_total(size, _undilated(window))",
+            CERTIFY, departures.computed, "same_raw_total(size, _undilated(window))",
             "same_raw_total(size, window)"),
     _mutant("onnxruntime is trusted unasked", "SAME_UPPER, kernel far below stride, as specified",
             CERTIFY, Sites._auto_pads, "self.trust is Trust.RUNTIME", "True"),
@@ -301,7 +301,7 @@ _SITES: Final = (
     _mutant("a crop becomes pads", "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
             padding.split, "max(begin, 0), max(end, 0)", "begin, end"),
     _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", CERTIFY,
-            auto_pad._stops, 'opset < CHANGED["AveragePool"]', "True"),
+            departures._stops, 'opset < CHANGED["AveragePool"]', "True"),
     _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,
             Sites._pair_read,
             "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",

@@ -33,9 +33,8 @@ ORDER: Final = (
     # Running models: it knows no pass either.
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
-    "runtimes.onnxruntime.departures", "runtimes.onnxruntime.auto_pad",
-    "runtimes.onnxruntime.pad_fusion", "runtimes.onnxruntime.blocked_pools",
-    "runtimes.onnxruntime.neighbours",
+    "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
+    "runtimes.onnxruntime.blocked_pools", "runtimes.onnxruntime.neighbours",
     # Deciding and rewriting.
     "padding", "sites", "rewrite",
     "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser",
@@ -207,6 +206,24 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
         if statement.imported.partition(".")[0] == package
     }
     assert importers <= OUTSIDE[package]
+
+
+ASKING: Final = {
+    "api.fix_validation", "frameworks.repadding.intents", "padding.ceil_mode",
+    "padding.computed_pads", "padding.limits", "padding.site", "passes.guard_pad", "pipeline.run",
+    "pipeline.transaction", "rewrite.context", "rewrite.scopes", "runtimes.sessions",
+    "runtimes.worker",
+}  # fmt: skip
+"""Modules that import what is known of one runtime, and are where another would be asked too."""
+
+
+def test_who_asks_onnxruntime() -> None:
+    asking = {
+        module_of(ROOT / statement.place.partition(":")[0]).removeprefix("onnxpad.")
+        for statement in imports()
+        if statement.imported.startswith("onnxpad.runtimes.onnxruntime.")
+    }
+    assert {each for each in asking if not each.startswith("runtimes.onnxruntime")} == ASKING
 
 
 LEAVES: Final = (

@@ -124,7 +124,7 @@ class _Comparison:
 
     def _compared(self, *, repairs: bool = False, reference: Arrays | None = None) -> Validation:
         """The comparison with the original, or with a reference."""
-        from onnxpad.runtimes.onnxruntime.native import wheel_warnings
+        from onnxpad.runtimes.worker import DEPLOYED
         from onnxpad.validation.whole import validate_models
 
         run = self._run
@@ -143,7 +143,9 @@ class _Comparison:
             repairs=repairs,
         )
         return replace(
-            verdict, probes=self._probe.count, warnings=(*verdict.warnings, *wheel_warnings())
+            verdict,
+            probes=self._probe.count,
+            warnings=(*verdict.warnings, *DEPLOYED.installation_warnings()),
         )
 
 

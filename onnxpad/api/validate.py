@@ -187,8 +187,8 @@ def validate(
 
     pool.warm()  # while onnx is imported and the models are read
 
-    from onnxpad.runtimes.onnxruntime.native import wheel_warnings
     from onnxpad.runtimes.providers import chosen
+    from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 
@@ -213,7 +213,7 @@ def validate(
             time=time,
         )
     unproven = tuple(_unproven(found, names))
-    told = (*found.warnings, *domain.warnings, *wheel_warnings())
+    told = (*found.warnings, *domain.warnings, *DEPLOYED.installation_warnings())
     found = replace(found, padding=domain.padding, warnings=told)
     first = parted(found)
     rest = tuple(each for each in found.padding if each is not first)

@@ -53,8 +53,12 @@ from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
 from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError, ask
-from onnxpad.runtimes.onnxruntime.auto_pad import disagreement, pads_of_onnxruntime, repair
-from onnxpad.runtimes.onnxruntime.departures import departures_of
+from onnxpad.runtimes.onnxruntime.departures import (
+    departures_of,
+    disagreement,
+    repair,
+    runtime_pads,
+)
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 from onnxpad.sizes.wording import Wording
 
@@ -208,7 +212,7 @@ class Sites:
             resolved.append(pads)
         disputed = self._disagreement(op, sizes)
         if disputed is not None and self.trust is Trust.RUNTIME:
-            return self._pads_of_onnxruntime(op, sizes)
+            return self._runtime_pads(op, sizes)
         if open_sizes:
             told_sizes = self.wording.sizes(open_sizes, op.data)
             sources = self.wording.places(open_sizes.values())
@@ -242,7 +246,7 @@ class Sites:
             return None
         return disagreement(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
 
-    def _pads_of_onnxruntime(self, op: WindowOp, sizes: tuple[Extent, ...]) -> Pairs:
+    def _runtime_pads(self, op: WindowOp, sizes: tuple[Extent, ...]) -> Pairs:
         """The pads as which the runtime reads SAME where it departs from the specification.
 
         Raises:
@@ -250,7 +254,7 @@ class Sites:
         """
         pads = []
         for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
-            pair = pads_of_onnxruntime(op, window, size)
+            pair = runtime_pads(op, window, size)
             if pair is None:
                 raise RefusalError(
                     Reason.SIZE_DEPENDENT,

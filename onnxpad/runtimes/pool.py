@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol
 
 from onnxpad.runtimes.channel import Channel, ClosedError
 from onnxpad.runtimes.runtime import CrashError, LimitError
-from onnxpad.runtimes.worker import READY, RUNTIME, RequestHandler, detach, ignore_signals, serve
+from onnxpad.runtimes.worker import DEPLOYED, READY, RequestHandler, detach, ignore_signals, serve
 
 _IDLE: Final = 4
 """Idle workers to keep: as many as threads are likely to need at once."""
@@ -267,7 +267,7 @@ class _Forked:
         pause = 0.0005
         while (code := self.poll()) is None:
             if end is not None and time.monotonic() > end:
-                raise subprocess.TimeoutExpired(RUNTIME.NAME, timeout or 0)
+                raise subprocess.TimeoutExpired(DEPLOYED.NAME, timeout or 0)
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
         return code
@@ -455,14 +455,14 @@ def _how(code: int) -> str:
     ('onnxruntime crashed (SIGFPE)', 'onnxruntime crashed (access violation, 0xC0000005)')
     """
     if code == -9:
-        return f"{RUNTIME.NAME}'s process was killed (SIGKILL; the system may be out of memory)"
+        return f"{DEPLOYED.NAME}'s process was killed (SIGKILL; the system may be out of memory)"
     with suppress(ValueError):  # of codes that are no signals
-        return f"{RUNTIME.NAME} crashed ({signal.Signals(-code).name})"
+        return f"{DEPLOYED.NAME} crashed ({signal.Signals(-code).name})"
     code &= 0xFFFFFFFF
     if code > 0xFFFF:
         known = _WINDOWS_FAULTS.get(code)
-        return f"{RUNTIME.NAME} crashed ({known + ', ' if known else ''}0x{code:08X})"
-    return f"{RUNTIME.NAME}'s process ended by itself (exit code {code})"
+        return f"{DEPLOYED.NAME} crashed ({known + ', ' if known else ''}0x{code:08X})"
+    return f"{DEPLOYED.NAME}'s process ended by itself (exit code {code})"
 
 
 def _end_all() -> None:

@@ -10,7 +10,7 @@ import onnx
 from onnxpad.errors import ModelError, ProviderError, UsageError
 from onnxpad.messages import meant
 from onnxpad.runtimes.sessions import CPU, CUDA, known_providers, open_session
-from onnxpad.runtimes.worker import RUNTIME
+from onnxpad.runtimes.worker import DEPLOYED
 
 AUTO = "auto"
 NAMES = {"cpu": CPU, "cuda": CUDA}
@@ -42,7 +42,7 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         provider = NAMES.get(name.lower()) or own.get(name.lower())
         if provider is None:
             raise UsageError(
-                f"unknown provider {name!r}; choose cpu, cuda, auto or {RUNTIME.NAME}'s name of "
+                f"unknown provider {name!r}; choose cpu, cuda, auto or {DEPLOYED.NAME}'s name of "
                 f"one, such as {CUDA}{meant(name, (*NAMES, AUTO, *known_providers()))}"
             )
         if provider not in found and (trouble := trouble_with(provider)):

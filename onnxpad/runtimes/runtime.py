@@ -118,3 +118,9 @@ class Runtime(Protocol):
 
     def first_line(self, error: Exception) -> str:
         """The message of an exception in one readable line."""
+
+    def settings_text(self, provider: str) -> str:
+        """The settings under which a provider's results are exact, such as `use_tf32=0`."""
+
+    def installation_warnings(self) -> tuple[str, ...]:
+        """The faults of how it is installed; asked in the main process, without importing it."""

@@ -18,7 +18,7 @@ from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.channel import Blob
-from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, settings_text
+from onnxpad.runtimes.onnxruntime.native import CPU, CUDA
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Opening, Optimisation
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "payload",
     "read_proto",
     "require_provider",
-    "settings_text",
     "warm",
 ]
 

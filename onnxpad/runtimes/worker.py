@@ -21,7 +21,7 @@ from onnxpad.runtimes.channel import Blob, Channel, ClosedError
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.runtime import EngineError, Opening, OpenModel, Runtime
 
-RUNTIME: Runtime = native
+DEPLOYED: Runtime = native
 """The runtime that workers run."""
 
 _SHARE = 0.8
@@ -38,7 +38,7 @@ READY = b"\0onnxpad's worker is ready\n"
 class RequestHandler:
     """The requests that a worker answers with a runtime; at most one session is open."""
 
-    def __init__(self, *, moves: bool, runtime: Runtime = RUNTIME) -> None:
+    def __init__(self, *, moves: bool, runtime: Runtime = DEPLOYED) -> None:
         """Starts without a session; `moves` allows to change the process's working directory."""
         self._moves = moves
         self._runtime = runtime
@@ -193,7 +193,7 @@ def evaluator(model: bytes, outputs: Sequence[str]) -> Callable[[Mapping[str, An
             with np.errstate(all="ignore"):
                 return call()
         except Exception as error:  # whatever its operators raise
-            line = RUNTIME.first_line(error)
+            line = DEPLOYED.first_line(error)
             raise EngineError(f"the reference evaluator fails: {line}") from None
 
     import numpy as np
@@ -230,7 +230,7 @@ def serve(channel: Channel) -> None:
         try:
             reply = True, getattr(desk, name)(*arguments)
         except MemoryError:
-            reply = False, EngineError(f"{RUNTIME.NAME}'s process is out of memory")
+            reply = False, EngineError(f"{DEPLOYED.NAME}'s process is out of memory")
         except Exception as error:  # raised again in the caller
             reply = False, error
         if not answered:
@@ -241,7 +241,7 @@ def serve(channel: Channel) -> None:
             os._exit(0)
         except Exception as error:  # pickle's own errors share no narrower base class
             what = reply[1] if isinstance(reply[1], Exception) else error
-            channel.send((False, EngineError(RUNTIME.first_line(what))))
+            channel.send((False, EngineError(DEPLOYED.first_line(what))))
         del reply, arguments
 
 

@@ -31,8 +31,8 @@ from onnxpad.runtimes.sessions import (
     folder_of,
     read_proto,
     require_provider,
-    settings_text,
 )
+from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.answers import Execution, Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
 from onnxpad.validation.compare import Tolerance, strayed
@@ -320,7 +320,7 @@ class _Check:
 
     def validate(self, provider: str) -> None:
         """Run all models on one provider, first without optimisation, then fully optimised."""
-        if settings := settings_text(provider):
+        if settings := DEPLOYED.settings_text(provider):
             self.notes.append(f"{provider} runs with {settings}")
         ours = self._asked("original", provider, "off")
         if ours[-1].late:

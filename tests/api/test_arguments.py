@@ -365,19 +365,19 @@ def installed(folder: Path, **wheels: str) -> Path:
 def test_wheels_that_share_a_folder_are_warned_of(tmp_path: Path) -> None:
     own, other = "onnxruntime/__init__.py", "onnxruntime_extensions/__init__.py"
     alone = installed(tmp_path / "a", onnxruntime_gpu=own, onnxruntime_extensions=other)
-    assert (native.installed_wheels(alone), native.wheel_warnings(alone)) == (
+    assert (native.installed_wheels(alone), native.installation_warnings(alone)) == (
         ("onnxruntime-gpu",),
         (),
     )
     both = installed(tmp_path / "b", onnxruntime=own, onnxruntime_gpu=own, ort_nightly=own)
-    (line,) = native.wheel_warnings(both)
+    (line,) = native.installation_warnings(both)
     assert line.startswith("onnxruntime and onnxruntime-gpu and ort-nightly are installed in one")
     assert "pip install onnxruntime-gpu" in line
-    assert native.wheel_warnings(tmp_path / "none") == ()
+    assert native.installation_warnings(tmp_path / "none") == ()
 
 
 def test_fix_and_validate_pass_the_warning_on(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    monkeypatch.setattr(native, "wheel_warnings", lambda: ("two wheels",))
+    monkeypatch.setattr(native, "installation_warnings", lambda: ("two wheels",))
     result = onnxpad.fix(RAW)
     assert result.validation is not None
     assert result.validation.warnings == ("two wheels",)

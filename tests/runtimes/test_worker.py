@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onnxpad.messages import RUNTIME
 from onnxpad.runtimes import worker
 from onnxpad.runtimes.runtime import EngineError, Opening
 
@@ -208,3 +209,7 @@ def test_the_evaluator_goes_on_after_an_error(
     found = serving(moves=moves).evaluate(model, ["y"], fed)
     assert [str(each) for each in found] == ["[1]", "it does not run", "[3]"]
     assert noted == [True] * moves
+
+
+def test_words_name_the_runtime_that_workers_run() -> None:
+    assert worker.DEPLOYED.NAME == RUNTIME

@@ -1,18 +1,50 @@
-"""Where onnxruntime departs from the specification on window operators.
+"""Where onnxruntime departs from the specification: a table by operator, and what becomes of SAME.
 
 Measured on its CPU execution provider with 1.21.0 and 1.31.1, with optimisation off unless stated.
-`departures_of` gives those of an operator.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from onnx import TensorProto
+
+from onnxpad.arithmetic.size import (
+    Extent,
+    Unknown,
+    always,
+    bounds,
+    evaluate,
+    floor_div,
+    less_equal,
+    symbol,
+    trunc_div,
+    where,
+)
+from onnxpad.arithmetic.window import (
+    AnyWindow,
+    OpenWindow,
+    Window,
+    odd_side,
+    same_output_size,
+    same_pads,
+    same_raw_total,
+)
+from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Key, Operator
+from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 from onnxpad.records import dataclass
+
+if TYPE_CHECKING:
+    from onnxpad.operators.read import WindowOp
+
+Type: TypeAlias = Callable[[], int | None]
+"""The element type of data; None where unknown."""
+
+_MOST_TRIED: Final = 256  # sizes that are tried for one at which the engines differ
 
 
 class Stops(enum.Enum):
@@ -128,3 +160,214 @@ def folding_versions(opset: int) -> str:
 
 BLOCK: Final = 8
 """The least number of channels in a block; the NCHWc kernels take multiples of it."""
+
+
+class ResolvedAxis(NamedTuple):
+    """One axis of an operator with SAME, as an engine resolves it.
+
+    Attributes:
+        begin: The padding before the data; negative where it crops.
+        end: The padding after it.
+        windows: The number of windows.
+    """
+
+    begin: Extent
+    end: Extent
+    windows: Extent
+
+
+def specified(op: WindowOp, window: AnyWindow, size: Extent) -> ResolvedAxis:
+    """SAME according to the specification.
+
+    Source: ONNX Conv and MaxPool, "auto_pad".
+    """
+    odd = odd_side(op.auto_pad)
+    begin, end = same_pads(size, window, odd=odd)
+    return ResolvedAxis(begin, end, same_output_size(size, window))
+
+
+def computed(op: WindowOp, window: AnyWindow, size: Extent) -> ResolvedAxis:
+    """SAME according to onnxruntime, where it runs the operator.
+
+    A total below 0 is not clamped: the first window starts inside the data. A pool pads for the
+    kernel without dilation, but counts the windows of the dilated one.
+    """
+    lower = int(op.auto_pad == "SAME_LOWER")
+    if not op.operator.pools:
+        total = same_raw_total(size, window)
+        inside = trunc_div(total + 1 + lower, 2)
+        begin = where(less_equal(0, total), floor_div(total + lower, 2), inside)
+        return ResolvedAxis(begin, total - begin, same_output_size(size, window))
+    total = same_raw_total(size, _undilated(window))
+    begin = trunc_div(total + lower, 2)
+    if op.ceil_mode and _is_spread(window):
+        windows: Extent = Unknown("onnxruntime's SAME with dilation and ceil_mode was not measured")
+    else:
+        windows = trunc_div(size + total - window.extent, window.stride) + 1
+    return ResolvedAxis(begin, total - begin, windows)
+
+
+def runtime_pads(op: WindowOp, window: AnyWindow, size: Extent) -> Pair | None:
+    """The constant pads (begin, end) by which onnxruntime reads SAME, negative where it crops.
+
+    None where they depend on an open size, or leave no room for a window: of the explicit pads too,
+    onnxruntime then makes something else than the specification. None also where its number of
+    windows is unknown.
+    """
+    placed = computed(op, window, size)
+    begin, end = _constant(placed.begin), _constant(placed.end)
+    if begin is None or end is None or isinstance(placed.windows, Unknown):
+        return None
+    fits = always(less_equal(window.extent, size + begin + end)) is True
+    return (begin, end) if fits else None
+
+
+def disagreement(
+    op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type
+) -> RefusalError | None:
+    """How onnxruntime departs from the specification on an operator with SAME.
+
+    Args:
+        op: The operator, with SAME.
+        sizes: The spatial sizes of its data.
+        opset: The version of the standard operators.
+        dtype: Asked for the data's element type, where that matters.
+
+    Returns:
+        The refusal to choose between them, with the numbers of both; None where they agree, or
+        onnxruntime does not run the operator, so that writing the pads is a repair.
+    """
+    departs = departures_of(op.operator)
+    if departs.refuses_dilated_same and op.is_dilated:
+        return None
+    axes = list(zip(op.axes, op.windows, sizes, strict=True))
+    for axis, window, size in axes:
+        if _is_spread(window):
+            how = f"dilation {window.dilation}, for which onnxruntime does not pad a pool"
+            return _refusal(op, axis, window, size, how)
+    if _stops(op, opset, dtype):
+        return None
+    least = departs.same_from[op.auto_pad]
+    for axis, window, size in axes:
+        # The raw total is never below kernel - stride.
+        if isinstance(window.kernel, int) and window.kernel - window.stride >= least:
+            continue
+        if always(less_equal(least, same_raw_total(size, window))) is not True:
+            how = f"kernel {window.kernel} below stride {window.stride}"
+            return _refusal(op, axis, window, size, how)
+    return None
+
+
+def _stops(op: WindowOp, opset: int, dtype: Type) -> bool:
+    """Whether onnxruntime stops at an operator where SAME would crop."""
+    match departures_of(op.operator).stops:
+        case Stops.AVERAGE:
+            return opset < CHANGED["AveragePool"] and not (op.ceil_mode and op.count_include_pad)
+        case Stops.MAXIMUM:
+            types = {TensorProto.FLOAT, TensorProto.FLOAT16}
+            return not op.is_dilated and not op.gives_indices and dtype() in types
+        case Stops.NEVER:
+            return False
+
+
+def repair(op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type) -> str:
+    """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
+    departs = departures_of(op.operator)
+    if op.pads_written and departs.refuses_pads_beside_auto_pad:
+        return "auto_pad beside pads"
+    if not op.auto_pad.startswith("SAME"):
+        return ""
+    if op.is_dilated and departs.refuses_dilated_same:
+        return f"{op.auto_pad} with dilation"
+    axes = zip(op.windows, sizes, strict=True)
+    crops = any(
+        always(less_equal(0, same_raw_total(size, window))) is False for window, size in axes
+    )
+    if crops and _stops(op, opset, dtype):
+        return f"{op.auto_pad} with a kernel below the stride"
+    return ""
+
+
+def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str) -> RefusalError:
+    facts: dict[str, object] = {
+        "auto_pad": op.auto_pad,
+        "axis": axis,
+        "kernel": window.kernel if isinstance(window.kernel, int) else None,
+        "stride": window.stride,
+        "dilations": [each.dilation for each in op.windows],
+    }
+    told = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
+    brief = ""
+    examples = list(_examples(op, window, size))
+    running = (each for each in examples if always(less_equal(1, each[1].windows)))
+    example = next(running, next(iter(examples), None))
+    if example is not None:
+        at, ours, theirs = example
+        where_ = f"on axis {axis} of size {at}" if isinstance(size, int) else f"at size {at}"
+        brief = told if isinstance(size, int) else ""
+        told += f": {where_} {_reads('onnxruntime', ours)}, {_reads('the specification', theirs)}"
+        for name, placed in (("onnxruntime", ours), ("specification", theirs)):
+            facts[name] = {"pads": [placed.begin, placed.end], "windows": placed.windows}
+        facts["size"] = at
+    return RefusalError(
+        Reason.ENGINES_DISAGREE,
+        told,
+        brief,
+        **facts,
+        disagreement=told,
+        options=BY_TRUST,
+    )
+
+
+def _reads(engine: str, placed: ResolvedAxis) -> str:
+    count = placed.windows
+    many = f"{count} element{'s' * (count != 1)}" if isinstance(count, int) else "an unknown number"
+    if isinstance(count, int) and count < 0:
+        many = "no result"
+    return f"{engine} pads {placed.begin}+{placed.end} and gives {many}"
+
+
+def _examples(
+    op: WindowOp, window: AnyWindow, size: Extent
+) -> Iterator[tuple[int, ResolvedAxis, ResolvedAxis]]:
+    """The sizes at which the two engines differ, with what each makes of them."""
+    if isinstance(window, OpenWindow):
+        return
+    for at in _admitted(size):
+        ours, theirs = computed(op, window, at), specified(op, window, at)
+        if (ours.begin, ours.windows) != (theirs.begin, theirs.windows):
+            yield at, ours, theirs
+
+
+def _admitted(size: Extent) -> Iterator[int]:
+    """The values of a size, the least first; at most a few."""
+    if isinstance(size, int):
+        yield size
+        return
+    if isinstance(size, Unknown):
+        yield from _admitted(symbol("any size"))
+        return
+    if len(size.symbols) != 1:
+        yield from range(1, _MOST_TRIED)
+        return
+    (which,) = size.symbols
+    for index in range(min(which.sizes.count, _MOST_TRIED)):
+        value = evaluate(size, {which.name: which.sizes.value(index)})
+        if value >= 1:
+            yield value
+
+
+def _undilated(window: AnyWindow) -> AnyWindow:
+    if isinstance(window, Window):
+        return Window(window.kernel, window.stride)
+    return OpenWindow(window.kernel, window.stride)
+
+
+def _is_spread(window: AnyWindow) -> bool:
+    """Whether dilation makes the window longer."""
+    return window.dilation != 1 and window.kernel != 1
+
+
+def _constant(extent: Extent) -> int | None:
+    low, high = bounds(extent)
+    return low if low is not None and low == high else None

@@ -15,7 +15,6 @@ import time
 import types
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,18 +38,11 @@ _NODES = (
 _SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    """Options of a provider and its session that make its results exact and repeatable."""
-
-    provider: Mapping[str, str] = field(default_factory=dict)
-    session: Mapping[str, str] = field(default_factory=dict)
-
-
-_SETTINGS: Mapping[str, _Settings] = {
-    CPU: _Settings(session={"session.intra_op.allow_spinning": "0"}),
-    # TF32 keeps 10 of the 23 bits; a search may choose another algorithm at each start.
-    CUDA: _Settings(provider={"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}),
+# What makes results exact and repeatable. TF32 keeps 10 of the 23 bits; a search may choose another
+# algorithm at each start.
+_SESSION: Mapping[str, Mapping[str, str]] = {CPU: {"session.intra_op.allow_spinning": "0"}}
+_PROVIDER: Mapping[str, Mapping[str, str]] = {
+    CUDA: {"use_tf32": "0", "cudnn_conv_algo_search": "DEFAULT"}
 }
 
 _LEVELS: Mapping[Optimisation, str] = {
@@ -147,9 +139,9 @@ open_model = LocalSession
 
 def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any]]:
     """The options of a session and its providers, in onnxruntime's types."""
-    settings = _Settings()
+    exact: tuple[Mapping[str, str], ...] = ({}, {})
     if not opening.deployed:
-        settings = _SETTINGS.get(opening.provider, settings)
+        exact = _SESSION.get(opening.provider, {}), _PROVIDER.get(opening.provider, {})
     options = runtime.SessionOptions()
     options.log_severity_level = _SILENT
     options.graph_optimization_level = getattr(
@@ -157,7 +149,7 @@ def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any
     )
     if opening.threads is not None:
         options.intra_op_num_threads = opening.threads
-    for key, value in settings.session.items():
+    for key, value in exact[0].items():
         options.add_session_config_entry(key, value)
     if opening.folder is not None:
         options.add_session_config_entry(_DATA_FOLDER, _native(opening.folder))
@@ -166,7 +158,7 @@ def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any
         options.profile_file_prefix = _native(os.fspath(Path(opening.record, "profile")))
     if opening.target is not None:
         options.optimized_model_filepath = _native(opening.target)
-    providers: list[Any] = [(opening.provider, dict(settings.provider))]
+    providers: list[Any] = [(opening.provider, dict(exact[1]))]
     if opening.provider != CPU:
         providers.append(CPU)
     return options, providers
@@ -219,8 +211,7 @@ def settings_text(provider: str) -> str:
     >>> settings_text("CUDAExecutionProvider")
     'use_tf32=0, cudnn_conv_algo_search=DEFAULT'
     """
-    settings = _SETTINGS.get(provider, _Settings())
-    return ", ".join(f"{key}={value}" for key, value in settings.provider.items())
+    return ", ".join(f"{key}={value}" for key, value in _PROVIDER.get(provider, {}).items())
 
 
 def require_provider(provider: str) -> None:
@@ -326,7 +317,7 @@ def _interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-def wheel_warnings(place: Path | None = None) -> tuple[str, ...]:
+def installation_warnings(place: Path | None = None) -> tuple[str, ...]:
     """A warning about several wheels in one folder; empty if there is only one.
 
     All wheels of onnxruntime own the same folder, and pip unpacks one over the other without a
