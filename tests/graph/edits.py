@@ -31,7 +31,8 @@ g (float[1, 2, h, 5] x, bool flag) => (float[1, 2, n, m] y, float z, float[?, 2]
             [cut] u2 = Mul (o, s) }>
     [sum] f = Add (c, d) [call] h = local.F (f) [out] y = Identity (h)
     [dead] k = Exp (a) [max] z = ReduceMax <keepdims = 0> (f)
-    [own] i, r = vendor.Two <scale = 0.5, names = ["a", "b"]> (a, "", c) [fixed] n = Constant ()
+    [long] g = Constant () [fixed] n = Constant ()
+    [own] i, r = vendor.Two <scale = 0.5, names = ["a", "b"]> (a, "", c, wide, g)
     [end] j = Clip (i, "", n)
 }
 <domain: "local", opset_import: ["" : 17]> F (r) => (s) {
@@ -49,8 +50,11 @@ def model(ir: int) -> onnx.ModelProto:
     proto = parsed(MODEL)
     proto.ir_version = ir
     onnx.helper.set_model_props(proto, {"kept": "1", "told": "2"})
-    constant = next(node for node in proto.graph.node if node.name == "fixed")
-    constant.attribute.add(name="value_float", type=onnx.AttributeProto.FLOAT, f=6)
+    nodes = {node.name: node for node in proto.graph.node}
+    nodes["fixed"].attribute.add(name="value_float", type=onnx.AttributeProto.FLOAT, f=6)
+    wide = onnx.numpy_helper.from_array(np.arange(300, dtype=np.float32), "wide")
+    proto.graph.initializer.append(wide)
+    nodes["long"].attribute.append(onnx.helper.make_attribute("value", wide))
     for node in proto.graph.node[:2]:
         node.doc_string = f"what {node.name} does"
     annotation = proto.graph.quantization_annotation.add(tensor_name="f")
@@ -171,9 +175,15 @@ def outcome(proto: onnx.ModelProto, commands: list[str]) -> str:
     runs = [describe(node) for node in graph.nodes if graph.runs_edited(node)]
     said.append("runs edited " + " ".join(runs))
     said.append("" if graph.changed else "unchanged")
-    lines = ndiff(_text(proto), _text(graph.to_proto()))
-    said += [" ".join(each.split()) for each in lines if each[:1] in "+-"]
+    written = _text(graph.to_proto())
+    copy = graph.working_copy(lambda tensor: tensor.name != "g")
+    copy.graph.name = "g"
+    said += [*_differing(_text(proto), written), "copy", *_differing(written, _text(copy))]
     return " | ".join(filter(None, said))
+
+
+def _differing(before: list[str], after: list[str]) -> Iterator[str]:
+    yield from (" ".join(each.split()) for each in ndiff(before, after) if each[:1] in "+-")
 
 
 def _touched(graph: Graph, start: int) -> Iterator[str]:
@@ -208,11 +218,16 @@ def _nodes(nodes: Iterable[onnx.NodeProto], place: str) -> Iterator[str]:
     for node in nodes:
         bodies = [each.g for each in node.attribute if each.HasField("g")]
         held = [each for each in node.attribute if not each.HasField("g")]
-        given = {each.name: onnx.helper.get_attribute_value(each) for each in held}
+        given = {each.name: _value(each) for each in held}
         ends = f"{', '.join(node.output)} = {node.domain}.{node.op_type}({', '.join(node.input)})"
         yield f"{place} [{node.name}] {ends} {given or ''} {node.doc_string}"
         for body in bodies:
             yield from _lines(body)
+
+
+def _value(attribute: onnx.AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    return value.dims if isinstance(value, onnx.TensorProto) else value
 
 
 def keep() -> None:
