@@ -1,9 +1,9 @@
 """Keeps anew what is said of all that was drawn: read the diff before it is committed.
 
 `python -m tests.drawn`: claims of the analysis, steps, proofs, readings, what steps hand on, what
-is written after edits, predictions of the optimiser, what `repad` writes and `match` finds, what is
-cut out of a graph for a probe, the inputs that validation draws, its verdicts, and the changes
-taken back after one.
+is written after edits, formulas of open sizes, predictions of the optimiser, what `repad` writes
+and `match` finds, what is cut out of a graph for a probe, the inputs that validation draws, its
+verdicts, and the changes taken back after one.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tests import run_command
 from tests.analysis import drawn as claims
+from tests.arithmetic import drawn_formulas as formulas
 from tests.frameworks.repadding import drawn as repads
 from tests.frameworks.repadding import drawn_copies as copies
 from tests.frameworks.repadding import drawn_matches as matches
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         readings,
         through,
         edits,
+        formulas,
         predictions,
         repads,
         searches,

@@ -1,0 +1,156 @@
+"""Formulas of open sizes, drawn, with all that is known of them, as lines of text.
+
+`formulas.txt` keeps them: a bound, a period or a word that is otherwise than before shows there.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from onnxpad.arithmetic import render, size, window
+from onnxpad.arithmetic.residue_table import residue_table
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown
+from onnxpad.arithmetic.symbol import ANY
+
+FORMULAS: Final = Path(__file__).with_name("formulas.txt")
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "abs": size.absolute,
+    "max": size.maximum,
+    "min": size.minimum,
+    "clip": size.clip,
+    "floor": size.floor_div,
+    "ceil": size.ceil_div,
+    "trunc": size.trunc_div,
+    "mod": size.modulo,
+    "fmod": size.fmod,
+    "less": size.less,
+    "most": size.less_equal,
+    "equal": size.equal,
+    "where": size.where,
+}
+_DOMAIN: Final = re.compile(r"(\w)(?: (\d+)\.\.(\d*)(?: by (\d+))?)?")
+_SAMPLES: Final = 7
+
+
+def kept() -> list[str]:
+    """All lines."""
+    return FORMULAS.read_text(encoding="utf-8").splitlines()
+
+
+def domains(asked: str) -> dict[str, Sizes]:
+    """The values of the symbols of a line, as in `n 4..64 by 4, m: floor(n, m)`."""
+    found = {}
+    for each in asked.partition(": ")[0].split(", "):
+        match = _DOMAIN.fullmatch(each)
+        assert match
+        name, first, last, step = match.groups()
+        found[name] = ANY
+        if first:
+            limit = int(last) if last else ANY.last
+            found[name] = Sizes(int(first), limit, int(step or 1))
+    return found
+
+
+def computed(expression: str, values: Mapping[str, Any], functions: Mapping[str, Any]) -> Any:
+    """What an expression is for these values of its symbols."""
+    return eval(expression, {"__builtins__": {}, **functions}, dict(values))
+
+
+def points(asked: str) -> list[dict[str, int]]:
+    """Some values of the symbols of a line: their first ones, and others further on."""
+    known = domains(asked)
+    found = []
+    for at in range(_SAMPLES):
+        places = [at * (1 + place) + (at == _SAMPLES - 1) * 40 for place in range(len(known))]
+        pairs = zip(known.items(), places, strict=True)
+        found.append({name: sizes.value(min(at, sizes.count - 1)) for (name, sizes), at in pairs})
+    return found
+
+
+def said(line: str) -> str:
+    """The line with what is known now."""
+    asked = line.partition("  =>  ")[0]
+    symbols = {name: size.symbol(name, sizes) for name, sizes in domains(asked).items()}
+    text = asked.partition(": ")[2]
+    if text.startswith("window"):
+        (name,) = symbols
+        return f"{asked}  =>  {_window_told(text, symbols[name])}"
+    found: Extent = computed(text, symbols, FUNCTIONS)
+    return f"{asked}  =>  {_told(found, asked, symbols)}"
+
+
+def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
+    if isinstance(found, Unknown):
+        return f"unknown: {found.reason}"
+    low, high = size.bounds(found)
+    says = [str(found), f"{low} to {high}", f"always {size.always(found)}"]
+    if not isinstance(found, Size):
+        return "; ".join(says)
+    values = [size.evaluate(found, point) for point in points(asked)]
+    residues = {each.name: pair for each, pair in size.residues(found).items()}
+    says += [
+        f"values {values}",
+        f"residues {residues}",
+        f"period {size.period(found)}",
+        f"from {size.threshold(found)}",
+        f"repeating {size.repeating(found)}",
+    ]
+    if len(symbols) == 1:
+        (name,) = symbols
+        words = size.explain(found, name), *size.in_words(found, name, "k")
+        says += [" / ".join(dict.fromkeys(words)), "climbs" if size.climbs(found) else ""]
+        other = size.in_terms_of(size.floor_div(symbols[name], 2), found, "z")
+        says.append(f"half of {name} by it {_unknown(other)}")
+        if (low, high) == (0, 1):
+            says.append(f"at {size.solutions(found)}")
+        (symbol,) = found.symbols
+        if symbol.name == name and len(found.terms) == 1:
+            form = found.terms[0][1]
+            said = render.recognise(form, symbol), render.cases(form, symbol, 6)
+            says.append(f"form {said[0]}, {said[1]}, {render.repetition(form, symbol)}")
+    return "; ".join(filter(None, says))
+
+
+def _window_told(text: str, extent: Extent) -> str:
+    """What a window makes of an open size, as in `window 3/2/1 1+0`; of its pools with `ceil` 1."""
+    kernel, stride, dilation, begin, end = map(int, re.findall(r"-?\d+", text))
+    sliding = window.Window(kernel, stride, dilation)
+    out = window.output_size(extent, sliding, begin, end)
+    pools = [
+        window.pool_output_size(extent, sliding, begin, end, ceil_mode=each)
+        for each in (False, True)
+    ]
+    spread = window.transposed_output_size(extent, sliding, begin, end, 1)
+    says: dict[str, object] = {"out": out, "pool": pools[0], "ceil": pools[1], "spread": spread}
+    for odd in ("end", "begin"):
+        says[f"same {odd}"] = pairs = window.same_pads(extent, sliding, odd=odd)
+        says[f"constant {odd}"] = window.constant_in_effect(extent, sliding, odd=odd)
+        says[f"spread {odd}"] = window.transposed_same_pads(sliding, begin, odd=odd)
+        wanted = window.transposed_pads_for_output(extent, sliding, spread + end, 1, odd=odd)
+        says[f"for more {odd}"] = wanted
+        table = residue_table([*pairs, out], extent, 8, constant=odd == "end")
+        says[f"table {odd}"] = table and table.as_data("begin", "end", "out")
+    says["read"] = window.end_read(extent, sliding, begin, pools[1])
+    says["without ceil"] = window.end_without_ceil(extent, sliding, begin, end)
+    for least in (0, 3):
+        last = -begin + (out - 1) * stride
+        some = size.less_equal(least, extent)
+        says[f"meets from {least}"] = window.meets_data(sliding, extent, -begin, last, some)
+    return "; ".join(f"{name} {_all(value)}" for name, value in says.items())
+
+
+def _all(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_all, value))})"
+    return _unknown(value) if isinstance(value, Unknown) else str(value)
+
+
+def _unknown(found: Extent) -> str:
+    return f"unknown: {found.reason}" if isinstance(found, Unknown) else str(found)
+
+
+def keep() -> None:
+    """Keeps what is known of all formulas anew."""
+    FORMULAS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
