@@ -19,13 +19,15 @@ GIVEN = f"""
     float[2] vs = {{1, 2}}, double d = {{1}}, int32[4] few32 = {{0, 0, 0, 0}}, uint8 z = {{7}},
     uint8[1] z1 = {{7}},
     uint8[2] z2 = {{7, 7}}, int8 zi = {{7}}, float[3, 2, 3, 5] w = {{{ONES}}},
-    uint8[3, 2, 3, 5] k = {{{ONES}}}
+    uint8[3, 2, 3, 5] k = {{{ONES}}}, float[2, 3, 3, 5] t = {{{ONES}}},
+    float[3] bias = {{2, 2, 2}}, float[3] biases = {{1, 2, 3}}, float[3] below = {{-0.0, 0.0, -0.0}}
 """
 
 
 def node_of(body: str, opset: int, dtype: str) -> tuple[Graph, Analysis, Node]:
     inputs = f"{dtype}[1, 2, 9, 8] x, {dtype} u, float[3, 2, a, 5] open, int64[4] q, "
-    inputs += "float[] free, uint8[3, 2, b, 5] half, uint8[] some, uint8 zero, uint8[1] zeros"
+    inputs += "float[] free, uint8[3, 2, b, 5] half, uint8[] some, uint8 zero, uint8[1] zeros, "
+    inputs += "float[1, 2, n, 8] wide, float[1, 2, 9] row3"
     graph = Graph.from_proto(one(f"y = {body}", inputs=inputs, initializers=GIVEN, opset=opset))
     (node,) = graph.nodes
     return graph, Analysis(graph), node
