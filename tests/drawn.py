@@ -1,9 +1,6 @@
 """Keeps anew what is said of all that was drawn: read the diff before it is committed.
 
-`python -m tests.drawn`: claims of the analysis, steps, proofs, readings, what steps hand on, what
-is written after edits, formulas of open sizes, predictions of the optimiser, what `repad` writes
-and `match` finds, what is cut out of a graph for a probe, the inputs that validation draws, its
-verdicts, and the changes taken back after one.
+`python -m tests.drawn`: all lines of the modules below, from claims of the analysis to verdicts.
 """
 
 import argparse
@@ -18,6 +15,7 @@ from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.graph import edits
 from tests.padding import drawn_steps as steps
+from tests.passes import drawn_fixes as fixes
 from tests.pipeline import drawn_heals as heals
 from tests.probe import drawn_cuts as cuts
 from tests.proof import drawn_readings as readings
@@ -43,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         through,
         edits,
         formulas,
+        fixes,
         predictions,
         repads,
         searches,

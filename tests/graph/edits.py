@@ -197,7 +197,7 @@ def _text(proto: onnx.ModelProto) -> list[str]:
     return [
         *[f"note {each.key}: {each.value}" for each in proto.metadata_props],
         *_lines(proto.graph),
-        *[line for each in proto.functions for line in _nodes(each.node, each.name)],
+        *[line for each in proto.functions for line in nodes_told(each.node, each.name)],
     ]
 
 
@@ -211,10 +211,11 @@ def _lines(graph: onnx.GraphProto) -> Iterator[str]:
         shown = onnx.numpy_helper.to_array(tensor).reshape(-1).tolist()[:2]
         yield f"constant {tensor.name} {list(tensor.dims)} {shown}"
     yield from (f"annotated {each.tensor_name}" for each in graph.quantization_annotation)
-    yield from _nodes(graph.node, graph.name)
+    yield from nodes_told(graph.node, graph.name)
 
 
-def _nodes(nodes: Iterable[onnx.NodeProto], place: str) -> Iterator[str]:
+def nodes_told(nodes: Iterable[onnx.NodeProto], place: str) -> Iterator[str]:
+    """One line for each node, those of bodies included."""
     for node in nodes:
         bodies = [each.g for each in node.attribute if each.HasField("g")]
         held = [each for each in node.attribute if not each.HasField("g")]

@@ -33,9 +33,12 @@ _OTHERS: Final = {
     "flat": "int64[3] flat = {0, -1, 1}",
     "e211": "int64[3] e211 = {2, 1, 1}",
     "point": "uint8 point = {3}",
+    "none2": "int64[2] none2 = {0, 0}",
+    "ones": "float[2] ones = {1, 1}",
+    "zeros": "float[2] zeros = {0, 0}",
 }
 _AMOUNTS: Final = re.compile(r"\bp(m?\d)_(m?\d)\b")
-_INDEX: Final = re.compile(r"\bi(m?\d+)\b")
+_INDEX: Final = re.compile(r"\b([ik])(m?\d+)\b")
 
 
 def kept() -> list[str]:
@@ -49,11 +52,12 @@ def models(line: str) -> tuple[onnx.ModelProto, onnx.ModelProto]:
     assert found
     opset, dtype, length, _, before, after, _ = found.groups()
     kind = (dtype or "float ").strip()
-    return _model(before, kind, length, int(opset)), _model(after, kind, length, int(opset))
+    return model_of(before, kind, length, int(opset)), model_of(after, kind, length, int(opset))
 
 
-def _model(body: str, dtype: str, length: str, opset: int) -> onnx.ModelProto:
-    """A model of the nodes of a graph, in which `p1_m2` are amounts of 1 and -2, `im1` is -1."""
+def model_of(body: str, dtype: str, length: str, opset: int) -> onnx.ModelProto:
+    """A model of the nodes of a graph, in which `p1_m2` are amounts of 1 and -2, `im1`
+    is -1 on one axis, and `k1` is the number 1."""
     given = {name: f"{dtype} {name} = {{{value}}}" for name, value in _FILLS.items()} | _OTHERS
     for kernel in (1, 2, 3):
         weights = ", ".join(str(index % 3 + 1) for index in range(2 * kernel))
@@ -62,8 +66,9 @@ def _model(body: str, dtype: str, length: str, opset: int) -> onnx.ModelProto:
         begin, end = (each.replace("m", "-") for each in pair)
         name = "p" + "_".join(pair)
         given[name] = f"int64[6] {name} = {{0, 0, {begin}, 0, 0, {end}}}"
-    for number in set(_INDEX.findall(body)):
-        given[f"i{number}"] = f"int64[1] i{number} = {{{number.replace('m', '-')}}}"
+    for kind, number in set(_INDEX.findall(body)):
+        shape = "[1]" if kind == "i" else ""
+        given[kind + number] = f"int64{shape} {kind}{number} = {{{number.replace('m', '-')}}}"
     named = [text for name, text in given.items() if re.search(rf"\b{name}\b", body)]
     inputs, outputs = f"{dtype}[1, 2, {length}] x", _ends(body)
     return one(body, inputs=inputs, outputs=outputs, initializers=", ".join(named), opset=opset)

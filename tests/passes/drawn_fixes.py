@@ -1,0 +1,74 @@
+"""Small models drawn, with what `fix` makes of them and says, as lines of text.
+
+`fixes.txt` keeps them: padding that is written otherwise, or that stays for another reason, shows
+there. Nothing is validated here; every model was, as it was drawn.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import onnx
+
+import onnxpad
+from onnxpad.finding import Change, Finding
+from tests.graph.edits import nodes_told
+from tests.proof.pairs import model_of
+
+FIXES: Final = Path(__file__).with_name("fixes.txt")
+
+_LINE: Final = re.compile(r"opset (\d+), (\w+) length (\w+)((?:, [\w-]+ [\w-]+)*): (.*)")
+
+
+def kept() -> list[str]:
+    """All lines."""
+    return FIXES.read_text(encoding="utf-8").splitlines()
+
+
+def asked_of(asked: str) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """The model of a line, and the options of `fix`."""
+    found = _LINE.fullmatch(asked)
+    assert found
+    opset, dtype, length, options, body = found.groups()
+    pairs = [each.split() for each in options.split(", ") if each]
+    said = {name.replace("-", "_"): True if value == "on" else value for name, value in pairs}
+    return model_of(body, dtype, length, int(opset)), said
+
+
+def said(line: str) -> str:
+    """The line with what `fix` makes now."""
+    asked = line.partition("  =>  ")[0]
+    proto, options = asked_of(asked)
+    result = onnxpad.fix(proto, validate=False, **options)
+    parts = [_told(each) for each in result.findings]
+    parts += [_made(each) for each in result.changes]
+    parts += [f"warns: {each}" for each in result.warnings]
+    if result.changed:
+        before = [*nodes_told(proto.graph.node, "")]
+        after = [*nodes_told(result.model.graph.node, "")]
+        parts += [each.strip() for each in after if each not in before]
+        old = {each.name for each in proto.graph.initializer}
+        for tensor in result.model.graph.initializer:
+            if tensor.name not in old:
+                values = onnx.numpy_helper.to_array(tensor).tolist()
+                parts.append(f"{tensor.name} is {values}")
+    return f"{asked}  =>  {' | '.join(parts) or 'nothing'}"
+
+
+def _told(found: Finding) -> str:
+    words = [found.code, str(found.severity), found.node, found.message, found.reason, found.sizes]
+    reason = "" if found.reason_code is None else str(found.reason_code)
+    words += [reason, *map(str, found.assumptions), str(dict(found.evidence))]
+    return "; ".join(filter(None, words))
+
+
+def _made(change: Change) -> str:
+    proof = change.certificate
+    words = [f"{change.code} made", change.node, change.op_type, proof.statement, proof.limits]
+    removed = f"without {' '.join(change.removed)}" if change.removed else ""
+    return "; ".join(filter(None, [*words, *map(str, proof.assumptions), removed, change.probe]))
+
+
+def keep() -> None:
+    """Keeps what `fix` makes of all anew."""
+    FIXES.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
