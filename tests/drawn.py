@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from tests import run_command
 from tests.analysis import drawn as claims
 from tests.arithmetic import drawn_formulas as formulas
+from tests.frameworks.conventions import drawn_explanations as explanations
+from tests.frameworks.fitting import drawn_fits as fits
 from tests.frameworks.repadding import drawn as repads
 from tests.frameworks.repadding import drawn_copies as copies
 from tests.frameworks.repadding import drawn_matches as matches
@@ -42,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         edits,
         formulas,
         fixes,
+        explanations,
+        fits,
         predictions,
         repads,
         searches,

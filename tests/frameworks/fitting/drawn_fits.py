@@ -1,0 +1,40 @@
+"""Window operators drawn, with the conventions that their padding fits, as lines of text.
+
+`fits.txt` keeps them: padding that fits others than before, or is told otherwise, shows there.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import onnxpad
+from tests.proof.pairs import model_of
+
+FITS: Final = Path(__file__).with_name("fits.txt")
+
+_LINE: Final = re.compile(r"opset (\d+), length (\w+)(?:, as (\S+))?: (.*)")
+
+
+def kept() -> list[str]:
+    """All lines."""
+    return FITS.read_text(encoding="utf-8").splitlines()
+
+
+def said(line: str) -> str:
+    """The line with what is told now."""
+    asked = line.partition("  =>  ")[0]
+    found = _LINE.fullmatch(asked)
+    assert found
+    opset, length, convention, body = found.groups()
+    proto = model_of(body, "float", length, int(opset))
+    told = onnxpad.check(proto, select="PAD6", convention=convention).findings
+    says = [
+        f"{each.code} {each.node} {each.message} {each.reason} {dict(each.evidence)}"
+        for each in told
+    ]
+    return f"{asked}  =>  {' | '.join(says) or 'nothing'}"
+
+
+def keep() -> None:
+    """Keeps what is told of all anew."""
+    FITS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
