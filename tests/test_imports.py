@@ -231,11 +231,13 @@ LEAVES: Final = (
     "frameworks", "api.match", "api.repad", "api.explain", "api.node_question",
     "report.text.match_text", "report.text.repad_text", "report.text.explain_text",
     # Pages, pictures and notebooks.
-    "page", "report.result_html", "report.window_drawing", "report.axis_svg", "report.explain_svg",
+    "page", "report.documents.cards", "report.window_drawing", "report.axis_svg",
+    "report.explain_svg",
     # Models as other packages hold them.
     "api.graphsurgeon_graph", "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
-    "inventory", "doctor", "api.show", "api.validate", "report.showing", "catalogue",
+    "inventory", "doctor", "api.show", "api.validate", "report.documents.show_document",
+    "report.show_json", "catalogue",
     "report.diff", "runtimes.timing", "file.embed_external", "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands",

@@ -57,24 +57,25 @@ class FixResult(FixReport):
 
     def __str__(self) -> str:
         """The report that `onnxpad fix` prints."""
-        from onnxpad.report.text.fix_text import fix_text
+        from onnxpad.report.documents.fix_document import fix_text
 
         return fix_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
+        from onnxpad.report.documents.fix_document import headline
         from onnxpad.report.text import one_line
-        from onnxpad.report.text.fix_text import headline
 
         validation = self.validation
         verdict = "not validated" if validation is None else f"validation {validation.outcome}"
         return one_line(self, f"{headline(self)}{f', {verdict}' if self.changed else ''}")
 
     def _repr_html_(self) -> str:
-        """The headline as a table, for notebooks."""
-        from onnxpad.report.result_html import fix_html
+        """The report that a terminal shows, for notebooks."""
+        from onnxpad.page.document_page import fragment_of
+        from onnxpad.report.documents.fix_document import fix_document
 
-        return fix_html(self)
+        return fragment_of(fix_document(self))
 
     def to_html(self) -> str:
         """The report as one self-contained HTML page, as `onnxpad fix --html` writes it."""

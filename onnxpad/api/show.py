@@ -40,13 +40,13 @@ class ShowResult(ShowReport):
 
     def __str__(self) -> str:
         """The report that `onnxpad show` prints."""
-        from onnxpad.report.showing.show_text import show_text
+        from onnxpad.report.documents.show_document import show_text
 
         return show_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
-        from onnxpad.report.showing.show_text import headline
+        from onnxpad.report.documents.show_document import headline
         from onnxpad.report.text import one_line
 
         return one_line(self, headline(self))

@@ -54,7 +54,7 @@ class ValidationResult(ValidateReport):
 
     def __str__(self) -> str:
         """The report that `onnxpad validate` prints."""
-        from onnxpad.report.text.validation_text import validate_text
+        from onnxpad.report.documents.validation_document import validate_text
 
         return validate_text(self).rstrip("\n")
 
@@ -66,10 +66,11 @@ class ValidationResult(ValidateReport):
         return one_line(self, f"{self.outcome}, {counted(len(self.runs), 'run')}{why}")
 
     def _repr_html_(self) -> str:
-        """The outputs compared as a table, for notebooks."""
-        from onnxpad.report.result_html import validate_html
+        """The report that a terminal shows, for notebooks."""
+        from onnxpad.page.document_page import fragment_of
+        from onnxpad.report.documents.validation_document import validate_document
 
-        return validate_html(self)
+        return fragment_of(validate_document(self))
 
     def to_html(self) -> str:
         """The comparison as one self-contained HTML page, as `onnxpad validate --html` does."""

@@ -184,14 +184,10 @@ def fix(
         from onnxpad.report.diff import painted
 
         write(painted(difference, painter()))
-    elif verbose:
-        from onnxpad.report.text.fix_text import fix_verbose
-
-        write(fix_verbose(report, screen()))
     else:
-        from onnxpad.report.text.fix_text import fix_text
+        from onnxpad.report.documents.fix_document import fix_text
 
-        write(fix_text(report, screen()))
+        write(fix_text(report, screen(), "full" if verbose else "brief"))
     if form is Format.TEXT and not (quiet and report.is_quiet_success):
         tell_page(delivery.html)
     if outcome is Outcome.INVALID:

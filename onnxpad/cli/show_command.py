@@ -60,11 +60,11 @@ def show(
 
         write_page(html, show_page(found))
     if form is Format.JSON:
-        from onnxpad.report.showing.show_json import show_json
+        from onnxpad.report.show_json import show_json
 
         write(show_json(found, str(html or "")))
     else:
-        from onnxpad.report.showing.show_text import show_text
+        from onnxpad.report.documents.show_document import show_text
 
         write(show_text(found, screen()))
         tell_page(str(html or ""))

@@ -136,9 +136,9 @@ def validate(
 
         write(validate_json(report))
     elif not (quiet and report.is_quiet_success):
-        from onnxpad.report.text.validation_text import validate_text
+        from onnxpad.report.documents.validation_document import validate_text
 
-        write(validate_text(report, screen(), verbose=verbose))
+        write(validate_text(report, screen(), "full" if verbose else "brief"))
         tell_page(report.html)
     if not result.ok:
         what = "validation failed: " if report.outcome == "failed" else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from onnxpad._version import __version__
@@ -17,6 +17,7 @@ from onnxpad.report.documents import (
     Document,
     Group,
     Line,
+    Listing,
     Names,
     Pairs,
     Picture,
@@ -115,14 +116,17 @@ def _told(blocks: Iterable[Block], draw: Draw, level: int, longest: int = 0) -> 
             case Line():
                 found.append(el("p", _text(block.text, longest)))
             case Pairs():
-                rows = (
-                    part
-                    for label, text in block.rows
-                    for part in (el("dt", _text(label, longest)), el("dd", _text(text, longest)))
-                )
-                found.append(el("dl", *rows, class_="facts"))
+                parts = [
+                    el(name, _text(text, longest))
+                    for pair in block.rows
+                    for name, text in zip(("dt", "dd"), pair, strict=True)
+                    if text
+                ]
+                found.append(el("dl", *parts, class_="facts") if parts else NOTHING)
             case Table():
                 found.append(_table(block, longest))
+            case Listing():
+                found.append(_table(_as_table(block), longest))
             case Counts():
                 found.append(_counts(block))
             case Picture():
@@ -156,6 +160,13 @@ def _marked(role: str, text: str) -> Html:
     if role in _BADGES:
         return badge(text, _BADGES[role])
     return el("span", esc(text), class_=role)
+
+
+def _as_table(listing: Listing) -> Table:
+    rows: list[Sequence[Cell]] = [
+        (*row.cells, Names(row.names, [row.lead])) for row in listing.rows
+    ]
+    return Table([*listing.heads, ""], rows)
 
 
 def _table(block: Table, longest: int) -> Html:

@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onnxpad.finding import Finding
+from onnxpad.arithmetic.window import Window
+from onnxpad.finding import Change, Finding
+from onnxpad.frameworks.conventions.question import AxisAnswer
+from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
 from onnxpad.page.document_page import Draw
-from onnxpad.page.markup import NOTHING, Html, el, join
-from onnxpad.page.pictures.axis_pictures import residues, same_residues
+from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph
+from onnxpad.page.pictures.axis_pictures import (
+    axis_picture,
+    axis_pictures,
+    legend,
+    residues,
+    same_residues,
+)
 from onnxpad.page.pictures.both_graphs import Outline
 from onnxpad.page.pictures.graph_svg import graph_svg
-from onnxpad.page.pictures.site_graph import auto_padded, finding_graph
+from onnxpad.page.pictures.histograms import decades, histogram
+from onnxpad.page.pictures.site_graph import auto_padded, change_graphs, finding_graph
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Picture
 from onnxpad.report.groups import grouped
+from onnxpad.validation.result import Comparison
 
 
 def drawing_of(models: Sequence[Outline | None]) -> Draw:
@@ -28,6 +39,14 @@ def drawing_of(models: Sequence[Outline | None]) -> Draw:
         match picture.subject:
             case Finding() as finding:
                 return _finding(finding, models[picture.model])
+            case Change() as change:
+                return _change(change, models)
+            case PaddingSite() as site:
+                return _site(site)
+            case "legend":
+                return legend()
+            case tuple() as compared:
+                return _histograms(compared)
         return NOTHING
 
     return draw
@@ -38,6 +57,67 @@ def _finding(finding: Finding, model: Outline | None) -> Html:
     boxes = finding_graph(finding, model) if model else ()
     picture = el("figure", graph_svg(boxes, "As it is")) if boxes else NOTHING
     return join(filter(None, (picture, *(case_tables(finding) or same_tables(finding, model)))))
+
+
+def _change(change: Change, models: Sequence[Outline | None]) -> Html:
+    """The nodes around a change before and after, and the windows over its axes."""
+    before, after = models
+    assert before is not None
+    assert after is not None
+    sides = zip(("Before", "After"), change_graphs(change, before, after), strict=True)
+    pair = (
+        el("figure", el("figcaption", esc(caption)), graph_svg(boxes, caption))
+        for caption, boxes in sides
+    )
+    windows = axis_pictures(change.certificate.facts)
+    drawn = [el("div", *pair, class_="pair"), *([el("div", windows)] if windows else [])]
+    return el("div", *drawn, class_="drawn")
+
+
+def _histograms(compared: Sequence[tuple[Comparison, str]]) -> Html:
+    """How many elements of outputs differ by how much, all with the same decades."""
+    span = decades([each for each, _ in compared])
+    said = (
+        "How many elements differ, by their difference relative to the greatest magnitude of the "
+        "output; heights are logarithmic."
+    )
+    pictures = (histogram(each, run, span) for each, run in compared)
+    return join([paragraph(said, "faint"), el("div", *pictures, class_="histograms")])
+
+
+def _site(site: PaddingSite) -> Html:
+    """Pictures of the axes whose sizes and padding are known; none of transposed convolutions."""
+    if site.kind != "window" or len(site.kernel) != len(site.axes):
+        return NOTHING
+    drawn: dict[AxisAnswer, list[str]] = {}
+    for place, axis in enumerate(site.axes):
+        answer = _answer(site, place, axis)
+        if answer is not None:
+            drawn.setdefault(answer, []).append(axis.name)
+    pictures = [axis_picture(" and ".join(names), answer) for answer, names in drawn.items()]
+    return join([*_tables(site), *pictures])
+
+
+def _tables(site: PaddingSite) -> list[Html]:
+    """The padding of open sizes by remainder."""
+    for finding in site.findings:
+        if found := case_tables(finding):
+            return found
+    windows = zip(site.kernel, site.stride, site.dilation, strict=False)
+    known = [(k, s, d) for k, s, d in windows if k is not None]
+    return same_residues(site.auto_pad, known) if any(axis.formula for axis in site.axes) else []
+
+
+def _answer(site: PaddingSite, place: int, axis: AxisPadding) -> AxisAnswer | None:
+    kernel = site.kernel[place]
+    if kernel is None or axis.size is None or axis.begin is None or axis.end is None:
+        return None
+    stride = site.stride[place] if site.stride else 1
+    window = Window(kernel, stride, site.dilation[place] if site.dilation else 1)
+    room = axis.size + axis.begin + axis.end - window.extent
+    if room < 0 or site.ceil_mode:
+        return None
+    return AxisAnswer(axis.size, window, axis.begin, axis.end, room // stride + 1)
 
 
 def case_tables(finding: Finding) -> list[Html]:

@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from onnxpad.records import dataclass
-from onnxpad.report.documents import Block, Counts, Document, Group, Line, Names, Pairs, Table
+from onnxpad.report.documents import (
+    Block,
+    Counts,
+    Document,
+    Group,
+    Line,
+    Listing,
+    Names,
+    Pairs,
+    Table,
+)
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
 
@@ -38,6 +48,7 @@ UNBREAKABLE: Final = "\u00a0"
 _SHORTEST: Final = 4
 _LEAST: Final = 24
 """Columns that the last column of a table has at least."""
+_WIDEST: Final = 10_000
 _NAMES: Final = 3
 """Names of nodes in a cell."""
 
@@ -181,9 +192,15 @@ class Screen:
                 return self.lines(block, "", "  ")
             case Line():
                 return self.lines(*block)
+            case Pairs() if block.width:
+                leads = [marked(f"  {label:{block.width}}", "faint") for label, _ in block.rows]
+                rows = zip(leads, block.rows, strict=True)
+                return [line for lead, (_, text) in rows for line in self.lines(text, lead)]
             case Pairs():
                 names, texts = ([row[place] for row in block.rows] for place in (0, 1))
                 return self.pairs(names, texts)
+            case Listing():
+                return self._listed(block)
             case Table():
                 return [self._filled(block)]
             case Counts():
@@ -207,6 +224,20 @@ class Screen:
             for row in table.rows
         ]
         return self.table(table.heads, rows)
+
+    def _listed(self, listing: Listing) -> Iterator[str]:
+        rows = listing.rows
+        every = [listing.heads, *(row.cells for row in rows)]
+        widths = [max(cells(row[place]) for row in every) for place in range(len(listing.heads))]
+        is_narrow = self.width is not None and sum(widths) + 2 * (len(widths) - 1) > self.width
+        if is_narrow:
+            widths = widths[:-1]
+        yield marked(_padded(listing.heads, widths), "faint")
+        for row in rows:
+            yield _padded(row.cells, widths)
+            if row.names:
+                lead = " " * (widths[0] + 2) + row.otherwise * is_narrow + row.lead
+                yield marked(_fitting(row.names, lead, self.width or _WIDEST), "faint")
 
     def indented(self, lines: Iterable[str], indent: int = 2, hang: int = 2) -> Iterator[str]:
         """Texts one below the other, each wrapped with a hanging indent."""
@@ -344,6 +375,24 @@ def counts_text(counts: Counts) -> str:
 
 UNBROKEN: Final = Screen(width=None)
 """Lines as long as they are, for logs and `grep`."""
+
+
+def _padded(row: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=False))
+    return "  ".join(padded).rstrip()
+
+
+def _fitting(names: Sequence[str], lead: str, width: int) -> str:
+    """As many of the first names as one line has room for, at least one, and how many more."""
+    line, left = lead, len(names)
+    for place, whole in enumerate(names):
+        more = f" and {left - 1:,} more" if left > 1 else ""
+        name = pattern_of(whole, width - len(lead) - len(more))
+        comma = ", " if place else ""
+        if place and len(line) + len(comma) + len(name) + len(more) > width:
+            break
+        line, left = f"{line}{comma}{name}", left - 1
+    return f"{line} and {left:,} more" if left else line
 
 
 def _lines_of(cell: str | Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ import onnxpad
 from onnxpad.api.fix import FixResult
 from onnxpad.errors import ModelError, UsageError, ValidationError
 from onnxpad.report import json as as_json
-from onnxpad.report.showing.show_json import show_json
+from onnxpad.report.show_json import show_json
 from tests.pipeline.test_advice import COMPUTED, net
 from tests.support import FEW, MODELS, PADS, W, forks, one, parsed
 

@@ -128,7 +128,7 @@ def test_print_is_safe_for_any_name(name: str) -> None:
         pytest.param("validate", "equal bit for bit", id="validate"),
     ],
 )
-def test_a_notebook_shows_a_table(name: str, told: str) -> None:
+def test_a_notebook_shows_what_a_terminal_does(name: str, told: str) -> None:
     proto = one(
         'y = Conv <auto_pad = "SAME_UPPER"> (x, w)', initializers="float[1,2,1,1] w = {1, 2}"
     )
@@ -136,7 +136,6 @@ def test_a_notebook_shows_a_table(name: str, told: str) -> None:
     proto.graph.node[0].output[0] = HOSTILE
     page = called(name, proto)._repr_html_()
     assert told in page
-    assert "<table>" in page
     assert "<script" not in page
     assert len(page) < 10_000
     left: list[str] = []
@@ -155,7 +154,7 @@ def test_a_notebook_shows_a_table(name: str, told: str) -> None:
 def test_failures_are_told_in_repr() -> None:
     found = onnxpad.validate(PORT, reference=REFERENCE)
     assert repr(found).startswith("<ValidationResult: failed, 1 run: the original model differs")
-    assert "<td>original against reference</td>" in found._repr_html_()
+    assert "original against reference" in found._repr_html_()
 
 
 def test_the_report_of_a_result_is_the_commands() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from onnxpad.api.show import show
+from onnxpad.report.documents.show_document import show_text
 from onnxpad.report.layout import Screen
-from onnxpad.report.showing.show_text import show_text
 from onnxpad.report.text import marked
 from tests.support import ROOT, onnxpad_runs
 

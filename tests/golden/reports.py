@@ -36,14 +36,13 @@ from onnxpad.report import (
     ValidateReport,
 )
 from onnxpad.report.documents.check_document import check_document, check_text
+from onnxpad.report.documents.fix_document import fix_document, fix_text
+from onnxpad.report.documents.validation_document import validate_document, validate_text
 from onnxpad.report.json import match_json, repad_json
 from onnxpad.report.layout import Screen
-from onnxpad.report.result_html import fix_html, validate_html
 from onnxpad.report.text import marked
-from onnxpad.report.text.fix_text import fix_text, fix_verbose
 from onnxpad.report.text.match_text import match_text
 from onnxpad.report.text.repad_text import repad_text
-from onnxpad.report.text.validation_text import validate_text
 from onnxpad.runtimes.timing import Timing
 from onnxpad.validation.result import (
     Comparison,
@@ -337,9 +336,9 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
     elif command == "fix":
         report = _FIXES[name]
         yield ".txt", fix_text(report, screen)
-        yield ".txt", fix_verbose(report, screen)
+        yield ".txt", fix_text(report, screen, "full")
         yield ".html", fix_page(report, (onnx.GraphProto(), onnx.GraphProto()))
-        yield ".html", fix_html(report)
+        yield ".html", fragment_of(fix_document(report))
     elif command == "check":
         found = _CHECKED[name]
         yield ".txt", check_text(found)
@@ -365,6 +364,6 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
         if name == "passed":
             of = replace(of, unproven=("nothing ran on X",), inputs="i.npz")
         yield ".txt", validate_text(of, screen)
-        yield ".txt", validate_text(of, screen, verbose=True)
+        yield ".txt", validate_text(of, screen, "full")
         yield ".html", validate_page(of)
-        yield ".html", validate_html(of)
+        yield ".html", fragment_of(validate_document(of))

@@ -9,9 +9,9 @@ from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite, P
 from onnxpad.page.show_page import show_page
 from onnxpad.reasons import Reason
 from onnxpad.report import ShowReport
+from onnxpad.report.documents.show_document import show_text
 from onnxpad.report.layout import Screen
-from onnxpad.report.showing.show_json import show_json
-from onnxpad.report.showing.show_text import show_text
+from onnxpad.report.show_json import show_json
 from onnxpad.report.text import marked
 
 _FOLDS: Final = Finding(

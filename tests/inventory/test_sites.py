@@ -9,8 +9,8 @@ from onnx import TensorProto, helper
 
 import onnxpad
 from onnxpad.inventory.padding_site import FIX, Advice, PaddingSite
-from onnxpad.report.showing.show_json import show_json
-from onnxpad.report.showing.show_text import command_text, show_text
+from onnxpad.report.documents.show_document import command_text, show_text
+from onnxpad.report.show_json import show_json
 from tests.support.rows import each_row
 
 PADS = helper.make_tensor("p", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1])

@@ -84,7 +84,7 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
         told(result, lambda found: report_json.check_json(found.report()))
 
     def show(model: Given) -> None:
-        from onnxpad.report.showing.show_json import show_json
+        from onnxpad.report.show_json import show_json
 
         result = onnxpad.show(model)
         texts(result)

@@ -10,8 +10,10 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxpad
-from onnxpad.page.validation_sections import speed_table
+from onnxpad.page.validate_page import validate_page
+from onnxpad.report import ValidateReport
 from onnxpad.runtimes.timing import Timing
+from onnxpad.validation.result import Validation
 from tests.page.read_page import Page
 from tests.support import FEW, MODELS, onnxpad_runs
 
@@ -215,12 +217,14 @@ def test_results_of_the_library_are_pages_too() -> None:
         assert page.headings[0] == (1, title)
 
 
-def test_times_are_a_table() -> None:
+def test_times_are_told() -> None:
     timing = Timing("CPUExecutionProvider", (0.004, 0.003), (10, 12), 3, 0.75, 0.7, 0.8)
-    text = speed_table([timing, Timing("CUDAExecutionProvider", note="no <device>")])
-    page = Page(text)
-    assert page.captions == ["Median times at full optimisation, of 10 runs or more"]
-    assert "faster4 ms3 ms0.750.70 to 0.80" in page.text
+    times = timing, Timing("CUDAExecutionProvider", note="no <device>")
+    report = ValidateReport("a", "b", "", "", (), Validation(True, (), times=times), (), 0.5)
+    page = Page(validate_page(report))
+    assert "Speed" in [text for _, text in page.headings]
+    assert "4.00 ms -> 3.00 ms median of 10 and 12 runs" in page.text
+    assert "0.75 of the time (0.70 to 0.80, 95 %)" in page.text
     assert "no <device>" in page.text
 
 
@@ -338,5 +342,5 @@ def test_runs_are_counted_as_comparisons(tmp_path: Path) -> None:
 def test_outputs_that_differ_from_a_reference_are_said_to(tmp_path: Path) -> None:
     port = MODELS / "misconverted" / "strided_conv2d.onnx"
     page = page_of(tmp_path, "validate", port, "--reference", port.with_suffix(".npz"), exit_code=3)
-    assert "The outputs differ from the reference (" in page.text
-    assert "The models differ" not in page.text
+    assert ": FAILED, 1 run (" in page.text
+    assert "original against reference" in page.text

@@ -13,7 +13,7 @@ import onnxpad
 from onnxpad.api.fix import graph_of
 from onnxpad.finding import Counts, NextOption
 from onnxpad.operators.counts import counts_of
-from onnxpad.report.text.fix_details import next_line
+from onnxpad.report.documents.fix_document import next_line
 from onnxpad.rewrite.scopes import contexts
 from tests.pipeline.test_advice import COMPUTED, SAME, net
 from tests.support import FEW, MODELS, PADS, onnxpad_runs, parsed

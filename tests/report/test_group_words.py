@@ -3,9 +3,14 @@
 from typing import Any
 
 from onnxpad.finding import Certificate, Change
+from onnxpad.report.documents.fix_document import (
+    amounts_in_words,
+    now_in_words,
+    was_in_words,
+)
 from onnxpad.report.groups import ChangeGroup, change_groups
-from onnxpad.report.text.fix_text import _names, amounts_in_words, now_in_words, was_in_words
-from onnxpad.site_form import SiteForm, WrittenAmounts
+from onnxpad.report.layout import _first_of
+from onnxpad.site_form import WrittenAmounts
 from tests.support import site_form
 from tests.support.rows import each_row
 
@@ -128,7 +133,4 @@ def test_changes_that_differ_in_amounts_alone_are_one_group() -> None:
     ],
 )
 def test_as_many_names_as_fit(names: list[str], room: int | None, said: str) -> None:
-    changes = [
-        Change("PAD1", name, CONV, SiteForm(), SiteForm(), Certificate("s")) for name in names
-    ]
-    assert _names(changes, room) == said
+    assert _first_of(names, room) == said

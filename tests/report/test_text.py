@@ -14,12 +14,12 @@ from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Se
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
 from onnxpad.report.documents.check_document import LINES_A_GROUP, check_text, file_text
+from onnxpad.report.documents.fix_document import _short_groups
+from onnxpad.report.documents.fix_document import fix_text as short_text
+from onnxpad.report.documents.validation_document import OUTPUTS_A_RUN, validate_text
 from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.layout import Screen, cells
 from onnxpad.report.text import Paint, marked, plain
-from onnxpad.report.text.fix_text import _short_groups, fix_verbose
-from onnxpad.report.text.fix_text import fix_text as short_text
-from onnxpad.report.text.validation_text import OUTPUTS_A_RUN, validate_text
 from onnxpad.site_form import SiteForm, StepForm
 from onnxpad.validation.result import (
     Comparison,
@@ -55,12 +55,12 @@ def in_json(record: Any) -> list[str]:
 
 def fix_text(report: FixReport, paint: Paint = plain) -> str:
     """The whole report, without broken lines."""
-    return fix_verbose(report, Screen(None, paint))
+    return short_text(report, Screen(None, paint), "full")
 
 
 def whole(report: ValidateReport, paint: Paint = plain) -> str:
     """The whole report of `validate`, without broken lines."""
-    return validate_text(report, Screen(None, paint), verbose=True)
+    return validate_text(report, Screen(None, paint), "full")
 
 
 SAME_READS = Certificate("the same elements are read", "height 224, width 224")
@@ -448,7 +448,7 @@ class TestShortText:
     def test_lines_fit_and_words_stay_whole(self, width: int) -> None:
         findings = tuple(refusal(f"p{i}", "reasons that go on " * 9) for i in range(3))
         report = fixed(changes=(change(**FOLDED),), findings=findings)
-        for text in (short_text(report, Screen(width)), fix_verbose(report, Screen(width))):
+        for text in (short_text(report, Screen(width)), short_text(report, Screen(width), "full")):
             assert max(map(len, text.splitlines())) <= max(width, 65)
             for word in ("reasons", "conv1", "model.fixed.onnx"):
                 assert word in text.split() or width == 40

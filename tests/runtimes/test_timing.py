@@ -14,8 +14,8 @@ import pytest
 import onnxpad
 from onnxpad.errors import UsageError
 from onnxpad.report import ValidateReport
+from onnxpad.report.documents.validation_document import validate_text
 from onnxpad.report.layout import UNBROKEN
-from onnxpad.report.text.validation_text import validate_text
 from onnxpad.runtimes import sessions, timing
 from onnxpad.runtimes.sessions import CPU, EngineError
 from onnxpad.runtimes.timing import Timing, evaluated, timed

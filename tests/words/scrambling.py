@@ -38,7 +38,6 @@ _SYNTAX: Final = frozenset(
         "onnxpad.page.markup",
         "onnxpad.page.style",
         "onnxpad.page.document_page",
-        "onnxpad.page.whole_page",
     }
 )
 """Modules that make HTML, whose strings are tags and rules of style."""

@@ -82,13 +82,13 @@ READ_BACK = [
     ),
     pytest.param(
         FEW[2:3],
-        ("onnxpad.page.change_sections", "return certificate.general or certificate.statement",
-         'return "the result" + certificate.statement.partition(" is computed")[2]'),
+        ("onnxpad.report.documents.cards", "proved = made.general or made.statement,",
+         'proved = "the result" + made.statement.partition(" is computed")[2],'),
         id="statement of a proof",
     ),
     pytest.param(
         FEW[4:5],
-        ("onnxpad.page.validation_sections", "run.drawn[1] or run.inputs",
+        ("onnxpad.report.documents.validation_document", "run.drawn[1] or run.inputs",
          'run.inputs[run.inputs.find("seed ") :]'),
         id="inputs of a run",
     ),

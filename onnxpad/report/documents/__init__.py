@@ -28,9 +28,15 @@ class Line(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Names or labels, each with a text."""
+    """Names or labels, each with a text.
+
+    Attributes:
+        rows: Both.
+        width: The columns that a text has for labels; 0 for names, which stand out.
+    """
 
     rows: Sequence[tuple[str, str]]
+    width: int = 0
 
 
 class Names(NamedTuple):
@@ -60,6 +66,29 @@ class Table(NamedTuple):
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
+
+
+class Listed(NamedTuple):
+    """A row of a listing.
+
+    Attributes:
+        cells: Its cells.
+        lead: What is said of all that is named.
+        names: The names in the line below it; none for a row without such a line.
+        otherwise: Stands before `lead` where the last cell has no room.
+    """
+
+    cells: Sequence[str]
+    lead: str
+    names: Sequence[str]
+    otherwise: str
+
+
+class Listing(NamedTuple):
+    """A table with names below each row, as many as one line has room for."""
+
+    heads: Sequence[str]
+    rows: Sequence[Listed]
 
 
 class Counts(NamedTuple):
@@ -94,7 +123,7 @@ class Group(NamedTuple):
     is_open: bool = False
 
 
-Block: TypeAlias = "str | Line | Pairs | Table | Counts | Picture | Group"
+Block: TypeAlias = "str | Line | Pairs | Table | Listing | Counts | Picture | Group"
 
 
 class Document(NamedTuple):

@@ -1,4 +1,4 @@
-"""The report of `show` as text: a table of all padding, or each site in full."""
+"""The document of `show`: a table of all padding, or each site in full; on a page, both."""
 
 from __future__ import annotations
 
@@ -18,34 +18,104 @@ from onnxpad.inventory.padding_site import (
     PathNode,
 )
 from onnxpad.report import ShowReport
+from onnxpad.report.documents import (
+    Block,
+    Counts,
+    Document,
+    Group,
+    Listed,
+    Listing,
+    Pairs,
+    Picture,
+    View,
+)
 from onnxpad.report.groups import grouped
-from onnxpad.report.layout import Screen, cells, pattern_of
-from onnxpad.report.text import counted, shown
+from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
+from onnxpad.report.text import counted, remarks, shown
 
-PIPED: Final = Screen()
-"""A pipe, 80 columns wide."""
-
-_WIDEST: Final = 10_000
 _LABEL: Final = 13
-_GAP: Final = "  "
 _MOST_ADVICE: Final = 2
 _MOST_NAMED: Final = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
+_IN_FULL: Final = 200
+"""Variants of a form that a page has."""
 
 
-def show_text(result: ShowReport, screen: Screen = PIPED) -> str:
-    """All padding of a model as a table, or what was asked for in full."""
-    blocks = [screen.lines(headline(result, screen), "", "  "), [*_remarks(result, screen)]]
+def show_document(result: ShowReport, view: View = "brief") -> Document:
+    """All padding of a model as a table, or what was asked for in full; on a page in full."""
+    title = result.model or "model"
+    if view == "page":
+        return Document("show", title, [*_page_groups(result)])
+    sections: list[Sequence[Block]] = [[headline(result)], [*remarks(result)]]
     if result.asked:
-        blocks += [[*_site(site, result, screen)] for site in result.sites]
+        sections += ([_name(site), _facts(site, result)] for site in result.sites)
     elif result.sites:
-        blocks += [[*_table(result.sites, screen)], [*_ending(result, screen)]]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+        sections += [[_table(result.sites)], [*_conventions(result), *_ending(result)]]
+    return Document("show", title, [Group("", blocks) for blocks in sections])
 
 
-def headline(result: ShowReport, screen: Screen = PIPED) -> str:
+def show_text(result: ShowReport, screen: Screen | None = None) -> str:
+    """The report as text."""
+    return text_of(show_document(result), Screen() if screen is None else screen)
+
+
+def _page_groups(result: ShowReport) -> Iterator[Group]:
+    """The sections of a page: each form of padding, with its variants in full and in pictures."""
+    counts = {
+        "can pad": result.total,
+        "do pad": sum(map(_pads, result.sites)),
+        "fix rewrites": sum(site.fixable for site in result.sites),
+        "stay": sum(site.stays for site in result.sites),
+    }
+    tiles = Counts([(name, count, count) for name, count in counts.items()])
+    said = [*remarks(result), *_conventions(result), *_ending(result)]
+    yield Group("", [tiles, headline(result), *said])
+    cards: dict[bool, list[Block]] = {True: [], False: []}
+    for _, group in sorted(_forms(result.sites), key=lambda pair: -len(pair[1])):
+        cards[_pads(group[0])].append(_card(group, result, is_open=not cards[True]))
+    if pads := cards[True]:
+        yield Group("Padding", [Picture("legend"), *pads])
+    if cards[False]:
+        yield Group("Without padding", cards[False])
+
+
+def _card(group: Sequence[PaddingSite], result: ShowReport, *, is_open: bool) -> Group:
+    from onnxpad.report.documents.cards import members, times
+
+    first = group[0]
+    written = f", written as {shown(first.written)}" if _pads(first) else ""
+    fate = f" {marked(_fate(first), 'info')}" if _fate(first) else ""
+    count = marked(times(len(group)), "info")
+    variants = sorted(grouped(group, _alike), key=len, reverse=True)
+    blocks: list[Block] = []
+    for variant in variants[:_IN_FULL]:
+        one = variant[0]
+        several = f"The first of {counted(len(variant), 'operator')} of this form: "
+        blocks += [f"{several if len(variant) > 1 else ''}{_name(one)}", _facts(one, result)]
+        blocks.append(Picture(one))
+        if len(variant) > 1:
+            blocks.append(members([(shown(site.node), _place(site)) for site in variant]))
+    title = f"{count} {shown(first.op_type)}: {amounts_text(first)}{written}{fate}"
+    return Group(title, blocks, is_open=is_open and _pads(first))
+
+
+def _place(site: PaddingSite) -> str:
+    """The size of the data that is padded, and where the padding comes from."""
+    sizes = ", ".join(f"{axis.name} {shown(axis.told_size)}" for axis in site.axes)
+    return "; ".join(filter(None, [sizes, shown(site.origin)]))
+
+
+def _alike(site: PaddingSite) -> tuple[object, ...]:
+    """The same for sites that look alike but for names and sizes."""
+    formulas = tuple((axis.begin, axis.end, axis.formula) for axis in site.axes)
+    findings = tuple((each.code, each.reason_code) for each in site.deciding)
+    steps = tuple(step.op_type for step in site.path)
+    return site.kernel, site.stride, site.dilation, formulas, findings, steps
+
+
+def headline(result: ShowReport) -> str:
     """The number of operators in one line."""
-    model = screen.paint(shown(result.model or "model"), "strong")
+    model = marked(shown(result.model or "model"), "strong")
     if not result.total:
         return f"{model}: no padding to show"
     if result.asked:
@@ -61,50 +131,40 @@ def _pads(site: PaddingSite) -> bool:
     return bool(site.written)
 
 
-def _remarks(result: ShowReport, screen: Screen) -> Iterator[str]:
-    for line in result.warnings:
-        yield from screen.lines(f"{screen.paint('warning', 'warning')}: {shown(line)}", "", "  ")
-    for line in result.notes:
-        yield from screen.lines(f"note: {shown(line)}", "", "  ")
+def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite]]]:
+    """The forms of padding by operator, the most frequent first, each with its sites.
 
-
-# The table
-
-
-def _table(sites: Sequence[PaddingSite], screen: Screen) -> Iterator[str]:
-    """Two lines for each form of padding: how much and how many, and which operators."""
-    rows = []
+    The operator is told with the first of its forms.
+    """
     for of_kind in grouped(sites, lambda site: (site.kind == "pad", site.op_type)):
         forms = grouped(
             of_kind, lambda site: (site.written, site.amounts, _fits(site), _fate(site))
         )
         forms.sort(key=lambda group: (not _pads(group[0]), -len(group)))
         for place, group in enumerate(forms):
-            site = group[0]
-            name = f"{site.op_type} alone" if site.kind == "pad" else site.op_type
-            row = [
-                shown(name) if place == 0 else "",
-                amounts_text(site),
-                shown(site.written) if _pads(site) else "",
-                f"x {len(group):,}",
-                _fits(site) or "-" if _pads(site) else "",
-            ]
-            rows.append((row, group))
-    heads = ["operator", "padding", "written as", "", "fits"]
-    widths = [
-        max(cells(row[at]) for row in (heads, *(each for each, _ in rows))) for at in range(5)
-    ]
-    width = screen.width or _WIDEST
-    narrow = sum(widths) + len(_GAP) * 4 > width
-    if narrow:
-        widths = widths[:4]
-    yield screen.paint(_row(heads, widths), "faint")
-    is_long = len(rows) > _MOST_NAMED
-    for row, group in rows:
-        yield _row(row, widths)
-        if _fate(group[0]) or (_pads(group[0]) and not is_long):
-            said = _fits_line(group[0]) if narrow else ""
-            yield screen.paint(_which(group, said, widths[0] + len(_GAP), width), "faint")
+            name = f"{group[0].op_type} alone" if group[0].kind == "pad" else group[0].op_type
+            yield name if place == 0 else "", group
+
+
+def _table(sites: Sequence[PaddingSite]) -> Listing:
+    """Two lines for each form of padding: how much and how many, and which operators."""
+    forms = list(_forms(sites))
+    rows = []
+    for name, group in forms:
+        site = group[0]
+        cells = [
+            shown(name),
+            amounts_text(site),
+            shown(site.written) if _pads(site) else "",
+            f"x {len(group):,}",
+            _fits(site) or "-" if _pads(site) else "",
+        ]
+        fate = f"{_fate(site)}: " if _fate(site) else ""
+        named = fate or (_pads(site) and len(forms) <= _MOST_NAMED)
+        names = [shown(each.node) for each in group] if named else []
+        fits = site.convention and site.convention != FITS_NONE
+        rows.append(Listed(cells, fate, names, f"fits {_fits(site)}; " if fits else ""))
+    return Listing(["operator", "padding", "written as", "", "fits"], rows)
 
 
 def amounts_text(site: PaddingSite) -> str:
@@ -114,17 +174,8 @@ def amounts_text(site: PaddingSite) -> str:
     return site.amounts or ("?" if _pads(site) else "none")
 
 
-def _row(row: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=False))
-    return _GAP.join(padded).rstrip()
-
-
 def _fits(site: PaddingSite) -> str:
     return shown(site.convention)
-
-
-def _fits_line(site: PaddingSite) -> str:
-    return f"fits {_fits(site)}; " if site.convention and site.convention != FITS_NONE else ""
 
 
 def _fate(site: PaddingSite) -> str:
@@ -136,28 +187,14 @@ def _fate(site: PaddingSite) -> str:
     return "stays" if site.stays else ""
 
 
-def _which(group: Sequence[PaddingSite], said: str, indent: int, width: int) -> str:
-    """The names of the first sites of a group, as many as one line has room for."""
-    fate = _fate(group[0])
-    lead = " " * indent + said + (f"{fate}: " if fate else "")
-    line, left = lead, len(group)
-    for place, site in enumerate(group):
-        more = f" and {left - 1:,} more" if left > 1 else ""
-        name = pattern_of(shown(site.node), width - len(lead) - len(more))
-        comma = ", " if place else ""
-        if place and len(line) + len(comma) + len(name) + len(more) > width:
-            break
-        line, left = f"{line}{comma}{name}", left - 1
-    return f"{line} and {left:,} more" if left else line
+def _conventions(result: ShowReport) -> Iterator[str]:
+    if result.conventions:
+        yield f"conventions: {'; '.join(map(shown, result.conventions))}"
 
 
-def _ending(result: ShowReport, screen: Screen) -> Iterator[str]:
+def _ending(result: ShowReport) -> Iterator[str]:
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
-    if result.conventions:
-        yield from screen.lines(
-            f"conventions: {'; '.join(map(shown, result.conventions))}", "", "  "
-        )
     leaves = f"{stay:,} as {'it is' if stay == 1 else 'they are'}, wholly or in part"
     if fixable and stay:
         said = f"onnxpad fix rewrites {fixable:,} of these, and leaves {leaves}"
@@ -166,20 +203,17 @@ def _ending(result: ShowReport, screen: Screen) -> Iterator[str]:
     else:
         said = f"onnxpad fix rewrites {fixable:,} of these"
     if fixable or stay:
-        yield from screen.lines(f"{said}; --node NAME says why", "", "  ")
+        yield f"{said}; --node NAME says why"
     elif any(map(_pads, sites)) and result.is_checked:
         yield "onnxpad fix has nothing to rewrite"
     stays = [each for site in sites if site.stays for each in site.helps if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
         of = f"for {counted(count, 'operator')}" if count < len(sites) else "for it"
-        yield f"{of}: {command_text(advice, result.model)}"
+        yield f"{of}: {command_text(advice, result.model)}".replace(" ", UNBREAKABLE)
     for finding in result.others:
         said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
         reason = f"; {shown(finding.reason)}" if finding.reason else ""
-        yield from screen.lines(f"also {said}{reason}", "", "  ")
-
-
-# One site in full
+        yield f"also {said}{reason}"
 
 
 def command_text(advice: Advice, model: str) -> str:
@@ -188,21 +222,23 @@ def command_text(advice: Advice, model: str) -> str:
     return shown(advice.in_words(shlex.quote(path)) if model else advice.in_words())
 
 
-def _site(site: PaddingSite, result: ShowReport, screen: Screen) -> Iterator[str]:
+def _name(site: PaddingSite) -> str:
     of = f" of {shown(site.domain)}" if site.domain else ""
-    yield screen.paint(f"{shown(site.op_type)}{of} {shown(repr(site.node))}", "strong")
-    for label, text in site_facts(site, result.is_checked):
-        if text:
-            lead = f"  {label:{_LABEL}}"
-            yield from screen.lines(text, screen.paint(lead, "faint"))
+    said = f"{shown(site.op_type)}{of} {shown(repr(site.node))}"
+    return marked(said.replace(" ", UNBREAKABLE), "strong")
+
+
+def _facts(site: PaddingSite, result: ShowReport) -> Pairs:
+    """The facts about a site with their labels, and what to do about it."""
+    rows = [(label, text) for label, text in _labelled(site, result.is_checked) if text]
     for place, advice in enumerate(site.helps):
-        lead = f"  {'' if place else 'what to do':{_LABEL}}"
-        text, first = command_text(advice, result.model), screen.paint(lead, "faint")
-        yield from [first + text] if advice.is_command else screen.lines(text, first)
+        text = command_text(advice, result.model)
+        text = text.replace(" ", UNBREAKABLE) if advice.is_command else text
+        rows.append(("" if place else "what to do", text))
+    return Pairs(rows, _LABEL)
 
 
-def site_facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
-    """The facts about a site, each with its label."""
+def _labelled(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:
     yield "path", _path(site)
     yield "data", _data(site)
     yield "window", _window(site)
@@ -226,7 +262,7 @@ def site_facts(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]
     yield "comes from", shown(site.origin)
     if site.outer and site.outer[0].formula and site.kind == "pad":
         yield "", shown(site.outer[0].formula)
-    yield "fits", _conventions(site)
+    yield "fits", _fitting(site)
     yield from _decided(site, is_checked)
     yield "in", shown(site.scope)
 
@@ -295,7 +331,7 @@ def _value(pad: OuterPad) -> str:
     return "a value known only at run time" if pad.value is None else f"value {pad.value}"
 
 
-def _conventions(site: PaddingSite) -> str:
+def _fitting(site: PaddingSite) -> str:
     if site.conventions:
         return ", ".join(FRAMEWORKS[name].title for name in site.conventions)
     named = {FITS_NONE: "no framework's padding", FITS_SOMETIMES: "frameworks at some sizes only"}

@@ -1,4 +1,4 @@
-"""The report of `validate` as text: a block for each run, a line for each output that differs."""
+"""The document of `validate`: the verdict, a section for each run, the outputs that differ."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from onnxpad.report import ValidateReport
+from onnxpad.report.documents import Block, Counts, Document, Group, Line, Pairs, Picture, View
 from onnxpad.report.groups import grouped
-from onnxpad.report.layout import Screen
-from onnxpad.report.text import NODES_A_REASON, Paint, blocks_joined, counted, duration, shown
+from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
+from onnxpad.report.text import NODES_A_REASON, counted, duration, shown
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -24,74 +25,124 @@ if TYPE_CHECKING:
     from onnxpad.runtimes.timing import Timing
 
 OUTPUTS_A_RUN = 20
+_HISTOGRAMS = 24
 
 
-def validate_text(
-    report: ValidateReport, screen: Screen | None = None, *, verbose: bool = False
-) -> str:
-    """The report of `validate`: verdict, runs, where nodes ran, the first difference.
+def validate_document(report: ValidateReport, view: View = "brief") -> Document:
+    """The verdict, runs, where nodes ran, the first difference.
 
     Args:
         report: The report.
-        screen: The place it is laid out for.
-        verbose: Whether to list every output with all figures, and the time of each run.
+        view: `full` lists every output with all figures, and the time of each run; so does `page`.
     """
-    screen = Screen() if screen is None else screen
-    paint, validation = screen.paint, report.validation
-    remarks = [paint("warning", "warning") + f": {shown(line)}" for line in validation.warnings]
-    remarks += [f"not compared: {shown(line)}" for line in untold(validation)]
-    remarks += [f"note: {shown(line)}" for line in validation.notes]
-    remarks += [f"{paint('not compared', 'error')}: {shown(why)}" for why in report.unproven]
-    divergence = validation.divergence
     advice = "Its padding may be why; this looks for the one that agrees:"
-    return blocks_joined(
-        [
-            screen.lines(_headline(report, paint), "", "  "),
-            *_runs(validation, screen, verbose=verbose),
-            [each for place in validation.placements for each in _placement(place, screen)],
-            divergence_lines(divergence, screen) if divergence else [],
-            _padding(validation.padding, screen, agree=validation.ok),
-            [
-                x
-                for each in validation.times or ()
-                for x in screen.lines(_time(each, paint), "", "  ")
-            ],
-            list(screen.indented(remarks, 0)),
-            [*screen.lines(advice, "", "  "), shown(report.next)] if report.next else [],
-        ]
-    )
+    command = shown(report.next).replace(" ", UNBREAKABLE)
+    following: list[Block] = [advice, command] if report.next else []
+    unproven = [f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven]
+    head: list[Block] = [_headline(report)]
+    if view == "page":
+        head = [_counts(report), *head, *_sources(report), *unproven, *following]
+        groups = [Group("", head), *validation_groups(report.validation)]
+        return Document("validate", report.rewritten or report.original, groups)
+    sections: list[Sequence[Block]] = [
+        head,
+        *_runs(report.validation, verbose=view == "full"),
+        *_after(report.validation).values(),
+        [*_remarks(report.validation), *unproven],
+        following,
+    ]
+    return Document("validate", report.original, [Group("", blocks) for blocks in sections])
 
 
-def _headline(report: ValidateReport, paint: Paint) -> str:
-    models = paint(shown(report.original), "strong")
+def validate_text(
+    report: ValidateReport, screen: Screen | None = None, view: View = "brief"
+) -> str:
+    """The report as text."""
+    return text_of(validate_document(report, view), Screen() if screen is None else screen)
+
+
+def validation_groups(found: Validation, above: Sequence[Block] = ()) -> list[Group]:
+    """The sections of a page about a validation, with pictures of outputs that differ.
+
+    Args:
+        found: The validation.
+        above: Stands before the runs.
+    """
+    runs = [block for blocks in _runs(found, verbose=True) for block in blocks]
+    apart = [(run, each) for run in found.runs for each in run.comparisons if each.histogram]
+    apart.sort(key=lambda pair: pair[1].ok)
+    said = [(each, _where(run, run.drawn[1] or run.inputs)) for run, each in apart[:_HISTOGRAMS]]
+    drawn = [Group("Differences by size", [Picture(tuple(said))], is_open=True)] if said else []
+    after = [Group(title, blocks) for title, blocks in _after(found).items() if blocks]
+    return [Group("Validation", [*above, *runs, *drawn, *_remarks(found)]), *after]
+
+
+def _counts(report: ValidateReport) -> Counts:
+    found = report.validation
+    compared = [each for run in found.runs for each in run.comparisons if run.tells or not run.ok]
+    counts = {
+        "runs": len(found.runs),
+        "outputs compared": len(compared),
+        "equal bit for bit": sum(each.equal for each in compared),
+        "differ": sum(not each.ok for each in compared),
+    }
+    return Counts([(name, count, count) for name, count in counts.items()])
+
+
+def _sources(report: ValidateReport) -> Iterator[str]:
+    """Where references and inputs came from."""
+    if report.reference:
+        yield f"Compared with the reference {shown(report.reference)}"
+    if report.inputs:
+        yield f"On the inputs of {shown(report.inputs)}"
+
+
+def _after(found: Validation) -> dict[str, list[Block]]:
+    """All that is said after the runs, by its title on a page."""
+    return {
+        "Where nodes ran": [_placement(place) for place in found.placements],
+        "First difference": divergence(found.divergence),
+        "Padding that differs": _padding(found.padding, agree=found.ok),
+        "Speed": [_time(each) for each in found.times or ()],
+    }
+
+
+def _remarks(found: Validation) -> Iterator[str]:
+    yield from (f"{marked('warning', 'warning')}: {shown(line)}" for line in found.warnings)
+    yield from (f"not compared: {shown(line)}" for line in untold(found))
+    yield from (f"note: {shown(line)}" for line in found.notes)
+
+
+def _headline(report: ValidateReport) -> str:
+    models = marked(shown(report.original), "strong")
     if report.rewritten:
-        models += f" and {paint(shown(report.rewritten), 'strong')}"
+        models += f" and {marked(shown(report.rewritten), 'strong')}"
     runs = counted(len(report.validation.runs), "run")
-    verdict = validation_verdict(report, paint) + (";" if culprit(report.validation) else ",")
+    verdict = validation_verdict(report) + (";" if culprit(report.validation) else ",")
     return f"{models}: {verdict} {runs} ({duration(report.seconds)})"
 
 
-def validation_verdict(report: ValidateReport, paint: Paint) -> str:
+def validation_verdict(report: ValidateReport) -> str:
     """Whether the models agree, in a few words."""
-    verdict = paint("agree", "good") if report.ok else paint("FAILED", "error")
+    verdict = marked("agree", "good") if report.ok else marked("FAILED", "error")
     if where := culprit(report.validation):
         verdict += f": {shown(where)}"
     if report.ok and not report.rewritten:
-        verdict = paint("agrees with the reference", "good")
+        verdict = marked("agrees with the reference", "good")
     elif report.ok and report.reference:
-        verdict = paint("agree, also with the reference", "good")
+        verdict = marked("agree, also with the reference", "good")
     if report.outcome == "nothing compared":
         missing, why = "nothing compared", report.validation.reason
         if report.validation.ok:
             missing, why = "not all compared", "; ".join(report.unproven)
-        verdict = f"{paint(missing, 'warning')}: {shown(why)}"
+        verdict = f"{marked(missing, 'warning')}: {shown(why)}"
     if report.ok and any(not each.ok for run in report.validation.runs for each in run.comparisons):
         verdict += ", except where the warnings say otherwise"
     return verdict
 
 
-def _runs(validation: Validation, screen: Screen, *, verbose: bool) -> Iterator[list[str]]:
-    """A block for each run; unless `verbose`, those that agree and are alike share one."""
+def _runs(validation: Validation, *, verbose: bool) -> Iterator[list[Block]]:
+    """A section for each run; unless `verbose`, those that agree and are alike share one."""
     groups = grouped(
         enumerate(validation.runs),
         lambda each: each[0] if verbose or not _is_calm(each[1]) else _alike(each[1]),
@@ -99,9 +150,9 @@ def _runs(validation: Validation, screen: Screen, *, verbose: bool) -> Iterator[
     for group in groups:
         runs = [run for _, run in group]
         if len(runs) > 1:
-            yield list(_agreeing(runs, screen))
+            yield _agreeing(runs)
         else:
-            yield _run(runs[0], validation, screen, verbose=verbose)
+            yield _run(runs[0], validation, verbose=verbose)
 
 
 def _is_calm(run: Run) -> bool:
@@ -114,9 +165,9 @@ def _alike(run: Run) -> tuple[str, ...]:
     return run.provider, run.optimisation, run.subject, run.against
 
 
-def _agreeing(runs: Sequence[Run], screen: Screen) -> Iterator[str]:
+def _agreeing(runs: Sequence[Run]) -> list[Block]:
     """Runs on several inputs whose outputs agree: how many are equal, and the worst of the rest."""
-    yield from screen.lines(f"{_where(runs[0])}, {len(runs)} inputs: {_who(runs[0])}", "", "    ")
+    where = _where(runs[0], f"{len(runs)} inputs")
     compared = [each for run in runs for each in run.comparisons]
     apart = [each for each in compared if not each.equal]
     equal = counted(len(compared) - len(apart), "comparison")
@@ -126,13 +177,12 @@ def _agreeing(runs: Sequence[Run], screen: Screen) -> Iterator[str]:
         told = figures(worst, all_of_them=False)
         most = f", at most {told} ({shown(repr(worst.output))})" if told else ""
         said.append(f"{counted(len(apart), 'comparison')} within rounding{most}")
-    yield from screen.lines("; ".join(said), "  ")
+    return [Line(f"{where}: {_who(runs[0])}", "", "    "), Line("; ".join(said), "  ", "  ")]
 
 
-def _where(run: Run) -> str:
-    return (
-        f"{shown(run.provider.removesuffix('ExecutionProvider'))}, optimisation {run.optimisation}"
-    )
+def _where(run: Run, inputs: str) -> str:
+    provider = shown(run.provider.removesuffix("ExecutionProvider"))
+    return f"{provider}, optimisation {run.optimisation}, {shown(inputs)}"
 
 
 def _who(run: Run) -> str:
@@ -142,49 +192,45 @@ def _who(run: Run) -> str:
     return who
 
 
-def _run(run: Run, validation: Validation, screen: Screen, *, verbose: bool) -> list[str]:
-    paint = screen.paint
-    where, who = f"{_where(run)}, {shown(run.inputs)}", _who(run)
+def _run(run: Run, validation: Validation, *, verbose: bool) -> list[Block]:
+    where, who = _where(run, run.inputs), _who(run)
     time = f" ({times(run)})" if verbose and times(run) else ""
     note = f"; {said}" if (said := noted(run, validation.warnings)) else ""
     weight = "error" if run.subject == validation.subject else "info"
-    verdict = "" if run.ok else f"{paint('DIFFERS', weight)}: "
+    verdict = "" if run.ok else f"{marked('DIFFERS', weight)}: "
     plainly = [each for each in run.comparisons if each.equal and not each.alignment]
     told = run.comparisons if verbose else [each for each in run.comparisons if each not in plainly]
     listed = sorted(told, key=lambda each: each.ok)[: None if verbose else OUTPUTS_A_RUN]
     rest = len(told) - len(listed)
-    results = [result_words(each, paint, verbose=verbose) for each in listed]
     equal = counted(len(plainly), "output")
     return [
-        *screen.lines(f"{verdict}{where}: {who}{time}{note}", "", "    "),
-        *screen.pairs([_output(each) for each in listed], results),
-        *([f"  and {counted(rest, 'more output')}; --verbose lists all"] if rest else []),
-        *([f"  {equal} equal bit for bit"] if plainly and not verbose else []),
+        Line(f"{verdict}{where}: {who}{time}{note}", "", "    "),
+        Pairs([(_output(each), result_words(each, verbose=verbose)) for each in listed]),
+        *([Line(f"and {counted(rest, 'more output')}; --verbose lists all")] if rest else []),
+        *([Line(f"{equal} equal bit for bit")] if plainly and not verbose else []),
     ]
 
 
-def _padding(found: Sequence[PaddingDifference], screen: Screen, *, agree: bool) -> list[str]:
+def _padding(found: Sequence[PaddingDifference], *, agree: bool) -> list[Block]:
     """The operators whose total padding differs, and whether the outputs agree all the same."""
     if not found:
         return []
     head = f"Padding differs: {counted(len(found), 'operator')}"
     head += ", though the outputs agree" if agree else ""
-    listed = found[:OUTPUTS_A_RUN]
-    rest = len(found) - len(listed)
-    return [
-        *screen.lines(screen.paint(head, "warning"), "", "  "),
-        *screen.pairs(
-            [" and ".join(dict.fromkeys(map(shown, each.nodes))) for each in listed],
-            [
-                "{} in the original, {} rewritten".format(*map(shown, each.by_axis))
-                for each in listed
-            ],
-        ),
-        *([f"  and {rest:,} more; --format json lists all"] if rest else []),
+    rows = [
+        (
+            " and ".join(dict.fromkeys(map(shown, each.nodes))),
+            "{} in the original, {} rewritten".format(*map(shown, each.by_axis)),
+        )
+        for each in found[:OUTPUTS_A_RUN]
     ]
+    blocks: list[Block] = [marked(head, "warning"), Pairs(rows)]
+    if rest := len(found) - len(rows):
+        blocks.append(Line(f"and {rest:,} more; --format json lists all"))
+    return blocks
 
 
-def _time(timing: Timing, paint: Paint) -> str:
+def _time(timing: Timing) -> str:
     """How fast both models run on a provider, in one line."""
     provider = timing.provider.removesuffix("ExecutionProvider")
     head = f"time on {shown(provider)}"
@@ -196,7 +242,7 @@ def _time(timing: Timing, paint: Paint) -> str:
     if not timing.differs:
         spread = f"no difference: {spread}"
     elif timing.ratio < 1:
-        spread = paint(spread, "good")
+        spread = marked(spread, "good")
     runs = " and ".join(dict.fromkeys(f"{count:,}" for count in timing.runs))
     each = "runs each" if timing.runs[0] == timing.runs[1] else "runs"
     return f"{head}: {before} -> {after} median of {runs} {each}; {spread}"
@@ -218,7 +264,7 @@ def _output(comparison: Comparison) -> str:
     return f"{shown(comparison.output)}{kind}"
 
 
-def result_words(comparison: Comparison, paint: Paint, *, verbose: bool) -> str:
+def result_words(comparison: Comparison, *, verbose: bool) -> str:
     """How an output compares: equal, within rounding, or how much it differs."""
     how = f" (aligned: {shown(comparison.alignment)})" if comparison.alignment else ""
     if comparison.equal:
@@ -231,10 +277,10 @@ def result_words(comparison: Comparison, paint: Paint, *, verbose: bool) -> str:
         if not comparison.worst
         else f"; {figures(comparison)}, worst at {list(comparison.worst)}"
     )
-    return f"{paint('differs', 'error')}: {shown(comparison.detail)}{numbers}{how}"
+    return f"{marked('differs', 'error')}: {shown(comparison.detail)}{numbers}{how}"
 
 
-def _placement(place: Placement, screen: Screen) -> Iterator[str]:
+def _placement(place: Placement) -> str:
     provider = place.provider.removesuffix("ExecutionProvider")
     there = place.nodes - len(place.elsewhere)
     nodes = counted(place.nodes, "node")
@@ -243,7 +289,7 @@ def _placement(place: Placement, screen: Screen) -> Iterator[str]:
         rest = len(place.elsewhere) - NODES_A_REASON
         more = f" and {rest:,} more" if rest > 0 else ""
         line += f"; elsewhere {', '.join(map(shown, place.elsewhere[:NODES_A_REASON]))}{more}"
-    yield from screen.lines(line, "", "  ")
+    return line
 
 
 def noted(run: Run, warnings: Sequence[str]) -> str:
@@ -271,11 +317,13 @@ def times(run: Run) -> str:
     return " -> ".join(filter(None, map(duration, run.seconds)))
 
 
-def divergence_lines(found: Divergence, screen: Screen) -> list[str]:
+def divergence(found: Divergence | None) -> list[Block]:
     """The first difference of two models: the tensor, the node computing it, the worst element."""
+    if found is None:
+        return []
     seen = found.comparison
     kind = f", {seen.dtype} {seen.shape}" if seen.dtype else ""
-    tensor = screen.paint(shown(repr(found.tensor)), "strong")
+    tensor = marked(shown(repr(found.tensor)), "strong")
     title = f"First difference: tensor {tensor}{kind}"
     rows = [
         ("computed by", _both(found.producers)),
@@ -293,8 +341,7 @@ def divergence_lines(found: Divergence, screen: Screen) -> list[str]:
         rows.append(("before it", f"bits differ from {shown(found.earlier)} on, within rounding"))
     if found.note:
         rows.append(("note", shown(found.note)))
-    names, texts = zip(*rows, strict=True)
-    return [*screen.lines(title, "", "  "), *screen.pairs(names, texts)]
+    return [title, Pairs(rows)]
 
 
 def _both(pair: Sequence[str]) -> str:

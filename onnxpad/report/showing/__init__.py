@@ -1,1 +1,0 @@
-"""The report of `show`, as text and as JSON."""
