@@ -74,7 +74,7 @@ class PartPad(Pass):
     def _readers(self, context: Context, pad: PadOp) -> list[Node]:
         """The readers of a `Pad`; none where it is also an output, or a body reads it."""
         found = list(readers_of(context.graph, pad.node.outputs[0]))
-        known = [node for node, index in found if node is not None and index >= 0]
+        known = [use.node for use in found if use is not None and use.index >= 0]
         return known if len(known) == len(found) else []
 
     def _is_taken(self, context: Context, pad: PadOp, readers: list[Node]) -> bool:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
-from onnxpad.graph import Node
+from onnxpad.graph import Node, Use
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
 from onnxpad.operators.table import Direction, Inputs, uncovered
 from onnxpad.padding.padding import has_amounts
-from onnxpad.padding.readers import Path, Reader, Readers
+from onnxpad.padding.readers import Path, Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -82,11 +82,11 @@ class ReportPad(Pass):
                 continue
             path = readers.path(node.outputs[0])
             causes = [*_foreign(node, pad), *_causes(context, readers, others, path)]
-            general = dict.fromkeys(cause.general for cause in causes)
+            general = dict.fromkeys(map(_general, causes))
             refusal = RefusalError(
                 causes[0].code,
-                "; ".join(_first(dict.fromkeys(cause.text for cause in causes))),
-                "; ".join(dict.fromkeys(cause.brief or cause.general for cause in causes))
+                "; ".join(_first(dict.fromkeys(map(str, causes)))),
+                "; ".join(dict.fromkeys(cause.brief or _general(cause) for cause in causes))
                 if any(cause.brief for cause in causes)
                 else "",
                 summary="; ".join(general),
@@ -95,15 +95,15 @@ class ReportPad(Pass):
             )
             yield self.refused(context, node, described_pad(context.analysis, node, pad), refusal)
 
-    def _is_asked(self, context: Context, readers: Readers, pad: PadOp, reader: Reader) -> bool:
+    def _is_asked(self, context: Context, readers: Readers, pad: PadOp, use: Use | None) -> bool:
         """Whether a reader is a window operator before which the style wants this `Pad`."""
-        if context.style == "fold" or reader.node is None:
+        if context.style == "fold" or use is None:
             return False
-        op = context.window(reader.node) if readers.slides(reader.node) else None
+        op = context.window(use.node) if readers.slides(use.node) else None
         known = pad.constant_amounts
         if not isinstance(op, WindowOp) or pad.mode != "constant" or known is None:
             return False
-        if reader.index != op.operator.inputs.data:
+        if use.index != op.operator.inputs.data:
             return False
         if context.style == "pad":
             return min(map(min, known), default=0) >= 0
@@ -119,81 +119,79 @@ _NOT_COVERED: Final = "which onnxpad does not cover"
 """Words about a window that takes no `Pad`: one that scatters, and any other."""
 
 
-class _Cause(NamedTuple):
-    """Why a `Pad` stays: a code, a text with names, and one without, which groups equal causes.
-
-    Any of the `options` would do away with it. `brief` is the text without names and formulas,
-    and is empty where it has no formula.
-    """
-
-    code: Reason
-    text: str
-    general: str
-    options: tuple[str, ...] = ()
-    brief: str = ""
+def _cause(
+    code: Reason, text: str, general: str, brief: str = "", options: Sequence[str] = ()
+) -> RefusalError:
+    """Why a `Pad` stays: a text with names, and one without, which groups equal causes."""
+    return RefusalError(code, text, brief, summary=general, options=options)
 
 
-def _cause(code: Reason, form: str, named: str, general: str) -> _Cause:
-    return _Cause(code, form.format(named), form.format(general))
+def _general(cause: RefusalError) -> str:
+    return str(cause.facts["summary"])
 
 
-def _foreign(node: Node, pad: PadOp | None) -> Iterator[_Cause]:
+def _foreign(node: Node, pad: PadOp | None) -> Iterator[RefusalError]:
     """Why a `Pad` of another domain stays."""
     if pad is None and node.domain == "com.microsoft":
         text = f"onnxpad does not cover {node.op} of {node.domain}"
-        yield _Cause(Reason.OPERATOR_NOT_COVERED, text, text)
+        yield _cause(Reason.OPERATOR_NOT_COVERED, text, text)
     elif pad is None:
         text = f"{node.op} is a custom operator of {node.domain}"
-        yield _Cause(Reason.CUSTOM_OPERATOR, text, text)
+        yield _cause(Reason.CUSTOM_OPERATOR, text, text)
 
 
 def _causes(
-    context: Context, readers: Readers, found: Sequence[Reader], path: Path | None
-) -> Iterator[_Cause]:
+    context: Context, readers: Readers, found: Sequence[Use | None], path: Path | None
+) -> Iterator[RefusalError]:
     """Why the readers of a `Pad` do not take over its padding."""
     if not found:
-        yield _Cause(Reason.UNUSED, "nothing reads it", "nothing reads it")
+        yield _cause(Reason.UNUSED, "nothing reads it", "nothing reads it")
     if path is not None and path.steps:
         yield _between(context, readers, path)
-    for node, index in found:
-        if node is None:
+    for use in found:
+        if use is None:
             text = "it is an output of the graph"
-            yield _Cause(Reason.GRAPH_OUTPUT, text, text)
+            yield _cause(Reason.GRAPH_OUTPUT, text, text)
             continue
+        node, index = use
         name, general = _named(context, node), str(node.op)
         inputs = readers.inputs(node)
         if index < 0:
-            yield _cause(Reason.READ_IN_BODY, "a body of {} reads it", name, general)
+            yield _cause(
+                Reason.READ_IN_BODY, f"a body of {name} reads it", f"a body of {general} reads it"
+            )
         elif readers.slides(node) and inputs is not None and index == inputs.data:
             yield _declined(context, node, name)
         elif inputs is not None and index == inputs.data:
             other = uncovered(context.graph, node)
             is_cropped = other is not None and other.direction is Direction.SCATTERS
-            form = f"{{}} reads it, {_CROPS if is_cropped else _NOT_COVERED}"
+            form = f"reads it, {_CROPS if is_cropped else _NOT_COVERED}"
             why = why_no_padding(context.graph, node, index)
             form += f": {why}" * bool(why)
-            yield _cause(Reason.OPERATOR_NOT_COVERED, form, name, general)
+            yield _cause(Reason.OPERATOR_NOT_COVERED, f"{name} {form}", f"{general} {form}")
         elif inputs is not None:
-            form = f"{{}} reads it as {_operand(inputs, index)}"
-            yield _cause(Reason.READ_AS_OPERAND, form, name, general)
+            form = f"reads it as {_operand(inputs, index)}"
+            yield _cause(Reason.READ_AS_OPERAND, f"{name} {form}", f"{general} {form}")
         elif path is None or not path.steps or path.steps[0] is not node:
             yield _windowless(context, readers, node, index)
 
 
-def _windowless(context: Context, readers: Readers, node: Node, index: int) -> _Cause:
+def _windowless(context: Context, readers: Readers, node: Node, index: int) -> RefusalError:
     """Why an operator without a window does not take over the padding that it reads."""
     graph, name, general = context.graph, _named(context, node), str(node.op)
     if why := why_no_padding(graph, node, index):
-        return _cause(Reason.TAKES_NO_PADDING, f"{{}} reads it: {why}", name, general)
+        form = f"reads it: {why}"
+        return _cause(Reason.TAKES_NO_PADDING, f"{name} {form}", f"{general} {form}")
     end = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else None
     if end is None:
-        return _cause(Reason.NO_WINDOW, "{} reads it, which has no window", name, general)
+        form = "reads it, which has no window"
+        return _cause(Reason.NO_WINDOW, f"{name} {form}", f"{general} {form}")
     form = f"{{}} hands it on to {{}}: {why_no_padding(graph, end.window, end.index)}"
     named = form.format(name, _named(context, end.window))
-    return _Cause(Reason.TAKES_NO_PADDING, named, form.format(general, end.window.op))
+    return _cause(Reason.TAKES_NO_PADDING, named, form.format(general, end.window.op))
 
 
-def _between(context: Context, readers: Readers, path: Path) -> _Cause:
+def _between(context: Context, readers: Readers, path: Path) -> RefusalError:
     """The cause that nodes stand between a `Pad` and the next window."""
     stands = "stand" if len(path.steps) > 1 else "stands"
     other = uncovered(context.graph, path.window)
@@ -203,30 +201,30 @@ def _between(context: Context, readers: Readers, path: Path) -> _Cause:
     for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in path.steps}.items():
         form += f"; {op}: {why}" * bool(why)
     steps = [_named(context, step) for step in path.steps]
-    return _Cause(
+    return _cause(
         Reason.STEPS_BETWEEN,
         form.format(_and(steps), _named(context, path.window)),
         form.format(_and([step.op for step in path.steps]), path.window.op),
     )
 
 
-def _declined(context: Context, node: Node, name: str) -> _Cause:
+def _declined(context: Context, node: Node, name: str) -> RefusalError:
     """Why a window operator does not take over the padding of the `Pad` that it reads."""
     op = context.window(node)
     if isinstance(op, UnreadableError):
-        form = f"{{}} reads it, and cannot be read itself: {op}"
-        return _cause(Reason.READER_UNREADABLE, form, name, str(node.op))
+        form = f"reads it, and cannot be read itself: {op}"
+        return _cause(Reason.READER_UNREADABLE, f"{name} {form}", f"{node.op} {form}")
     try:
         context.sites.planned(op, context.style)
     except RefusalError as refusal:
-        cause = _cause(refusal.code, f"{{}}: {refusal}", name, str(node.op))
         brief = f"{node.op}: {refusal.brief}" if refusal.brief else ""
-        return cause._replace(options=refusal.options, brief=brief)
-    form = f"in style {context.style} it stays before {{}}"
-    return _cause(Reason.AS_ASKED, form, name, str(node.op))
+        texts = f"{name}: {refusal}", f"{node.op}: {refusal}"
+        return _cause(refusal.code, *texts, brief, refusal.options)
+    form = f"in style {context.style} it stays before"
+    return _cause(Reason.AS_ASKED, f"{form} {name}", f"{form} {node.op}")
 
 
-def _help_all(causes: Sequence[_Cause]) -> tuple[str, ...]:
+def _help_all(causes: Sequence[RefusalError]) -> tuple[str, ...]:
     """The options that do away with every cause."""
     first, *others = causes
     return tuple(each for each in first.options if all(each in cause.options for cause in others))
@@ -271,7 +269,7 @@ def _first(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _facts(
-    context: Context, pad: PadOp | None, found: Sequence[Reader], path: Path | None
+    context: Context, pad: PadOp | None, found: Sequence[Use | None], path: Path | None
 ) -> dict[str, object]:
     label = context.graph.label
     return {
@@ -279,11 +277,11 @@ def _facts(
         "amounts": None if pad is None else pad.constant_amounts,
         "value": None if pad is None or pad.mode != "constant" else pad.value,
         "readers": [
-            {"node": label(node), "op_type": node.op, "input": index}
-            for node, index in found
-            if node is not None
+            {"node": label(use.node), "op_type": use.node.op, "input": use.index}
+            for use in found
+            if use is not None
         ],
-        "output": any(node is None for node, _ in found),
+        "output": None in found,
         "steps": [label(step) for step in path.steps] if path is not None else [],
         "window": label(path.window) if path is not None else None,
     }

@@ -180,7 +180,7 @@ def _described(
             text = described_pad(analysis, node, pad)
             facts = {"mode": pad.mode, "amounts": pad.constant_amounts}
     found = readers.of(node.outputs[0]) if node.outputs else []
-    after = [each.node for each in found if each.node is not None]
+    after = [each.node for each in found if each is not None]
     if after:
         more = f" and {len(after) - 1} more" * (len(after) > 1)
         text += f" before {_named(graph, after[0])}{more}"

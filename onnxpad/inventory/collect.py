@@ -19,7 +19,7 @@ from onnxpad.arithmetic.window import ODD, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
-from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.graph import Graph, Node, Tensor, Use, describe
 from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, PathNode
 from onnxpad.operators.amounts import (
     ExtentPair,
@@ -334,7 +334,7 @@ class _Collector:
         axes = self._axes(padded, total, [sizes[axis] for axis in padded], names)
         readers = self._readers.of(node.outputs[0])
         way = self._readers.path(node.outputs[0])
-        said = [self._reader(each.node, each.index) for each in readers[:_MOST_READERS]]
+        said = [self._reader(each) for each in readers[:_MOST_READERS]]
         if len(readers) > _MOST_READERS:
             said.append(f"{len(readers) - _MOST_READERS} more")
         steps = () if way is None else (*way.steps, way.window)
@@ -355,9 +355,10 @@ class _Collector:
             findings=self._about([node]),
         )
 
-    def _reader(self, node: Node | None, index: int) -> str:
-        if node is None:
+    def _reader(self, use: Use | None) -> str:
+        if use is None:
             return "an output of the graph"
+        node, index = use
         said = f"{node.op} {self._graph.label(node)!r}"
         inputs = self._readers.inputs(node)
         if index < 0:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.table import Inputs, key_of, operator_of, uncovered
@@ -40,18 +40,6 @@ _MOST_STEPS: Final = 8
 _MOST_NODES: Final = 64
 
 
-class Reader(NamedTuple):
-    """A place where a tensor is read.
-
-    Attributes:
-        node: The node; None where the tensor is an output of the graph.
-        index: The input; -1 where a body of the node reads it.
-    """
-
-    node: Node | None
-    index: int  # type: ignore[assignment]
-
-
 class Path(NamedTuple):
     """The path from a tensor to a window operator.
 
@@ -66,19 +54,22 @@ class Path(NamedTuple):
     index: int  # type: ignore[assignment]
 
 
-def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Reader]:
-    """The places where a tensor is read, directly or through Identity, in no particular order."""
+def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Use | None]:
+    """The places where a tensor is read, directly or through Identity, in no particular order.
+
+    None stands for an output of the graph.
+    """
     pending = [tensor]
     while pending:
         current = pending.pop()
         if graph.is_output(current):
-            yield Reader(None, 0)
+            yield None
         for use in graph.uses(current):
             is_copied = use.node.op == "Identity" and graph.is_standard(use.node)
             if is_copied and use.index == 0:
                 pending += use.node.outputs[:1]
             else:
-                yield Reader(use.node, use.index)
+                yield use
 
 
 class Readers:
@@ -87,27 +78,22 @@ class Readers:
     def __init__(self, graph: Graph) -> None:
         """Caches what it finds in the graph."""
         self._graph = graph
-        self._known: dict[str, list[Reader]] = {}
+        self._known: dict[str, list[Use | None]] = {}
 
-    def of(self, tensor: Tensor) -> list[Reader]:
-        """The readers of a tensor, directly or through Identity, in file order; outputs last."""
+    def of(self, tensor: Tensor) -> list[Use | None]:
+        """As `readers_of`, in file order; None, for an output, comes last."""
         known = self._known.get(tensor.name)
         if known is None:
             known = self._known[tensor.name] = self._look(tensor)
         return known
 
-    def _look(self, tensor: Tensor) -> list[Reader]:
-        found: dict[tuple[int, int], Reader] = {}
-        is_output = False
-        for reader in readers_of(self._graph, tensor):
-            if reader.node is None:
-                is_output = True
-            else:
-                found[id(reader.node), reader.index] = reader
+    def _look(self, tensor: Tensor) -> list[Use | None]:
+        uses = list(readers_of(self._graph, tensor))
+        found = {(id(use.node), use.index): use for use in uses if use is not None}
         listed = list(found.values())
         if len(listed) > 1:  # the places of all nodes are looked up only where order matters
             listed.sort(key=lambda each: (self._places[id(each.node)], each.index))
-        return [*listed, Reader(None, 0)] if is_output else listed
+        return [*listed, None] if None in uses else [*listed]
 
     def path(self, tensor: Tensor) -> Path | None:
         """The shortest path from a tensor to a window operator; None where none is near."""
@@ -126,9 +112,10 @@ class Readers:
         seen: set[int] = set()
         while pending:
             current, steps = pending.popleft()
-            for node, index in self.of(current):
-                if node is None or id(node) in seen or len(seen) > _MOST_NODES:
+            for use in self.of(current):
+                if use is None or id(use.node) in seen or len(seen) > _MOST_NODES:
                     continue
+                node, index = use
                 if is_end(node, index):
                     return Path(steps, node, index)
                 if len(steps) < _MOST_STEPS and self.hands_on(node, index):

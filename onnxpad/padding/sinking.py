@@ -192,8 +192,8 @@ class Sinking:
 
     def readers(self, tensor: Tensor) -> Iterator[Node | None]:
         """The readers of a tensor, directly or through Identity; None for outputs and bodies."""
-        for reader in readers_of(self._graph, tensor):
-            yield reader.node if reader.index >= 0 else None
+        for use in readers_of(self._graph, tensor):
+            yield None if use is None or use.index < 0 else use.node
 
     def shared(self, step: Node) -> list[Node]:
         """The steps between `Pad`s and a step that something else reads too.
@@ -409,9 +409,10 @@ def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:
         tensor = pending.pop()
         if analysis.dtype(tensor) not in {None, *FLOATS}:
             continue
-        for node, index in readers_of(graph, tensor):
-            if node is None or index < 0 or len(seen) > _MOST_NODES:
+        for use in readers_of(graph, tensor):
+            if use is None or use.index < 0 or len(seen) > _MOST_NODES:
                 raise _shows(step, "an output may show")
+            node, index = use
             row = operator_of(graph, node)
             if row is not None and row.loses_signs and index == 0:
                 continue

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream, nodes_upstream
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.parting import sound_amounts
-from onnxpad.padding.readers import Reader, readers_of
+from onnxpad.padding.readers import readers_of
 from onnxpad.padding.step_fills import EitherZero
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.padding.write import changes
@@ -202,11 +202,12 @@ class CropsBehind:
         grown = set[int]()
         for _ in range(_MOST_STEPS):
             readers = [each for each in readers_of(graph, tensor) if not self._asks(each)]
-            if len(readers) != 1 or readers[0].node is None or readers[0].index < 0:
-                nodes = [each.node for each in readers if each.node is not None]
+            only = readers[0] if len(readers) == 1 else None
+            if only is None or only.index < 0:
+                nodes = [each.node for each in readers if each is not None]
                 yield from self._shared(op, nodes, tensor, places)
                 return
-            node, index = readers[0].node, readers[0].index
+            node, index = only
             amounts = self._amounts(node, index, tensor)
             own = None if amounts is None else _in_front(amounts, places, op.axes)
             if own is not None and amounts is not None:
@@ -227,18 +228,17 @@ class CropsBehind:
                     return  # the step does not hand on what was appended
             tensor = node.outputs[0]
 
-    def _asks(self, reader: Reader) -> bool:
+    def _asks(self, use: Use | None) -> bool:
         """Whether a reader asks for the shape of a tensor alone."""
-        node = reader.node
-        return node is not None and node.op in _ASKING and self.graph.is_standard(node)
+        return use is not None and use.node.op in _ASKING and self.graph.is_standard(use.node)
 
     def _check_lone(self, op: TransposedOp, stages: Sequence[Stage]) -> None:
         """Raises RefusalError if something asks for a shape that changes, but to crop by it."""
         ends = {id(stage.node) for stage in stages if stage.amounts is not None}
         tensors = [op.node.outputs[0], *(stage.node.outputs[0] for stage in stages[:-1])]
         for tensor in tensors:
-            for reader in filter(self._asks, readers_of(self.graph, tensor)):
-                if reader.node is None or not self._leads_to(reader.node, ends):
+            for use in filter(self._asks, readers_of(self.graph, tensor)):
+                if use is not None and not self._leads_to(use.node, ends):
                     raise _read_elsewhere(tensor)
 
     def _check_told(self, op: TransposedOp, stages: Sequence[Stage], crop: Pairs) -> None:
@@ -277,12 +277,12 @@ class CropsBehind:
             if id(node) in seen:
                 continue
             seen.add(id(node))
-            for reader in (r for each in node.outputs for r in readers_of(self.graph, each)):
-                if reader.node is None or reader.index < 0 or len(seen) > _MOST_ASKING:
+            for use in (use for each in node.outputs for use in readers_of(self.graph, each)):
+                if use is None or use.index < 0 or len(seen) > _MOST_ASKING:
                     return False
-                if id(reader.node) not in ends:
-                    pending.append(reader.node)
-                elif reader.index == 0:
+                if id(use.node) not in ends:
+                    pending.append(use.node)
+                elif use.index == 0:
                     return False
         return True
 
