@@ -13,7 +13,7 @@ onnxruntime 1.31.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, less_equal, symbol
 from onnxpad.arithmetic.window import meets_data, pool_output_size
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.walk import upstream
 from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_window
 from onnxpad.operators.table import Fill, operator_of, uncovered
 from onnxpad.reasons import Reason
@@ -94,36 +95,34 @@ class BlockedPools:
                 declared = {tensor.name: sizes for tensor, sizes in self._graph.claims()}
             claim, channels = declared.get(op.data.name, ()), op.operator.layout.channels
             known = len(claim) == op.rank and isinstance(claim[channels], int)
-            pending = [] if known else [op.data]
-            while pending:
-                tensor = pending.pop()
-                if tensor.name in found:
-                    continue
-                found[tensor.name] = hazard
-                node = self._graph.producer(tensor)
-                if node is not None and not self._is_weighed(node):
-                    pending += [each for each in node.inputs if each.name]
+            if not known:
+                self._add(found, op.data, hazard, self._unweighed)
         for border in self.inside:
             for tensor, hazard in border():
-                self._add(found, tensor, hazard)
+                self._add(found, tensor, hazard, self._graph.sources)
         return found
 
-    def _add(self, found: dict[str, Hazard], tensor: Tensor, hazard: Hazard) -> None:
+    def _add(
+        self,
+        found: dict[str, Hazard],
+        tensor: Tensor,
+        hazard: Hazard,
+        through: Callable[[Node], Iterable[Tensor]],
+    ) -> None:
         """Adds all tensors from whose shape onnxruntime infers that of a tensor."""
-        pending = [tensor]
-        while pending:
-            tensor = pending.pop()
-            if tensor.name in found:
-                continue
-            found[tensor.name] = hazard
-            node = self._graph.producer(tensor)
-            if node is not None:
-                pending += [each for each in self._graph.sources(node) if each.name]
 
-    def _is_weighed(self, node: Node) -> bool:
-        """Whether a node's number of output channels is known from its weight."""
+        def fresh(node: Node) -> Iterable[Tensor]:
+            return (each for each in through(node) if each.name not in found)
+
+        start = [] if tensor.name in found else [tensor]
+        for each in upstream(self._graph, start, fresh, most=None):
+            if each is not None:
+                found[each.name] = hazard
+
+    def _unweighed(self, node: Node) -> Sequence[Tensor]:
+        """The inputs of a node whose number of output channels no weight tells."""
         found = operator_of(self._graph, node) or uncovered(self._graph, node)
-        return found is not None and found.inputs.weight is not None
+        return node.inputs if found is None or found.inputs.weight is None else ()
 
     def _hazard(self, op: WindowOp) -> Hazard | None:
         row = op.operator

@@ -14,14 +14,14 @@ it may fold at most, and which it folds for certain. Tried with onnxruntime 1.21
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.walk import upstream
+from onnxpad.graph.walk import downstream, upstream
 from onnxpad.operators.amounts import is_padded, is_plain_zero
 from onnxpad.operators.read import (
     PadOp,
@@ -513,28 +513,20 @@ class Fusion:
     def _is_copied(self, tensor: Tensor) -> bool:
         """Whether a graph output may turn out to be a copy of a tensor, or of its source."""
         graph = self._graph
-        pending, seen = [tensor], {tensor.name}
-        for _ in range(_FAR):
-            node = graph.producer(tensor)
-            if node is None or node.op not in REMOVABLE or not graph.is_standard(node):
-                break
-            given = next(self._passed(node), None)
-            if given is None or given.name in seen:
-                break
-            tensor = given
-            seen.add(tensor.name)
-            pending.append(tensor)
-        while pending and len(seen) < _FAR:
-            for use in graph.uses(pending.pop()):
-                if use.index < 0 or use.node.op not in REMOVABLE:
-                    continue
-                for given in use.node.outputs[:1]:
-                    if graph.is_output(given):
-                        return True
-                    if given.name not in seen:
-                        seen.add(given.name)
-                        pending.append(given)
-        return False
+
+        def moved(node: Node) -> Iterable[Tensor]:
+            passes = node.op in REMOVABLE and graph.is_standard(node)
+            return islice(self._passed(node), 1) if passes else ()
+
+        def copies(use: Use) -> Sequence[Tensor]:
+            is_moved = use.index >= 0 and use.node.op in REMOVABLE
+            return use.node.outputs[:1] if is_moved else ()
+
+        copied = [each for each in upstream(graph, [tensor], moved) if each is not None]
+        return any(
+            each is not None and each is not copied[-1] and graph.is_output(each)
+            for each in downstream(graph, copied, copies)
+        )
 
     def _read(self, node: Node) -> WindowOp | None:
         try:
@@ -574,16 +566,10 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
         wrong = {each.name: each for each in lies(graph.claimed_outputs(), analysis)}
         known = notes[key] = analysis, graph.version, wrong
     wrong = known[2]
-    pending, seen = [tensor] if wrong else [], {tensor.name}
-    while pending:
-        current = pending.pop()
-        if current.name in wrong:
-            return wrong[current.name]
-        node = graph.producer(current)
-        fresh = [t for t in node.inputs if t.name and t.name not in seen] if node else []
-        seen.update(each.name for each in fresh)
-        pending += fresh
-    return None
+    above = upstream(graph, [tensor] if wrong else [], lambda node: node.inputs, most=None)
+    return next(
+        (wrong[each.name] for each in above if each is not None and each.name in wrong), None
+    )
 
 
 def _folds_inside(op_types: frozenset[str]) -> bool:
