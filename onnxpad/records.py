@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -31,6 +31,8 @@ else:
 __all__ = ["dataclass"]
 
 Values = Callable[[Any], tuple[Any, ...]]
+Fields = dict[str, tuple[Any, bool]]
+"""By name, the default of a field, perhaps a `dataclasses.Field`, and whether it is a keyword."""
 
 _MISSING: Final = object()
 """The default of a field whose value is made for each record."""
@@ -47,8 +49,8 @@ def _record(
 ) -> type[Any]:
     """Returns a class like another, with those methods of a record that it does not define."""
     added = cls.__annotations__
-    fields: dict[str, _Field] = dict(getattr(cls, "__record_fields__", {}))
-    fields |= {name: _Field(vars(cls).get(name, _MISSING), kw_only) for name in added}
+    fields: Fields = dict(getattr(cls, "__record_fields__", {}))
+    fields |= {name: (vars(cls).get(name, _MISSING), kw_only) for name in added}
     names = tuple(fields)
     own = {
         name: value
@@ -59,7 +61,7 @@ def _record(
     values = _values(names)
     made: dict[str, Any] = {
         "__qualname__": cls.__qualname__,
-        "__match_args__": tuple(name for name in names if not fields[name].is_keyword),
+        "__match_args__": tuple(name for name, (_, is_keyword) in fields.items() if not is_keyword),
         "__record_fields__": fields,
         "__dataclass_params__": _Unfrozen,
         "__dataclass_fields__": _Fields(cls, kw_only),
@@ -103,7 +105,7 @@ def _comparison(compare: Callable[[Any, Any], Any], values: Values) -> Callable[
     return method
 
 
-def _initialiser(record: type, fields: Mapping[str, _Field]) -> Callable[..., None]:
+def _initialiser(record: type, fields: Fields) -> Callable[..., None]:
     """Returns `__init__`: it sets the fields, past `__setattr__`, and calls `__post_init__`."""
     defaults: dict[bool, dict[str, Any]] = {False: {}, True: {}}
     known: dict[str, Any] = {"missing": _MISSING}
@@ -159,13 +161,6 @@ def _refuse_to_set(self: Any, name: str, value: object) -> NoReturn:
 
 def _refuse_to_delete(self: Any, name: str) -> NoReturn:
     raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-
-
-class _Field(NamedTuple):
-    """The default of a field, a `dataclasses.Field` or a value, and whether it is a keyword."""
-
-    default: Any
-    is_keyword: bool
 
 
 class _Unfrozen:

@@ -17,7 +17,6 @@ from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_pause
-from onnxpad.records import dataclass
 from onnxpad.report import ShowReport
 from onnxpad.rewrite.context import Context
 from onnxpad.sizes.size_options import Dims, Shapes
@@ -25,7 +24,6 @@ from onnxpad.sizes.size_options import Dims, Shapes
 __all__ = ["ShowResult", "show"]
 
 
-@dataclass(frozen=True, repr=False)
 class ShowResult(ShowReport):
     """The result of `show`, which prints as its report.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from onnxpad.api import kinds
 from onnxpad.arguments import (
@@ -24,7 +24,6 @@ from onnxpad.arguments import (
     shapes_given,
 )
 from onnxpad.errors import UsageError, ValidationError
-from onnxpad.records import dataclass
 from onnxpad.report import ValidateReport
 from onnxpad.validation.result import (
     Divergence,
@@ -37,15 +36,13 @@ from onnxpad.validation.result import (
 )
 
 if TYPE_CHECKING:
-    from onnxpad.arithmetic.size import Sizes
     from onnxpad.graph import Graph
     from onnxpad.runtimes.timing import Timing
     from onnxpad.sizes.domain import SizeDomain
-    from onnxpad.sizes.recorded import Place
+    from onnxpad.sizes.recorded import RecordedByBoth
     from onnxpad.validation.given import Arrays
 
 
-@dataclass(frozen=True)
 class ValidationResult(ValidateReport):
     """The result of `validate`: its report, with the figures of the verdict at hand.
 
@@ -188,34 +185,36 @@ def validate(
 
     pool.warm()  # while onnx is imported and the models are read
 
+    from onnxpad.pipeline.decide import decision_lines
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None
-    domain = _domain(models, shapes, dims)
+    graphs, domain, both, padding = _compared(models, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
-    with kinds.limited(run_timeout, *domain.graphs):
+    with kinds.limited(run_timeout, *graphs):
         found = validate_models(
             models[0],
             models[1] if len(models) > 1 else None,
             samples=samples,
             seed=seed,
             providers=names,
-            sizes=domain.sizes.given,
-            shapes=domain.sizes.declared,
+            sizes=domain.given,
+            shapes=domain.declared,
             inputs=inputs,
             reference=reference,
-            limits=domain.limits,
+            limits=both.limits,
             tolerance=Tolerance(rtol, atol),
             progress=progress,
-            notes=(*notes, *(domain.notes if drawing else ())),
+            notes=(*notes, *(both.text(domain.given) if drawing else ())),
             time=time,
         )
     unproven = tuple(_unproven(found, names))
-    told = (*found.warnings, *domain.warnings, *DEPLOYED.installation_warnings())
-    found = replace(found, padding=domain.padding, warnings=told)
+    decided = decision_lines(graphs[0], graphs[-1])
+    told = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())
+    found = replace(found, padding=padding, warnings=told)
     first = parted(found)
     rest = tuple(each for each in found.padding if each is not first)
     found = replace(found, padding=rest if first is None else (first, *rest))
@@ -321,29 +320,14 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
     return int(samples), int(seed)
 
 
-class _Domain(NamedTuple):
-    """The sizes at which models are compared, and what they say of their padding.
-
-    Attributes:
-        sizes: The sizes to draw.
-        limits: The sizes that the models' metadata allows, by axis of an input.
-        padding: The operators whose padding differs.
-        notes: The sizes in `sizes` that come from metadata, a line for each source.
-        warnings: Why sizes in metadata cannot be used, and differences that were asked for, a line
-            each.
-        graphs: The models.
-    """
-
-    sizes: SizeDomain
-    limits: Mapping[Place, Sizes]
-    padding: tuple[PaddingDifference, ...]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    graphs: Sequence[Graph]
-
-
-def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
+def _compared(
+    models: Sequence[Source], shapes: Shapes, dims: Dims
+) -> tuple[Sequence[Graph], SizeDomain, RecordedByBoth, tuple[PaddingDifference, ...]]:
     """Reads the models, and finds the sizes at which to compare them.
+
+    Returns:
+        The models, the sizes to draw, those that the models' metadata allows, and the operators
+        whose padding differs.
 
     Raises:
         ModelError: A model cannot be read; the message says why in one line.
@@ -351,7 +335,6 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
     """
     from onnxpad.graph import Graph
     from onnxpad.inventory.differences import padding_differences
-    from onnxpad.pipeline.decide import decision_lines
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within
@@ -367,9 +350,7 @@ def _domain(models: Sequence[Source], shapes: Shapes, dims: Dims) -> _Domain:
         limits = SizeDomain(given=domain.given)
         padding = padding_differences(original, rewritten, domain=limits)
     original.rollback(untouched)
-    warnings = (*both.warnings, *decision_lines(original, rewritten))
-    notes = tuple(both.text(domain.given))
-    return _Domain(domain, both.limits, padding, notes, warnings, graphs)
+    return graphs, domain, both, padding
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

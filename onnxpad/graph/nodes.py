@@ -230,16 +230,15 @@ def build(
     named = (getattr(each, "name", each) for each in section.light.output)
     view.outputs = frozenset(named)
     _add_sources(view, defaults, given)
-    ahead = _Ahead()
-    _add_nodes(view, ahead)
+    unknown, unsorted = _add_nodes(view)
     if outer is not None:
-        _add_captured(view, outer, ahead)
-    for name, node in ahead.unknown.items():
+        _add_captured(view, outer, unknown)
+    for name, node in unknown.items():
         raise ModelError(
             f"node '{describe(node)}' ({node.op}) reads tensor '{name}', which nothing produces; "
             "export the model again, or add the tensor as graph input or initializer"
         )
-    if _add_captures(view) or ahead.unsorted:
+    if _add_captures(view) or unsorted:
         _refuse_cycle(view)
     _chain(view)
     for name in view.outputs:
@@ -341,22 +340,14 @@ def _check_text(text: object, what: str) -> None:
         raise ModelError(f"the {what} {text!r} is not UTF-8; rename it")
 
 
-@dataclass(slots=True)
-class _Ahead:
-    """Tensors that nodes read before any node produces them.
+def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
+    """Adds the nodes.
 
-    Attributes:
-        unknown: The first node that reads each of them, by name of the tensor.
-        unsorted: Whether a later node produced one of them.
+    Returns:
+        The first node that reads each tensor which no node produces, by its name; and whether a
+        tensor is read before a later node produces it.
     """
-
-    unknown: dict[str, Node] = field(default_factory=dict)
-    unsorted: bool = False
-
-
-def _add_nodes(view: View, ahead: _Ahead) -> None:
-    """Adds the nodes."""
-    tensors, unknown = view.tensors, ahead.unknown
+    tensors, unknown, unsorted = view.tensors, dict[str, Node](), False
     for proto, record in view.section.parts("node"):
         values = {item.name: attributes.read(item) for item in proto.attribute}
         label = proto.name
@@ -379,7 +370,7 @@ def _add_nodes(view: View, ahead: _Ahead) -> None:
         for name in proto.output:
             if name in unknown:
                 del unknown[name]
-                ahead.unsorted = True
+                unsorted = True
             elif name:
                 _add_source(tensors, name)
             tensor = tensors[name] if name else Tensor("")
@@ -387,10 +378,11 @@ def _add_nodes(view: View, ahead: _Ahead) -> None:
             node.outputs.append(tensor)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
+    return unknown, unsorted
 
 
-def _add_captured(view: View, outer: tuple[View, Entry], ahead: _Ahead) -> None:
-    """Adds the tensors that a body captures from the graph around it."""
+def _add_captured(view: View, outer: tuple[View, Entry], unknown: dict[str, Node]) -> None:
+    """Adds the tensors that a body captures from the graph around it; they are known then."""
     around, owner = outer
     light = view.section.light
     assert isinstance(light, onnx.GraphProto)
@@ -400,9 +392,9 @@ def _add_captured(view: View, outer: tuple[View, Entry], ahead: _Ahead) -> None:
         mine = view.tensors.get(name)
         if source is None or any(node is owner.node for node in source.inputs):
             continue
-        if mine is not None and name not in ahead.unknown:
+        if mine is not None and name not in unknown:
             continue  # the body defines it itself, after reading it
-        ahead.unknown.pop(name, None)
+        unknown.pop(name, None)
         if mine is None:
             mine = view.tensors[name] = Tensor(name)
         mine.outer = source

@@ -39,20 +39,16 @@ class _Places(NamedTuple):
     optional: frozenset[int]
 
 
-class _Schema(NamedTuple):
-    inputs: _Places
-    outputs: _Places
-    types: Mapping[str, int]
-    needed: tuple[str, ...]
-
-
 @cache
-def _schema(op: str, opset: int) -> _Schema | None:
+def _schema(
+    op: str, opset: int
+) -> tuple[_Places, _Places, Mapping[str, int], tuple[str, ...]] | None:
+    """The inputs and outputs of an operator, its attributes by type, and those that it requires."""
     try:
         schema = onnx.defs.get_schema(op, opset, "")
     except onnx.defs.SchemaError:
         return None
-    return _Schema(
+    return (
         _Places(schema.min_input, schema.max_input, _optional(schema.inputs)),
         _Places(schema.min_output, schema.max_output, _optional(schema.outputs)),
         {name: int(cast("Any", item.type)) for name, item in schema.attributes.items()},
@@ -81,16 +77,15 @@ def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
     schema = _schema(node.op, opset)
     if schema is None:
         return ""
+    inputs, outputs, types, needed = schema
     for name, value in node.attrs.items():
-        wanted = schema.types.get(name)
+        wanted = types.get(name)
         if wanted is not None and (why := _mismatch(value, wanted, in_function=in_function)):
             return f"its attribute {name} {why}"
-    for name in schema.needed:
+    for name in needed:
         if name not in node.attrs:
             return f"it has no attribute {name}, which opset {opset} requires"
-    return _misplaced(node.inputs, schema.inputs, "input") or _misplaced(
-        node.outputs, schema.outputs, "output"
-    )
+    return _misplaced(node.inputs, inputs, "input") or _misplaced(node.outputs, outputs, "output")
 
 
 def _mismatch(value: attributes.Value, wanted: int, *, in_function: bool) -> str:
