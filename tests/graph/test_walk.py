@@ -1,9 +1,9 @@
-"""The walk upstream gives each tensor once, and says where it is cut short."""
+"""The walks up- and downstream give each tensor once, and say where they are cut short."""
 
 import pytest
 
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.walk import MOST, nodes_upstream, upstream
+from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph.walk import MOST, downstream, nodes_upstream, upstream
 from tests.support import one
 
 
@@ -39,6 +39,26 @@ def test_what_is_upstream(
     assert [each and each.name for each in found] == tensors
     nodes = nodes_upstream(graph, start, through, most)  # type: ignore[arg-type]
     assert [each and each.op for each in nodes] == ops
+
+
+@pytest.mark.parametrize(
+    ("index", "most", "tensors"),
+    [
+        (None, MOST, ["x", "c", "y", "a", "b"]),
+        (0, MOST, ["x", "c", "a", "b", "y"]),
+        (1, MOST, ["x"]),
+        (None, 3, ["x", "c", "y", None]),
+        (None, 5, ["x", "c", "y", "a", "b"]),
+    ],
+)
+def test_what_is_downstream(index: int | None, most: int | None, tensors: list[str | None]) -> None:
+    graph = graph_of("a = Relu (x) b = Add (a, a) c = Neg (x) y = Add (b, c)")
+
+    def through(use: Use) -> list[Tensor]:
+        return use.node.outputs if index in {None, use.index} else []
+
+    found = downstream(graph, [graph.tensor("x")], through, most)
+    assert [each and each.name for each in found] == tensors
 
 
 def test_omitted_inputs_are_none() -> None:
