@@ -119,14 +119,8 @@ _NOT_COVERED: Final = "which onnxpad does not cover"
 """Words about a window that takes no `Pad`: one that scatters, and any other."""
 
 
-def _cause(
-    code: Reason, text: str, general: str, brief: str = "", options: Sequence[str] = ()
-) -> RefusalError:
-    """Why a `Pad` stays: a text with names, and one without, which groups equal causes."""
-    return RefusalError(code, text, brief, summary=general, options=options)
-
-
 def _general(cause: RefusalError) -> str:
+    """A cause without names, which groups equal ones."""
     return str(cause.facts["summary"])
 
 
@@ -134,10 +128,10 @@ def _foreign(node: Node, pad: PadOp | None) -> Iterator[RefusalError]:
     """Why a `Pad` of another domain stays."""
     if pad is None and node.domain == "com.microsoft":
         text = f"onnxpad does not cover {node.op} of {node.domain}"
-        yield _cause(Reason.OPERATOR_NOT_COVERED, text, text)
+        yield RefusalError(Reason.OPERATOR_NOT_COVERED, text, summary=text)
     elif pad is None:
         text = f"{node.op} is a custom operator of {node.domain}"
-        yield _cause(Reason.CUSTOM_OPERATOR, text, text)
+        yield RefusalError(Reason.CUSTOM_OPERATOR, text, summary=text)
 
 
 def _causes(
@@ -145,20 +139,22 @@ def _causes(
 ) -> Iterator[RefusalError]:
     """Why the readers of a `Pad` do not take over its padding."""
     if not found:
-        yield _cause(Reason.UNUSED, "nothing reads it", "nothing reads it")
+        yield RefusalError(Reason.UNUSED, "nothing reads it", summary="nothing reads it")
     if path is not None and path.steps:
         yield _between(context, readers, path)
     for use in found:
         if use is None:
             text = "it is an output of the graph"
-            yield _cause(Reason.GRAPH_OUTPUT, text, text)
+            yield RefusalError(Reason.GRAPH_OUTPUT, text, summary=text)
             continue
         node, index = use
         name, general = _named(context, node), str(node.op)
         inputs = readers.inputs(node)
         if index < 0:
-            yield _cause(
-                Reason.READ_IN_BODY, f"a body of {name} reads it", f"a body of {general} reads it"
+            yield RefusalError(
+                Reason.READ_IN_BODY,
+                f"a body of {name} reads it",
+                summary=f"a body of {general} reads it",
             )
         elif readers.slides(node) and inputs is not None and index == inputs.data:
             yield _declined(context, node, name)
@@ -168,10 +164,14 @@ def _causes(
             form = f"reads it, {_CROPS if is_cropped else _NOT_COVERED}"
             why = why_no_padding(context.graph, node, index)
             form += f": {why}" * bool(why)
-            yield _cause(Reason.OPERATOR_NOT_COVERED, f"{name} {form}", f"{general} {form}")
+            yield RefusalError(
+                Reason.OPERATOR_NOT_COVERED, f"{name} {form}", summary=f"{general} {form}"
+            )
         elif inputs is not None:
             form = f"reads it as {_operand(inputs, index)}"
-            yield _cause(Reason.READ_AS_OPERAND, f"{name} {form}", f"{general} {form}")
+            yield RefusalError(
+                Reason.READ_AS_OPERAND, f"{name} {form}", summary=f"{general} {form}"
+            )
         elif path is None or not path.steps or path.steps[0] is not node:
             yield _windowless(context, readers, node, index)
 
@@ -181,14 +181,14 @@ def _windowless(context: Context, readers: Readers, node: Node, index: int) -> R
     graph, name, general = context.graph, _named(context, node), str(node.op)
     if why := why_no_padding(graph, node, index):
         form = f"reads it: {why}"
-        return _cause(Reason.TAKES_NO_PADDING, f"{name} {form}", f"{general} {form}")
+        return RefusalError(Reason.TAKES_NO_PADDING, f"{name} {form}", summary=f"{general} {form}")
     end = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else None
     if end is None:
         form = "reads it, which has no window"
-        return _cause(Reason.NO_WINDOW, f"{name} {form}", f"{general} {form}")
+        return RefusalError(Reason.NO_WINDOW, f"{name} {form}", summary=f"{general} {form}")
     form = f"{{}} hands it on to {{}}: {why_no_padding(graph, end.window, end.index)}"
     named = form.format(name, _named(context, end.window))
-    return _cause(Reason.TAKES_NO_PADDING, named, form.format(general, end.window.op))
+    return RefusalError(Reason.TAKES_NO_PADDING, named, summary=form.format(general, end.window.op))
 
 
 def _between(context: Context, readers: Readers, path: Path) -> RefusalError:
@@ -201,10 +201,10 @@ def _between(context: Context, readers: Readers, path: Path) -> RefusalError:
     for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in path.steps}.items():
         form += f"; {op}: {why}" * bool(why)
     steps = [_named(context, step) for step in path.steps]
-    return _cause(
+    return RefusalError(
         Reason.STEPS_BETWEEN,
         form.format(_and(steps), _named(context, path.window)),
-        form.format(_and([step.op for step in path.steps]), path.window.op),
+        summary=form.format(_and([step.op for step in path.steps]), path.window.op),
     )
 
 
@@ -213,15 +213,17 @@ def _declined(context: Context, node: Node, name: str) -> RefusalError:
     op = context.window(node)
     if isinstance(op, UnreadableError):
         form = f"reads it, and cannot be read itself: {op}"
-        return _cause(Reason.READER_UNREADABLE, f"{name} {form}", f"{node.op} {form}")
+        return RefusalError(Reason.READER_UNREADABLE, f"{name} {form}", summary=f"{node.op} {form}")
     try:
         context.sites.planned(op, context.style)
     except RefusalError as refusal:
         brief = f"{node.op}: {refusal.brief}" if refusal.brief else ""
         texts = f"{name}: {refusal}", f"{node.op}: {refusal}"
-        return _cause(refusal.code, *texts, brief, refusal.options)
+        return RefusalError(
+            refusal.code, texts[0], brief, summary=texts[1], options=refusal.options
+        )
     form = f"in style {context.style} it stays before"
-    return _cause(Reason.AS_ASKED, f"{form} {name}", f"{form} {node.op}")
+    return RefusalError(Reason.AS_ASKED, f"{form} {name}", summary=f"{form} {node.op}")
 
 
 def _help_all(causes: Sequence[RefusalError]) -> tuple[str, ...]:
