@@ -36,7 +36,7 @@ ORDER: Final = (
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
     "runtimes.onnxruntime.blocked_pools", "runtimes.onnxruntime.neighbours",
     # Deciding and rewriting.
-    "padding", "sites", "rewrite",
+    "padding", "sites", "rewrite.context", "runtimes.onnxruntime.hidden_shapes", "rewrite",
     "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser",
     "passes", "pipeline",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.

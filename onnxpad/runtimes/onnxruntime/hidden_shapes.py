@@ -1,0 +1,350 @@
+"""Shapes in bodies and functions that onnxruntime must not learn, and what it would do.
+
+It believes onnx's shape inference, which is wrong about some operators, and allocates what bodies
+hand on in the shapes that it infers. It runs the nodes of a function with the model's opset. And
+before If 11 it refuses branches of different sizes, where it knows these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.bodies_and_calls import COVERED
+from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
+from onnxpad.arithmetic.size import Size, Unknown
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph, Node, Tensor, normal_domain
+from onnxpad.graph.walk import downstream
+from onnxpad.messages import RUNTIME
+from onnxpad.operators.table import CONV_TRANSPOSE
+from onnxpad.reasons import Reason
+from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
+from onnxpad.runtimes.onnxruntime.departures import CHANGED
+from onnxpad.sizes.feasible import stopping
+
+Key: TypeAlias = tuple[str, str]
+"""The domain and the name of a function; overloads count as one."""
+Call: TypeAlias = tuple[Context, Node]
+"""A call of a function, with the graph that it is in."""
+Given: TypeAlias = tuple[Context, Tensor, Tensor]
+"""A tensor of another graph, with the context of that graph, and what it is in this one."""
+
+_TRANSPOSED: Final = frozenset({CONV_TRANSPOSE.op_type})
+_UNLIKE_SINCE: Final = 11
+"""The first version of If whose branches may give results of different sizes."""
+
+
+def runs_otherwise(graph: Graph, opset: int) -> str:
+    """Why the runtime computes something else in a function than it says; empty if it does not.
+
+    It runs the nodes of a function with the model's opset, whatever the function imports.
+    """
+    for node in graph.nodes:
+        since = CHANGED.get(node.op) if graph.is_standard(node) else None
+        if since is not None and (graph.opset < since) != (opset < since):
+            return (
+                f"its opset is {graph.opset}, and {RUNTIME} runs {node.op} "
+                f"{graph.label(node)!r} in it with the model's, {opset}"
+            )
+    return ""
+
+
+def misjudged(context: Context) -> str:
+    """Why the runtime must not learn more about the shapes in a graph; empty if it may.
+
+    It refuses a model with a branch in which a node stops wherever it runs. And it allocates the
+    results of a body in the shapes that onnx's shape inference gives, which is sometimes wrong.
+    """
+    graph, analysis = context.graph, context.analysis
+    try:
+        node = stopping(graph, analysis)
+        if node is not None:
+            return f"{node.op} {graph.label(node)!r} in it stops wherever it runs"
+        for node, *_ in disagreements(graph, analysis):
+            return f"onnx's shape inference is wrong about {node.op} {graph.label(node)!r} in it"
+    except ModelError:
+        return ""  # a constant is malformed, and whoever reads it says so
+    return ""
+
+
+def wrongly_sized(
+    context: Context, among: Collection[Node] | None = None
+) -> Iterator[Disagreement]:
+    """The operators, of all or of these, that onnx's shape inference is wrong about."""
+    try:
+        yield from disagreements(context.graph, context.analysis, among)
+    except ModelError:
+        return  # a constant is malformed, and whoever reads it says so
+
+
+def is_misranked(wrong: Disagreement) -> bool:
+    """Whether shape inference gives a tensor another number of axes, which it then refuses."""
+    return len(wrong.inferred) != len(wrong.derived)
+
+
+def disputed(context: Context) -> Iterator[Node]:
+    """The operators to which the runtime gives another size than the specification."""
+    graph = context.graph
+    try:
+        transposed = [n for n in graph.nodes if graph.is_standard(n) and n.op in _TRANSPOSED]
+        for node in (*(op.node for op in context.windows()), *transposed):
+            shape = context.analysis.shape(node.outputs[0]) or ()
+            if any(isinstance(n, Unknown) and n.is_disputed for n in shape):
+                yield node
+    except ModelError:
+        return  # a constant is malformed, and whoever reads it says so
+
+
+def hide(
+    context: Context,
+    wrong: Misjudged,
+    branches: Sequence[Context],
+    found: Sequence[Context],
+    callers: Sequence[Call],
+) -> None:
+    """Lets the pools of a graph know of the shapes that other graphs must not learn.
+
+    Args:
+        context: The graph.
+        wrong: Its nodes that onnx's shape inference is wrong about.
+        branches: The branches of the If that the graph belongs to, if it does.
+        found: All graphs.
+        callers: The calls of the graph, if it is a function.
+    """
+    context.blocked_pools.missized = wrong.names
+    if not context.closed:
+        context.blocked_pools.inside += [
+            wrong.before,
+            wrong.downstream,
+            partial(_unlike, context, branches),
+            partial(_unlike_branches, context, found),
+            partial(_beyond, context, callers),
+        ]
+
+
+def at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
+    """The tensors around a body whose shapes it must not learn, each with what would happen."""
+    graph, owner = context.graph, context.graph.owner
+    assert owner is not None
+    shut: Hazard | None = None
+    if context.closed:
+        does = f"know the sizes in {graph.place}, but {context.closed}"
+        shut = Hazard(owner, Reason.SHAPE_REFUSED, does)
+
+    def behind(tensor: Tensor) -> Hazard | None:
+        return shut or context.blocked_pools.behind(tensor)
+
+    for tensor in graph.captured():
+        assert tensor.outer is not None
+        if hazard := behind(tensor):
+            yield tensor.outer, hazard
+    given = next(filter(None, map(behind, map(graph.tensor, graph.inputs))), shut)
+    if given is not None:
+        yield from ((tensor, given) for tensor in owner.inputs if tensor.name)
+
+
+def _unlike(context: Context, branches: Sequence[Context]) -> Iterator[tuple[Tensor, Hazard]]:
+    """The results of a branch whose sizes another one's may differ from, before If 11.
+
+    The runtime refuses such an If where it knows the sizes of both.
+    """
+    graph, owner = context.graph, context.graph.owner
+    if owner is None or graph.opset >= _UNLIKE_SINCE:
+        return
+    does = f"know the sizes in {graph.place}, and refuse branches of different sizes"
+    hazard = Hazard(owner, Reason.SHAPE_REFUSED, does)
+    for place, name in enumerate(graph.results):
+        if not _are_alike([(each.graph, each.analysis) for each in branches], place):
+            yield graph.tensor(name), hazard
+
+
+def _are_alike(branches: Sequence[tuple[Graph, Analysis]], place: int) -> bool:
+    """Whether the results of branches are known to have the same sizes."""
+    shapes = [analysis.shape(graph.tensor(graph.results[place])) for graph, analysis in branches]
+    return all(
+        shape is not None
+        and shape == shapes[0]
+        and all(isinstance(size, int | Size) for size in shape)
+        for shape in shapes
+    )
+
+
+def _unlike_branches(context: Context, found: Sequence[Context]) -> Iterator[tuple[Tensor, Hazard]]:
+    """Reads of branches of an If that are no contexts, where they may differ, before If 11."""
+    graph = context.graph
+    if graph.opset >= _UNLIKE_SINCE:
+        return
+    known = {id(each.graph.owner) for each in found}
+    for node in graph.nodes:
+        if node.op != "If" or not graph.is_standard(node) or id(node) in known:
+            continue
+        try:
+            branches = [
+                (each, Analysis(each, outer=context.analysis)) for each in graph.bodies(node)
+            ]
+            places = range(len(branches[0][0].results)) if branches else range(0)
+            alike = all(_are_alike(branches, place) for place in places)
+        except ModelError:
+            continue  # the rule on scopes reports it
+        does = f"refuse branches of different sizes of {node.op} {graph.label(node)!r}"
+        hazard = Hazard(node, Reason.SHAPE_REFUSED, does)
+        captured = [] if alike else [each for body, _ in branches for each in body.captured()]
+        yield from ((each.outer, hazard) for each in captured if each.outer is not None)
+
+
+def _beyond(context: Context, calls: Sequence[Call]) -> Iterator[tuple[Tensor, Hazard]]:
+    """The results of a function whose shapes a caller must not learn."""
+    for caller, node in calls:
+        for output, name in zip(node.outputs, context.graph.results, strict=False):
+            hazard = caller.blocked_pools.behind(output)
+            if hazard is not None:
+                yield context.graph.tensor(name), hazard
+
+
+class _Wrong(NamedTuple):
+    """A node that onnx's shape inference is wrong about.
+
+    Attributes:
+        node: The node.
+        hazard: The harm that may do.
+        is_misranked: Whether another number of axes is inferred, with which a node downstream is
+            refused, wherever it is.
+        inferred: The sizes that are inferred, where all are known.
+    """
+
+    node: Node
+    hazard: Hazard
+    is_misranked: bool = False
+    inferred: Sizes | None = None
+
+
+class Misjudged:
+    """The nodes of one graph that onnx's shape inference is wrong about, where that does harm.
+
+    Where an If, Loop or Scan hands on their results, the runtime allocates these in the wrong
+    shape, and stops. It also stops where it infers another number of axes, and where it puts a
+    tensor in the place of one that it takes to be as large.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        functions: Collection[Key],
+        misranked: Collection[Key],
+        given: Callable[[], Iterator[Given]],
+        others: Mapping[int, Misjudged],
+    ) -> None:
+        """Looks for the nodes at the first question.
+
+        Args:
+            context: The graph.
+            functions: The functions that such nodes are in.
+            misranked: Those with a node for which another number of axes is inferred.
+            given: Returns what the graph reads of others.
+            others: Those of all graphs, by the identity of the context.
+        """
+        self._context = context
+        self._functions = functions
+        self._misranked = misranked
+        self._given = given
+        self._others = others
+        self._found: tuple[int, list[_Wrong]] | None = None
+
+    def before(self) -> Iterator[tuple[Tensor, Hazard]]:
+        """The tensors that these nodes read, each with what would happen."""
+        for wrong in self._nodes():
+            alike = self._alike(wrong)
+            if alike or wrong.is_misranked or self._is_handed_on(wrong.node):
+                yield from ((each, wrong.hazard) for each in wrong.node.inputs if each.name)
+            yield from ((tensor, wrong.hazard) for tensor in alike)
+
+    def downstream(self) -> Iterator[tuple[Tensor, Hazard]]:
+        """The results of `Pad`s downstream of these nodes, in whatever graph they are.
+
+        Computed amounts hide the wrong size from a body that hands on such a result, and a wrong
+        number of axes from the `Pad` itself.
+        """
+        for tensor, wrong in self._wrong().values():
+            node = self._context.graph.producer(tensor)
+            if node is None or node.op != "Pad":
+                continue
+            if wrong.is_misranked or self._is_handed_on(node):
+                yield tensor, wrong.hazard
+
+    def names(self) -> Collection[str]:
+        """The names of the tensors whose sizes follow from a wrong one."""
+        return self._wrong().keys()
+
+    def _alike(self, wrong: _Wrong) -> list[Tensor]:
+        """The tensors that are as large as a result is inferred to be.
+
+        The runtime may put one of them in its place.
+        """
+        if wrong.inferred is None:
+            return []
+        context = self._context
+        outputs = (tensor for node in context.graph.nodes for tensor in node.outputs)
+        return [each for each in outputs if context.analysis.shape(each) == wrong.inferred]
+
+    def _wrong(self) -> dict[str, tuple[Tensor, _Wrong]]:
+        """The tensors whose sizes follow from a wrong one, by name, each with its origin."""
+        graph = self._context.graph
+        pending = [(out, wrong) for wrong in self._nodes() for out in wrong.node.outputs]
+        outside: dict[int, dict[str, tuple[Tensor, _Wrong]]] = {}
+        for context, theirs, ours in self._given():
+            other = id(context)
+            if other not in outside:
+                outside[other] = self._others[other]._wrong()
+            if theirs.name in outside[other]:
+                pending.append((ours, outside[other][theirs.name][1]))
+        pending.sort(key=lambda each: each[1].is_misranked)  # the worst is taken first
+        found: dict[str, tuple[Tensor, _Wrong]] = {}
+        while pending:
+            tensor, wrong = pending.pop()
+            if tensor.name and tensor.name not in found:
+                found[tensor.name] = tensor, wrong
+                pending += [(out, wrong) for use in graph.uses(tensor) for out in use.node.outputs]
+        return found
+
+    def _nodes(self) -> list[_Wrong]:
+        """The nodes as the graph is now: a rewrite may spell out what inference is wrong about."""
+        version, found = self._found or (-1, None)
+        if found is None:
+            found = list(self._find())
+        elif found and version != self._context.graph.version:
+            graph = self._context.graph
+            left = {id(wrong.node) for wrong in found if graph.has_node(wrong.node)}
+            found = list(self._find([node for node in graph.nodes if id(node) in left]))
+        self._found = self._context.graph.version, found
+        return found
+
+    def _find(self, among: Collection[Node] | None = None) -> Iterator[_Wrong]:
+        """The nodes of the graph, or of these."""
+        graph = self._context.graph
+        for node in graph.nodes if among is None else among:
+            key = (normal_domain(node.domain), node.op)
+            if graph.is_function(node) and key in self._functions:
+                yield _Wrong(node, self._hazard(node), key in self._misranked)
+        for node in disputed(self._context):
+            yield _Wrong(node, self._hazard(node))
+        for each in wrongly_sized(self._context, among):
+            sizes = None if None in each.inferred else each.inferred
+            yield _Wrong(each.node, self._hazard(each.node), is_misranked(each), sizes)
+
+    def _is_handed_on(self, node: Node) -> bool:
+        """Whether an If, Loop or Scan may hand on what a node computes."""
+        graph = self._context.graph
+        if not graph.is_main or not COVERED.isdisjoint(graph.inner_operators(node)):
+            return True  # it is inside one, or may be, or has one inside
+        below = downstream(graph, node.outputs, lambda use: use.node.outputs, most=None)
+        readers = (use.node for each in below if each is not None for use in graph.uses(each))
+        return any(each.op in COVERED or graph.is_function(each) for each in readers)
+
+    def _hazard(self, node: Node) -> Hazard:
+        label = self._context.graph.label(node)
+        does = f"take wrong sizes: onnx's shape inference is wrong about {node.op} {label!r}"
+        return Hazard(node, Reason.SHAPE_REFUSED, does)
