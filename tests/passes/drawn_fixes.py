@@ -4,20 +4,23 @@
 there. Nothing is validated here; every model was, as it was drawn.
 """
 
+import json
 import re
 from pathlib import Path
 from typing import Any, Final
 
 import onnx
+from onnx.helper import set_model_props
 
 import onnxpad
 from onnxpad.finding import Change, Finding
+from onnxpad.sizes.recorded import METADATA
 from tests.graph.edits import nodes_told
 from tests.proof.pairs import model_of
 
 FIXES: Final = Path(__file__).with_name("fixes.txt")
 
-_LINE: Final = re.compile(r"opset (\d+), (\w+) length (\w+)((?:, [\w-]+ [\w-]+)*): (.*)")
+_LINE: Final = re.compile(r"opset (\d+), (\w+) length (\w+)((?:, [\w-]+ [\w.:-]+)*): (.*)")
 
 
 def kept() -> list[str]:
@@ -31,8 +34,21 @@ def asked_of(asked: str) -> tuple[onnx.ModelProto, dict[str, Any]]:
     assert found
     opset, dtype, length, options, body = found.groups()
     pairs = [each.split() for each in options.split(", ") if each]
-    said = {name.replace("-", "_"): True if value == "on" else value for name, value in pairs}
-    return model_of(body, dtype, length, int(opset)), said
+    said: dict[str, Any] = {name.replace("-", "_"): value == "on" or value for name, value in pairs}
+    proto = model_of(body, dtype, length, int(opset))
+    if (recorded := said.pop("recorded", None)) is not None:
+        set_model_props(proto, {METADATA: recorded_text(recorded)})
+    if (sizes := said.pop("sizes", None)) is not None:
+        said["dims"] = {"n": int(sizes) if sizes.isdigit() else sizes}
+    return proto, said
+
+
+def recorded_text(sizes: str) -> str:
+    """The sizes of the only axis as metadata, for `2..64:2`."""
+    limits, _, step = sizes.partition(":")
+    first, last = limits.split("..")
+    entry = {"first": int(first), "last": int(last), "step": int(step or 1), "axes": [["x", 2]]}
+    return json.dumps({"n": entry})
 
 
 def said(line: str) -> str:
@@ -43,7 +59,10 @@ def said(line: str) -> str:
     parts = [_told(each) for each in result.findings]
     parts += [_made(each) for each in result.changes]
     parts += [f"warns: {each}" for each in result.warnings]
+    parts += [f"holds for {result.ranges}"] if result.ranges else []
     if result.changed:
+        notes = {each.key: each.value for each in result.model.metadata_props}
+        parts += [f"notes {key}: {value}" for key, value in notes.items()]
         before = [*nodes_told(proto.graph.node, "")]
         after = [*nodes_told(result.model.graph.node, "")]
         parts += [each.strip() for each in after if each not in before]
@@ -52,6 +71,9 @@ def said(line: str) -> str:
             if tensor.name not in old:
                 values = onnx.numpy_helper.to_array(tensor).tolist()
                 parts.append(f"{tensor.name} is {values}")
+    if not options:
+        shown = str(onnxpad.show(proto)).splitlines()
+        parts += ["shown", *(" ".join(each.split()) for each in shown if each)]
     return f"{asked}  =>  {' | '.join(parts) or 'nothing'}"
 
 

@@ -1,5 +1,7 @@
 """What the proof reads of a node: every attribute and default of windows and `Pad`s, or why not."""
 
+from functools import cache
+
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node
@@ -24,7 +26,9 @@ GIVEN = f"""
 """
 
 
+@cache
 def node_of(body: str, opset: int, dtype: str) -> tuple[Graph, Analysis, Node]:
+    """A graph of one node, its analysis, and the node."""
     inputs = f"{dtype}[1, 2, 9, 8] x, {dtype} u, float[3, 2, a, 5] open, int64[4] q, "
     inputs += "float[] free, uint8[3, 2, b, 5] half, uint8[] some, uint8 zero, uint8[1] zeros, "
     inputs += "float[1, 2, n, 8] wide, float[1, 2, 9] row3"
