@@ -138,10 +138,9 @@ def _of_axes(call: Call, arrays: Operands) -> None:
 
 
 def _sorted(call: Call, arrays: Operands) -> None:
-    """Refuse unsorted unique rows or columns, which the evaluator gets wrong."""
+    """Refuse unsorted unique elements, which the evaluator gets wrong: it sorts a lone output."""
     _ordered(call, arrays)
-    in_order = call.flag("sorted", default=True)
-    _require(in_order or not call.has_attribute("axis"), "rows in no order")
+    _require(call.flag("sorted", default=True), "elements in the order of their first places")
 
 
 def _unequal(call: Call, arrays: Operands) -> None:
