@@ -42,12 +42,20 @@ GIVEN: Final = """
     float[2] on = {0, 1}, int64[4] ramp = {0, 1, 2, 3}, float[0] noflo = {},
     float[1, 4, 2, 2] chan = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
     int64[1, 2] ij = {1, 2}, int64[2, 1] rows = {1, 0}, float[2, 2] pos = {1, 2, 3, 4},
-    float big3 = {3}, float[2] zeros = {0, 0}
+    float big3 = {3}, float[2] zeros = {0, 0}, float[2] ones2 = {1, 1}, float[2] less0 = {1, -0.5},
+    float[2] tiny2 = {1e-40, 1}, float[2] m0 = {-0.0, 0}, int64[1] two1 = {2}, int64[1] m2 = {-2},
+    int64[1] three1 = {3}, int64[1] zero1 = {0}, int64[1] e1 = {1}, int64[1] e2 = {2},
+    int64[1] e3 = {3}, int64[1] e53 = {53}, int64[1] e54 = {54}, int64[1] e64 = {64},
+    int64[1] e65 = {65}, float[1] f3 = {3}, float[1] h5 = {0.5}, float nought1 = {0},
+    float negh = {-0.5}, float[2] scal2 = {0.5, 2}, uint8[2] u2 = {3, 200},
+    uint8[2, 2] u22 = {0, 3, 200, 255}, float third1 = {0.3}, float[1, 1, 2] line = {1, 2},
+    int64[1, 1, 2] iline = {0, 1}, float[1, 1, 2] wl = {1, 2}, int64[4] sizes4 = {2, 4, 3, 5},
+    float[3] thirds3 = {0.3, 1.1, 1}, float[4] negs = {1, 1, -2, 0}
 """
 SHARED: Final = """
     dims = Shape (x) dim = Gather (dims, three) part = Neg (dims) fdims = Cast <to = 1> (dims)
     halves = Mul (fdims, half) thirds = Div (fdims, big3) many = Greater (dims, three)
-    inf1 = Div (f, zeros) relu = Relu (x) pool = Sigmoid (v)
+    inf1 = Div (f, zeros) nans = Div (zeros, zeros) relu = Relu (x) pool = Sigmoid (v)
 """
 
 
