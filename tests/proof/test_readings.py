@@ -17,6 +17,7 @@ GIVEN = f"""
     int64[2] far = {{2, 4}}, int64[2] back = {{-1, -4}}, int64[2] before = {{-5, 0}},
     int64[2] long = {{0, 2147483648}}, int64[2] most = {{0, 2147483647}},
     int64[1, 4] row = {{0, 1, 1, 1}}, int64[4, 1] column = {{0, 1, 1, 1}},
+    int64[1, 1, 4] cube = {{0, 1, 1, 1}}, int64[2, 1, 2] stack = {{0, 1, 1, 1}},
     int32[2] two32 = {{2, 3}}, float[2] real = {{2, 3}}, float v = {{1.5}}, float minus = {{-0.0}},
     float[2] vs = {{1, 2}}, double d = {{1}}, int32[4] few32 = {{0, 0, 0, 0}}, uint8 z = {{7}},
     uint8[1] z1 = {{7}},
