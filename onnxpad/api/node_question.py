@@ -16,7 +16,7 @@ from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.frameworks.repadding.intents import answer_of
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.asked_for import nearest
-from onnxpad.operators.amounts import is_padded, numbers_of
+from onnxpad.operators.amounts import numbers_of
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -115,18 +115,12 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
     is_alike = site.fills_as_own or (len(site.front.pads) == 1 and takes_nearest(context, site))
     if site.written is None or not is_alike:
         return None
-    if question.sizes == site.source_sizes:
-        front, total = site.front.amounts, site.total
-    else:
-        front, total = None, site.own if question.sizes == site.sizes else None
-    pads = numbers_of(total)
-    if pads is None or len(pads) != len(question.sizes):
-        return None
-    padding = site.padding
-    if not site.is_transposed:
-        counted = padding.counted or (site.leaves_padding_out and is_padded(front or ()))
-        padding = replace(padding, pads=pads, counted=counted)
-    return answer_of(padding, question)
+    padding = site.whole if question.sizes == site.source_sizes else None
+    if padding is None and question.sizes == site.sizes:
+        pads = numbers_of(site.own)
+        padding = site.padding if site.is_transposed else replace(site.padding, pads=pads)
+        padding = None if pads is None else padding
+    return None if padding is None else answer_of(padding, question)
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:

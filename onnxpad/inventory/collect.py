@@ -219,7 +219,7 @@ class _Collector:
         site = self._sites.of(op, self._crops)
         upstream, sizes = site.front.pads, site.source_sizes
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
-        own = site.own if site.constant is None else site.constant
+        own = site.in_effect
         total = added(own, site.front.amounts) if site.front.is_whole else None
         # A formula holds for a size of which nothing is known, too.
         formulas = self._at_any_size(op) if own is None else own

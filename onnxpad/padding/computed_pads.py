@@ -18,6 +18,7 @@ from onnxpad.arithmetic.window import (
     Window,
     meets_data,
     odd_side,
+    same_of,
     same_output_size,
     same_pads,
 )
@@ -100,6 +101,27 @@ class DynamicSites:
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
             return None
+        odd, amounts = self.equal_same(op, pad), _spatial(op, pad)
+        if odd is None or amounts is None:
+            return None
+        sizes = self._sites.spatial(op, pad.data)
+        self._sites.check_mergeable(op, pad)
+        check_runs_same(op, sizes, same_of(odd))
+        check_declared(op, None)
+        self._check_not_empty(op, pad.data, sizes)
+        self._check_meets_data(op, pad.data, sizes, odd)
+        windows = [window for window in op.windows if isinstance(window, Window)]
+        same = [self._same(*each, odd) for each in zip(sizes, windows, strict=True)]
+        padded = [size + sum(pair) for size, pair in zip(sizes, amounts, strict=True)]
+        check_rounding(op, self._sites.spans(op, padded), list(zip(sizes, same, strict=True)))
+        counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
+        return Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted), pad
+
+    def equal_same(self, op: WindowOp, pad: PadOp) -> Side | None:
+        """Where the SAME puts the odd element that a `Pad` equals at every size; None for others.
+
+        The operator has no padding of its own.
+        """
         amounts = _spatial(op, pad)
         if pad.mode != "constant" or amounts is None or is_padded(op.pads):
             return None
@@ -107,22 +129,12 @@ class DynamicSites:
         sizes = self._sites.spatial(op, pad.data)
         if len(windows) != len(sizes):
             return None
-        for auto_pad, odd in ODD.items():
+        for odd in ODD.values():
             if all(
                 self._is_same((op.operator.pools, op.ceil_mode), window, size, pair, odd)
                 for window, size, pair in zip(windows, sizes, amounts, strict=True)
             ):
-                self._sites.check_mergeable(op, pad)
-                check_runs_same(op, sizes, auto_pad)
-                check_declared(op, None)
-                self._check_not_empty(op, pad.data, sizes)
-                self._check_meets_data(op, pad.data, sizes, odd)
-                same = [self._same(*each, odd) for each in zip(sizes, windows, strict=True)]
-                padded = [size + sum(pair) for size, pair in zip(sizes, amounts, strict=True)]
-                then = list(zip(sizes, same, strict=True))
-                check_rounding(op, self._sites.spans(op, padded), then)
-                counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
-                return Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted), pad
+                return odd
         return None
 
     @remembered

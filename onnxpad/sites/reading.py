@@ -7,6 +7,7 @@ Every report of how much an operator pads reads this. What a rewrite may take ov
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -130,6 +131,25 @@ class Site:
         `Pad`s in front of a transposed convolution are no part: its own pads crop.
         """
         return self.own if self.is_transposed else added(self.own, self.front.amounts)
+
+    @property
+    def whole(self) -> Padding | None:
+        """How it pads with what the `Pad`s upstream add; None where that depends on an open size.
+
+        An average over a `Pad` divides by what that adds, too.
+        """
+        pads = numbers_of(self.total)
+        if pads is None or (self.padding.is_same and None in self.known_sizes):
+            return None
+        if self.is_transposed:
+            return self.padding
+        counts = self.leaves_padding_out and is_padded(self.front.amounts or ())
+        return replace(self.padding, pads=pads, odd="end", counted=self.padding.counted or counts)
+
+    @property
+    def in_effect(self) -> ExtentPairs | None:
+        """Its own padding: the same at every size where that is possible; None where unknown."""
+        return self.own if self.constant is None else self.constant
 
     @property
     def is_padded_upstream(self) -> bool:

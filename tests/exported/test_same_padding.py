@@ -49,7 +49,7 @@ def named_by_validate(context: Context) -> dict[str, Flat | None]:
 def named_by_match(context: Context) -> dict[str, Flat | None]:
     """The sum of the parts that `match` varies: an operator's own padding and a `Pad` in front."""
     sites = [site for site in sites_of(context)[0] if not site.is_transposed]
-    parts = {site.label: site.own if site.constant is None else site.constant for site in sites}
+    parts = {site.label: site.in_effect for site in sites}
     for pad in with_pads(context, sites)[0]:
         pairs = dict(zip(pad.axes, pad.own or (), strict=True))
         for site in sites if pad.operator is None else ():

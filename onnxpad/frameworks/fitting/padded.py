@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
-from onnxpad.arithmetic.window import Side, Window, same_of, same_output_size, same_pads
+from onnxpad.arithmetic.window import Window, same_of
 from onnxpad.errors import ModelError
-from onnxpad.finding import Location
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
 from onnxpad.frameworks.fitting.case import Case, Fit, case_of
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.towards import PADDED_IN_FRONT, counted_at_first
-from onnxpad.operators.amounts import Pairs, add, is_padded, numbers_of
+from onnxpad.graph import Node
+from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.site import windows_over
 from onnxpad.reasons import RefusalError
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
@@ -27,6 +25,10 @@ from onnxpad.sites.reading import Site, SiteReader
 
 _MOST: Final = 64
 """The greatest stride of which each remainder is looked at."""
+
+
+Left: TypeAlias = tuple[Context, Node, str]
+"""An operator whose padding is not known, the graph that it is in, and why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,14 +55,9 @@ class Padded:
         return self.site.label
 
     @property
-    def location(self) -> Location:
-        """Where it is."""
-        return self.context.graph.location(self.site.node)
-
-    @property
-    def op_type(self) -> str:
-        """Its operator, as ONNX names it."""
-        return self.site.node.op
+    def place(self) -> tuple[Context, Node]:
+        """The graph that it is in, and its node there."""
+        return self.context, self.site.node
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -146,29 +143,7 @@ class Padded:
         return same_of(self.padding.odd)
 
 
-class Left(NamedTuple):
-    """An operator whose padding is not known.
-
-    Attributes:
-        label: Its name in reports.
-        op_type: Its operator.
-        reason: Why it is not known.
-        location: Where it is.
-    """
-
-    label: str
-    op_type: str
-    reason: str
-    location: Location
-
-    def facts(self) -> dict[str, object]:
-        """Its label, operator and reason, as data."""
-        return {"label": self.label, "op_type": self.op_type, "reason": self.reason}
-
-
-def padded_operators(
-    contexts: Iterable[Context],
-) -> tuple[list[Padded], list[Left]]:
+def padded_operators(contexts: Iterable[Context]) -> tuple[list[Padded], list[Left]]:
     """The window operators of all graphs of a model, and those not understood, with why."""
     found: list[Padded] = []
     left: list[Left] = []
@@ -180,15 +155,8 @@ def padded_operators(
                 if isinstance(padded, Padded):
                     found.append(padded)
                 else:
-                    where = context.graph.location(site.node)
-                    left.append(Left(site.label, site.node.op, padded, where))
-            if unread:
-                nodes = {context.label(node): node for node in context.graph.nodes}
-                for label, why in unread:
-                    op, where = "", Location()
-                    if node := nodes.get(label):
-                        op, where = node.op, context.graph.location(node)
-                    left.append(Left(label, op, why, where))
+                    left.append((context, site.node, padded))
+            left += [(context, node, why) for node, why in unread]
         except ModelError:
             if context.graph.is_main:
                 raise
@@ -211,7 +179,7 @@ def _total(context: Context, site: Site) -> Padded | str:
         others = {id(each.pad) for each in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis).of(op, others) if others else site
         sizes = context.sites.spatial(op, alike.source)
-        total = _with_front(op, alike, sizes)
+        total = alike.whole or _as_same(context, op, alike)
         if total is None:
             return "a Pad in front computes its amounts"
         padding = total
@@ -264,43 +232,14 @@ def takes_nearest(context: Context, site: Site) -> bool:
     return True
 
 
-def _with_front(op: WindowOp, site: Site, sizes: Sequence[Extent]) -> Padding | None:
-    """An operator's padding together with that of a `Pad`; None where it is unknown."""
-    amounts, own, windows = site.front.amounts, site.padding, site.windows
-    if amounts is None:
+def _as_same(context: Context, op: WindowOp, site: Site) -> Padding | None:
+    """SAME, if a `Pad` in front of an operator computes its amounts; None if it does not."""
+    pad = context.sites.pad_before(op)
+    if pad is None or site.padding.is_same:
         return None
-    numbers = numbers_of(amounts)
-    counted = own.counted or (op.operator.padding is Fill.EXCLUDED and is_padded(amounts))
-    if numbers is not None:
-        if own.pads is not None:
-            return replace(own, pads=add(own.pads, numbers), counted=counted)
-        known = [size for size in sizes if isinstance(size, int)]
-        if len(known) < len(sizes):
-            return None
-        padded = tuple(size + sum(pair) for size, pair in zip(known, numbers, strict=True))
-        same = own.amounts(padded, windows)
-        return Padding(add(same, numbers), counted=counted)
-    if own.pads is None or is_padded(own.pads):
-        return None
-    sides: tuple[Side, ...] = ("end", "begin")
-    for odd in sides:
-        if all(
-            _is_same(op, window, size, pair, odd)
-            for window, size, pair in zip(windows, sizes, amounts, strict=True)
-        ):
-            return Padding(None, odd=odd, counted=counted)
-    return None
-
-
-def _is_same(
-    op: WindowOp, window: Window, size: Extent, amounts: tuple[Extent, Extent], odd: Side
-) -> bool:
-    """Whether a `Pad` with these amounts has the windows of SAME at every size."""
-    begin, end = amounts
-    rounding = op.operator.pools, op.ceil_mode
-    output = windows_over(rounding, window, size + begin + end, (0, 0))
-    pairs = (begin, same_pads(size, window, odd=odd)[0]), (output, same_output_size(size, window))
-    return all(always(equal(one, other)) is True for one, other in pairs)
+    odd = context.open_sites.equal_same(op, pad)
+    counted = site.padding.counted or site.leaves_padding_out
+    return None if odd is None else Padding(None, odd=odd, counted=counted)
 
 
 def _samples(size: Extent, window: Window) -> tuple[int, ...]:

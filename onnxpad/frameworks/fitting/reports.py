@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
+from onnxpad.graph import Node
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
@@ -87,18 +88,20 @@ class ModelReport:
         """Yields a finding about each operator that does not fit the convention asked for."""
         return iter(())
 
-    def model_finding(self, about: Padded | Left, message: str, **evidence: object) -> Finding:
+    def model_finding(
+        self, context: Context, node: Node, message: str, **evidence: object
+    ) -> Finding:
         """A finding about the whole model, which names an operator concerned."""
         return Finding(
             self.code,
             Severity.INFO,
-            about.label,
-            about.op_type,
+            context.label(node),
+            node.op,
             message,
             _STAYS,
             Facts(evidence),
             reason_code=self.info_reason,
-            location=about.location,
+            location=context.graph.location(node),
         )
 
     def warned(self, about: Padded, convention: str, message: str, **evidence: object) -> Finding:
@@ -108,14 +111,14 @@ class ModelReport:
             self.code,
             Severity.WARNING,
             about.label,
-            about.op_type,
+            about.site.node.op,
             message,
             f"fix and repad leave it: {kept}"
             if kept
             else f"onnxpad repad MODEL --to {convention} cures it",
             Facts({**about.facts(), "convention": convention, **evidence}),
             reason_code=Reason.FRAMEWORK_CONVENTION,
-            location=about.location,
+            location=about.context.graph.location(about.site.node),
         )
 
 
@@ -159,19 +162,22 @@ class ReportConvention(ModelReport):
         padded = [each for each in model.operators if each.case.is_padded]
         if padded:
             yield self.model_finding(
-                padded[0],
+                *padded[0].place,
                 _summary(padded),
                 operators=[_facts(each) for each in padded],
-                unknown=[each.facts() for each in model.left],
+                unknown=[
+                    {"label": context.label(node), "op_type": node.op, "reason": why}
+                    for context, node, why in model.left
+                ],
             )
 
     def unfit(self, model: ModelPadding) -> Iterator[Finding]:
         """One finding about each that does not fit the convention asked for."""
-        untold: list[Padded | Left] = []
+        untold: list[tuple[Context, Node]] = []
         for each in model.operators:
             fit = each.fit(model.convention)
             if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
-                untold.append(each)
+                untold.append(each.place)
             elif fit.holds != "always" and not fit.rounds and not each.averages_a_pad:
                 yield self.warned(
                     each,
@@ -180,12 +186,12 @@ class ReportConvention(ModelReport):
                     would_be=fit.pads,
                     same_at=fit.same_at,
                 )
-        untold += model.left
+        untold += [(context, node) for context, node, _ in model.left]
         if untold:
-            labels = [each.label for each in untold]
+            labels = [context.label(node) for context, node in untold]
             some = "1 operator fits" if len(labels) == 1 else f"{len(labels)} operators fit"
             yield self.model_finding(
-                untold[0],
+                *untold[0],
                 f"whether {some} {model.title} is not known (first: {labels[0]!r})",
                 operators=labels,
             )
@@ -234,7 +240,7 @@ class ReportMixture(ModelReport):
             f"{name} (first: {members[0].label!r})" for name, members in groups.items()
         )
         yield self.model_finding(
-            fewest[0],
+            *fewest[0].place,
             f"mixed: {said}",
             conventions={name: [each.label for each in found] for name, found in groups.items()},
         )
@@ -280,7 +286,7 @@ class ReportRounding(ModelReport):
             return
         fewer = min(up, down, key=len)
         yield self.model_finding(
-            fewer[0],
+            *fewer[0].place,
             f"{len(up)} pool{'s round' if len(up) > 1 else ' rounds'} up (first: {up[0].label!r}) "
             f"beside {len(down)} that round{'' if len(down) > 1 else 's'} down "
             f"(first: {down[0].label!r})",
@@ -345,7 +351,7 @@ class ReportCounting(ModelReport):
             return
         fewer = min(counting, leaving, key=len)
         yield self.model_finding(
-            fewer[0],
+            *fewer[0].place,
             f"{len(counting)} average{'s count' if len(counting) > 1 else ' counts'} padding "
             f"(first: {counting[0].label!r}) beside {len(leaving)} that "
             f"do{'' if len(leaving) > 1 else 'es'} not (first: {leaving[0].label!r})",
@@ -417,7 +423,7 @@ def _facts(each: Padded) -> dict[str, object]:
     fits = {name: each.fit(name) for name in _COMPARED}
     return {
         "node": each.label,
-        "op_type": each.op_type,
+        "op_type": each.site.node.op,
         **each.facts(),
         "fits": [name for name, fit in fits.items() if fit.holds == "always"],
         "would_be": {name: fit.pads for name, fit in fits.items() if fit.holds != "always"},

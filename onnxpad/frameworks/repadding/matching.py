@@ -134,7 +134,8 @@ def match_graph(
     closeness = Closeness(rtol, atol)
     task = _Task(graph, copy, chosen, found.draws, wanted, closeness, seconds, progress, folder)
     with _opened(copy, folder) as task.session:
-        rest = (*left, *others, *copy.left)
+        named = ((context.label(node), why) for node, why in left)
+        rest = (*named, *others, *copy.left)
         result = replace(task.solve(), left=rest, notes=found.notes, runs=task.runs)
         if result.outcome == "not matched" and result.left and result.distinguishable:
             count = len(result.left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from onnxpad.arithmetic.window import Window
+from onnxpad.graph import Node
 from onnxpad.operators.read import PadOp, TransposedOp, WindowOp, is_transposed
 from onnxpad.operators.table import operator_of
 from onnxpad.rewrite.context import Context
@@ -14,20 +15,20 @@ _PAD_AS_INPUT = 11
 """The first opset whose Pad takes its amounts as an input."""
 
 
-def sites_of(context: Context) -> tuple[list[Site], list[tuple[str, str]]]:
+def sites_of(context: Context) -> tuple[list[Site], list[tuple[Node, str]]]:
     """The window operators of a graph, in file order, and those that cannot be varied, with why."""
     found: list[tuple[int, Site]] = []
-    left: list[tuple[str, str]] = []
+    left: list[tuple[Node, str]] = []
     order = {id(node): place for place, node in enumerate(context.graph.nodes)}
     ops: Iterator[WindowOp | TransposedOp] = iter((*context.windows(), *context.transposed()))
     reader = SiteReader(context.graph, context.analysis)
     for op in ops:
         site = reader.of(op)
         if why := _fixed(site):
-            left.append((site.label, why))
+            left.append((op.node, why))
         else:
             found.append((order[id(op.node)], site))
-    left += [(context.label(node), str(why)) for node, why in context.unreadable()]
+    left += [(node, str(why)) for node, why in context.unreadable()]
     return [site for _, site in sorted(found, key=lambda each: each[0])], left
 
 

@@ -76,10 +76,8 @@ def repad_graph(
         UsageError: A name in `only` is no window operator's.
     """
     main, *others = contexts(graph)
-    names = [*_names(main)]
     sites, unvaried = sites_of(main)
-    types = dict(names)
-    kept = [Unchanged(label, types.get(label, ""), "", why) for label, why in unvaried]
+    kept = [Unchanged(main.label(node), node.op, "", why) for node, why in unvaried]
     kept += [each for context in others for each in _not_covered(context)]
     labels = [*(site.label for site in sites), *(each.node for each in kept)]
     wanted = {*labels} if not only else {*_only(only, labels)}
@@ -98,15 +96,9 @@ def repad_graph(
     kept += [_kept(framework, plan) for plan in plans if plan.padding is None]
     if changed:
         _declare_anew(graph, [plan.site.node for plan in changed], declared)
-    order = {label: place for place, (label, _) in enumerate(names)}
+    order = {label: place for place, label in enumerate(map(main.label, main.graph.nodes))}
     kept.sort(key=lambda each: order.get(each.node, len(order)))
     return Rewriting(tuple(map(_change, changed)), tuple(kept))
-
-
-def _names(context: Context) -> Iterator[tuple[str, str]]:
-    """Label and type of every node, in file order."""
-    for node in context.graph.nodes:
-        yield context.label(node), node.op
 
 
 def _not_covered(context: Context) -> Iterator[Unchanged]:

@@ -27,7 +27,8 @@ def read(body: str, inputs: str = X, opset: int = 18) -> tuple[Context, list[Sit
     context = Context(Graph.from_proto(model))
     windows, left = sites_of(context)
     sites, others = with_pads(context, windows)
-    return context, sites, {**dict(left), **dict(others)}
+    named = {context.label(node): why for node, why in left}
+    return context, sites, named | dict(others)
 
 
 @pytest.mark.parametrize(
