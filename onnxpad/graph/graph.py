@@ -67,8 +67,7 @@ class Graph:
         main: The main graph of the model.
         parent: For a body, the graph around it, whose tensors it may read; else None.
         owner: For a body, the node of that graph that has it; else None.
-        place: Where in the model it is, as `If 'x' > then_branch`; empty for the main graph.
-        scope: The same as data: see `Location`.
+        scope: Where in the model it is: see `Location`.
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
             installed onnx does not know that version.
@@ -85,7 +84,6 @@ class Graph:
         model: Model,
         view: View | None = None,
         parent: Graph | None = None,
-        place: str = "",
         main: Graph | None = None,
         scope: tuple[str, ...] = (),
     ) -> None:
@@ -96,7 +94,6 @@ class Graph:
         self.parent = parent
         self.main: Graph = main or self
         self.owner = None if view.outer is None else view.outer[1].node
-        self.place = place
         self.scope = scope
         self.inputs, self.outputs = view.inputs, view.outputs
         named = (getattr(e, "name", e) for e in view.section.light.output)
@@ -235,17 +232,26 @@ class Graph:
         known = self._bodies.get((id(node), key))
         if known is not None:
             return known
-        where = place_in(self.place, f"{node.op} {describe(node)!r}", key)
-        with gc_pause.paused(), _one_line(f"{where}: "):
+        with gc_pause.paused(), _one_line(f"{self._place_of_body(node, key)}: "):
             assert entry.record is not None
             section = self.model.skeleton.body(entry.record, attribute, light, index)
             given = self._given(node, light)
             view = build(section, (self._view, entry), given=given)
             scope = (*self.scope, describe(node), key)
-            graph = Graph(self.model, view, self, where, self.main, scope)
+            graph = Graph(self.model, view, self, self.main, scope)
         entry.bodies[key] = view
         self._bodies[id(node), key] = graph
         return graph
+
+    @property
+    def place(self) -> str:
+        """Where in the model it is, as `If 'x' > then_branch`; empty for the main graph."""
+        if self.parent is None or self.owner is None:
+            return "".join(self.scope)
+        return self.parent._place_of_body(self.owner, self.scope[-1])
+
+    def _place_of_body(self, node: Node, key: str) -> str:
+        return place_in(self.place, f"{node.op} {describe(node)!r}", key)
 
     def _given(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
         """The types that a node passes to its body: no runtime enforces those that it declares.
@@ -293,7 +299,7 @@ class Graph:
             place = function_label(section.light)
             with gc_pause.paused(), _one_line(f"function {place}: "):
                 view = build(section, given=())
-                self._functions[index] = Graph(self.model, view, None, place, self, (place,))
+                self._functions[index] = Graph(self.model, view, None, self, (place,))
             self.model.functions[index] = view
         return self._functions[index]
 
