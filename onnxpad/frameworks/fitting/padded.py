@@ -11,9 +11,9 @@ from onnxpad.arithmetic.window import Window, same_of
 from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
 from onnxpad.frameworks.fitting.case import Case, Fit, case_of
-from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.intents import chosen, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
-from onnxpad.frameworks.repadding.towards import PADDED_IN_FRONT, counted_at_first
+from onnxpad.frameworks.repadding.towards import counted_at_first, purpose_of
 from onnxpad.graph import Node
 from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import PadOp, WindowOp
@@ -76,21 +76,12 @@ class Padded:
         graph, site = self.context.graph, self.site
         if not graph.is_main:
             return "it is in a body or function, which repad does not cover"
-        if site.is_padded_upstream:
-            return PADDED_IN_FRONT
-        reading = intent_of(site)
-        if reading.intent is None:
-            return reading.why
-        asked = (
-            site,
-            self.case.op,
-            FRAMEWORKS[framework],
-            reading.intent,
-            site.known_sizes,
-            graph.opset,
-        )
+        purpose = purpose_of(self.context, site)
+        if purpose.intent is None:
+            return purpose.why
+        asked = site, self.case.op, FRAMEWORKS[framework], purpose.intent, site.known_sizes
         try:
-            found = chosen(*asked)
+            found = chosen(*asked, graph.opset)
         except AbsentError as error:
             return str(error)
         return "" if found is not None else "it computes the same for the intent of its padding"

@@ -7,7 +7,7 @@ operators are written and the sizes analysed anew, until nothing changes any mor
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent
@@ -15,7 +15,7 @@ from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
 from onnxpad.frameworks.repadding.changes import Rewriting, Rewritten, Unchanged
-from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.intents import Purpose, chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.write import PADDING, described, write
 from onnxpad.graph import Graph, Node
@@ -26,9 +26,6 @@ from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sites.reading import Site
-
-PADDED_IN_FRONT: Final = "a Pad in front of it, which could not be folded, pads its data too"
-"""Why an operator stays whose data is padded upstream, too."""
 
 
 @dataclass(slots=True)
@@ -121,20 +118,23 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
 
 def _planned(context: Context, site: Site, *, was_computed: bool) -> _Plan | Unchanged:
     """An operator with the intent of its padding, or why that is not known."""
-    op, why = op_of(site), ""
-    before = _words(site.padding, was_computed=was_computed)
-    if op is None:
-        why = f"no framework has a convention for {site.node.op}"
-    elif site.is_padded_upstream:
-        why = PADDED_IN_FRONT
-    elif op == "avgpool" and site.padding.counted and not counted_at_first(context, site):
-        why = "it averages over a Pad of zeros, as it would in any framework"
-    if op is not None and not why:
-        reading = intent_of(site)
-        if reading.intent is not None:
-            return _Plan(site, op, reading.intent, dict(site.node.attrs), before)
-        why = reading.why
-    return Unchanged(site.label, site.node.op, before, why)
+    op, before = op_of(site), _words(site.padding, was_computed=was_computed)
+    purpose = Purpose(None, f"no framework has a convention for {site.node.op}")
+    if op is not None:
+        purpose = purpose_of(context, site)
+        if purpose.intent is not None:
+            return _Plan(site, op, purpose.intent, dict(site.node.attrs), before)
+    return Unchanged(site.label, site.node.op, before, purpose.why)
+
+
+def purpose_of(context: Context, site: Site) -> Purpose:
+    """The intent of an operator's padding, or why that padding stays."""
+    if site.is_padded_upstream:
+        told = "a Pad in front of it, which could not be folded, pads its data too"
+        return Purpose(None, told)
+    if site.padding.counted and not counted_at_first(context, site):
+        return Purpose(None, "it averages over a Pad of zeros, as it would in any framework")
+    return intent_of(site)
 
 
 def counted_at_first(context: Context, site: Site) -> bool:
