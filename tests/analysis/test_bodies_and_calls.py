@@ -1,9 +1,14 @@
 """What is known of the results of functions and bodies, call by call."""
 
-from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Unknown
+from typing import Any
+
+from onnxpad.analysis import Analysis, Value
+from onnxpad.analysis.bodies_and_calls import NOTHING, PassedFacts, common
+from onnxpad.analysis.value import elements
+from onnxpad.arithmetic.size import Unknown, symbol
 from onnxpad.graph import Graph
 from tests.support import parsed
+from tests.support.rows import each_row
 
 CALLS = """<ir_version: 9, opset_import: ["": 17, "own": 1]>
 g () => (float[?] y, float[?] z) <{given}> {{ y = own.Sized (a) z = own.Sized (b) }}
@@ -45,3 +50,70 @@ def test_a_result_of_branches_is_what_both_have() -> None:
     shape = Analysis(graph).shape(graph.tensor("y"))
     assert shape is not None
     assert (shape[0], isinstance(shape[1], Unknown), str(shape[2])) == (2, True, "n")
+
+
+N = symbol("n")
+RUN: Any = Unknown("run time alone knows it")
+
+
+def content(*items: object, dtype: int = 7, shape: tuple[int, ...] | None = None) -> Value:
+    return Value(dtype, elements(items, (len(items),) if shape is None else shape))
+
+
+@each_row(
+    ("one", "other", "same"),
+    [
+        (None, None, False),
+        (content(1), None, False),
+        (None, content(1), False),
+        (content(1), content(1), True),
+        (content(1, 2), content(1, 2), True),
+        (content(1, 2), content(1, 3), False),
+        (content(2, 1), content(3, 1), False),
+        (content(1, 2), content(1), False),
+        (content(1, 2), content(1, 2, shape=(1, 2)), False),
+        (content(1), content(1, dtype=6), False),
+        (content(1), content(1.0), False),
+        (content(0.5, dtype=1), content(0.5, dtype=1), True),
+        (content(0.0, dtype=1), content(-0.0, dtype=1), False),
+        (content(N), content(N), True),
+        (content(N), content(N + 1), False),
+        (content(RUN), content(RUN), False),
+        (content(1, RUN), content(1, RUN), False),
+        (content(), content(), True),
+    ],
+)
+def test_contents_that_are_common(one: Value | None, other: Value | None, same: bool) -> None:
+    found = common(PassedFacts(7, (1,), one), PassedFacts(7, (1,), other))
+    assert (found.dtype, found.shape) == (7, (1,))
+    assert found.value is (one if same else None)
+
+
+@each_row(
+    ("one", "other", "expected"),
+    [
+        (None, None, None),
+        ((1, 2), None, None),
+        (None, (1, 2), None),
+        ((1, 2), (1, 2, 3), None),
+        ((), (), ()),
+        ((1, 2), (1, 2), (1, 2)),
+        ((1, 2), (1, 3), (1, None)),
+        ((2, 1), (3, 1), (None, 1)),
+        ((N, N), (N, N + 1), (N, None)),
+        ((RUN, 1), (RUN, 1), (None, 1)),
+        ((1, N), (1, 1), (1, None)),
+    ],
+)
+def test_shapes_that_are_common(one: Any, other: Any, expected: Any) -> None:
+    shape = common(PassedFacts(1, one), PassedFacts(6, other)).shape
+    assert (shape is None) is (expected is None)
+    assert [None if isinstance(each, Unknown) else each for each in shape or ()] == [
+        *(expected or ())
+    ]
+
+
+def test_types_that_are_common() -> None:
+    kinds = (1, 1), (1, 6), (None, 1), (1, None), (None, None)
+    assert [common(PassedFacts(a), PassedFacts(b)).dtype for a, b in kinds] == [1] + [None] * 4
+    assert common(NOTHING, NOTHING) == NOTHING
