@@ -170,8 +170,14 @@ def outcome(proto: onnx.ModelProto, commands: list[str]) -> str:
         except (ValueError, IndexError, KeyError, TypeError) as error:
             said.append(f"{type(error).__name__}: {error}")
     said.append("touched " + " ".join(_touched(graph, start)))
-    elsewhere = graph.touched_elsewhere(start)
-    said.append("elsewhere " + " ".join(f"{describe(e.node)} {stays}" for e, stays in elsewhere))
+    if marks:
+        said.append("since the mark " + " ".join(_touched(graph, marks[-1])))
+    for each in graphs(graph):
+        if own := " ".join(_touched(each, start)) if each is not graph else "":
+            said.append(f"in {each.place} {own}")
+        elsewhere = each.touched_elsewhere(start)
+        names = [f"{describe(one.node)} {stays}" for one, stays in elsewhere]
+        said.append(f"elsewhere than {each.place or 'main'} {' '.join(names)}" if names else "")
     runs = [describe(node) for node in graph.nodes if graph.runs_edited(node)]
     said.append("runs edited " + " ".join(runs))
     said.append("" if graph.changed else "unchanged")
