@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from tests import run_command
-from tests.record.costs import choose_fast, write_costs
+from tests.record.costs import POWER, choose_fast, write_costs
 from tests.record.executed import Executed
 from tests.record.marks import write_bytecode
 from tests.record.plugin import FOLDER
@@ -51,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     rows.sort()
     costs = {test: cost for test, cost, _ in rows}
-    fast = choose_fast(costs, {test: executed for test, _, executed in rows})
+    blocks_of = {test: executed for test, _, executed in rows}
+    fast = choose_fast(costs, blocks_of, json.loads(POWER.read_text()))
     write_costs(costs, fast)
     functions = sorted({block.where for block in blocks})
     index = {function: row for row, function in enumerate(functions)}

@@ -2,7 +2,6 @@
 
 import heapq
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
@@ -26,11 +25,19 @@ CASES: Final = 0.1
 DEAR: Final = 60.0
 """CPU milliseconds above which no test is in the fast tier, whatever it alone executes."""
 
-TABLES: Final = re.compile(r"\brows\d+\b")
-"""In the id of a test of several rows of a table: all are in the fast tier but the dear."""
+POWER: Final = Path(__file__).with_name("power.json")
+"""How many faults the tests of a file notice for their time, where all tests together notice 1.0.
+
+`python -m tests.faults.power` measures it.
+"""
 
 Slow = Mapping[str, Mapping[str, float]]
 """For each file the slow tests, or single cases of them, and what one costs in CPU milliseconds."""
+
+
+def file_of(test: str) -> str:
+    """The file of a test."""
+    return test.partition("::")[0]
 
 
 @cache
@@ -52,22 +59,27 @@ def cost_if_slow(test: str) -> float | None:
     return named.get(name, named.get(name.partition("[")[0]))
 
 
-def choose_fast(costs: Mapping[str, float], blocks: Mapping[str, Collection[int]]) -> set[str]:
-    """The fast tier: tests of tables, then what executes most for its cost, then the cheapest.
+def choose_fast(
+    costs: Mapping[str, float],
+    blocks: Mapping[str, Collection[int]],
+    powers: Mapping[str, float],
+) -> set[str]:
+    """The fast tier: what executes most for its cost, then what notices most for it.
 
     Of these the first cases of many tests come before all cases of few.
 
     Args:
         costs: CPU milliseconds of each test.
         blocks: The blocks of the package that each executes.
+        powers: What the tests of a file notice for their time; 1.0 where nothing is measured.
     """
     dear = {test: cost + ITSELF for test, cost in costs.items()}
     affordable = {test for test, cost in costs.items() if cost <= DEAR}
-    chosen = {test for test in affordable if TABLES.search(test)}
-    spent = sum(dear[test] for test in chosen)
-    seen = {block for test in chosen for block in blocks[test]}
+    chosen: set[str] = set()
+    spent = 0.0
+    seen: set[int] = set()
     # Greedy cover (Chvatal 1979): what a test adds only falls, so an old value is a bound.
-    heap = [(-len(blocks[test]) / dear[test], test) for test in affordable - chosen]
+    heap = [(-len(blocks[test]) / dear[test], test) for test in affordable]
     heapq.heapify(heap)
     while heap:
         _, test = heapq.heappop(heap)
@@ -85,7 +97,8 @@ def choose_fast(costs: Mapping[str, float], blocks: Mapping[str, Collection[int]
     ranked: list[tuple[float, str]] = []
     for test in sorted(affordable - chosen, key=lambda test: (costs[test], test)):
         name = test.partition("[")[0]
-        ranked.append((dear[test] * (1 + CASES * cases[name]), test))
+        power = powers.get(file_of(test), 1.0)
+        ranked.append((dear[test] * (1 + CASES * cases[name]) / power, test))
         cases[name] += 1
     for _, test in sorted(ranked):
         if spent + dear[test] <= FAST:

@@ -83,15 +83,12 @@ def test_every_function_of_the_package_is_known() -> None:
     assert share > 0.9
 
 
-ROWS = "t.py::of_a_table[17-rows3]"
-
-
 @pytest.mark.parametrize(
     ("afforded", "fast"),
     [
-        pytest.param(70.0, {ROWS, "one", "other", "same"}, id="what-is-cheap"),
-        pytest.param(80.0, {ROWS, "one", "other", "dear"}, id="what-alone-executes-a-block"),
-        pytest.param(19.0, {ROWS, "one", "other"}, id="what-executes-another-block"),
+        pytest.param(70.0, {"least", "one", "other", "same"}, id="what-is-cheap"),
+        pytest.param(80.0, {"least", "one", "other", "dear"}, id="what-alone-executes-a-block"),
+        pytest.param(19.0, {"least", "one", "other"}, id="what-executes-another-block"),
     ],
 )
 def test_the_fast_tier_executes_what_it_can_afford(
@@ -99,16 +96,16 @@ def test_the_fast_tier_executes_what_it_can_afford(
 ) -> None:
     monkeypatch.setattr(table_of_costs, "FAST", afforded)
     monkeypatch.setattr(table_of_costs, "DEAR", 60.0)
-    costs = {ROWS: 4.0, "dear": 59.0, "one": 5.0, "same": 6.0, "other": 7.0, "far": 61.0}
+    costs = {"least": 4.0, "dear": 59.0, "one": 5.0, "same": 6.0, "other": 7.0, "far": 61.0}
     blocks = {
-        ROWS: [],
+        "least": [],
         "dear": [1, 2, 3, 4, 6, 7],
         "one": [1],
         "same": [1],
         "other": [2],
         "far": [5],
     }
-    assert choose_fast(costs, blocks) == fast
+    assert choose_fast(costs, blocks, {}) == fast
 
 
 def test_further_cases_of_a_test_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,16 +118,26 @@ def test_further_cases_of_a_test_come_later(monkeypatch: pytest.MonkeyPatch) -> 
     }
     nothing = dict.fromkeys(costs, ())
     monkeypatch.setattr(table_of_costs, "FAST", 7.0)
-    assert choose_fast(costs, nothing) == {"t.py::a[1]", "t.py::b"}
+    assert choose_fast(costs, nothing, {}) == {"t.py::a[1]", "t.py::b"}
     monkeypatch.setattr(table_of_costs, "FAST", 10.0)
-    assert choose_fast(costs, nothing) == {"t.py::a[1]", "t.py::b", "t.py::a[2]"}
+    assert choose_fast(costs, nothing, {}) == {"t.py::a[1]", "t.py::b", "t.py::a[2]"}
+
+
+def test_what_notices_more_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = {"strong.py::dear": 3.0, "weak.py::cheap": 2.0, "other.py::dear": 4.0}
+    nothing = dict.fromkeys(costs, ())
+    monkeypatch.setattr(table_of_costs, "FAST", 5.0)
+    assert choose_fast(costs, nothing, {}) == {"weak.py::cheap"}
+    assert choose_fast(costs, nothing, {"strong.py": 1.5}) == {"strong.py::dear"}
+    assert choose_fast(costs, nothing, {"weak.py": 0.5, "other.py": 1.2}) == {"strong.py::dear"}
+    assert choose_fast(costs, nothing, {"other.py": 2.0}) == {"other.py::dear"}
 
 
 def test_one_block_is_not_worth_any_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     costs = {"t.py::cheap": 18.0, "t.py::dear": 20.0}
     monkeypatch.setattr(table_of_costs, "FAST", 21.0)
-    assert choose_fast(costs, {"t.py::cheap": (), "t.py::dear": (1,)}) == {"t.py::cheap"}
-    assert choose_fast(costs, {"t.py::cheap": (), "t.py::dear": (1, 2)}) == {"t.py::dear"}
+    assert choose_fast(costs, {"t.py::cheap": (), "t.py::dear": (1,)}, {}) == {"t.py::cheap"}
+    assert choose_fast(costs, {"t.py::cheap": (), "t.py::dear": (1, 2)}, {}) == {"t.py::dear"}
 
 
 def test_the_table_names_what_is_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
