@@ -24,6 +24,7 @@ from tests.proof import drawn_readings as readings
 from tests.proof import drawn_through as through
 from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn as predictions
+from tests.runtimes.onnxruntime import drawn_calls as calls
 from tests.validation import drawn_inputs as inputs
 from tests.validation import drawn_verdicts as verdicts
 
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         inputs,
         verdicts,
         heals,
+        calls,
     ):
         kept.keep()
     return 0

@@ -1,0 +1,98 @@
+"""What the optimiser is predicted to fold in and out of functions and branches.
+
+`calls.txt` keeps them. A line gives how a graph of one input `d` and one output `e` is called, the
+nodes around the call, and those inside.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.graph import Graph
+from onnxpad.padding.site import Sites
+from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
+from tests.runtimes.onnxruntime.test_pad_fusion import GIVEN, INPUTS, POOL
+from tests.support import parsed
+
+CALLS: Final = Path(__file__).with_name("calls.txt")
+
+
+def kept() -> list[str]:
+    """All lines."""
+    return CALLS.read_text(encoding="utf-8").splitlines()
+
+
+def said(line: str) -> str:
+    """The line with the `Pad`s that are folded wrongly, those taken for certain, and what is fed."""
+    asked = line.partition("  =>  ")[0]
+    how, around, inside, *more = asked.split(" | ")
+    fusion = _fusion(how, around, inside, *more)
+    graph = fusion._graph
+    wrong = [
+        f"{each.pad.node.outputs[0].name}>{each.window.outputs[0].name}: {each.why}"
+        for each in fusion.exposed()
+    ]
+    surely = [pad.outputs[0].name for each in graph.nodes if (pad := fusion.takes(each))]
+    names = [node.outputs[0].name for node in graph.nodes]
+    fed = [name for name in names if fusion.is_fed(graph.tensor(name))]
+    parts = {"wrongly": "; ".join(wrong), "for certain": " ".join(surely), "fed": " ".join(fed)}
+    within = []
+    for node in graph.nodes:
+        for each in fusion._inside(node) or ():
+            some = [found.why for found in each.exposed()]
+            within.append(f"{each.drops_empty:d}{'!' * len(some)}{_fed(each)}")
+    parts["inside"] = " ".join(within)
+    told = ", ".join(f"{name} {some}" for name, some in parts.items() if some)
+    return f"{asked}  =>  {told or 'nothing'}"
+
+
+def _fed(fusion: Fusion) -> str:
+    """The tensors of a body or function whose elements depend on inputs, and its own inputs."""
+    graph = fusion._graph
+    names = [node.outputs[0].name for node in graph.nodes]
+    return "".join(name for name in names if fusion.is_fed(graph.tensor(name)))
+
+
+def _fusion(how: str, around: str, inside: str, more: str = "") -> Fusion:
+    """The prediction for a graph with calls of functions, or with branches in their place."""
+    body = _filled(how, around, inside).replace("POOL", POOL)
+    body = _filled("function", body, "").replace("MORE", "local.G")
+    functions = "".join(
+        f'<domain: "local", opset_import: ["" : 17, "local" : 1]> {name} (d) => (e) '
+        f"{{ {text.replace('POOL', POOL).replace('MORE', 'local.G')} }}"
+        for name, text in (("F", inside), ("G", more))
+        if text
+    )
+    graph = Graph.from_proto(
+        parsed(
+            f"""<ir_version: 9, opset_import: ["" : 17, "local" : 1]>
+            g ({INPUTS}) => (float y) <{GIVEN}> {{ {body} }} {functions}"""
+        )
+    )
+    analysis = Analysis(graph)
+    return Sites(graph, analysis, Signs(graph, analysis)).fusion
+
+
+def _filled(how: str, around: str, inside: str) -> str:
+    """The nodes around with each call as a node of a function, or as an If."""
+    if how == "function":
+        return around.replace("CALL", "local.F")
+
+    def branch(match: re.Match[str]) -> str:
+        result, given = match.groups()
+        names = {"d": given, "e": f"e{result}"}
+        own = re.sub(r"\b[de]\b", lambda name: names[name[0]], inside)
+        own = re.sub(r"\b[ijko]\b", lambda name: f"{name[0]}{result}", own)
+        return (
+            f"{result} = If ({how.removeprefix('if ')}) <then_branch = t () => (float e{result}) "
+            f"{{ {own} }}, else_branch = f () => (float n{result}) {{ n{result} = Neg ({given}) }}>"
+        )
+
+    return re.sub(r"(\w+) = CALL \((\w+)\)", branch, around)
+
+
+def keep() -> None:
+    """Keeps all of them anew."""
+    CALLS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
