@@ -14,6 +14,7 @@ import pytest
 from onnxpad.messages import RUNTIME
 from onnxpad.runtimes import worker
 from onnxpad.runtimes.runtime import EngineError, Opening
+from tests.support.rows import each_row
 
 CPU, CUDA = "its CPU", "its CUDA"
 
@@ -213,3 +214,57 @@ def test_the_evaluator_goes_on_after_an_error(
 
 def test_words_name_the_runtime_that_workers_run() -> None:
     assert worker.DEPLOYED.NAME == RUNTIME
+
+
+@each_row(
+    ("text", "spared"),
+    [
+        ("MemTotal:  9 kB\nMemAvailable:   5 kB\nSwapFree: 3 kB\nHugePages_Total: 0\n", 8192),
+        ("MemAvailable: 5 kB\nSwapTotal: 7 kB\n", 5120),
+        ("MemAvailable: 1000000 kB\nSwapFree: 0 kB\n", 1_024_000_000),
+        (None, None),
+    ],
+)
+def test_what_the_system_can_give(
+    text: str | None, spared: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(encoding: str) -> str:
+        if text is None:
+            raise FileNotFoundError
+        return text
+
+    monkeypatch.setattr(worker, "Path", lambda path: SimpleNamespace(read_text=read))
+    assert worker.spare() == spared
+
+
+def test_the_bytes_of_answers() -> None:
+    some = np.zeros((3, 2), np.float32)
+    for value, size in (
+        (some, 24), ([some], 24), ((some, [some, some]), 72), ([], 0), ("text", 0), ([None, some], 24)
+    ):  # fmt: skip
+        assert worker._size(value) == size
+
+
+@each_row(
+    ("one", "other", "same"),
+    [
+        *(([np.array([1, 2], kind)], [np.array([1, 2], kind)], True)
+          for kind in ("i1", "f2", "u2", "f4", "i8", "f8", "c8", "?")),
+        *(([np.array([1, 2], kind)], [np.array([1, 3], kind)], False)
+          for kind in ("i1", "f2", "u2", "f4", "i8", "f8", "c8")),
+        ([np.array([1], "c16")], [np.array([1], "c16")], False),
+        ([np.array([1], object)], [np.array([1], object)], False),
+        ([np.array([np.nan])], [np.array([np.nan])], True),
+        ([np.array([0.0])], [np.array([-0.0])], False),
+        ([np.array([1], "i4")], [np.array([1], "u4")], False),
+        ([np.array([1, 2])], [np.array([[1, 2]])], False),
+        ([np.array(1)], [np.array(1)], True),
+        ([np.array([1]), np.array([2])], [np.array([1]), np.array([3])], False),
+        ([[np.array([1])]], [[np.array([1])]], False),
+        ([np.array([1])], EngineError("no"), False),
+        (EngineError("no"), [np.array([1])], False),
+    ],
+)  # fmt: skip
+def test_answers_that_are_the_same_bit_for_bit(one: Any, other: Any, same: bool) -> None:
+    assert worker._agree([one, other]) is same
+    assert worker._agree([one, other, one]) is same

@@ -25,7 +25,7 @@ def kept() -> list[str]:
 
 
 def said(line: str) -> str:
-    """The line with the `Pad`s that are folded wrongly, those taken for certain, and what is fed."""
+    """The line with the wrong folds, the `Pad`s taken for certain, and what is fed."""
     asked = line.partition("  =>  ")[0]
     how, around, inside, *more = asked.split(" | ")
     fusion = _fusion(how, around, inside, *more)
