@@ -240,7 +240,8 @@ def test_what_the_system_can_give(
 def test_the_bytes_of_answers() -> None:
     some = np.zeros((3, 2), np.float32)
     for value, size in (
-        (some, 24), ([some], 24), ((some, [some, some]), 72), ([], 0), ("text", 0), ([None, some], 24)
+        (some, 24), ([some], 24), ((some, [some, some]), 72), ([], 0), ("text", 0),
+        ([None, some], 24),
     ):  # fmt: skip
         assert worker._size(value) == size
 
