@@ -25,6 +25,7 @@ from tests.proof import drawn_through as through
 from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import drawn_calls as calls
+from tests.runtimes.onnxruntime import drawn_shields as shields
 from tests.validation import drawn_inputs as inputs
 from tests.validation import drawn_verdicts as verdicts
 
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         verdicts,
         heals,
         calls,
+        shields,
     ):
         kept.keep()
     return 0

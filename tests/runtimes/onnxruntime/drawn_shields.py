@@ -1,0 +1,83 @@
+"""Graphs that were edited, and what is written so that the optimiser folds no `Pad` wrongly.
+
+`shields.txt` keeps them. A line gives the opset; who says which `Pad`s are folded wrongly: nobody,
+a prediction (`once`: at the first question alone; `new`: what the original has too stays), or one
+that fails; the edits: nodes that were touched (`b`), and inputs that were replaced (`y.0=a`); and
+the nodes.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from onnxpad.graph import Graph
+from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.onnxruntime.guard import shield
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
+from tests.runtimes.onnxruntime.test_pad_fusion import GIVEN, INPUTS, POOL
+from tests.support import one
+
+SHIELDS: Final = Path(__file__).with_name("shields.txt")
+
+
+def kept() -> list[str]:
+    """All lines."""
+    return SHIELDS.read_text(encoding="utf-8").splitlines()
+
+
+def said(line: str) -> str:
+    """The line with the nodes that are written then, and the `Pad`s that cannot be protected."""
+    asked = line.partition("  =>  ")[0]
+    opset, who, edits, body = asked.split(" | ")
+    proto = one(body.replace("POOL", POOL), inputs=INPUTS, initializers=GIVEN, opset=int(opset))
+    context = Context(Graph.from_proto(proto))
+    graph = context.graph
+    for edit in edits.split():
+        name, _, replaced = edit.partition(".")
+        node = graph.producer(graph.tensor(name))
+        assert node is not None
+        if replaced:
+            index, _, given = replaced.partition("=")
+            graph.set_input(node, int(index), graph.tensor(given))
+        else:
+            graph.set_attribute(node, "added", 1)
+    before = _texts(graph)
+    questions = []
+
+    def exposing(asked: Context) -> list[Exposed] | None:
+        questions.append(who)
+        found = asked.sites.fusion.exposed()
+        return None if who == "failing" else [] if who == "once" and len(questions) > 1 else found
+
+    if who == "nobody":
+        found = shield(context)
+    else:
+        found = shield(context, exposing, guard_existing=who != "new")
+    left = [f"{each.pad.node.outputs[0].name}>{each.window.outputs[0].name}" for each in found]
+    after = _texts(graph)
+    written = [text for text in after if text not in before]
+    told = [*written, *(["left " + " ".join(left)] if left else [])]
+    asked_often = f"; asked {len(questions)}" if questions else ""
+    return f"{asked}  =>  {'; '.join(told) or 'nothing'}{asked_often}"
+
+
+def _texts(graph: Graph) -> list[str]:
+    """Each node in a line, and each declaration; new initializers with their elements."""
+    told = [
+        f"{', '.join(each.name for each in node.outputs)} = {node.op} "
+        f"{dict(sorted(node.attrs.items())) if node.attrs else ''}"
+        f"({', '.join(_input(graph, each.name) for each in node.inputs)})"
+        for node in graph.nodes
+    ]
+    return [*told, *(f"{tensor.name}: {sizes}" for tensor, sizes in graph.claims())]
+
+
+def _input(graph: Graph, name: str) -> str:
+    if not name.endswith("_pads"):
+        return name
+    found = graph.constant(graph.tensor(name))
+    return f"{name} {None if found is None else found.tolist()}"
+
+
+def keep() -> None:
+    """Keeps all of them anew."""
+    SHIELDS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
