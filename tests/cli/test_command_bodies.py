@@ -1,0 +1,332 @@
+"""What commands make of a result: files, reports and exit codes, with results given by hand."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnxpad.cli import html_page, match_command, repad_command, rule_commands, validate_command
+from onnxpad.cli.fix_command import require_apart, target_of
+from onnxpad.cli.options import Format
+from onnxpad.errors import OutputError, UsageError
+from tests.support.rows import each_row
+
+
+@dataclass(frozen=True)
+class Result:
+    """What commands use of the results of the library."""
+
+    ok: bool = True
+    outcome: str = "outcome"
+    reason: str = "reason"
+    failure: str = "failure"
+    is_changed: bool = False
+    is_quiet_success: bool = False
+    delivery: Any = None
+    html: str = ""
+    saved: Any = None
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.ok else 3
+
+    def save(self, path: Path, **options: Any) -> tuple[Path, ...]:
+        self.saved.append((path, {k: v for k, v in options.items() if k != "progress"}))
+        return (Path("data"),)
+
+
+class Calls:
+    """The library and its reports, replaced by one result and by what is told of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.given: tuple[Any, ...] = ()
+        self.options: dict[str, Any] = {}
+        self.result = Result()
+        self.reports: list[Any] = []
+        self._monkeypatch = monkeypatch
+
+    def answer(self, command: str, function: str | None = None) -> None:
+        def answered(*given: Any, progress: Any = None, **options: Any) -> Any:
+            self.given, self.options = given, options
+            return self.result
+
+        self.replace(f"onnxpad.api.{command}", function or command, answered)
+
+    def tell(self, module: str, function: str, text: str) -> None:
+        def told(report: Any, *_: Any, **options: Any) -> str:
+            self.reports.append(report)
+            return f"{text} {options}\n" if options else f"{text}\n"
+
+        self.replace(module, function, told)
+
+    def replace(self, module: str, name: str, value: Any) -> None:
+        self._monkeypatch.setattr(importlib.import_module(module), name, value)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    found = Calls(monkeypatch)
+    for name in ("match_command", "repad_command", "validate_command", "rule_commands"):
+        found.replace(f"onnxpad.cli.{name}", "take_extensions", lambda: None)
+    return found
+
+
+TWICE = (False, True)
+
+
+@each_row(
+    ("output", "ok", "changed", "form", "quiet"),
+    [*product(TWICE, TWICE, TWICE, Format, TWICE)],
+)
+def test_match(
+    output: bool,
+    ok: bool,
+    changed: bool,
+    form: Format,
+    quiet: bool,
+    calls: Calls,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    saved: list[Any] = []
+    model, target = tmp_path / "m", tmp_path / "out"
+    model.touch()
+    calls.answer("match")
+    calls.tell("onnxpad.report.json", "match_json", "JSON")
+    calls.tell("onnxpad.report.text.match_text", "match_text", "TEXT")
+    calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
+    code = match_command.match(
+        model, tmp_path / "r", target if output else None, tmp_path / "i",
+        partial=changed, seconds=9.0, rtol=0.5, atol=0.25, run_timeout=7.0, form=form, quiet=quiet,
+    )  # fmt: skip
+    assert calls.given == (model, tmp_path / "r")
+    assert calls.options == {
+        "inputs": tmp_path / "i", "partial": changed, "rtol": 0.5, "atol": 0.25, "seconds": 9.0,
+        "run_timeout": 7.0,
+    }  # fmt: skip
+    written = output and (ok or changed)
+    assert saved == ([(target, {"external_data": "copy"})] if written else [])
+    out, err = capsys.readouterr()
+    told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT\n"
+    assert (out, err) == (told, "" if ok else "error: outcome: reason\n")
+    assert code == (0 if ok else 3)
+    if told:
+        delivery = calls.reports[-1].delivery
+        assert (delivery.written, delivery.data) == (
+            (str(target), ("data",)) if written else ("", ())
+        )
+
+
+@each_row(
+    ("output", "in_place", "ok", "keep", "changed", "quiet"),
+    [each for each in product(TWICE, repeat=6) if not (each[0] and each[1])],
+)
+def test_repad(
+    output: bool,
+    in_place: bool,
+    ok: bool,
+    keep: bool,
+    changed: bool,
+    quiet: bool,
+    calls: Calls,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    saved: list[Any] = []
+    model = tmp_path / "m.onnx"
+    model.touch()
+    target = tmp_path / "out" if output else tmp_path / "m.repadded.onnx"
+    target.touch()
+    form = Format.JSON if quiet and changed else Format.TEXT
+    calls.answer("repad")
+    calls.tell("onnxpad.report.json", "repad_json", "JSON")
+    calls.tell("onnxpad.report.text.repad_text", "repad_text", "TEXT")
+    calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
+    code = repad_command.repad(
+        model, "keras", ["n"] if ok else None, target if output else None, in_place,
+        tmp_path / "r", tmp_path / "i", ["x=1,2"], ["h=3"], 0.5, 0.25, 7.0, keep,
+        form=form, quiet=quiet,
+    )  # fmt: skip
+    assert calls.given == (model, "keras")
+    assert [*calls.options.pop("only")] == (["n"] if ok else [])
+    assert calls.options.pop("shapes")
+    assert calls.options.pop("dims")
+    assert calls.options == {
+        "inputs": tmp_path / "i", "reference": tmp_path / "r", "rtol": 0.5, "atol": 0.25,
+        "run_timeout": 7.0,
+    }  # fmt: skip
+    written = (ok or keep) and (changed or output)
+    place = model if in_place else target
+    assert saved == ([(place, {"external_data": "copy", "keep_invalid": keep})] if written else [])
+    out, err = capsys.readouterr()
+    told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT\n"
+    assert (out, err, code) == (told, "" if ok else "error: failure\n", 0 if ok else 3)
+    if told:
+        delivery = calls.reports[-1].delivery
+        assert delivery.written == (str(place) if written else "")
+        assert delivery.older == ("" if written or in_place else str(target))
+        assert delivery.data == (("data",) if written else ())
+
+
+@each_row(
+    ("ok", "outcome", "form", "quiet", "page"),
+    [*product(TWICE, ("failed", "nothing compared"), Format, TWICE, TWICE)],
+)
+def test_validate(
+    ok: bool,
+    outcome: str,
+    form: Format,
+    quiet: bool,
+    page: bool,
+    calls: Calls,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one, other = tmp_path / "a", tmp_path / "b"
+    html = tmp_path / "page.html" if page else None
+    (tmp_path / "page.html").unlink(missing_ok=True)
+    calls.reports.clear()
+    calls.answer("validate")
+    calls.replace("onnxpad.api.validate", "failure", lambda result: "why")
+    calls.tell("onnxpad.report.json", "validate_json", "JSON")
+    calls.tell("onnxpad.report.text.validation_text", "validate_text", "TEXT")
+    calls.tell("onnxpad.page.validate_page", "validate_page", "PAGE")
+    calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
+    code = validate_command.validate(
+        one, other, None if ok else ["cuda"], samples=2, seed=3, time=page, form=form, html=html,
+        quiet=quiet, verbose=page,
+    )  # fmt: skip
+    assert calls.given == (one, other)
+    assert [*calls.options.pop("providers")] == (["cpu"] if ok else ["cuda"])
+    assert [*calls.options.pop("shapes")] == [*calls.options.pop("dims")] == []
+    nothing = dict.fromkeys(("inputs", "reference", "rtol", "atol", "run_timeout"))
+    assert calls.options == {**nothing, "samples": 2, "seed": 3, "time": page}
+    out, err = capsys.readouterr()
+    silent = quiet and ok
+    told = "JSON\n" if form is Format.JSON else "" if silent else f"TEXT {{'verbose': {page}}}\n"
+    if html is not None:
+        assert html.read_text() == "PAGE\n"
+        assert {each.html for each in calls.reports} == {str(html)}
+    if told.startswith("TEXT") and page:
+        assert out.startswith(told)
+        assert str(html) in out.removeprefix(told)
+    else:
+        assert out == told
+    what = "validation failed: " if outcome == "failed" else ""
+    assert (err, code) == (("", 0) if ok else (f"error: {what}why\n", 3))
+
+
+def test_a_page_does_not_replace_what_is_given(calls: Calls, tmp_path: Path) -> None:
+    given = tmp_path / "m"
+    given.touch()
+    for number in range(4):
+        arguments: list[Any] = [tmp_path / "a", tmp_path / "b", tmp_path / "i", tmp_path / "r"]
+        arguments[number] = given
+        calls.result = Result()
+        with pytest.raises((UsageError, OutputError)):
+            validate_command.validate(
+                arguments[0], arguments[1], inputs=arguments[2], reference=arguments[3], html=given
+            )
+
+
+@each_row("form", [*Format])
+def test_rules_and_doctor(form: Format, calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    rule: dict[str, Any] = {"PAD101": "one", "PAD102": "two", "PAD201": "three"}
+    calls.replace("onnxpad.catalogue", "catalogue", lambda: rule)
+    calls.replace(
+        "onnxpad.report.json",
+        "rules_json",
+        lambda pages, *named: f"JSON {' '.join(pages)} {' '.join(named)}\n",
+    )
+    calls.replace(
+        "onnxpad.report.text.rule_pages", "rules_text", lambda pages, _: f"TEXT {' '.join(pages)}\n"
+    )
+    calls.replace("onnxpad.report.text.rule_pages", "page_text", lambda page, _: f"PAGE {page}\n")
+    is_json = form is Format.JSON
+    asked: list[tuple[Callable[[], int], str, str]] = [
+        (lambda: rule_commands.rules(form), "one two three ", "TEXT one two three\n"),
+        (lambda: rule_commands.rule(["PAD1"], form), "one two rule", "PAGE one\n\nPAGE two\n"),
+        (
+            lambda: rule_commands.rule(["PAD201", "PAD101"], form),
+            "one three rule",
+            "PAGE one\n\nPAGE three\n",
+        ),
+    ]
+    for run, json, text in asked:
+        assert run() == 0
+        assert capsys.readouterr().out == (f"JSON {json}\n" if is_json else text)
+    for ok in TWICE:
+        calls.replace("onnxpad.doctor.examine", "examine", lambda ok=ok: Result(ok=ok))
+        calls.replace(
+            "onnxpad.report.json", "doctor_json", lambda found, code: f"JSON {found.ok} {code}\n"
+        )
+        calls.replace(
+            "onnxpad.report.text.rule_pages", "doctor_text", lambda found, _: f"TEXT {found.ok}\n"
+        )
+        assert rule_commands.doctor(form) == (0 if ok else 1)
+        told = f"JSON {ok} {0 if ok else 1}\n" if is_json else f"TEXT {ok}\n"
+        assert capsys.readouterr().out == told
+
+
+@each_row(
+    ("output", "in_place", "command", "expected"),
+    [
+        (None, False, "fix", "net.fixed.onnx"),
+        (None, True, "fix", "net.onnx"),
+        ("out", False, "fix", "out"),
+        ("there", False, "fix", "there"),
+        ("out", True, "fix", "--in-place and --output exclude each other; give one of them"),
+        ("net.onnx", False, "fix", "P/net.onnx: is the model itself; --in-place replaces it"),
+        ("net.onnx", False, "match", "P/net.onnx: is the model itself; name another file"),
+        ("linked", False, "fix", "P/linked: is the model itself; --in-place replaces it"),
+        ("twin", False, "fix", "P/twin: is the model itself; --in-place replaces it"),
+        ("folder", False, "fix",
+         "P/folder: is not a file; give --output the name of a file to write"),
+        ("no/out", False, "fix", "P/no/out: there is no folder P/no; make it first"),
+    ],
+)  # fmt: skip
+def test_where_a_result_goes(
+    output: str | None,
+    in_place: bool,
+    command: str,
+    expected: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    place = tmp_path_factory.mktemp("target")
+    model = place / "net.onnx"
+    for each in (model, place / "there"):
+        each.touch()
+    (place / "linked").symlink_to(model)
+    (place / "twin").hardlink_to(model)
+    (place / "folder").mkdir()
+    given = None if output is None else place / output
+
+    def found() -> Path:
+        return target_of(model, given, in_place=in_place, command=command)
+
+    if " " not in expected:
+        assert found() == place / expected
+        found().touch()
+        require_apart(found(), None, model.with_name("other"), place / "folder")
+        with pytest.raises(UsageError, match="is the file of arrays given; name another file"):
+            require_apart(found(), None, found())
+        return
+    with pytest.raises((UsageError, OutputError)) as caught:
+        found()
+    assert str(caught.value).replace(str(place), "P") == expected
+
+
+def test_names_that_are_no_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="names no file: models are not written to stdout"):
+        target_of(tmp_path / "m", Path("-"), in_place=False)
+    with pytest.raises(UsageError, match=r"is a folder; repad takes one model, `onnxpad check`"):
+        target_of(tmp_path, None, in_place=True, command="repad")
+    (tmp_path / "linked").symlink_to("m")
+    assert target_of(tmp_path / "linked", None, in_place=True) == tmp_path / "m"
+    assert target_of(tmp_path / "a", None, in_place=False, ending="x") == tmp_path / "a.x.onnx"
+    assert replace(Result(), ok=False).exit_code == 3
+    assert html_page.__doc__
