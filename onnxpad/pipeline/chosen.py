@@ -25,7 +25,9 @@ def with_codes(options: Options) -> Options:
         UsageError: One names no code.
     """
     given = {"select": options.select, "ignore": options.ignore}
-    codes = {name: codes_given(name, some, every_code()) for name, some in given.items() if some}
+    codes = {
+        name: codes_given(name, some, every_code()) if some else () for name, some in given.items()
+    }
     return replace(options, **codes)  # type: ignore[arg-type]  # codes are no other field
 
 
