@@ -315,7 +315,7 @@ def test_an_error_of_a_long_name_is_short() -> None:
 # Did you mean
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "meant"),
     [
         (["fxi"], "fix"),

@@ -12,6 +12,7 @@ import pytest
 
 import onnxpad
 from tests.support import MODELS, one, onnxpad_runs
+from tests.support.rows import each_row
 
 PORT = MODELS / "misconverted" / "strided_conv2d.onnx"
 REFERENCE = PORT.with_suffix(".npz")
@@ -96,7 +97,7 @@ def test_a_part_that_is_matched_is_had_by_an_argument() -> None:
     assert "Not written yet: save(path) writes it" in told
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each_row("name", CALLS)
 def test_lines_fit_80_columns(name: str) -> None:
     for line in str(called(name, onnx.load(PORT))).splitlines():
         assert len(line) <= 80 or " " not in line.strip() or "misconverted" in line

@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "output", "in_place", "target"),
     [
         ("m.onnx", None, False, "m.fixed.onnx"),
@@ -48,7 +48,7 @@ def test_the_path_of_a_result(
     assert target_of(folder / model, given, in_place=in_place) == folder / target
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "output", "in_place", "kind", "says"),
     [
         ("sub", None, False, UsageError, "is a folder; fix takes one model, `onnxpad check`"),

@@ -116,7 +116,7 @@ def test_the_size_nearest_to_the_usual_one() -> None:
 BEFORE = (4, 4, 20)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tried", "best", "asked"),
     [
         ([], None, 0),

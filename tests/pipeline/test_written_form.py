@@ -1,11 +1,10 @@
 """The padding of a place in words, whole: every operator, attribute and origin of amounts."""
 
-import pytest
-
 from onnxpad.graph import Graph
 from onnxpad.pipeline.written_form import written_form
 from onnxpad.rewrite.context import Context
 from tests.support import W, one
+from tests.support.rows import each_row
 
 GIVEN = (
     f"{W}, int64[8] p = {{0, 0, 1, 2, 0, 0, 3, 4}}, int64[8] q = {{0, 1, 0, 0, 0, 0, 0, 0}}, "
@@ -25,7 +24,7 @@ def said(body: str, opset: int = 17, roots: str = "x", computing: int = 0) -> li
     return [found.text, found.form, found.amounts.text if found.amounts else ""]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "text", "form", "amounts"),
     [
         ("y = Conv (x, w)", "Conv without pads", "Conv", ""),

@@ -17,6 +17,7 @@ from onnxpad.proof import certify
 from onnxpad.rewrite.rule import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
 from tests.support import PADS, W, feeds_of, one, run
+from tests.support.rows import each_row
 
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 OPEN = "float[N, 2, H, V] x"
@@ -343,7 +344,7 @@ NOT_PROBED = [
 ]
 
 
-@pytest.mark.parametrize(("proto", "why"), NOT_PROBED)
+@each_row(("proto", "why"), NOT_PROBED)
 def test_what_cannot_be_probed_says_why(
     proto: onnx.ModelProto, why: str, probed: list[ProbeResult]
 ) -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.graph import Graph
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp
@@ -52,7 +50,7 @@ def test_the_options_that_may_still_be_passed(
     assert context.options(RefusalError(Reason.OWN_RULE, "m", **facts)) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("style", "dynamic", "chosen", "asks"),
     [
         ("fold", "keep", "keep", ""),

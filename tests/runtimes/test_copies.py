@@ -4,11 +4,11 @@ import zlib
 from typing import Any
 
 import onnx
-import pytest
 
 from onnxpad.runtimes.copies import drawn, seeded, with_seeds
 from onnxpad.runtimes.sessions import read_proto
 from tests.support import one, parsed
+from tests.support.rows import each_row
 
 ANY = 9_999_991
 GIVEN = "float h = {0.5}, bool t = {1}, bool f = {0}, bool[2] some = {0, 1}"
@@ -18,7 +18,7 @@ def built(body: str) -> onnx.ModelProto:
     return one(body, inputs="float[2] x, bool fed", initializers=GIVEN)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "names"),
     [
         ("y = Relu (x)", ""),

@@ -174,7 +174,7 @@ def naive_strays(pairs: Any, kind: str, tolerance: Tolerance, noise: float) -> l
     return []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "noise", "says"),
     [
         ([3.0, 1.0], [1.0, 3.0], 0.0, "the row is elsewhere, at 1 and not at 0"),

@@ -389,7 +389,7 @@ class TestNames:
         assert found.ok
         assert sum("by order, type and shape" in note for note in found.notes) == 2
 
-    @pytest.mark.parametrize(
+    @each_row(
         "inputs",
         [
             "float[1, 3] p, float[1, 3] q, float[1, 3] r",

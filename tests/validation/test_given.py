@@ -12,6 +12,7 @@ import pytest
 from onnxpad.errors import UsageError
 from onnxpad.validation.given import MatchedInputs, given
 from onnxpad.validation.inputs import outline
+from tests.support.rows import each_row
 
 X = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
 IDS = np.array([1, 0], np.int64)
@@ -36,7 +37,7 @@ def pb(path: Path, array: Any, name: str = "") -> None:
     path.write_bytes(onnx.numpy_helper.from_array(array, name).SerializeToString())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("named", "says"),
     [
         pytest.param({"x": X, "ids": IDS, "y": Y, "z": Y}, [], id="by name"),
@@ -117,7 +118,7 @@ def test_onnx_test_data(tmp_path: Path) -> None:
 ALL = {"x": X, "ids": IDS, "y": Y, "z": Y}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("named", "says"),
     [
         pytest.param({"x": X, "y": Y, "z": Y}, "no array for input 'ids'", id="a feed lacks"),

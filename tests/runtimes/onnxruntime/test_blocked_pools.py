@@ -1,7 +1,5 @@
 """The pools that onnxruntime must not run in blocks, asked of the prediction: a graph a row."""
 
-import pytest
-
 from onnxpad.graph import Graph
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -66,7 +64,7 @@ def test_a_pool_that_may_hold_no_window(body: str, given: str, harm: Reason | No
     assert behind(declared + body.replace("(x)", "(a)"), given) is harm
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kernel", "more", "harm"),
     [("2, 1", "", CRASHES), ("1, 1", "", CRASHES), ("2, 1", ", pads = [1, 0, 1, 0]", None)],
 )
@@ -113,7 +111,7 @@ def test_a_window_of_infinities_alone(
     assert behind(f"{nodes} {average}", FIXED, "a") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("nodes", "reached"),
     [
         ("a = Relu (x) b = Abs (a)", "x a b"),
