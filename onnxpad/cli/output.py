@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,7 +47,7 @@ def report_failure(failure: Failure, words: Sequence[str]) -> None:
 
 def tell_as_json(failure: Failure, words: Sequence[str]) -> None:
     """Write a failure as JSON to stdout if the command line asks for it, and stdout takes it."""
-    if words and wants_json(words):
+    if wants_json(words):
         from onnxpad.report.json import error_json
 
         command = words[0] if not words[0].startswith("-") else ""
@@ -61,8 +62,7 @@ def wants_json(words: Sequence[str]) -> bool:
     (True, False)
     """
     options = words[: words.index("--")] if "--" in words else words
-    following = [*options[1:], ""]
-    named = [after for word, after in zip(options, following, strict=True) if word == "--format"]
+    named = [after for word, after in pairwise(options) if word == "--format"]
     named += [word.removeprefix("--format=") for word in options if word.startswith("--format=")]
     return "json" in named
 

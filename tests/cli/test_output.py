@@ -1,11 +1,26 @@
-"""Whether what is written has colours."""
+"""Colours of what is written, and what is said of an error."""
 
+import os
 import sys
+from json import loads
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import typer
 
-from onnxpad.cli.output import painter
+from onnxpad.cli.output import (
+    Failure,
+    explained,
+    painter,
+    report_error,
+    report_failure,
+    wants_json,
+    write,
+)
+from onnxpad.errors import ModelError, OutputError, UsageError
 from onnxpad.report.text import marked, plain
+from tests.support.rows import each_row
 
 
 @pytest.mark.parametrize(
@@ -30,3 +45,133 @@ def test_colours_are_for_terminals_that_want_them(
     assert painter() is (marked if colours else plain)
     monkeypatch.setattr(sys, "stdout", None)
     assert painter() is plain
+
+
+@each_row(
+    ("words", "json", "command"),
+    [
+        (["fix", "m"], False, ""),
+        (["fix", "--format", "json"], True, "fix"),
+        (["--format", "json", "fix"], True, ""),
+        (["fix", "--format=json", "m"], True, "fix"),
+        (["fix", "--format", "text"], False, ""),
+        (["fix", "--format"], False, ""),
+        (["fix", "json"], False, ""),
+        (["fix", "--", "--format", "json"], False, ""),
+        (["fix", "--format", "json", "--", "m"], True, "fix"),
+        (["fix", "--format", "text", "--format", "json"], True, "fix"),
+        ([], False, ""),
+        (["--"], False, ""),
+        (["--", "fix", "--format", "json"], False, ""),
+    ],
+)
+def test_a_failure_is_told_as_json_where_that_is_asked_for(
+    words: list[str], json: bool, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert wants_json(words) is json
+    report_failure(Failure("usage", "no\nsuch", 2), words)
+    out, err = capsys.readouterr()
+    assert err == "error: no\\nsuch\n"
+    if json:
+        told = loads(out)
+        assert told["command"] == command
+        assert told["error"] == {"kind": "usage", "message": "no\nsuch"}
+        assert told["exit_code"] == 2
+    else:
+        assert out == ""
+
+
+class Stream:
+    """A stream that cannot be written to."""
+
+    def __init__(self, error: OSError) -> None:
+        self.error = error
+
+    def write(self, text: str) -> int:
+        raise self.error
+
+    def flush(self) -> None:
+        return
+
+    def fileno(self) -> int:
+        return 77
+
+
+def test_what_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[object, ...]] = []
+
+    def opened(*arguments: object) -> int:
+        sent.append(arguments)
+        return 5
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "dup2", lambda *arguments: sent.append(arguments))
+    nowhere = [(os.devnull, os.O_WRONLY), (5, 77)]
+    monkeypatch.setattr(sys, "stdout", Stream(OSError(28, "No space left on device")))
+    with pytest.raises(OutputError, match=r"^stdout: No space left on device$"):
+        write("x")
+    assert sent == nowhere
+    monkeypatch.setattr(sys, "stdout", Stream(BrokenPipeError()))
+    with pytest.raises(typer.Exit) as caught:
+        write("x")
+    assert (caught.value.exit_code, sent) == (141, nowhere * 2)
+    monkeypatch.setattr(sys, "stderr", Stream(OSError(5, "Input/output error")))
+    report_error("said to nobody")
+    assert sent == nowhere * 3
+
+
+def usage(text: str, *options: str, commands: tuple[str, ...] = ()) -> Any:
+    """An error of typer in a command with these options."""
+    error: Any = ValueError(text)
+    error.format_message = lambda: text
+    params = [SimpleNamespace(opts=[each], name="model", param_type_name="argument")
+              for each in options]  # fmt: skip
+    command = SimpleNamespace(params=params, commands=commands)
+    error.ctx = SimpleNamespace(command=command, command_path="onnxpad fix", info_name="fix")
+    return error
+
+
+def option(text: str, name: str, *options: str) -> Any:
+    error = usage(text, *options)
+    error.option_name = name
+    return error
+
+
+ONE = 'for m in *.onnx; do onnxpad fix "$m"; done'
+
+HELP = "(see onnxpad fix --help)"
+
+
+@each_row(
+    ("error", "kind", "message", "code"),
+    [
+        (ModelError("it is damaged"), "model", "it is damaged", 2),
+        (UsageError("no such"), "usage", "no such", 2),
+        (usage("Missing argument 'MODEL'."), "usage",
+         "Missing argument 'MODEL' (see onnxpad fix --help)", 2),
+        (usage("No such command 'fxi'. Did you mean 'fix'?", commands=("fix", "check")), "usage",
+         "No such command 'fxi'; did you mean 'fix'? (see onnxpad fix --help)", 2),
+        (usage("Invalid value for '--style': 'fodl' is not one of 'fold', 'pad'."), "usage",
+         ("Invalid value for '--style': 'fodl' is not one of 'fold', 'pad'; did you mean 'fold'? "
+         "(see onnxpad fix --help)"), 2),
+        (option("No such option: --stile (Possible options: --style)", "--stile", "--style", "-q"),
+         "usage", "No such option: --stile; did you mean '--style'? (see onnxpad fix --help)", 2),
+        (option("No such option: --zzz", "--zzz", "--style"), "usage",
+         "No such option: --zzz (see onnxpad fix --help)", 2),
+        (usage("Got unexpected extra argument (b.onnx)", "model"), "usage",
+         f"fix takes one model, not more (b.onnx): call it for each: {ONE} {HELP}", 2),
+        (usage("Got unexpected extra arguments (b.onnx c.onnx)", "model"), "usage",
+         f"fix takes one model, not more (b.onnx and others): call it for each: {ONE} {HELP}", 2),
+        (usage("Got unexpected extra argument (c.onnx)", "model", "model"), "usage",
+         f"Got unexpected extra argument (c.onnx) {HELP}", 2),
+        (FileNotFoundError(2, "No such file", "a.onnx"), "system", "a.onnx: No such file", 2),
+        (OSError(5, "Input/output error"), "system", "Input/output error", 2),
+        (KeyError("k"), "internal",
+         "internal error, please report it (ONNXPAD_DEBUG=1 shows all): KeyError: 'k'", 70),
+        (OSError(), "internal",
+         "internal error, please report it (ONNXPAD_DEBUG=1 shows all): OSError", 70),
+    ],
+)  # fmt: skip
+def test_what_an_error_stands_for(error: Any, kind: str, message: str, code: int) -> None:
+    found = explained(error)
+    assert (found.kind, found.message, found.code) == (kind, message, code)
