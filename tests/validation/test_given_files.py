@@ -233,3 +233,20 @@ def test_names_in_a_list() -> None:
     assert _known(MODEL.outputs) == "outputs 'y', 'z'"
     assert _known([]) == ""
     assert _natural(Path("d/input_10b2.pb")) == ["input_", 10, "b", 2, ".pb"]
+
+
+def test_the_roles_of_a_folders_files_count_before_their_names(tmp_path: Path) -> None:
+    model = outline(parsed("g (float s) => (float y) { y = Neg (s) }"))
+    folder = tmp_path / "t"
+    tensor(folder, "input_0", 1.5, "y")  # of the other role's name
+    tensor(folder, "output_0", 2.5, "s")
+    found = given.given(model, folder, None)
+    assert [each.feeds["s"].tolist() for each in found.draws] == [[1.5]]
+    assert found.notes == (f"{folder}: 'y' taken as input 's', by order",)
+    both = given.given(model, None, folder)
+    assert [each.feeds["s"].tolist() for each in both.draws] == [[1.5]]
+    assert [{name: each.tolist() for name, each in some.items()} for some in both.expected] == [
+        {"y": 2.5}
+    ]
+    apart = given.given(model, {"s": np.array(4, np.float32)}, folder)
+    assert [each.feeds["s"].tolist() for each in apart.draws] == [[4.0]]
