@@ -57,9 +57,9 @@ class Calls:
         self.replace(f"onnxpad.api.{command}", function or command, answered)
 
     def tell(self, module: str, function: str, text: str) -> None:
-        def told(report: Any, *_: Any, **options: Any) -> str:
+        def told(report: Any, _: Any = None, *how: str) -> str:
             self.reports.append(report)
-            return f"{text} {options}\n" if options else f"{text}\n"
+            return f"{' '.join([text, *how])}\n"
 
         self.replace(module, function, told)
 
@@ -193,7 +193,7 @@ def test_validate(
     calls.answer("validate")
     calls.replace("onnxpad.api.validate", "failure", lambda result: "why")
     calls.tell("onnxpad.report.json", "validate_json", "JSON")
-    calls.tell("onnxpad.report.text.validation_text", "validate_text", "TEXT")
+    calls.tell("onnxpad.report.documents.validation_document", "validate_text", "TEXT")
     calls.tell("onnxpad.page.validate_page", "validate_page", "PAGE")
     calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
     code = validate_command.validate(
@@ -207,7 +207,13 @@ def test_validate(
     assert calls.options == {**nothing, "samples": 2, "seed": 3, "time": page}
     out, err = capsys.readouterr()
     silent = quiet and ok
-    told = "JSON\n" if form is Format.JSON else "" if silent else f"TEXT {{'verbose': {page}}}\n"
+    told = (
+        "JSON\n"
+        if form is Format.JSON
+        else ""
+        if silent
+        else f"TEXT {'full' if page else 'brief'}\n"
+    )
     if html is not None:
         assert html.read_text() == "PAGE\n"
         assert {each.html for each in calls.reports} == {str(html)}
