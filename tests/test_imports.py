@@ -231,8 +231,8 @@ LEAVES: Final = (
     "frameworks", "api.match", "api.repad", "api.explain", "api.node_question",
     "report.text.match_text", "report.text.repad_text", "report.text.explain_text",
     # Pages, pictures and notebooks.
-    "page", "report.documents.cards", "report.window_drawing", "report.axis_svg",
-    "report.explain_svg",
+    "page", "report.documents.cards", "report.documents.fix_in_full", "report.window_drawing",
+    "report.axis_svg", "report.explain_svg",
     # Models as other packages hold them.
     "api.graphsurgeon_graph", "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.

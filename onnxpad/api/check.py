@@ -60,7 +60,7 @@ class CheckResult(FileReport):
 
     def to_html(self) -> str:
         """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""
-        from onnxpad.page.check_page import check_page
+        from onnxpad.page.pages import check_page
 
         return check_page(self.report())
 

@@ -79,7 +79,7 @@ class FixResult(FixReport):
 
     def to_html(self) -> str:
         """The report as one self-contained HTML page, as `onnxpad fix --html` writes it."""
-        from onnxpad.page.fix_page import fix_page
+        from onnxpad.page.pages import fix_page
 
         return fix_page(self, self.outlines(), self.functions())
 

@@ -32,7 +32,7 @@ class ShowResult(ShowReport):
 
     def to_html(self) -> str:
         """All padding as one self-contained HTML page, as `onnxpad show --html` writes it."""
-        from onnxpad.page.show_page import show_page
+        from onnxpad.page.pages import show_page
 
         return show_page(self)
 

@@ -71,7 +71,7 @@ class ValidationResult(ValidateReport):
 
     def to_html(self) -> str:
         """The comparison as one self-contained HTML page, as `onnxpad validate --html` does."""
-        from onnxpad.page.validate_page import validate_page
+        from onnxpad.page.pages import validate_page
 
         return validate_page(self)
 

@@ -121,7 +121,7 @@ def check(
     asked, page = Options.of(options), str(html or "")
     report = CheckReport(asked, fail_on, tuple(files), convention or "", page)
     if html is not None:
-        from onnxpad.page.check_page import check_page
+        from onnxpad.page.pages import check_page
 
         write_page(html, check_page(report))
     if form is Format.JSON:

@@ -171,7 +171,7 @@ def fix(
     )
     report = replace(result, delivery=delivery)
     if html is not None:
-        from onnxpad.page.fix_page import fix_page
+        from onnxpad.page.pages import fix_page
 
         write_page(html, fix_page(report, result.outlines(), result.functions()))
     if form is Format.JSON:
@@ -184,10 +184,15 @@ def fix(
         from onnxpad.report.diff import painted
 
         write(painted(difference, painter()))
+    elif verbose:
+        from onnxpad.report.documents.fix_in_full import fix_in_full
+        from onnxpad.report.layout import text_of
+
+        write(text_of(fix_in_full(report), screen()))
     else:
         from onnxpad.report.documents.fix_document import fix_text
 
-        write(fix_text(report, screen(), "full" if verbose else "brief"))
+        write(fix_text(report, screen()))
     if form is Format.TEXT and not (quiet and report.is_quiet_success):
         tell_page(delivery.html)
     if outcome is Outcome.INVALID:

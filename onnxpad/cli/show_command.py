@@ -56,7 +56,7 @@ def show(
         trust_dim_names=trust_dim_names,
     )
     if html is not None:
-        from onnxpad.page.show_page import show_page
+        from onnxpad.page.pages import show_page
 
         write_page(html, show_page(found))
     if form is Format.JSON:

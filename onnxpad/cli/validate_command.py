@@ -128,7 +128,7 @@ def validate(
         )
     report = replace(result, html=str(html or ""))
     if html is not None:
-        from onnxpad.page.validate_page import validate_page
+        from onnxpad.page.pages import validate_page
 
         write_page(html, validate_page(report))
     if form is Format.JSON:

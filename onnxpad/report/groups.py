@@ -10,9 +10,13 @@ from typing import Final, TypeVar
 
 from onnxpad.finding import Change, Finding
 from onnxpad.records import dataclass
-from onnxpad.site_form import SiteForm, WrittenAmounts
+from onnxpad.report.text import counted, shown
+from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 
 _T = TypeVar("_T")
+_VARIANTS: Final = 4
+"""Amounts of a group that are told."""
+_PAD: Final = StepForm("Pad", "pad")
 _NAME: Final = re.compile(r""" ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
 """A name as `repr` writes it, and the space before it."""
 
@@ -79,6 +83,92 @@ def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
     if _has_pads(form) and not with_pads:
         steps[-1] = replace(steps[-1], has_pads=False)
     return SiteForm(tuple(steps))
+
+
+def was_in_words(group: ChangeGroup) -> str:
+    """The form before, such as `Pad before Conv`."""
+    refused = " (does not run)" if group.repairs else ""
+    return _in_words(_unguarded(group.was), group.op_type) + refused
+
+
+def now_in_words(group: ChangeGroup) -> list[str]:
+    """The form after, without the operator that the form before names already; in parts."""
+    was, after = _unguarded(group.was), group.now.steps
+    if was != group.was.steps:  # it was guarded before
+        after = _unguarded(group.now)
+    if not after:
+        return ["removed"]
+    if was == after and was[0].op == "Pad" and was[0].source == "computed":
+        return ["by fewer nodes"]
+    if was[:1] == (_PAD,) and was[1:] and after == (*was[1:], _PAD):
+        return ["moved past it" if len(after) == 2 else "moved past them"]
+    if was == (_PAD,) and after == (_PAD, _PAD):
+        return ["two Pads"]
+    if len(was) > 1 and was[-1:] == after and after[0] == StepForm(group.op_type, after[0].kind):
+        return ["dropped:", "never read"]
+    return _in_words(after, group.op_type, is_result=True).split("\n")
+
+
+def _unguarded(form: SiteForm) -> tuple[StepForm, ...]:
+    return tuple(replace(step, is_guarded=False) for step in form.steps)
+
+
+def _in_words(steps: Sequence[StepForm], op_type: str, *, is_result: bool = False) -> str:
+    """A form as people say it: `Pad before Conv`, `Slice behind ConvTranspose`.
+
+    Args:
+        steps: The form.
+        op_type: The operator that is changed.
+        is_result: Whether it stands beside the form before: flags are on lines of their own, and
+            the operator is left out where it comes first and more is said of it.
+    """
+    if not steps:
+        return ""
+    *first, last = steps
+    link, past = " and ", ""
+    if not first:
+        named = [last]
+    elif first[0].op.startswith("ConvTranspose") or last.source or last.op != op_type:
+        named, link = [last, *reversed(first)], " behind "
+    else:
+        pads = [step for step in first if step.kind == "pad"]
+        between = len(first) - len(pads)
+        past = f", past {counted(between, 'operator')}" if pads and between else ""
+        named = pads or first
+        past = f" before {_step_in_words(last, is_result)}{past}"
+    is_named = not is_result or op_type != named[0].op or bool(named[0].source)
+    goes_on = len(named) > 1 or bool(past) or named[0] != StepForm(op_type, named[0].kind)
+    is_named = is_named or not goes_on or named[0].is_phrased
+    told = [_step_in_words(step, is_result) for step in named]
+    told[0] = _step_in_words(named[0], is_result, is_named=is_named)
+    return f"{link.join(told)}{past}".lstrip()
+
+
+def _step_in_words(step: StepForm, is_result: bool, *, is_named: bool = True) -> str:
+    op = shown(step.op) if is_named else ""
+    if not is_result:
+        return step.words(op)
+    return step.words(op, ",\nguarded (PAD701)", ",\ncount_include_pad=1")
+
+
+def amounts_in_words(group: ChangeGroup) -> list[str]:
+    """The most frequent amounts of a group, and how many changes have each."""
+    several = len(group.amounts) > 1
+    if not several and group.amounts[0][0] is None:
+        return []
+    told = []
+    for amounts, count in group.amounts[:_VARIANTS]:
+        said = "none"
+        if amounts is not None:
+            said = amounts.by_axis or amounts.written
+            said = "0 on all axes" if amounts == WrittenAmounts() else said
+            if not several and amounts.axes and amounts.attributes:
+                said = f"{amounts.by_axis}   {amounts.written}"
+        told.append(f"{count:,}x {said}" if several else said)
+    if rest := group.amounts[_VARIANTS:]:
+        many = sum(count for _, count in rest)
+        told.append(f"{many:,}x in {counted(len(rest), 'other way')}")
+    return told
 
 
 def reason_groups(findings: Iterable[Finding]) -> list[list[Finding]]:

@@ -20,10 +20,8 @@ from onnxpad.finding import (
 from onnxpad.frameworks.repadding.changes import Difference, OutputChange, Rewritten, Unchanged
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.options import Options
-from onnxpad.page.check_page import check_page
 from onnxpad.page.document_page import fragment_of
-from onnxpad.page.fix_page import fix_page
-from onnxpad.page.validate_page import validate_page
+from onnxpad.page.pages import check_page, fix_page, validate_page
 from onnxpad.reasons import Reason
 from onnxpad.report import (
     IN_MEMORY,
@@ -37,9 +35,10 @@ from onnxpad.report import (
 )
 from onnxpad.report.documents.check_document import check_document, check_text
 from onnxpad.report.documents.fix_document import fix_document, fix_text
+from onnxpad.report.documents.fix_in_full import fix_in_full
 from onnxpad.report.documents.validation_document import validate_document, validate_text
 from onnxpad.report.json import match_json, repad_json
-from onnxpad.report.layout import Screen
+from onnxpad.report.layout import Screen, text_of
 from onnxpad.report.text import marked
 from onnxpad.report.text.match_text import match_text
 from onnxpad.report.text.repad_text import repad_text
@@ -336,7 +335,7 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
     elif command == "fix":
         report = _FIXES[name]
         yield ".txt", fix_text(report, screen)
-        yield ".txt", fix_text(report, screen, "full")
+        yield ".txt", text_of(fix_in_full(report), screen)
         yield ".html", fix_page(report, (onnx.GraphProto(), onnx.GraphProto()))
         yield ".html", fragment_of(fix_document(report))
     elif command == "check":

@@ -6,7 +6,7 @@ from typing import Final
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.inventory.padding_site import AxisPadding, OuterPad, PaddingSite, PathNode
-from onnxpad.page.show_page import show_page
+from onnxpad.page.pages import show_page
 from onnxpad.reasons import Reason
 from onnxpad.report import ShowReport
 from onnxpad.report.documents.show_document import show_text

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxpad
-from onnxpad.page.validate_page import validate_page
+from onnxpad.page.pages import validate_page
 from onnxpad.report import ValidateReport
 from onnxpad.runtimes.timing import Timing
 from onnxpad.validation.result import Validation

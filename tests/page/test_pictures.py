@@ -7,8 +7,7 @@ from typing import Any, Final
 import pytest
 
 import onnxpad
-from onnxpad.page.fix_page import fix_page
-from onnxpad.page.show_page import show_page
+from onnxpad.page.pages import fix_page, show_page
 from tests.support import BORDER, LOW, MODELS, W, one
 from tests.support.rows import each_row
 

@@ -3,12 +3,13 @@
 from typing import Any
 
 from onnxpad.finding import Certificate, Change
-from onnxpad.report.documents.fix_document import (
+from onnxpad.report.groups import (
+    ChangeGroup,
     amounts_in_words,
+    change_groups,
     now_in_words,
     was_in_words,
 )
-from onnxpad.report.groups import ChangeGroup, change_groups
 from onnxpad.report.layout import _first_of
 from onnxpad.site_form import WrittenAmounts
 from tests.support import site_form

@@ -16,9 +16,10 @@ from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, Validat
 from onnxpad.report.documents.check_document import LINES_A_GROUP, check_text, file_text
 from onnxpad.report.documents.fix_document import _short_groups
 from onnxpad.report.documents.fix_document import fix_text as short_text
+from onnxpad.report.documents.fix_in_full import fix_in_full
 from onnxpad.report.documents.validation_document import OUTPUTS_A_RUN, validate_text
 from onnxpad.report.json import check_json, fix_json, validate_json
-from onnxpad.report.layout import Screen, cells
+from onnxpad.report.layout import Screen, cells, text_of
 from onnxpad.report.text import Paint, marked, plain
 from onnxpad.site_form import SiteForm, StepForm
 from onnxpad.validation.result import (
@@ -55,7 +56,7 @@ def in_json(record: Any) -> list[str]:
 
 def fix_text(report: FixReport, paint: Paint = plain) -> str:
     """The whole report, without broken lines."""
-    return short_text(report, Screen(None, paint), "full")
+    return text_of(fix_in_full(report), Screen(None, paint))
 
 
 def whole(report: ValidateReport, paint: Paint = plain) -> str:
@@ -448,7 +449,10 @@ class TestShortText:
     def test_lines_fit_and_words_stay_whole(self, width: int) -> None:
         findings = tuple(refusal(f"p{i}", "reasons that go on " * 9) for i in range(3))
         report = fixed(changes=(change(**FOLDED),), findings=findings)
-        for text in (short_text(report, Screen(width)), short_text(report, Screen(width), "full")):
+        for text in (
+            short_text(report, Screen(width)),
+            text_of(fix_in_full(report), Screen(width)),
+        ):
             assert max(map(len, text.splitlines())) <= max(width, 65)
             for word in ("reasons", "conv1", "model.fixed.onnx"):
                 assert word in text.split() or width == 40

@@ -82,7 +82,7 @@ READ_BACK = [
     ),
     pytest.param(
         FEW[2:3],
-        ("onnxpad.report.documents.cards", "proved = made.general or made.statement,",
+        ("onnxpad.report.documents.fix_in_full", "proved = made.general or made.statement,",
          'proved = "the result" + made.statement.partition(" is computed")[2],'),
         id="statement of a proof",
     ),

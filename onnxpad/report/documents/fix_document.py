@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from onnxpad.finding import Assumption, Change, Finding, NextOption
 from onnxpad.messages import RUNTIME
@@ -21,7 +20,6 @@ from onnxpad.report.documents import (
     Names,
     Pairs,
     Table,
-    View,
 )
 from onnxpad.report.documents.validation_document import (
     divergence,
@@ -29,16 +27,17 @@ from onnxpad.report.documents.validation_document import (
     noted,
     times,
     untold,
-    validation_groups,
 )
 from onnxpad.report.groups import (
     ChangeGroup,
+    amounts_in_words,
     change_groups,
     grouped,
     kept_as_asked,
-    reason_groups,
+    now_in_words,
     reason_without_names,
     unrequested,
+    was_in_words,
 )
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import (
@@ -46,90 +45,42 @@ from onnxpad.report.text import (
     beside,
     counted,
     first_names,
-    labelled,
     remarks,
     shown,
 )
-from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 from onnxpad.validation.result import BY_ONNX
 
 if TYPE_CHECKING:
-    from onnxpad.validation.result import Comparison, Run, Validation
+    from onnxpad.validation.result import Comparison, Run
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
-_VARIANTS, _NAMES = 4, 3
+_NAMES = 3
 _QUOTED = re.compile(r" '[^']*'")
-_PAD: Final = StepForm("Pad", "pad")
 
 
-def fix_document(report: FixReport, view: View = "brief") -> Document:
-    """Says what changed, what stays, and whether it holds.
-
-    Args:
-        report: The report.
-        view: `brief` is under 40 lines: groups of changes and of padding that stays. `full` has
-            every change with its proof, every reason and run; `page` also what stands in `brief`.
-    """
-    head: list[Block] = [*_headline(report), *declared(report), *remarks(report)]
-    trust: list[Block] = [*_trust(report), *_assumptions(report.changes)]
-    if view == "page":
-        end = [*next_lines(report), ending(report), _options(report)]
-        return Document(
-            "fix", report.name, [Group("", [*head, *trust, *end]), *_page_groups(report)]
-        )
-    sections: list[Sequence[Block]]
-    if view == "brief":
-        sections = [
-            head,
-            trust,
-            _changes(report.changes),
-            _stays("UNDONE, as it was before", report.undone, "error"),
-            _stays("Stays as it is", unrequested(report.findings, report.undone), "strong"),
-            [*as_asked(report.findings, _NAMES), *_nothing_stays(report)],
-            [*next_lines(report), *_ending(report)],
-        ]
-    else:
-        sections = [
-            head,
-            *_proofs(report.changes),
-            _assumptions_in_full(report.changes),
-            _undone(report.undone),
-            _kept(report.findings, report.undone),
-            [*as_asked(report.findings)],
-            [*_validation(report)],
-            [*next_lines(report)],
-            [ending(report)],
-        ]
+def fix_document(report: FixReport) -> Document:
+    """Groups of changes and of padding that stays, and whether the result holds: under 40 lines."""
+    sections: list[Sequence[Block]] = [
+        above(report),
+        trust(report),
+        _changes(report.changes),
+        _stays("UNDONE, as it was before", report.undone, "error"),
+        _stays("Stays as it is", unrequested(report.findings, report.undone), "strong"),
+        [*as_asked(report.findings, _NAMES), *_nothing_stays(report)],
+        [*next_lines(report), *_ending(report)],
+    ]
     return Document("fix", report.name, [Group("", blocks) for blocks in sections])
 
 
-def fix_text(report: FixReport, screen: Screen | None = None, view: View = "brief") -> str:
-    """The report as text."""
-    return text_of(fix_document(report, view), Screen() if screen is None else screen)
+def fix_text(report: FixReport, screen: Screen | None = None) -> str:
+    """The same as text."""
+    return text_of(fix_document(report), Screen() if screen is None else screen)
 
 
-def _page_groups(report: FixReport) -> list[Group]:
-    """The sections of a page after its head, with a picture of each change and finding."""
-    from onnxpad.report.documents.cards import change_cards, finding_cards
-
-    told = {(finding.code, finding.node, finding.reason) for finding in report.undone}
-    kept = [each for each in report.findings if (each.code, each.node, each.reason) not in told]
-
-    def said(change: Change) -> str:
-        return "; ".join(filter(None, [_proof(change), _probe(change)]))
-
-    sections: dict[str, Sequence[Block]] = {
-        "Changes": [*change_cards(report.changes, said)],
-        "Assumptions": _assumptions_in_full(report.changes),
-        "Taken back": finding_cards((*report.undone, *report.barred), 0),
-        "What stays": finding_cards([each for each in kept if not each.asked], 1),
-        "Left as asked": finding_cards([each for each in kept if each.asked], 1),
-    }
-    groups = [Group(title, blocks) for title, blocks in sections.items() if blocks]
-    if report.compared is not None:
-        groups += validation_groups(report.compared, [_verdict(report.compared)])
-    return groups
+def above(report: FixReport) -> list[Block]:
+    """The headline, with sizes that the result declares, warnings and notes."""
+    return [*_headline(report), *_declared(report), *remarks(report)]
 
 
 def headline(report: FixReport) -> str:
@@ -171,15 +122,6 @@ def _headline(report: FixReport) -> Iterator[Block]:
         yield Line(said, "  ", "  ")
 
 
-def _options(report: FixReport) -> str:
-    """The options that decide what is rewritten."""
-    asked = report.options
-    said = [f"style {asked.style}", f"open sizes: {asked.dynamic}"]
-    said += ["no_ceil"] * asked.no_ceil + ["symmetric_transpose"] * asked.symmetric_transpose
-    said += [f"trust {asked.trust}"] if asked.trust else []
-    return marked(f"Asked for: {', '.join(said)}", "faint")
-
-
 def _changes(changes: Sequence[Change]) -> list[Block]:
     if not changes:
         return []
@@ -201,95 +143,9 @@ def _changes(changes: Sequence[Change]) -> list[Block]:
     return blocks
 
 
-def was_in_words(group: ChangeGroup) -> str:
-    """The form before, such as `Pad before Conv`."""
-    refused = " (does not run)" if group.repairs else ""
-    return _in_words(_unguarded(group.was), group.op_type) + refused
-
-
-def now_in_words(group: ChangeGroup) -> list[str]:
-    """The form after, without the operator that the form before names already; in parts."""
-    was, after = _unguarded(group.was), group.now.steps
-    if was != group.was.steps:  # it was guarded before
-        after = _unguarded(group.now)
-    if not after:
-        return ["removed"]
-    if was == after and was[0].op == "Pad" and was[0].source == "computed":
-        return ["by fewer nodes"]
-    if was[:1] == (_PAD,) and was[1:] and after == (*was[1:], _PAD):
-        return ["moved past it" if len(after) == 2 else "moved past them"]
-    if was == (_PAD,) and after == (_PAD, _PAD):
-        return ["two Pads"]
-    if len(was) > 1 and was[-1:] == after and after[0] == StepForm(group.op_type, after[0].kind):
-        return ["dropped:", "never read"]
-    return _in_words(after, group.op_type, is_result=True).split("\n")
-
-
-def _unguarded(form: SiteForm) -> tuple[StepForm, ...]:
-    return tuple(replace(step, is_guarded=False) for step in form.steps)
-
-
-def _in_words(steps: Sequence[StepForm], op_type: str, *, is_result: bool = False) -> str:
-    """A form as people say it: `Pad before Conv`, `Slice behind ConvTranspose`.
-
-    Args:
-        steps: The form.
-        op_type: The operator that is changed.
-        is_result: Whether it stands beside the form before: flags are on lines of their own, and
-            the operator is left out where it comes first and more is said of it.
-    """
-    if not steps:
-        return ""
-    *first, last = steps
-    link, past = " and ", ""
-    if not first:
-        named = [last]
-    elif first[0].op.startswith("ConvTranspose") or last.source or last.op != op_type:
-        named, link = [last, *reversed(first)], " behind "
-    else:
-        pads = [step for step in first if step.kind == "pad"]
-        between = len(first) - len(pads)
-        past = f", past {counted(between, 'operator')}" if pads and between else ""
-        named = pads or first
-        past = f" before {_step_in_words(last, is_result)}{past}"
-    is_named = not is_result or op_type != named[0].op or bool(named[0].source)
-    goes_on = len(named) > 1 or bool(past) or named[0] != StepForm(op_type, named[0].kind)
-    is_named = is_named or not goes_on or named[0].is_phrased
-    told = [_step_in_words(step, is_result) for step in named]
-    told[0] = _step_in_words(named[0], is_result, is_named=is_named)
-    return f"{link.join(told)}{past}".lstrip()
-
-
-def _step_in_words(step: StepForm, is_result: bool, *, is_named: bool = True) -> str:
-    op = shown(step.op) if is_named else ""
-    if not is_result:
-        return step.words(op)
-    return step.words(op, ",\nguarded (PAD701)", ",\ncount_include_pad=1")
-
-
 def _amounts(group: ChangeGroup) -> str:
     """The amounts of a group, each of which stays on one line."""
     return "; ".join(each.replace(" ", UNBREAKABLE) for each in amounts_in_words(group))
-
-
-def amounts_in_words(group: ChangeGroup) -> list[str]:
-    """The most frequent amounts of a group, and how many changes have each."""
-    several = len(group.amounts) > 1
-    if not several and group.amounts[0][0] is None:
-        return []
-    told = []
-    for amounts, count in group.amounts[:_VARIANTS]:
-        said = "none"
-        if amounts is not None:
-            said = amounts.by_axis or amounts.written
-            said = "0 on all axes" if amounts == WrittenAmounts() else said
-            if not several and amounts.axes and amounts.attributes:
-                said = f"{amounts.by_axis}   {amounts.written}"
-        told.append(f"{count:,}x {said}" if several else said)
-    if rest := group.amounts[_VARIANTS:]:
-        many = sum(count for _, count in rest)
-        told.append(f"{many:,}x in {counted(len(rest), 'other way')}")
-    return told
 
 
 def _stays(head: str, findings: Sequence[Finding], role: str) -> list[Block]:
@@ -333,8 +189,12 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
         yield f"{marked('Assumes', 'warning')} {shown(name)}: {count} (--strict refuses)"
 
 
+def trust(report: FixReport) -> list[Block]:
+    """Why the result may be relied on: proofs, probes, runs, and what they assume."""
+    return [*_trust(report), *_assumptions(report.changes)]
+
+
 def _trust(report: FixReport) -> Iterator[Block]:
-    """Why the result may be relied on: proofs, probes and runs."""
     if not report.changes and report.compared is None:
         return
     repaired = sum(change.repairs for change in report.changes)
@@ -454,7 +314,7 @@ def _ending(report: FixReport) -> Iterator[str]:
         yield marked(f"{where} {details}{explains}", "faint")
 
 
-def declared(report: FixReport) -> Iterator[Block]:
+def _declared(report: FixReport) -> Iterator[Block]:
     """A line for each input with sizes newly declared, and one for ranges."""
     declares = "would declare" if report.delivery.check else "declares"
     if any(made.certificate.within for made in report.changes):
@@ -465,67 +325,11 @@ def declared(report: FixReport) -> Iterator[Block]:
         yield Line(f"{declares} input {shown(repr(name))} as {shown(sizes)}", "  ", "  ")
 
 
-def _proofs(changes: Sequence[Change]) -> Iterator[list[Block]]:
-    """A section for each code; a proof or probe that all its changes share is said once, on top."""
-    for group in grouped(changes, lambda change: change.code):
-        common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
-        head = [counted(len(group), "change")]
-        head += [_proof(group[0])] * (_proof in common)
-        head += [_probe(group[0], of_each=len(group) > 1)] * (_probe in common)
-        code = marked(group[0].code, "strong")
-        blocks: list[Block] = [Line("; ".join(filter(None, head)), f"{code}  ", "  ")]
-        for change in group:
-            became = f"{shown(change.before)}  becomes  {shown(change.after)}"
-            blocks.append(Pairs([(labelled(change), became)]))
-            own = "; ".join(said(change) for said in (_proof, _probe) if said not in common)
-            blocks += [Line(marked(own, "faint"), " " * 6, " " * 6)] if own else []
-        yield blocks
-
-
-def _proof(change: Change) -> str:
-    """For which sizes a change is exact, and what is the same."""
-    certificate = change.certificate
-    repaired = f"; a repair: {RUNTIME} does not run it as it was" if change.repairs else ""
-    return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}{repaired}"
-
-
-def _probe(change: Change, *, of_each: bool = False) -> str:
-    """The run of a change by itself; empty if there was none."""
-    each = "each " if of_each else ""
-    return f"probe: {each}{shown(change.probe)}" if change.probe else ""
-
-
 def assumed(changes: Sequence[Change]) -> list[tuple[str, list[Change]]]:
     """The assumptions of all proofs, with the changes that rest on each."""
     pairs = [(taken, change) for change in changes for taken in change.certificate.assumptions]
     groups = grouped(pairs, lambda pair: pair[0])
     return [(group[0][0], [change for _, change in group]) for group in groups]
-
-
-def _assumptions_in_full(changes: Sequence[Change]) -> list[Block]:
-    """Each assumption with the changes that rest on it."""
-    lines = [
-        Line(f"{shown(name)}: {counted(len(group), 'change')}: {first_names(group, len(group))}")
-        for name, group in assumed(changes)
-    ]
-    return [marked("Assumptions (--strict refuses these)", "warning"), *lines] if lines else []
-
-
-def _undone(undone: Sequence[Finding]) -> list[Block]:
-    if not undone:
-        return []
-    head = f"UNDONE: {counted(len(undone), 'change')} taken back; this padding is as it was"
-    return [marked(head, "error"), *_refusals(undone, stays="")]
-
-
-def _kept(findings: Sequence[Finding], undone: Sequence[Finding]) -> list[Block]:
-    kept = unrequested(findings, undone)
-    if not kept:
-        return []
-    by_code = grouped(kept, lambda finding: finding.code)
-    codes = ", ".join(f"{len(group):,} {group[0].code}" for group in by_code)
-    head = f"Left as it is: {counted(len(kept), 'finding')} ({codes})"
-    return [head, *_refusals(kept, stays="stays: ")]
 
 
 def as_asked(findings: Sequence[Finding], most: int = NODES_A_REASON) -> Iterator[str]:
@@ -541,44 +345,6 @@ def next_lines(report: FixReport) -> Iterator[str]:
         yield marked(next_line(report.next, in_memory=report.delivery.in_memory), "strong")
 
 
-def _refusals(findings: Iterable[Finding], stays: str) -> list[Line]:
-    """A text for each finding; those of one code and reason stand together."""
-    return [
-        Line(
-            f"{marked(each.code, 'strong')}  {labelled(each)}: {shown(each.message)}"
-            + (f"; {stays}{shown(each.reason)}" if each.reason else "")
-        )
-        for group in reason_groups(findings)
-        for each in group
-    ]
-
-
-def _validation(report: FixReport) -> Iterator[Block]:
-    validation = report.compared
-    if validation is None:
-        if report.changes and not report.validate:
-            yield marked("Not validated (--no-validate)", "warning")
-        return
-    yield _verdict(validation)
-    yield _run_lines(validation.runs, validation.warnings)
-    yield from (Line(f"{marked('warning', 'warning')}: {shown(w)}") for w in validation.warnings)
-    yield from (Line(f"not compared: {shown(line)}") for line in untold(validation))
-    yield from divergence(validation.divergence)
-
-
-def _verdict(validation: Validation) -> str:
-    """The verdict, and how much ran."""
-    verdict = {
-        "passed": marked("passed", "good"),
-        "failed": marked("FAILED", "error"),
-        "nothing compared": marked("compared nothing", "warning"),
-        "repaired": f"compared nothing, for it is a {marked('repair', 'good')}",
-    }[validation.outcome]
-    probes = f", {counted(validation.probes, 'change')} probed alone" if validation.probes else ""
-    runs = counted(len(validation.runs), "run")
-    return f"Validation {verdict}: {runs} of the whole model{probes}"
-
-
 def _failed_runs(report: FixReport) -> Iterator[Block]:
     """The runs of a validation that failed, and where the models first differ."""
     validation = report.compared
@@ -586,11 +352,12 @@ def _failed_runs(report: FixReport) -> Iterator[Block]:
     failed = [run for run in validation.runs if not run.ok]
     said = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
     yield f"{marked('Validation FAILED', 'error')}: {said}"
-    yield _run_lines(failed, validation.warnings)
+    yield run_lines(failed, validation.warnings)
     yield from divergence(validation.divergence)
 
 
-def _run_lines(runs: Sequence[Run], warnings: Sequence[str]) -> Pairs:
+def run_lines(runs: Sequence[Run], warnings: Sequence[str]) -> Pairs:
+    """Each run, with the outputs that differ."""
     return Pairs([(_run_name(run), _run_result(run, warnings)) for run in runs])
 
 
