@@ -229,7 +229,8 @@ def test_who_asks_onnxruntime() -> None:
 LEAVES: Final = (
     # What frameworks do.
     "frameworks", "api.match", "api.repad", "api.explain", "api.node_question",
-    "report.text.match_text", "report.text.repad_text", "report.text.explain_text",
+    "report.documents.match_document", "report.documents.repad_document",
+    "report.documents.explain_document",
     # Pages, pictures and notebooks.
     "page", "report.documents.cards", "report.documents.fix_in_full", "report.window_drawing",
     "report.axis_svg", "report.explain_svg",

@@ -37,14 +37,14 @@ class Explanation(ExplainReport):
 
     def __str__(self) -> str:
         """The report that `onnxpad explain` prints."""
-        from onnxpad.report.text.explain_text import explain_text
+        from onnxpad.report.documents.explain_document import explain_text
 
         return explain_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
+        from onnxpad.report.documents.explain_document import question_text
         from onnxpad.report.text import counted, one_line
-        from onnxpad.report.text.explain_text import question_text
 
         return one_line(self, f"{question_text(self)}; {counted(len(self.agree), 'way')} to pad")
 

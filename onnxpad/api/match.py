@@ -39,8 +39,8 @@ class MatchResult(MatchReport):
 
     def __str__(self) -> str:
         """The report that `onnxpad match` prints."""
+        from onnxpad.report.documents.match_document import match_text
         from onnxpad.report.layout import Screen
-        from onnxpad.report.text.match_text import match_text
 
         return match_text(self, Screen()).rstrip("\n")
 

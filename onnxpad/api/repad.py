@@ -45,8 +45,8 @@ class RepadResult(RepadReport):
 
     def __str__(self) -> str:
         """The report that `onnxpad repad` prints."""
+        from onnxpad.report.documents.repad_document import repad_text
         from onnxpad.report.layout import Screen
-        from onnxpad.report.text.repad_text import repad_text
 
         return repad_text(self, Screen()).rstrip("\n")
 

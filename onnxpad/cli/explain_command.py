@@ -109,8 +109,8 @@ def explain(
 
         write(explain_json(found, str(svg or "")))
     else:
+        from onnxpad.report.documents.explain_document import explain_text
         from onnxpad.report.text import shown
-        from onnxpad.report.text.explain_text import explain_text
 
         write(explain_text(found, painter()))
         if svg is not None:

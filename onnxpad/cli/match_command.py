@@ -105,7 +105,7 @@ def match(
 
         write(match_json(report))
     elif not (quiet and report.is_quiet_success):
-        from onnxpad.report.text.match_text import match_text
+        from onnxpad.report.documents.match_document import match_text
 
         write(match_text(report, screen()))
     if not result.ok:

@@ -146,7 +146,7 @@ def repad(
 
         write(repad_json(report))
     elif not (quiet and report.is_quiet_success):
-        from onnxpad.report.text.repad_text import repad_text
+        from onnxpad.report.documents.repad_document import repad_text
 
         write(repad_text(report, screen()))
     if not result.ok:

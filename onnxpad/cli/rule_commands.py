@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from onnxpad.cli.options import Format, FormatOption, completed, expand_codes, take_extensions
-from onnxpad.cli.output import painter, screen, write
+from onnxpad.cli.output import screen, write
 
 
 def rules(form: FormatOption = Format.TEXT) -> int:
@@ -19,9 +19,10 @@ def rules(form: FormatOption = Format.TEXT) -> int:
 
         write(rules_json(pages))
     else:
-        from onnxpad.report.text.rule_pages import rules_text
+        from onnxpad.report.documents.rule_documents import rules_document
+        from onnxpad.report.layout import text_of
 
-        write(screen().fitted(rules_text(pages, painter())))
+        write(text_of(rules_document(pages), screen()))
     return 0
 
 
@@ -47,10 +48,10 @@ def rule(
 
         write(rules_json(chosen, "rule"))
     else:
-        from onnxpad.report.text.rule_pages import page_text
+        from onnxpad.report.documents.rule_documents import rule_document
+        from onnxpad.report.layout import text_of
 
-        place = screen()
-        write("\n".join(page_text(page, place) for page in chosen))
+        write(text_of(rule_document(chosen), screen()))
     return 0
 
 
@@ -68,7 +69,8 @@ def doctor(form: FormatOption = Format.TEXT) -> int:
 
         write(doctor_json(found, code))
     else:
-        from onnxpad.report.text.rule_pages import doctor_text
+        from onnxpad.report.documents.rule_documents import doctor_document
+        from onnxpad.report.layout import text_of
 
-        write(screen().fitted(doctor_text(found, painter())))
+        write(text_of(doctor_document(found), screen()))
     return code

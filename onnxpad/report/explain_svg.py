@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape
 
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg, text_svg
+from onnxpad.report.documents.explain_document import divides_by, question_text
 from onnxpad.report.text import counted, shown
-from onnxpad.report.text.explain_text import divides_by, question_text
 from onnxpad.report.window_drawing import (
     WIDEST,
     Drawing,

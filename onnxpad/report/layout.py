@@ -239,19 +239,6 @@ class Screen:
                 lead = " " * (widths[0] + 2) + row.otherwise * is_narrow + row.lead
                 yield marked(_fitting(row.names, lead, self.width or _WIDEST), "faint")
 
-    def indented(self, lines: Iterable[str], indent: int = 2, hang: int = 2) -> Iterator[str]:
-        """Texts one below the other, each wrapped with a hanging indent."""
-        for line in lines:
-            yield from self.lines(line, " " * indent, " " * (indent + hang))
-
-    def fitted(self, text: str) -> str:
-        """A text whose lines are broken where they are too long, each with its own indent."""
-        found = []
-        for line in text.splitlines():
-            indent = line[: len(line) - len(line.lstrip(" "))]
-            found += self.lines(line.lstrip(" "), indent, f"{indent}    ") if line else [""]
-        return "".join(f"{line}\n" for line in found)
-
     def pairs(self, names: Sequence[str], texts: Sequence[str], widest: int = 40) -> list[str]:
         """Names with a text each; the texts are aligned, except after very long names."""
         column = max((w for name in names if (w := cells(name)) <= widest), default=0)

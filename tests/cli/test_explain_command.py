@@ -13,8 +13,8 @@ import pytest
 
 import onnxpad
 from onnxpad.frameworks.conventions.table import CONVENTIONS
+from onnxpad.report.documents.explain_document import explain_text
 from onnxpad.report.text import marked
-from onnxpad.report.text.explain_text import explain_text
 from tests.support import MODELS, ROOT, W, one, onnxpad_runs, parsed
 from tests.support.rows import each_row
 

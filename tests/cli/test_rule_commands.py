@@ -12,9 +12,9 @@ import onnxpad.doctor.examine
 from onnxpad.catalogue import catalogue
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Page, Severity
-from onnxpad.report.layout import Screen
+from onnxpad.report.documents.rule_documents import rule_document, rules_document
+from onnxpad.report.layout import Screen, text_of
 from onnxpad.report.text import marked
-from onnxpad.report.text.rule_pages import page_text, rules_text
 from tests.support import one, onnxpad_runs
 from tests.support.rows import each_row
 
@@ -66,11 +66,10 @@ class TestRule:
 
     def test_colours_change_nothing_but_colour(self) -> None:
         pages = list(catalogue().values())
-        for render in (rules_text, lambda pages, paint: page_text(pages[0], Screen(80, paint))):
-            painted = render(pages, marked)
+        for document in (rules_document(pages), rule_document(pages[:1])):
+            painted = text_of(document, Screen(80, marked))
             assert "\x1b[1m" in painted
-            bare = re.sub(r"\x1b\[[\d;]*m", "", painted)
-            assert bare == render(pages, lambda text, role: text)
+            assert re.sub(r"\x1b\[[\d;]*m", "", painted) == text_of(document, Screen(80))
 
     def test_a_page_is_wrapped_but_for_its_examples(self) -> None:
         text = """A title that is long enough to be wrapped twice over
@@ -85,7 +84,7 @@ two lines.
  stands
 The end."""
         page = Page("PAD1", Severity.WARNING, "A title", text)
-        assert page_text(page, Screen(30, marked)) == (
+        assert text_of(rule_document([page]), Screen(30, marked)) == (
             "\x1b[1mPAD1\x1b[0m  \x1b[33mwarning\x1b[0m  A title that is\n"
             "    long enough to be wrapped\n    twice over\n"
             "\x1b[1mWhy\x1b[0m\n  A paragraph of two lines.\n\n"

@@ -15,9 +15,10 @@ import pytest
 from onnxpad.doctor.diagnosis import Diagnosis, Problem
 from onnxpad.doctor.examine import Machine, examine, needed
 from onnxpad.errors import ProviderError
+from onnxpad.report.documents.rule_documents import doctor_document
 from onnxpad.report.json import doctor_json
+from onnxpad.report.layout import UNBROKEN, Screen, text_of
 from onnxpad.report.text import marked
-from onnxpad.report.text.rule_pages import doctor_text
 from onnxpad.runtimes import sessions
 from onnxpad.runtimes.onnxruntime import native
 from tests.support import ROOT
@@ -104,7 +105,7 @@ def test_where_all_works_nothing_is_wrong() -> None:
     assert [each.usable for each in found.providers] == [True, True]
     assert found.driver.devices == ("NVIDIA H200",)
     assert {library.file for library in found.libraries} == ALL
-    text = doctor_text(found)
+    text = text_of(doctor_document(found), UNBROKEN)
     assert "can validate on CUDA and CPU" in text
     assert "590.44.01, NVIDIA H200" in text
 
@@ -174,7 +175,7 @@ def test_what_breaks_onnxpad_is_said_with_its_cure(fake: Fake, what: str, cure: 
     assert what in only(found).what
     assert cure in only(found).cure
     assert json.loads(doctor_json(found, 1))["ok"] is False
-    text = doctor_text(found)
+    text = text_of(doctor_document(found), UNBROKEN)
     assert f"error: {only(found).what}\n  cure: {only(found).cure}\n" in text
     assert "works;" not in text
 
@@ -216,15 +217,15 @@ def test_a_device_that_cannot_be_used_is_no_reason_to_fail(
     assert found.ok
     assert what in only(found).what
     assert cure in only(found).cure
-    assert "can validate on CPU" in doctor_text(found)
-    assert cure in doctor_text(found)
+    assert "can validate on CPU" in text_of(doctor_document(found), UNBROKEN)
+    assert cure in text_of(doctor_document(found), UNBROKEN)
 
 
 def test_without_a_driver_nothing_is_wrong_and_what_is_missing_is_told() -> None:
     found = examine(Fake(troubles=FAILS, pip=frozenset(), **NO_DEVICE))  # type: ignore[arg-type]
     assert found.ok
     assert found.problems == ()
-    text = doctor_text(found)
+    text = text_of(doctor_document(found), UNBROKEN)
     assert text.count("  missing\n") == len(ALL)
     assert "pip install" not in text, "advice that leads nowhere"
     assert "NVIDIA driver: none" in text
@@ -239,7 +240,7 @@ def test_libraries_of_the_system_count() -> None:
 def test_libraries_are_asked_for_only_where_they_are_known(cuda: str) -> None:
     found = examine(Fake(built_for=cuda))
     assert found.libraries == ()
-    assert "onnxruntime is built" in doctor_text(found)
+    assert "onnxruntime is built" in text_of(doctor_document(found), UNBROKEN)
 
 
 def test_the_driver_is_known_from_the_kernel_alone() -> None:
@@ -258,9 +259,11 @@ def test_nothing_is_tried_on_packages_that_cannot_be_imported() -> None:
 def test_no_text_of_the_machine_reaches_the_terminal_as_control_code() -> None:
     wild = "a\nb\x1b[2J"
     found = examine(Fake(troubles=dict.fromkeys(BOTH, wild), smi=f"1, {wild}", pip=frozenset()))
-    assert all(line.isprintable() for line in doctor_text(found).splitlines())
-    bare = re.sub(r"\x1b\[[\d;]*m", "", doctor_text(found, marked))
-    assert bare == doctor_text(found)
+    assert all(
+        line.isprintable() for line in text_of(doctor_document(found), UNBROKEN).splitlines()
+    )
+    bare = re.sub(r"\x1b\[[\d;]*m", "", text_of(doctor_document(found), Screen(None, marked)))
+    assert bare == text_of(doctor_document(found), UNBROKEN)
 
 
 @pytest.mark.parametrize("system", ["Linux", "Windows"])

@@ -36,12 +36,12 @@ from onnxpad.report import (
 from onnxpad.report.documents.check_document import check_document, check_text
 from onnxpad.report.documents.fix_document import fix_document, fix_text
 from onnxpad.report.documents.fix_in_full import fix_in_full
+from onnxpad.report.documents.match_document import match_text
+from onnxpad.report.documents.repad_document import repad_text
 from onnxpad.report.documents.validation_document import validate_document, validate_text
 from onnxpad.report.json import match_json, repad_json
 from onnxpad.report.layout import Screen, text_of
 from onnxpad.report.text import marked
-from onnxpad.report.text.match_text import match_text
-from onnxpad.report.text.repad_text import repad_text
 from onnxpad.runtimes.timing import Timing
 from onnxpad.validation.result import (
     Comparison,

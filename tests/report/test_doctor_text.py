@@ -6,7 +6,8 @@ from typing import Final
 import pytest
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
-from onnxpad.report.text.rule_pages import doctor_text
+from onnxpad.report.documents.rule_documents import doctor_document
+from onnxpad.report.layout import UNBROKEN, text_of
 
 CPU: Final = Provider("CPUExecutionProvider", True)
 CUDA: Final = Provider("CUDAExecutionProvider", False, "no library")
@@ -73,4 +74,4 @@ GPU: Final = replace(
     ],
 )
 def test_a_diagnosis(found: Diagnosis, text: str) -> None:
-    assert doctor_text(found) == text
+    assert text_of(doctor_document(found), UNBROKEN) == text

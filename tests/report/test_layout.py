@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from onnxpad.report.documents import Line, line_of
 from onnxpad.report.layout import Screen, cells, here, marked, pattern_of, shortened_to, wrapped
 from tests.support.rows import each_row
 
@@ -63,8 +64,9 @@ def test_wrapped_lines(
 
 def test_indents() -> None:
     screen = Screen(10)
-    assert [*screen.indented(["ab cd ef gh", "i"])] == ["  ab cd ef", "    gh", "  i"]
-    assert screen.fitted("  ab cd ef gh\n\ni j") == "  ab cd ef\n      gh\n\ni j\n"
+    lines = [Line("ab cd ef gh"), Line("i"), *map(line_of, ("  ab cd ef gh", "", "i j"))]
+    told = ["  ab cd ef", "    gh", "  i", "  ab cd ef", "      gh", "", "i j"]
+    assert [*screen.told(lines)] == told
 
 
 @pytest.mark.parametrize(

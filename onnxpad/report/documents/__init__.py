@@ -27,6 +27,12 @@ class Line(NamedTuple):
     rest: str = "    "
 
 
+def line_of(text: str) -> Line:
+    """A line with the indent that the text begins with, whose rest stands further right."""
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    return Line(text.lstrip(" "), indent, f"{indent}    ")
+
+
 class Pairs(NamedTuple):
     """Names or labels, each with a text.
 

@@ -49,7 +49,7 @@ def fix_in_full(report: FixReport) -> Document:
 
 
 def fix_with_pictures(report: FixReport) -> Document:
-    """What a terminal shows, then each change and each finding in a card with its picture."""
+    """The lines that a terminal shows, then a card with a picture for each change and finding."""
     head = [*above(report), *trust(report), *next_lines(report), ending(report), _options(report)]
     told = {(finding.code, finding.node, finding.reason) for finding in report.undone}
     kept = [each for each in report.findings if (each.code, each.node, each.reason) not in told]

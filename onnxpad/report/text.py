@@ -92,8 +92,3 @@ def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A
 def one_line(result: object, text: str) -> str:
     """The `repr` of a result: its class, and the rest in few words."""
     return f"<{type(result).__name__}: {shortened_to(shown(text), _LONGEST_REPR)}>"
-
-
-def blocks_joined(blocks: Iterator[list[str]] | Sequence[list[str]]) -> str:
-    """Blocks of lines with an empty line between them, and a newline at the end."""
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"

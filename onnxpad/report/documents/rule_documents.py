@@ -1,4 +1,4 @@
-"""The reports of `rules`, `rule` and `doctor` as text."""
+"""The documents of `rules`, `rule` and `doctor`."""
 
 from __future__ import annotations
 
@@ -7,33 +7,42 @@ from collections.abc import Iterable, Iterator, Sequence
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Provider
 from onnxpad.finding import Page
 from onnxpad.messages import RUNTIME
-from onnxpad.report.layout import UNBROKEN, Screen
-from onnxpad.report.text import Paint, plain, shown
+from onnxpad.report.documents import Block, Document, Group, Line, line_of
+from onnxpad.report.layout import UNBREAKABLE, marked
+from onnxpad.report.text import shown
 
 
-def rules_text(pages: Iterable[Page], paint: Paint = plain) -> str:
+def rules_document(pages: Iterable[Page]) -> Document:
     """The catalogue, one line for each code: code, severity, title."""
-    return "".join(
-        f"{paint(page.code, 'strong')}  {paint(f'{page.severity:7}', page.severity)}  "
-        f"{page.title}\n"
+    lines = [
+        line_of(f"{_code(page)}  {marked(f'{page.severity:7}', page.severity)}  {page.title}")
         for page in pages
-    )
+    ]
+    return Document("rules", "rules", [Group("", lines)])
 
 
-def page_text(page: Page, screen: Screen = UNBROKEN) -> str:
-    """A page of the catalogue: headings in bold, the text wrapped and indented below them."""
+def _code(page: Page) -> str:
+    return marked(page.code, "strong")
+
+
+def rule_document(pages: Iterable[Page]) -> Document:
+    """Pages of the catalogue: headings in bold, the text indented below them."""
+    return Document("rule", "rule", [Group("", [*_page(page)]) for page in pages])
+
+
+def _page(page: Page) -> Iterator[Block]:
     title, *lines = page.text.splitlines()
-    paint = screen.paint
-    head = f"{paint(page.code, 'strong')}  {paint(page.severity, page.severity)}  {title}"
-    told = screen.lines(head, "", "    ")
+    head = f"{_code(page)}  {marked(page.severity, page.severity)}  {title}"
+    yield Line(head, "", "    ")
     for block in _paragraphs(lines):
         if block.startswith("## "):
-            told.append(paint(block.removeprefix("## "), "strong"))
-        elif block.startswith(" ") or not block:
-            told.append(f"  {block}".rstrip())  # an example stays as it is
+            yield marked(block.removeprefix("## "), "strong")
+        elif not block:
+            yield ""
+        elif block.startswith(" "):
+            yield Line(block.replace(" ", UNBREAKABLE))  # an example stays as it is
         else:
-            told += screen.lines(block, "  ", "    " if block.startswith("- ") else "  ")
-    return "\n".join(told) + "\n"
+            yield Line(block, "  ", "    " if block.startswith("- ") else "  ")
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
@@ -54,25 +63,25 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def doctor_text(found: Diagnosis, paint: Paint = plain) -> str:
+def doctor_document(found: Diagnosis) -> Document:
     """The report of `doctor`: packages, providers, driver, libraries, problems with their cure."""
     first, *others = found.packages
     head = f"{first.name} {first.version}, Python {found.python}, {found.platform}"
-    missing = paint("not installed", "error")
-    blocks = [
+    missing = marked("not installed", "error")
+    sections = [
         [head, *_table([(each.name, shown(each.version) or missing) for each in others])],
-        _providers(found.providers, paint),
-        [_driver(found.driver, paint)],
-        _libraries(found.cuda, found.libraries, paint) if found.providers else [],
-        _problems(found, paint),
+        _providers(found.providers),
+        [_driver(found.driver)],
+        _libraries(found.cuda, found.libraries) if found.providers else [],
+        _problems(found),
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return Document("doctor", "doctor", [Group("", [*map(line_of, each)]) for each in sections])
 
 
-def _providers(providers: Sequence[Provider], paint: Paint) -> list[str]:
+def _providers(providers: Sequence[Provider]) -> list[str]:
     if not providers:
         return []
-    works, fails = paint("works", "good"), paint("no", "warning")
+    works, fails = marked("works", "good"), marked("no", "warning")
     rows = [
         (_short(each), works if each.usable else f"{fails}: {shown(each.trouble)}")
         for each in providers
@@ -84,15 +93,15 @@ def _short(provider: Provider) -> str:
     return shown(provider.name).removesuffix("ExecutionProvider")
 
 
-def _driver(driver: Driver, paint: Paint) -> str:
+def _driver(driver: Driver) -> str:
     if not driver.present:
         return "NVIDIA driver: none, so CUDA cannot run here"
     devices = f", {', '.join(map(shown, driver.devices))}" if driver.devices else ", no device seen"
-    loads = "" if driver.library else f", {paint('its library does not load', 'warning')}"
+    loads = "" if driver.library else f", {marked('its library does not load', 'warning')}"
     return f"NVIDIA driver: {shown(driver.version) or 'version unknown'}{devices}{loads}"
 
 
-def _libraries(cuda: str, libraries: Sequence[Library], paint: Paint) -> list[str]:
+def _libraries(cuda: str, libraries: Sequence[Library]) -> list[str]:
     if not libraries:
         built = (
             f"for CUDA {shown(cuda)}, whose libraries are not known here"
@@ -100,22 +109,22 @@ def _libraries(cuda: str, libraries: Sequence[Library], paint: Paint) -> list[st
             else "without CUDA"
         )
         return [f"This {RUNTIME} is built {built}"]
-    missing = paint("missing", "warning")
+    missing = marked("missing", "warning")
     rows = [(each.file, shown(each.place) or missing) for each in libraries]
     return [f"Libraries for CUDA {shown(cuda)}, for which {RUNTIME} is built", *_table(rows)]
 
 
-def _problems(found: Diagnosis, paint: Paint) -> list[str]:
+def _problems(found: Diagnosis) -> list[str]:
     lines = []
     for problem in found.problems:
-        label = paint("error", "error") if problem.broken else paint("warning", "warning")
+        label = marked("error", "error") if problem.broken else marked("warning", "warning")
         lines.append(f"{label}: {shown(problem.what)}")
         lines += [f"  cure: {shown(problem.cure)}"] if problem.cure else []
     if found.ok:
         usable = [
             each.name.removesuffix("ExecutionProvider") for each in found.providers if each.usable
         ]
-        lines.append(paint(f"onnxpad works; it can validate on {' and '.join(usable)}", "good"))
+        lines.append(marked(f"onnxpad works; it can validate on {' and '.join(usable)}", "good"))
     return lines
 
 

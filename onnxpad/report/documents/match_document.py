@@ -1,4 +1,4 @@
-"""The report of `match` as text: the verdict, what became of each operator, what was tried."""
+"""The document of `match`: the verdict, what became of each operator, what was tried."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Iterator
 
 from onnxpad.report import MatchReport
-from onnxpad.report.layout import UNBROKEN, Screen
-from onnxpad.report.text import Paint, blocks_joined, counted, duration, shown
+from onnxpad.report.documents import Document, Group, line_of
+from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
+from onnxpad.report.text import counted, duration, shown
 
 _LISTED = 20
 """Operators listed one by one; of more only the number is told."""
@@ -20,29 +21,34 @@ _OTHERS = 2
 """Other paddings told of one operator."""
 
 
-def match_text(report: MatchReport, screen: Screen = UNBROKEN) -> str:
-    """The report of `match`."""
-    paint = screen.paint
+def match_document(report: MatchReport) -> Document:
+    """The verdict, what became of each operator, and what was tried."""
     matching = report.matching
-    blocks: list[list[str]] = [
-        [*_headline(report, paint)],
-        [*_changes(report)],
-        [*_distinguishable(report)],
-        [*_tried(report)],
-        [*_left(report)],
-        [f"note: {shown(line)}" for line in matching.notes],
-        [*_end(report)],
+    sections = [
+        _headline(report),
+        _changes(report),
+        _distinguishable(report),
+        _tried(report),
+        _left(report),
+        (f"note: {shown(line)}" for line in matching.notes),
+        _end(report),
     ]
-    return screen.fitted(blocks_joined(blocks))
+    groups = [Group("", [*map(line_of, lines)]) for lines in sections]
+    return Document("match", report.name, groups)
 
 
-def _headline(report: MatchReport, paint: Paint) -> Iterator[str]:
+def match_text(report: MatchReport, screen: Screen = UNBROKEN) -> str:
+    """The same as text."""
+    return text_of(match_document(report), screen)
+
+
+def _headline(report: MatchReport) -> Iterator[str]:
     matching = report.matching
     role = {"matched": "good", "matches already": "good", "partly matched": "warning"}
-    verdict = paint(matching.outcome, role.get(matching.outcome, "error"))
+    verdict = marked(matching.outcome, role.get(matching.outcome, "error"))
     by = f" by {matching.by!r}, a convention of the whole model" if matching.by else ""
     runs = f"{counted(matching.runs, 'run')}, {duration(report.seconds)}"
-    yield f"{paint(shown(report.name), 'strong')}: {verdict}{by} ({runs})"
+    yield f"{marked(shown(report.name), 'strong')}: {verdict}{by} ({runs})"
     if matching.reason:
         yield f"  {shown(matching.reason)}"
     if matching.first:

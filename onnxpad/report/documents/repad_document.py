@@ -1,4 +1,4 @@
-"""The report of `repad` as text: operators that changed and stay, and how much outputs change."""
+"""The document of `repad`: operators that changed and stay, and how much outputs change."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
 from onnxpad.report import RepadReport
+from onnxpad.report.documents import Document, Group, line_of
 from onnxpad.report.groups import grouped
-from onnxpad.report.layout import UNBROKEN, Screen
-from onnxpad.report.text import Paint, beside, blocks_joined, counted, duration, remarks, shown
+from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
+from onnxpad.report.text import beside, counted, duration, remarks, shown
 
 _LISTED = 20
 """Groups and outputs listed; of more only the number is told."""
@@ -17,34 +18,39 @@ _NAMED = 3
 """Operators named in a group."""
 
 
-def repad_text(report: RepadReport, screen: Screen = UNBROKEN) -> str:
-    """The report of `repad`."""
-    paint = screen.paint
-    blocks: list[list[str]] = [
-        [_headline(report, paint), *_declared(report), *Screen(None, paint).told(remarks(report))],
-        [*_changes(report, paint)],
-        [*_unchanged(report)],
-        [*_outputs(report, paint)],
-        [*_reference(report, paint)],
-        [_ending(report, paint)],
+def repad_document(report: RepadReport) -> Document:
+    """The operators whose padding changed and stays, and how much the outputs change."""
+    sections = [
+        (_headline(report), *_declared(report), *remarks(report)),
+        _changes(report),
+        _unchanged(report),
+        _outputs(report),
+        _reference(report),
+        (_ending(report),),
     ]
-    return screen.fitted(blocks_joined(blocks))
+    groups = [Group("", [*map(line_of, lines)]) for lines in sections]
+    return Document("repad", report.name, groups)
 
 
-def _headline(report: RepadReport, paint: Paint) -> str:
-    model = paint(shown(report.name), "strong")
+def repad_text(report: RepadReport, screen: Screen = UNBROKEN) -> str:
+    """The same as text."""
+    return text_of(repad_document(report), screen)
+
+
+def _headline(report: RepadReport) -> str:
+    model = marked(shown(report.name), "strong")
     if not report.changes:
         return f"{model}: nothing to change for {report.title}"
     found = report.difference
     told = f"{counted(len(report.changes), 'operator')} padded as {report.title} does"
     if found.fails:
-        effect = paint("it no longer runs", "error")
+        effect = marked("it no longer runs", "error")
     elif found.uncompared:
-        effect = paint("the results may change", "warning")
+        effect = marked("the results may change", "warning")
     elif all(each.is_equal for each in found.outputs):
         effect = "the results are the same on these inputs"
     else:
-        effect = paint("the results change", "warning")
+        effect = marked("the results change", "warning")
     return f"{model}: {told}; {effect}"
 
 
@@ -54,11 +60,11 @@ def _declared(report: RepadReport) -> Iterator[str]:
         yield f"  declares input {shown(repr(name))} as {shown(sizes)}"
 
 
-def _changes(report: RepadReport, paint: Paint) -> Iterator[str]:
+def _changes(report: RepadReport) -> Iterator[str]:
     groups = grouped(report.changes, lambda each: (each.before, each.after))
     for group in groups[:_LISTED]:
         first = group[0]
-        yield f"{first.before}  becomes  {paint(first.after, 'strong')}"
+        yield f"{first.before}  becomes  {marked(first.after, 'strong')}"
         yield f"  {_names(group)}"
     yield from _more(sum(map(len, groups[_LISTED:])))
 
@@ -72,12 +78,12 @@ def _unchanged(report: RepadReport) -> Iterator[str]:
     yield from _more(sum(map(len, groups[_LISTED:])))
 
 
-def _outputs(report: RepadReport, paint: Paint) -> Iterator[str]:
+def _outputs(report: RepadReport) -> Iterator[str]:
     found = report.difference
     if found.fails:
-        yield f"{paint('FAILED', 'error')}: {shown(report.failure)}"
+        yield f"{marked('FAILED', 'error')}: {shown(report.failure)}"
     if found.uncompared:
-        yield f"{paint('not compared', 'warning')}: {shown(found.uncompared)}"
+        yield f"{marked('not compared', 'warning')}: {shown(found.uncompared)}"
     if not found.outputs:
         return
     on = "; ".join(map(shown, found.inputs[:2]))
@@ -103,24 +109,24 @@ def _shape(sizes: Sequence[int]) -> str:
     return "x".join(map(str, sizes)) or "scalar"
 
 
-def _reference(report: RepadReport, paint: Paint) -> Iterator[str]:
+def _reference(report: RepadReport) -> Iterator[str]:
     if report.validation is None:
         return
     where = shown(report.reference)
     if report.validation.ok:
-        yield f"Reference {where}: {paint('reproduced', 'good')}"
+        yield f"Reference {where}: {marked('reproduced', 'good')}"
     elif not report.difference.fails:
-        yield f"Reference {where}: {paint('DIFFERS', 'error')}: {shown(report.failure)}"
+        yield f"Reference {where}: {marked('DIFFERS', 'error')}: {shown(report.failure)}"
     for line in report.validation.notes:
         yield f"  note: {shown(line)}"
 
 
-def _ending(report: RepadReport, paint: Paint) -> str:
+def _ending(report: RepadReport) -> str:
     written = shown(report.delivery.written)
     if written and not report.changes:
         ending = f"Copied to {written}"
     elif written:
-        ending = f"Wrote {paint(written, 'strong')}"
+        ending = f"Wrote {marked(written, 'strong')}"
         ending += " although it is invalid (--keep-invalid)" if report.failure else ""
     elif report.delivery.in_memory and report.changes:
         keep = ", keep_invalid=True" if report.failure else ""

@@ -1,4 +1,4 @@
-"""The report of `explain` as text, for terminals of 80 columns and for files."""
+"""The document of `explain`, for terminals of 80 columns and for files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from onnxpad.frameworks.conventions.by_size import Deviation, Parting
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.writing import written
-from onnxpad.report.text import Paint, counted, plain, shown
+from onnxpad.report.documents import Document, Group
+from onnxpad.report.layout import Paint, Screen, marked, plain, text_of
+from onnxpad.report.text import counted, shown
 from onnxpad.report.window_drawing import (
     WIDEST,
     Drawing,
@@ -31,20 +33,28 @@ _WAYS: Final = 3
 _MARKS: Final = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
-def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
-    """A table of all conventions, where they part, a drawing, and how to write each."""
-    blocks = [
-        _head(explanation, paint),
-        [*_table(explanation, paint)],
-        [*_apart(explanation)],
-        [*_drawing(explanation, paint)],
-        [*_written(explanation, paint)],
+def explain_document(explanation: ExplainReport) -> Document:
+    """A table of all conventions, where they part, a drawing, and how to write each.
+
+    Its lines are broken at 80 columns, and as they are on every screen.
+    """
+    sections = [
+        _head(explanation),
+        _table(explanation),
+        _apart(explanation),
+        _drawing(explanation),
+        _written(explanation),
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+    return Document("explain", "explain", [Group("", [*lines]) for lines in sections])
 
 
-def _head(explanation: ExplainReport, paint: Paint) -> list[str]:
-    head = f"{paint(explanation.question.op, 'strong')} {_sizes_text(explanation)}"
+def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
+    """The same as text."""
+    return text_of(explain_document(explanation), Screen(None, paint))
+
+
+def _head(explanation: ExplainReport) -> list[str]:
+    head = f"{marked(explanation.question.op, 'strong')} {_sizes_text(explanation)}"
     about = explanation.about
     if about is None:
         return [head]
@@ -77,7 +87,7 @@ def by(numbers: Sequence[int]) -> str:
     return "x".join(map(str, numbers))
 
 
-def _table(explanation: ExplainReport, paint: Paint) -> Iterator[str]:
+def _table(explanation: ExplainReport) -> Iterator[str]:
     averages, transposed = explanation.op == "avgpool", explanation.op == "convtranspose"
     rows: list[list[str]] = []
     for label, names in labels(explanation).items():
@@ -95,15 +105,15 @@ def _table(explanation: ExplainReport, paint: Paint) -> Iterator[str]:
     heads += ["divides by"] if averages else []
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     widths[0] = max(widths[0], _MARGIN - 4)
-    yield paint(_row(heads, widths), "faint")
+    yield marked(_row(heads, widths), "faint")
     for row in rows:
         line = _row(row, widths)
-        yield line.replace(row[0], paint(row[0], "strong"), 1) if row[0] else line
+        yield line.replace(row[0], marked(row[0], "strong"), 1) if row[0] else line
     if explanation.refused:
         width = max(widths[1], *map(len, explanation.refused))
-        yield paint("  not here:", "faint")
+        yield marked("  not here:", "faint")
         for name, why in explanation.refused.items():
-            yield paint(f"{'':{widths[0] + 4}}{name:{width}}  {shown(why)}", "faint")
+            yield marked(f"{'':{widths[0] + 4}}{name:{width}}  {shown(why)}", "faint")
 
 
 def labels(explanation: ExplainReport) -> dict[str, tuple[str, ...]]:
@@ -231,7 +241,7 @@ def _differs(difference: Deviation, op: Op, *, many: bool) -> str:
 # The drawing
 
 
-def _drawing(explanation: ExplainReport, paint: Paint) -> Iterator[str]:
+def _drawing(explanation: ExplainReport) -> Iterator[str]:
     laid = _laid(explanation)
     if laid is None:
         wide = drawing(explanation, WIDEST, _LINES)
@@ -247,11 +257,11 @@ def _drawing(explanation: ExplainReport, paint: Paint) -> Iterator[str]:
     yield " " * margin + _ruler(found, cell)
     before: tuple[DrawnWindow, ...] = ()
     for row in found.rows:
-        label = paint(f"{row.label:>{margin - 2}}", "strong")
+        label = marked(f"{row.label:>{margin - 2}}", "strong")
         yield f"{label}  {_cells(found, row, cell)}"
         if not found.transposed or row.windows != before:  # all crop the same windows
             for lane in _lanes(found, row, cell):
-                yield " " * margin + paint(lane, "info")
+                yield " " * margin + marked(lane, "info")
         before = row.windows
     if found.left_out:
         yield f"     and {counted(found.left_out, 'group')} more"
@@ -298,14 +308,14 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
 # Writing
 
 
-def _written(explanation: ExplainReport, paint: Paint) -> Iterator[str]:
+def _written(explanation: ExplainReport) -> Iterator[str]:
     sizes = "" if explanation.question.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
     yield f"At this size{sizes}:"
     for index, names in enumerate(explanation.agree):
         lines = written(explanation.question, explanation.answer(names[0]), names)
         label = letter(index)
         for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines, strict=True):
-            lead = f"{paint(f'{label:>3}', 'strong')}  {framework:7}  "
+            lead = f"{marked(f'{label:>3}', 'strong')}  {framework:7}  "
             for text in _wrapped(line or "none in one line", WIDTH - _CODE):
                 yield f"{lead}{text}"
                 lead = " " * _CODE
