@@ -209,7 +209,7 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
 
 
 ASKING: Final = {
-    "api.fix_validation", "frameworks.repadding.intents", "padding.ceil_mode",
+    "api.fix_validation", "doctor.examine", "frameworks.repadding.intents", "padding.ceil_mode",
     "padding.computed_pads", "padding.limits", "padding.site", "passes.guard_pad", "pipeline.run",
     "pipeline.transaction", "rewrite.context", "rewrite.scopes", "runtimes.sessions",
     "runtimes.worker",

@@ -13,6 +13,7 @@ import typer
 from onnxpad.arguments import codes_given
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
+from onnxpad.messages import RUNTIME
 from onnxpad.options import Dynamic, Style
 from onnxpad.process.entry_points import may_be_any
 
@@ -99,7 +100,7 @@ EngineOption = Annotated[
     Trust | None,
     typer.Option(
         "--trust",
-        help="Where onnxruntime and the specification compute different things, write what this "
+        help=f"Where {RUNTIME} and the specification compute different things, write what this "
         "one computes. Without it such padding stays.",
     ),
 ]
@@ -108,7 +109,7 @@ SymmetricTransposeOption = Annotated[
     typer.Option(
         "--symmetric-transpose",
         help="Make the pads of a ConvTranspose equal at both ends, with output_padding or a Slice "
-        "for the rest: onnxruntime's CUDA provider runs no others.",
+        f"for the rest: {RUNTIME}'s CUDA provider runs no others.",
     ),
 ]
 StrictOption = Annotated[

@@ -20,6 +20,7 @@ from onnxpad.cli.options import (
     take_extensions,
 )
 from onnxpad.cli.output import report_error, screen, write
+from onnxpad.messages import RUNTIME
 
 
 def validate(
@@ -37,7 +38,7 @@ def validate(
         typer.Option(
             metavar="PROVIDER",
             autocompletion=completed("providers"),
-            help="cpu, cuda, auto (what runs here) or onnxruntime's name of one; repeatable."
+            help=f"cpu, cuda, auto (what runs here) or {RUNTIME}'s name of one; repeatable."
             "  [default: cpu]",
         ),
     ] = None,

@@ -19,9 +19,8 @@ from typing import Final
 from onnxpad._version import __version__
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Package, Problem, Provider
 from onnxpad.errors import OnnxpadError
+from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, NAME
 
-CPU: Final = "CPUExecutionProvider"
-CUDA: Final = "CUDAExecutionProvider"
 INSTALL_CUDA: Final = "pip install 'onnxruntime-gpu[cuda,cudnn]'"
 
 _IMPORTED: Final = {
@@ -122,9 +121,9 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     """Everything that onnxpad needs, tried on this machine."""
     asked = machine or Machine()
     system, architecture = asked.platform()
-    wheels = asked.owners("onnxruntime")
+    wheels = asked.owners(NAME)
     gpu = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
-    wheel = "onnxruntime-gpu" if gpu else "onnxruntime"
+    wheel = f"{NAME}-gpu" if gpu else NAME
     problems = _package_problems(asked)
     importable = not problems
     if len(wheels) > 1:
@@ -136,7 +135,7 @@ def examine(machine: Machine | None = None) -> Diagnosis:
             providers = tuple(_provider(asked, name) for name in asked.providers())
             cuda = asked.cuda()
         except OnnxpadError as error:
-            what = str(error) if wheels else "onnxruntime is not installed"
+            what = str(error) if wheels else f"{NAME} is not installed"
             cure = (
                 "" if len(wheels) > 1 else f"pip install --force-reinstall {(wheels or [wheel])[0]}"
             )
@@ -150,7 +149,7 @@ def examine(machine: Machine | None = None) -> Diagnosis:
         packages=(
             Package("onnxpad", __version__),
             *(Package(name, asked.version(name)) for name in _IMPORTED),
-            *(Package(name, asked.version(name)) for name in wheels or ("onnxruntime",)),
+            *(Package(name, asked.version(name)) for name in wheels or (NAME,)),
         ),
         providers=providers,
         cuda=cuda,
@@ -203,7 +202,7 @@ def _provider_problems(
     problems = []
     cpu = known.get(CPU)
     if cpu is None or not cpu.usable:
-        trouble = cpu.trouble if cpu else f"onnxruntime has no {CPU}"
+        trouble = cpu.trouble if cpu else f"{NAME} has no {CPU}"
         cure = f"pip install --force-reinstall {' '.join(wheels)}"
         problems.append(Problem(trouble, cure, broken=True))
     gpu = known.get(CUDA)
