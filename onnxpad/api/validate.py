@@ -185,7 +185,7 @@ def validate(
 
     pool.warm()  # while onnx is imported and the models are read
 
-    from onnxpad.pipeline.decide import decision_lines
+    from onnxpad.pipeline.metadata import decision_lines
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance

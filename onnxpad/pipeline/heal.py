@@ -15,7 +15,7 @@ from dataclasses import field, replace
 from typing import Final, TypeAlias
 
 from onnxpad.finding import Finding, Severity
-from onnxpad.pipeline.barred import Barred, Key, code_of, note, noted, reason_text
+from onnxpad.pipeline.metadata import Barred, Key, code_of, note, noted, reason_text
 from onnxpad.pipeline.run import Run, RunResult
 from onnxpad.pipeline.transaction import Made
 from onnxpad.records import dataclass

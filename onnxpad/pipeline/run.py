@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnxpad.errors import ModelError
 from onnxpad.finding import Change, Finding, Severity, Trust
 from onnxpad.graph import Graph, Node
 from onnxpad.options import Options
 from onnxpad.passes.guard_pad import GuardPad
-from onnxpad.pipeline.barred import (
+from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.resolve_transposed import ResolveTransposed
+from onnxpad.passes.round_down import RoundDown
+from onnxpad.pipeline.chosen import chooses_all, passes_of, with_codes
+from onnxpad.pipeline.metadata import (
     JOINS_NEIGHBOURS,
     LAYS_OPEN,
     NOTHING,
@@ -21,9 +25,8 @@ from onnxpad.pipeline.barred import (
     note,
     noted,
     reason_text,
+    record,
 )
-from onnxpad.pipeline.chosen import chooses_all, passes_of, with_codes
-from onnxpad.pipeline.decide import DECIDING, record
 from onnxpad.pipeline.outlook import Found, outlook, taken_back
 from onnxpad.pipeline.own_passes import findings
 from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
@@ -151,7 +154,7 @@ class Run:
         """
         if self.options.trust is not Trust.SPEC:
             return
-        first = self.rewrite(passes=[kind for kind in DECIDING if self.options.chooses(kind.code)])
+        first = self.rewrite(passes=[kind for kind in _DECIDING if self.options.chooses(kind.code)])
         if first.changes:
             record(self.graph, (each.key[1] for each in first.made))
             self.decided_model, _ = self.graph.model.to_run()
@@ -532,3 +535,16 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
                     reason_code=code_of(reason),
                 )
                 yield rule, match._replace(finding=finding, plan=None, barred=True)
+
+
+def _deciding(kind: type[Pass]) -> type[Pass]:
+    """A pass that finds only what the trusted engine decides."""
+
+    class Deciding(kind):  # type: ignore[misc, valid-type]
+        def find(self, context: Context) -> Iterator[Match]:
+            return (match for match in super().find(context) if match.decides)
+
+    return Deciding
+
+
+_DECIDING: Final = tuple(map(_deciding, (ResolveAutoPad, ResolveTransposed, RoundDown)))

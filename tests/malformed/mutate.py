@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
-from onnxpad.pipeline import barred, decide
+from onnxpad.pipeline import metadata
 from onnxpad.sizes import recorded
 
 Holder: TypeAlias = onnx.GraphProto | onnx.FunctionProto
@@ -470,7 +470,7 @@ class Damage:
     def metadata(self) -> None:
         """What `onnxpad` itself records, and cannot rely on."""
         entry = self.model.metadata_props.add()
-        entry.key = self.draw.choice((barred.METADATA, decide.METADATA, recorded.METADATA))
+        entry.key = self.draw.choice((metadata.BARRED, metadata.TRUSTED, recorded.METADATA))
         entry.value = self.draw.choice(
             ("", "[]", "{}", "[[]]", "1", "null", '{"a": 1}', '[{"a": null}]', '{"h": [1, 2]}',
              "[" * 9, '[["FoldPad", "y", 1]]', '{"h": "2**63"}', '{"x": {"2": 99999999999999}}')

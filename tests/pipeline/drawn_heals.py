@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from onnxpad.pipeline.barred import Barred, Key
 from onnxpad.pipeline.heal import heal
+from onnxpad.pipeline.metadata import Barred, Key
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 
 HEALS: Final = Path(__file__).with_name("heals.txt")

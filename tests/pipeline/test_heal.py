@@ -16,7 +16,7 @@ import onnxpad
 from onnxpad.api.fix_validation import _Comparison
 from onnxpad.finding import Certificate
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.pipeline import barred
+from onnxpad.pipeline import metadata
 from onnxpad.pipeline.heal import heal
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.proof.certify import Certifier
@@ -185,7 +185,8 @@ def test_the_metadata_says_what_was_barred(planted: Callable[..., None]) -> None
 
 def test_a_reason_that_is_not_known_names_the_metadata() -> None:
     assert (
-        barred.reason_text("of another version") == "the model's metadata bars it (onnxpad.barred)"
+        metadata.reason_text("of another version")
+        == "the model's metadata bars it (onnxpad.barred)"
     )
 
 
@@ -278,7 +279,7 @@ def test_rounds(count: int) -> None:
 )
 def test_metadata_that_bars_nothing(text: str) -> None:
     model = chain()
-    model.metadata_props.add(key=barred.METADATA, value=text)
+    model.metadata_props.add(key=metadata.BARRED, value=text)
     result = onnxpad.fix(model, validate=False)
     assert len(result.changes) == COUNT
     assert result.model.metadata_props == model.metadata_props

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from onnxpad.finding import Finding, Severity
-from onnxpad.pipeline.barred import METADATA
 from onnxpad.pipeline.heal import healed
+from onnxpad.pipeline.metadata import BARRED
 from onnxpad.validation.result import Validation
 from tests.pipeline.test_heal_parts import parted
 from tests.support.rows import each_row
@@ -15,7 +15,7 @@ class Rewriting:
     """A run that makes the changes `a` and `b` unless they are barred, and a model's metadata."""
 
     def __init__(self, barred: str) -> None:
-        self.texts = {METADATA: barred}
+        self.texts = {BARRED: barred}
         self.rewrites: list[str] = []
         self.graph = SimpleNamespace(
             model=SimpleNamespace(metadata=self.texts.get, set_metadata=self.texts.__setitem__),
@@ -70,7 +70,7 @@ def test_what_is_left(wrong: str, rewrites: list[str], back: str, said: str) -> 
             == "fix took it back: with it the model computes something else on onnxruntime"
         )
     barred = ", ".join([BEFORE, *(f'["{each}", "PAD201", "differs"]' for each in back)])
-    assert run.texts == {METADATA: f"[{barred}]"}
+    assert run.texts == {BARRED: f"[{barred}]"}
     about = ("again",) if len(back) == 1 else ("not validated: no change is left",)
     assert verdict.warnings == (*about, f"{said}; first difference: tensor 'b', far")
     assert verdict.reason == ("" if len(back) == 1 else "no change is left")
@@ -86,6 +86,6 @@ def test_a_model_that_fails_in_any_case_keeps_its_changes() -> None:
 
     run.rewrite = lambda leave: (run.rewrites.append(dict(leave)), first)[1]
     assert healed(run, validate, first, fail) == (first, fail, ())
-    assert (run.rewrites[-1], run.texts) == ({}, {METADATA: ""})
+    assert (run.rewrites[-1], run.texts) == ({}, {BARRED: ""})
     nothing = outcome()
     assert healed(run, validate, nothing, fail) == (nothing, fail, ())

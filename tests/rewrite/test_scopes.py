@@ -6,7 +6,7 @@ import pytest
 
 import onnxpad
 from onnxpad.graph import Graph
-from onnxpad.pipeline.barred import METADATA
+from onnxpad.pipeline.metadata import BARRED
 from onnxpad.rewrite.scopes import contexts
 from tests.support import BORDER, PADS, W, assert_same, feeds_of, fixed, run
 
@@ -632,7 +632,7 @@ def test_what_a_body_no_longer_hinders_is_tried_again() -> None:
 def test_what_is_barred_in_a_body_stays() -> None:
     model = graph(branch("q = Pad (x, p) [c] z = Conv (q, w)"))
     entry = '[["If \'if\' > then_branch > z", "PAD201", "differs"]]'
-    model.metadata_props.add(key=METADATA, value=entry)
+    model.metadata_props.add(key=BARRED, value=entry)
     (finding,) = onnxpad.check(model, ignore="PAD6").findings
     assert (finding.code, finding.reason_code) == ("PAD201", "differs")
 

@@ -11,7 +11,7 @@ import pytest
 import onnxpad
 from onnxpad.frameworks.repadding.difference import difference
 from onnxpad.graph import Graph
-from onnxpad.pipeline.barred import noted
+from onnxpad.pipeline.metadata import noted
 from onnxpad.probe.run import compare_runs
 from onnxpad.runtimes import copies
 from onnxpad.runtimes.sessions import CPU, open_session

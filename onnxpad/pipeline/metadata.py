@@ -1,15 +1,16 @@
-"""Rewrites that must not be made in one model, and why.
+"""Records of changes in the metadata of a model, for later runs.
 
-`fix` takes a rewrite back where the runtime fails on the model as a whole. The model's metadata
-records it, so that `check` and the next `fix` do not make it either.
+Which are barred: `fix` takes a rewrite back where the runtime fails on the model as a whole, and
+`check` and the next `fix` do not make it either. And which rest on the specification where the
+runtime reads the original otherwise: the result differs from the original there, on purpose.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from onnxpad.graph import Graph
 from onnxpad.messages import RUNTIME
@@ -22,8 +23,10 @@ Barred: TypeAlias = Mapping[Key, str]
 
 NOTHING: Final[Barred] = MappingProxyType({})
 
-METADATA: Final = "onnxpad.barred"
+BARRED: Final = "onnxpad.barred"
 """Key of the metadata: a JSON list of [output, code, code of the reason]."""
+TRUSTED: Final = "onnxpad.trusts_spec"
+"""Key of the metadata: a JSON list of outputs of operators which `--trust spec` decided."""
 
 LAYS_OPEN: Final = Reason.LAYS_PAD_OPEN
 JOINS_NEIGHBOURS: Final = Reason.JOINS_NEIGHBOURS
@@ -41,7 +44,7 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "optimisation",
         Reason.STOPS: f"{_BACK} does not run on {RUNTIME}",
         Reason.STOPS_OPTIMISED: f"{_BACK} does not run on {RUNTIME} at full optimisation",
-        Reason.BARRED: f"the model's metadata bars it ({METADATA})",
+        Reason.BARRED: f"the model's metadata bars it ({BARRED})",
     }
 )
 """The words for each code."""
@@ -59,16 +62,9 @@ def reason_text(reason: str) -> str:
 
 def noted(graph: Graph) -> dict[Key, str]:
     """The rewrites that a model's metadata bars; none where it is malformed."""
-    text = graph.model.metadata(METADATA)
-    try:
-        entries = json.loads(text) if text else []
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(entries, list):
-        return {}
     return {
         (entry[1], entry[0]): entry[2]
-        for entry in entries
+        for entry in _listed(graph, BARRED)
         if isinstance(entry, list) and len(entry) == 3 and all(isinstance(e, str) for e in entry)
     }
 
@@ -77,4 +73,35 @@ def note(graph: Graph, barred: Barred) -> None:
     """Replaces the rewrites that the model's metadata bars; without any, it stays as it is."""
     entries = [[output, code, reason] for (code, output), reason in sorted(barred.items())]
     if entries:
-        graph.model.set_metadata(METADATA, json.dumps(entries))
+        graph.model.set_metadata(BARRED, json.dumps(entries))
+
+
+def record(graph: Graph, outputs: Iterable[str]) -> None:
+    """Adds outputs of operators that the specification decided to the metadata of a model."""
+    names = dict.fromkeys((*recorded(graph), *outputs))
+    graph.model.set_metadata(TRUSTED, json.dumps(list(names)))
+
+
+def recorded(graph: Graph) -> tuple[str, ...]:
+    """The outputs that the metadata of a model names; none where it is malformed."""
+    return tuple(name for name in _listed(graph, TRUSTED) if isinstance(name, str))
+
+
+def decision_lines(original: Graph, rewritten: Graph) -> Iterator[str]:
+    """A line on the operators by which a model differs from its original on purpose."""
+    names = [name for name in recorded(rewritten) if name not in recorded(original)]
+    if names:
+        yield (
+            f"the rewritten model's metadata ({TRUSTED}) names {', '.join(map(repr, names))}: "
+            f"written as specified (--trust spec), where {RUNTIME} reads the original otherwise, "
+            "so a difference from there on was asked for"
+        )
+
+
+def _listed(graph: Graph, key: str) -> list[Any]:
+    """A list in the metadata of a model; empty where it is malformed."""
+    try:
+        found = json.loads(graph.model.metadata(key) or "[]")
+    except (ValueError, RecursionError):
+        return []
+    return found if isinstance(found, list) else []

@@ -1,10 +1,10 @@
-"""The rewrites that a model's metadata bars."""
+"""What the metadata of a model records of changes."""
 
 import json
 from typing import Any
 
 from onnxpad.graph import Graph
-from onnxpad.pipeline.barred import METADATA, note, noted
+from onnxpad.pipeline.metadata import BARRED, note, noted
 from tests.support import one
 from tests.support.rows import each_row
 
@@ -14,7 +14,7 @@ LIST = ["y", "PAD101", "differs"]
 def barring(text: str | None) -> Graph:
     model = one("y = Relu (x)")
     if text is not None:
-        model.metadata_props.add(key=METADATA, value=text)
+        model.metadata_props.add(key=BARRED, value=text)
     return Graph.from_proto(model)
 
 
@@ -34,7 +34,7 @@ def test_an_entry_that_is_malformed_leaves_the_others(entry: Any) -> None:
 def test_what_is_noted_is_read_again_and_nothing_is_noted_of_none() -> None:
     graph, barred = barring(None), {("PAD201", "z"): "stops", ("PAD101", "y"): "differs"}
     note(graph, {})
-    assert graph.model.metadata(METADATA) in {None, ""}
+    assert graph.model.metadata(BARRED) in {None, ""}
     note(graph, barred)
     assert noted(graph) == barred
     assert noted(Graph.from_proto(graph.to_proto())) == barred
