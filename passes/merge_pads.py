@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from onnxpad.arithmetic.notation import axes_text
-from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill, onnx_order
-from onnxpad.operators.read import PadOp, amounts_attribute, is_pad
+from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill
+from onnxpad.operators.read import PadOp, is_pad
+from onnxpad.padding.write import set_amounts
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -128,12 +127,5 @@ class MergePads(Pass):
         """Gives the second the sum, over all axes, and the first's input."""
         first, amounts = match.plan
         graph, node = context.graph, match.node
-        if graph.opset < 11:
-            graph.set_attribute(node, amounts_attribute(graph.opset), onnx_order(amounts))
-        else:
-            name = f"{node.name or node.outputs[0].name}_pads"
-            pads = np.asarray(onnx_order(amounts), np.int64)
-            graph.set_input(node, 1, graph.add_initializer(pads, name))
-            if len(node.inputs) > 3:
-                graph.set_input(node, 3, None)
+        set_amounts(graph, node, amounts)
         graph.set_input(node, 0, first.data)

@@ -17,6 +17,7 @@ from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
 from onnxpad.operators.table import Direction, operator_of
 from onnxpad.padding.site import Sites
+from onnxpad.padding.write import set_amounts
 from onnxpad.reasons import RefusalError
 
 
@@ -80,17 +81,13 @@ def part(graph: Graph, pad: PadOp, amounts: tuple[Pairs, Pairs]) -> None:
     if graph.opset < 11:
         given = {**node.attrs, "pads": onnx_order(stays)}
         first = graph.insert("Pad", [pad.data], given, before=node, name=name)
-        graph.set_attribute(node, "pads", onnx_order(goes))
     else:
         inputs: list[Tensor] = list(node.inputs[:3])
         if not inputs[-1].name:
             inputs.pop()
         inputs[1] = graph.add_initializer(np.asarray(onnx_order(stays), np.int64), f"{name}_pads")
         first = graph.insert("Pad", inputs, dict(node.attrs), before=node, name=name)
-        rest = np.asarray(onnx_order(goes), np.int64)
-        graph.set_input(node, 1, graph.add_initializer(rest, f"{name}_rest"))
-        if len(node.inputs) > 3:
-            graph.set_input(node, 3, None)
+    set_amounts(graph, node, goes, f"{name}_rest")
     graph.set_input(node, 0, first)
 
 

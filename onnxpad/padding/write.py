@@ -10,8 +10,8 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
-from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
+from onnxpad.operators.amounts import Pairs, is_padded, is_plain_zero, onnx_order
+from onnxpad.operators.read import PadOp, TransposedOp, WindowOp, amounts_attribute
 from onnxpad.operators.table import Fill, lowest
 from onnxpad.padding.padding import Padding, has_amounts
 
@@ -44,32 +44,67 @@ def write(
         graph.set_input(op.node, op.operator.inputs.data, source)
 
 
+def attributes(padding: Padding) -> dict[str, object]:
+    """The attributes of an operator that itself pads so; those left out are defaults."""
+    found: dict[str, object] = {}
+    if padding.is_same:
+        found["auto_pad"] = same_of(padding.odd)
+    elif is_padded(padding.numbers):
+        found["pads"] = onnx_order(padding.numbers)
+    if any(padding.output_padding):
+        found["output_padding"] = [*padding.output_padding]
+    if padding.ceil:
+        found["ceil_mode"] = 1
+    if padding.counted:
+        found["count_include_pad"] = 1
+    return found
+
+
 def changes(op: WindowOp | TransposedOp, padding: Padding) -> dict[str, object | None]:
     """The attributes to write so that an operator itself pads so; None removes one.
 
     Those of a transposed convolution are all written anew.
     """
+    wanted = attributes(padding)
     found: dict[str, object | None] = {}
-    auto_pad = same_of(padding.odd) if padding.is_same else "NOTSET"
-    if auto_pad != op.auto_pad:
-        found["auto_pad"] = auto_pad if padding.is_same else None
+    if wanted.get("auto_pad", "NOTSET") != op.auto_pad:
+        found["auto_pad"] = wanted.get("auto_pad")
     if padding.is_same and found:
         found["pads"] = None
     is_crop = isinstance(op, TransposedOp)
     if not padding.is_same and (is_crop or found or padding.pads != op.pads):
-        written = is_padded(padding.numbers) or op.pads_written
-        found["pads"] = onnx_order(padding.numbers) if written else None
+        zeros = onnx_order(padding.numbers) if op.pads_written else None
+        found["pads"] = wanted.get("pads", zeros)
     if isinstance(op, TransposedOp):
         if op.output_shape is not None:
             found["output_shape"] = None
-        found["output_padding"] = padding.output_padding if any(padding.output_padding) else None
+        found["output_padding"] = wanted.get("output_padding")
         return found
     if padding.ceil != op.ceil_mode:
-        found["ceil_mode"] = 1 if padding.ceil else None
+        found["ceil_mode"] = wanted.get("ceil_mode")
     counts = op.operator.counts
     if counts is not None and padding.counted != op.count_include_pad:
-        found[counts] = 1 if padding.counted else None
+        found[counts] = wanted.get(counts)
     return found
+
+
+def set_amounts(graph: Graph, pad: Node, amounts: Pairs, name: str = "") -> None:
+    """Gives a `Pad` constant amounts, (begin, end) for each axis of its data.
+
+    Args:
+        graph: The graph, which is edited.
+        pad: The node.
+        amounts: The amounts.
+        name: The name of the tensor that holds them; one made of the node's if empty.
+    """
+    flat = onnx_order(amounts)
+    if graph.opset < 11:
+        graph.set_attribute(pad, amounts_attribute(graph.opset), flat)
+        return
+    name = name or f"{pad.name or pad.outputs[0].name}_pads"
+    graph.set_input(pad, 1, graph.add_initializer(np.asarray(flat, np.int64), name))
+    if len(pad.inputs) > 3:
+        graph.set_input(pad, 3, None)  # its axes
 
 
 def insert_pad(

@@ -106,7 +106,7 @@ def test_what_symmetric_pads_leave_to_crop(
         ("pads = [0, 0], strides = [3]", "L 0+0, pads [0, 0]", (0, 0),
          {"pads": [0, 0], "output_padding": None}),
         ("output_padding = [2], strides = [3]", "L 0+0, pads [0, 0], output_padding [2]", (0, -2),
-         {"pads": None, "output_padding": (2,)}),
+         {"pads": None, "output_padding": [2]}),
         ('auto_pad = "VALID", strides = [3]', "auto_pad=VALID", (0, 0),
          {"auto_pad": None, "pads": None, "output_padding": None}),
         ('auto_pad = "SAME_UPPER", strides = [2]', "auto_pad=SAME_UPPER", (0, 1),

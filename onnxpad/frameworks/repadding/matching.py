@@ -37,11 +37,12 @@ from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, working_copy
-from onnxpad.frameworks.repadding.write import attributes, forget_sizes, write, written_as
+from onnxpad.frameworks.repadding.write import forget_sizes, settled, write, written_as
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import ANY_SIZE, Padding
+from onnxpad.padding.write import attributes
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.sessions import (
@@ -745,7 +746,7 @@ class _Task:
                 self._described(place, site.padding),
                 written_as(site, chosen.padding, pads),
                 chosen.name,
-                attributes(site, chosen.padding, pads),
+                attributes(settled(site, chosen.padding, pads)),
             )
 
     def _convention(self, names: Sequence[str]) -> str:

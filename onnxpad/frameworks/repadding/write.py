@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
+from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.write import attributes, set_amounts
 from onnxpad.sites.reading import Site
 
 PADDING: Final = (
@@ -37,46 +36,18 @@ def write(graph: Graph, site: Site, padding: Padding, pads: Pairs) -> None:
         pads: The amounts at the sizes of the run that decided, (begin, end) for each spatial axis.
     """
     if site.operator is None:
-        _write_pad(graph, site, pads)
+        pairs = dict(zip(site.axes, pads, strict=True))
+        set_amounts(graph, site.node, tuple(pairs.get(i, (0, 0)) for i in range(site.rank)))
         return
-    wanted = attributes(site, padding, pads)
+    wanted = attributes(settled(site, padding, pads))
     absent = {name: None for name in PADDING if name not in wanted and name in site.node.attrs}
     graph.set_attributes(site.node, {**wanted, **absent})
 
 
-def _write_pad(graph: Graph, site: Site, pads: Pairs) -> None:
-    whole = [(0, 0)] * site.rank
-    for axis, pair in zip(site.axes, pads, strict=True):
-        whole[axis] = pair
-    amounts = onnx_order(whole)
-    if "pads" in site.node.attrs:
-        graph.set_attribute(site.node, "pads", amounts)
-        return
-    name = site.node.name or site.node.outputs[0].name
-    tensor = graph.add_initializer(np.asarray(amounts, np.int64), f"{name}_pads")
-    graph.set_input(site.node, 1, tensor)
-    if len(site.node.inputs) > _AXES:
-        graph.set_input(site.node, _AXES, None)
-
-
-_AXES: Final = 3
-"""The index of the input of a `Pad` that names its axes."""
-
-
-def attributes(site: Site, padding: Padding, pads: Pairs) -> dict[str, object]:
-    """The attributes of padding of an operator that pads as chosen; absent ones are defaults."""
-    found: dict[str, object] = {}
-    if site.operator is not None and not site.is_transposed and stays_open(site, padding):
-        found["auto_pad"] = same_of(padding.odd)
-    elif is_padded(pads):
-        found["pads"] = onnx_order(pads)
-    if any(padding.output_padding):
-        found["output_padding"] = [*padding.output_padding]
-    if padding.ceil:
-        found["ceil_mode"] = 1
-    if padding.counted:
-        found["count_include_pad"] = 1
-    return found
+def settled(site: Site, padding: Padding, pads: Pairs) -> Padding:
+    """A padding as it is written: in numbers, unless SAME depends on a size that is open."""
+    keeps = site.operator is not None and stays_open(site, padding)
+    return padding if keeps else replace(padding, pads=pads)
 
 
 def stays_open(site: Site, padding: Padding) -> bool:
