@@ -37,10 +37,13 @@ _LEAST: Final[Mapping[int | None, Bound]] = {
 # Operators that pass infinities on, perhaps with the other sign.
 _PASSING: Final = frozenset({
     "Add", "Cast", "Concat", "DepthToSpace", "Div", "Dropout", "Expand", "Flatten", "Gather",
-    "GlobalAveragePool", "GlobalMaxPool", "Identity", "LeakyRelu", "Max", "Min", "Mul", "Neg",
-    "PRelu", "Pad", "Reshape", "Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Sub", "Sum",
-    "Tile", "Transpose", "Unsqueeze", "Upsample", "Where",
+    "GlobalAveragePool", "GlobalMaxPool", "Identity", "LeakyRelu", "Max", "MaxPool", "Min", "Mul",
+    "Neg", "PRelu", "Pad", "Reshape", "Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Sub",
+    "Sum", "Tile", "Transpose", "Unsqueeze", "Upsample", "Where",
 })  # fmt: skip
+
+_FEW: Final = 64
+"""Tensors upstream to search for infinities: it is done for each pool, and finds them near."""
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
 _TELLING: Final = {
@@ -130,7 +133,7 @@ class Signs:
 
         None is no proof: the search follows only operators that move data or add to it.
         """
-        for current in upstream(self._graph, [tensor], self._passing):
+        for current in upstream(self._graph, [tensor], self._passing, _FEW):
             if current is None:
                 break
             array = self._graph.constant(current)
@@ -148,13 +151,11 @@ class Signs:
 
     def _passing(self, node: Node) -> Sequence[Tensor]:
         """The inputs of a node whose infinities it passes on."""
-        if not self._graph.is_standard(node) or self._graph.refers(node):
+        if node.op not in _PASSING or not self._graph.is_standard(node) or self._graph.refers(node):
             return ()
-        if node.op == "MaxPool":
-            return node.inputs if self._reads_padding_alone(node) else ()
         if node.op == "Pad" and node.attrs.get("mode", "constant") != "constant":
             return node.inputs[:1]  # these modes ignore the fill
-        return node.inputs if node.op in _PASSING else ()
+        return node.inputs if node.op != "MaxPool" or self._reads_padding_alone(node) else ()
 
     def _reads_padding_alone(self, pool: Node) -> bool:
         """Whether a window of a MaxPool may lie wholly in the `Pad`s before it and in its own pads.
@@ -188,10 +189,11 @@ class Signs:
 
     def _is_infinite(self, node: Node) -> bool:
         """Whether it is a `Pad` with an infinite fill as its attribute (before opset 11)."""
+        if node.op != "Pad" or self._graph.opset >= 11 or not self._graph.is_standard(node):
+            return False
         value, mode = node.attrs.get("value"), node.attrs.get("mode", "constant")
-        writes = node.op == "Pad" and self._graph.opset < 11 and mode == "constant"
-        is_read = self._graph.is_standard(node) and not self._graph.refers(node)
-        return writes and is_read and isinstance(value, float) and math.isinf(value)
+        writes = mode == "constant" and not self._graph.refers(node)
+        return writes and isinstance(value, float) and math.isinf(value)
 
     def telling(self, tensor: Tensor) -> str:
         """The operator downstream that may make other numbers of 0.0 and -0.0; empty for none.
