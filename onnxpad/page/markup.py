@@ -62,11 +62,6 @@ def badge(text: str, kind: str) -> Html:
     return el("span", esc(text), class_=f"badge {kind}")
 
 
-def times(count: int, kind: str = "plain") -> Html:
-    """A badge that says how many there are of a kind."""
-    return badge(f"{count:,} \u00d7", kind)
-
-
 def table(
     caption: str,
     head: Sequence[str],

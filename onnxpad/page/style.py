@@ -32,6 +32,7 @@ h4 { font-size: .95rem; }
 p { margin: .5rem 0; overflow-wrap: anywhere; }
 .kicker { color: var(--faint); font-size: .9rem; margin: 0 0 .25rem; }
 .faint { color: var(--faint); }
+.strong { font-weight: 600; }
 code { font: .88em/1.45 ui-monospace, "SFMono-Regular", Menlo, "DejaVu Sans Mono", monospace;
   unicode-bidi: isolate; overflow-wrap: anywhere; background: var(--plain-ground);
   padding: .08em .3em; border-radius: 4px; }
@@ -48,8 +49,6 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px
 .counts dt { color: var(--faint); font-size: .9rem; }
 .counts dd { margin: 0; font-size: 1.5rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .counts .was { color: var(--faint); font-weight: 400; }
-.verdicts { list-style: none; padding: 0; margin: 1rem 0; }
-.verdicts li { margin: .35rem 0; overflow-wrap: anywhere; }
 nav ul { list-style: none; padding: 0; margin: 1rem 0 0; display: flex; flex-wrap: wrap;
   gap: .25rem 1.25rem; overflow-wrap: anywhere; }
 details + h3 { display: block; margin-top: 1.5rem; }
@@ -59,8 +58,6 @@ details.card > summary { padding: .7rem 1rem; background: var(--card); border-ra
 details.card[open] > summary { border-bottom: 1px solid var(--line);
   border-radius: 10px 10px 0 0; }
 .inside { padding: .25rem 1rem 1rem; }
-.variant { border-top: 1px solid var(--line); margin-top: 1rem; padding-top: 1rem; }
-.variant:first-child { border-top: 0; margin-top: 0; padding-top: .75rem; }
 summary { cursor: pointer; }
 summary .badge { margin-right: .4rem; }
 details.names summary { color: var(--accent); }
@@ -71,7 +68,6 @@ figcaption { color: var(--faint); font-size: .9rem; margin-bottom: .35rem; }
 .drawn > div { flex: 1 1 22rem; min-width: 0; }
 .drawn > .pair { flex: 0 1 auto; display: flex; flex-wrap: wrap; gap: 1rem; }
 .pair > figure, .drawn figure:first-child { margin-top: 0; }
-.rule { color: var(--faint); font-weight: 400; font-size: .85rem; white-space: nowrap; }
 ul.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1.5rem;
   color: var(--faint); font-size: .9rem; }
 ul.legend svg { display: inline-block; vertical-align: -4px; margin-right: .5rem; }
@@ -105,7 +101,6 @@ thead th { font-weight: 600; vertical-align: bottom; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 td.number { white-space: nowrap; }
 tbody th { min-width: 9rem; max-width: 26rem; }
-.run { margin: 1.25rem 0 1.75rem; }
 .histograms { display: grid; gap: 1rem;
   grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
 footer { margin-top: 3rem; color: var(--faint); font-size: .9rem; }

@@ -135,3 +135,10 @@ def test_the_screen_of_this_process(
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert here(marked) == Screen(width, marked, is_terminal=False)
+
+
+def test_no_mark_goes_over_the_end_of_a_line() -> None:
+    line = Line(marked("ab cd ef gh", "faint"))
+    told = [*Screen(10, marked).told([line])]
+    assert told == [marked("  ab cd ef", "faint"), marked("    gh", "faint")]
+    assert [*Screen(10).told([line])] == ["  ab cd ef", "    gh"]
