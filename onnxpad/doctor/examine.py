@@ -68,9 +68,10 @@ class Machine:
         Raises:
             OnnxpadError: onnxruntime cannot be imported.
         """
-        from onnxpad.runtimes.sessions import available_providers
+        from onnxpad.runtimes import pool
 
-        return available_providers()
+        found: tuple[str, ...] = pool.ask("about", "available_providers")
+        return found
 
     def trouble_with(self, provider: str) -> str:
         """Why a model of one node does not run on a provider; empty if it does."""
@@ -80,9 +81,9 @@ class Machine:
 
     def cuda(self) -> str:
         """The CUDA version that onnxruntime is built for; empty if it is built without CUDA."""
-        from onnxpad.runtimes.sessions import cuda_version
+        from onnxpad.runtimes import pool
 
-        return cuda_version()
+        return str(pool.ask("about", "cuda_version"))
 
     def from_pip(self, file: str) -> str:
         """The path of a library in pip's nvidia packages; empty if they lack it."""

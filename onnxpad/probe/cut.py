@@ -43,7 +43,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import CONV_TRANSPOSE, FLOATS, Fill, Operator, lowest, operator_of
 from onnxpad.probe.run import REACH, ProbeResult, compare_runs
 from onnxpad.records import dataclass
-from onnxpad.runtimes.sessions import warm
+from onnxpad.runtimes import pool
 
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
@@ -126,7 +126,7 @@ class NeighbourhoodProbe:
     def before(self, tensor: Tensor, roots: Sequence[str]) -> Neighbourhood:
         """Cuts out the nodes that compute a tensor from `roots`, in a few scenes."""
         if not self._seen:
-            warm()  # start the worker early: a change is about to be run
+            pool.warm()  # start the worker early: a change is about to be run
         try:
             scenes = self._scenes(tensor, roots)
             return Neighbourhood(

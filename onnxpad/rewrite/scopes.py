@@ -22,7 +22,7 @@ from onnxpad.analysis.bodies_and_calls import (
     passed_to_body,
     passed_to_function,
 )
-from onnxpad.declared import op_types
+from onnxpad.declared import Key, op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
@@ -32,7 +32,6 @@ from onnxpad.rewrite.context import Around, Context
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Call,
     Given,
-    Key,
     Misjudged,
     at_border,
     disputed,

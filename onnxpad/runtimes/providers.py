@@ -9,7 +9,8 @@ import onnx
 
 from onnxpad.errors import ModelError, ProviderError, UsageError
 from onnxpad.messages import meant
-from onnxpad.runtimes.sessions import CPU, CUDA, known_providers, open_session
+from onnxpad.runtimes import pool
+from onnxpad.runtimes.sessions import CPU, CUDA, open_session
 from onnxpad.runtimes.worker import DEPLOYED
 
 AUTO = "auto"
@@ -30,7 +31,8 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raise UsageError(f"providers takes names, as ['cpu'], not {names!r}")
     if not names:
         raise UsageError("no provider given; choose from cpu, cuda and auto")
-    own = {provider.lower(): provider for provider in known_providers()}
+    known: tuple[str, ...] = pool.ask("about", "known_providers")
+    own = {provider.lower(): provider for provider in known}
     found: dict[str, None] = {}
     notes: list[str] = []
     for name in names:
@@ -43,7 +45,7 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if provider is None:
             raise UsageError(
                 f"unknown provider {name!r}; choose cpu, cuda, auto or {DEPLOYED.NAME}'s name of "
-                f"one, such as {CUDA}{meant(name, (*NAMES, AUTO, *known_providers()))}"
+                f"one, such as {CUDA}{meant(name, (*NAMES, AUTO, *known))}"
             )
         if provider not in found and (trouble := trouble_with(provider)):
             raise ProviderError(trouble)

@@ -35,17 +35,13 @@ __all__ = [
     "Source",
     "Value",
     "answers",
-    "available_providers",
-    "cuda_version",
     "evaluated_by_onnx",
     "folder_of",
-    "known_providers",
     "open_session",
     "optimised",
     "payload",
     "read_proto",
     "require_provider",
-    "warm",
 ]
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
@@ -320,29 +316,6 @@ def optimised(
             "optimise", replace(opening, target=str(target), disabled=tuple(disabled)), _here()
         )
         return target.read_bytes()
-
-
-def warm() -> None:
-    """Start a worker with the runtime, while this process goes on."""
-    pool.warm()
-
-
-def known_providers() -> tuple[str, ...]:
-    """Every execution provider that the runtime has a name for, whether compiled in or not."""
-    found: tuple[str, ...] = pool.ask("about", "known_providers")
-    return found
-
-
-def available_providers() -> tuple[str, ...]:
-    """The execution providers compiled into the runtime, whether they start here or not."""
-    found: tuple[str, ...] = pool.ask("about", "available_providers")
-    return found
-
-
-def cuda_version() -> str:
-    """The CUDA version that the runtime is built for, such as `13.0`; empty without CUDA."""
-    found: str = pool.ask("about", "cuda_version")
-    return found
 
 
 def require_provider(provider: str) -> None:

@@ -19,7 +19,7 @@ from onnxpad.report.documents.rule_documents import doctor_document
 from onnxpad.report.json import doctor_json
 from onnxpad.report.layout import UNBROKEN, Screen, text_of
 from onnxpad.report.text import marked
-from onnxpad.runtimes import sessions
+from onnxpad.runtimes import pool, sessions
 from onnxpad.runtimes.onnxruntime import native
 from tests.support import ROOT
 from tests.support.rows import each_row
@@ -365,6 +365,6 @@ def test_a_hollow_onnxruntime_is_one_error(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
     native._onnxruntime.cache_clear()
     with pytest.raises(ProviderError, match="install one of onnxruntime and onnxruntime-gpu"):
-        sessions.available_providers()
+        pool.ask("about", "available_providers")
     monkeypatch.undo()
     native._onnxruntime.cache_clear()

@@ -15,6 +15,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import COVERED
 from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
+from onnxpad.declared import Key
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.graph.walk import downstream
@@ -26,8 +27,6 @@ from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
 from onnxpad.runtimes.onnxruntime.departures import CHANGED
 from onnxpad.sizes.feasible import stopping
 
-Key: TypeAlias = tuple[str, str]
-"""The domain and the name of a function; overloads count as one."""
 Call: TypeAlias = tuple[Context, Node]
 """A call of a function, with the graph that it is in."""
 Given: TypeAlias = tuple[Context, Tensor, Tensor]
