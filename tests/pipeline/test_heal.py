@@ -52,7 +52,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         def wrong(self: FoldPad, match: Match, context: Context) -> None:
             rewrite(self, match, context)
-            graph, node = context.graph, match.plan.op.node
+            graph, node = context.graph, match.plan[0].node
             if node.name not in names:
                 return
             others = [each for each in graph.nodes if each.name == beside]
