@@ -194,7 +194,7 @@ class Screen:
                 lines = self.lines(whole[2], block.first, block.rest)
                 return [marked(line, ROLES[whole[1]]) for line in lines]
             case Line():
-                return self.lines(*block)
+                return self.lines(block.text, block.first, block.rest)
             case Pairs() if block.width:
                 leads = [marked(f"  {label:{block.width}}", "faint") for label, _ in block.rows]
                 rows = zip(leads, block.rows, strict=True)

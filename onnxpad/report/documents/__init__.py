@@ -7,13 +7,16 @@ Texts in blocks may be marked by `onnxpad.report.layout.marked`; names in them w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from onnxpad.records import dataclass
 
 View: TypeAlias = Literal["brief", "full", "page"]
 """How much a builder tells: what fits a screen, all of it in words, or all of it with pictures."""
 
 
-class Line(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Line:
     """A text with indents of its own; a plain text is a line too, whose rest stands further right.
 
     Attributes:
@@ -33,7 +36,8 @@ def line_of(text: str) -> Line:
     return Line(text.lstrip(" "), indent, f"{indent}    ")
 
 
-class Pairs(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pairs:
     """Names or labels, each with a text.
 
     Attributes:
@@ -45,7 +49,8 @@ class Pairs(NamedTuple):
     width: int = 0
 
 
-class Names(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Names:
     """Names of nodes: as many of the first ones as there is room for, and the number of others.
 
     Attributes:
@@ -60,7 +65,8 @@ class Names(NamedTuple):
 Cell: TypeAlias = str | Sequence[str] | Names
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Table:
     """A table.
 
     Attributes:
@@ -74,7 +80,8 @@ class Table(NamedTuple):
     caption: str = ""
 
 
-class Listed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Listed:
     """A row of a listing.
 
     Attributes:
@@ -90,20 +97,23 @@ class Listed(NamedTuple):
     otherwise: str
 
 
-class Listing(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Listing:
     """A table with names below each row, as many as one line has room for."""
 
     heads: Sequence[str]
     rows: Sequence[Listed]
 
 
-class Counts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Counts:
     """Numbers by name, each before and after; twice the same where there is only one."""
 
     counts: Sequence[tuple[str, int, int]]
 
 
-class Picture(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Picture:
     """A block that pages draw and texts leave out.
 
     Attributes:
@@ -115,7 +125,8 @@ class Picture(NamedTuple):
     model: int = 0
 
 
-class Group(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Group:
     """Blocks that belong together: a section of a document, or a part of one under a title.
 
     Attributes:
@@ -132,7 +143,8 @@ class Group(NamedTuple):
 Block: TypeAlias = "str | Line | Pairs | Table | Listing | Counts | Picture | Group"
 
 
-class Document(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Document:
     """All that a report says.
 
     Attributes:
