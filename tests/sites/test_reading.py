@@ -5,6 +5,7 @@ import pytest
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.operators.read import read_window
+from onnxpad.padding.padding import Padding
 from onnxpad.sites.reading import SiteReader
 from tests.support import one
 
@@ -125,3 +126,33 @@ def test_a_tensor_that_is_read_twice_at_each_of_many_steps() -> None:
     assert site.front.amounts == ((1, 3), (2, 4))
     (pad,) = site.front.pads
     assert (len(pad.steps), site.front.is_whole, site.front.fill) == (45, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("op", "front", "whole"),
+    [
+        ("AveragePool", "Identity (x)", Padding(((0, 1), (1, 0)))),
+        ("AveragePool", "Pad (x, p)", Padding(((1, 4), (3, 4)), counted=True)),
+        ("AveragePool", "Pad (x, none)", Padding(((0, 1), (1, 0)))),
+        ("MaxPool", "Pad (x, p)", Padding(((1, 4), (3, 4)))),
+        ("MaxPool", "Pad (open, p)", Padding(((1, 4), (3, 4)))),
+        ("MaxPool", "Pad (x, r)", None),
+        ("MaxPool same", "Identity (x)", Padding(((1, 1), (1, 0)))),
+        ("MaxPool same", "Pad (x, p)", Padding(((2, 4), (3, 4)))),  # SAME of 13 x 14
+        ("MaxPool same", "Pad (open, p)", None),
+    ],
+)
+def test_an_operator_with_all_its_padding(op: str, front: str, whole: Padding | None) -> None:
+    """As one padding in numbers; none where a part of it depends on an open size."""
+    name, _, same = op.partition(" ")
+    given = "kernel_shape = [3, 3], strides = [2, 2]"
+    written = 'auto_pad = "SAME_LOWER"' if same else "pads = [0, 1, 1, 0]"
+    model = one(
+        f"a = {front} y = {name} <{given}, {written}> (a)",
+        inputs="float[1, 2, 9, 8] x, float[1, 2, h, w] open, int64[8] r",
+        initializers=f"{FRONT}, int64[8] none = {{0, 0, 0, 0, 0, 0, 0, 0}}",
+    )
+    graph = Graph.from_proto(model)
+    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    assert node is not None
+    assert SiteReader(graph, analysis).of(read_window(graph, analysis, node)).whole == whole
