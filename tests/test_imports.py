@@ -211,7 +211,7 @@ def test_slow_packages_are_imported_in_one_place(package: str) -> None:
 ASKING: Final = {
     "api.fix_validation", "doctor.examine", "frameworks.repadding.intents", "padding.ceil_mode",
     "padding.computed_pads", "padding.limits", "padding.site", "passes.guard_pad", "pipeline.run",
-    "pipeline.transaction", "rewrite.context", "rewrite.scopes", "runtimes.sessions",
+    "pipeline.transaction", "rewrite.context", "rewrite.scopes", "runtimes.providers",
     "runtimes.worker",
 }  # fmt: skip
 """Modules that import what is known of one runtime, and are where another would be asked too."""

@@ -14,16 +14,8 @@ from onnxpad.messages import RUNTIME
 from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import drawn, with_seeds
-from onnxpad.runtimes.sessions import (
-    AGREED,
-    Answer,
-    Array,
-    CrashError,
-    EngineError,
-    LimitError,
-    Value,
-    answers,
-)
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
+from onnxpad.runtimes.sessions import AGREED, Answer, Array, Value, answers
 from onnxpad.validation import evaluator
 from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe

@@ -10,7 +10,8 @@ import onnx
 from onnxpad.errors import ModelError, ProviderError, UsageError
 from onnxpad.messages import meant
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.sessions import CPU, CUDA, open_session
+from onnxpad.runtimes.onnxruntime.native import CUDA
+from onnxpad.runtimes.sessions import CPU, open_session
 from onnxpad.runtimes.worker import DEPLOYED
 
 AUTO = "auto"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy.typing as npt
 import onnx
@@ -18,31 +18,10 @@ from onnxpad.arguments import InFolder
 from onnxpad.errors import ModelError, let_through
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.channel import Blob
-from onnxpad.runtimes.onnxruntime.native import CPU, CUDA
-from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Opening, Optimisation
+from onnxpad.runtimes.runtime import CrashError, EngineError, Opening, Optimisation
+from onnxpad.runtimes.worker import DEPLOYED
 
-__all__ = [
-    "AGREED",
-    "CPU",
-    "CUDA",
-    "Answer",
-    "Array",
-    "CrashError",
-    "EngineError",
-    "LimitError",
-    "Optimisation",
-    "Session",
-    "Source",
-    "Value",
-    "answers",
-    "evaluated_by_onnx",
-    "folder_of",
-    "open_session",
-    "optimised",
-    "payload",
-    "read_proto",
-    "require_provider",
-]
+CPU: Final = DEPLOYED.CPU
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | InFolder | onnx.ModelProto
 Array: TypeAlias = npt.NDArray[Any]

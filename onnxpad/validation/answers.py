@@ -15,18 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from onnxpad.records import dataclass
-from onnxpad.runtimes.sessions import (
-    CPU,
-    Array,
-    CrashError,
-    EngineError,
-    LimitError,
-    Optimisation,
-    Session,
-    Source,
-    Value,
-    open_session,
-)
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Optimisation
+from onnxpad.runtimes.sessions import CPU, Array, Session, Source, Value, open_session
 from onnxpad.validation.align import distance, nearest
 from onnxpad.validation.compare import compare
 from onnxpad.validation.given import MatchedInputs, settled

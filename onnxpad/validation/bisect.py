@@ -17,10 +17,9 @@ from onnx import AttributeProto
 from onnxpad.graph.attributes import read
 from onnxpad.records import dataclass
 from onnxpad.runtimes.copies import drawn
+from onnxpad.runtimes.runtime import EngineError, Optimisation
 from onnxpad.runtimes.sessions import (
     CPU,
-    EngineError,
-    Optimisation,
     Source,
     Value,
     folder_of,

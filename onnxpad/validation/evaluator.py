@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from onnxpad.runtimes.sessions import (
-    Answer,
-    Array,
-    EngineError,
-    Source,
-    Value,
-    evaluated_by_onnx,
-    read_proto,
-)
+from onnxpad.runtimes.runtime import EngineError
+from onnxpad.runtimes.sessions import Answer, Array, Source, Value, evaluated_by_onnx, read_proto
 from onnxpad.validation.inputs import Draw
 
 _EXACT = frozenset(

@@ -21,11 +21,10 @@ from onnxpad.errors import UsageError
 from onnxpad.messages import RUNTIME
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import seeded, with_bodies
+from onnxpad.runtimes.runtime import LimitError, Optimisation
 from onnxpad.runtimes.sessions import (
     CPU,
     Array,
-    LimitError,
-    Optimisation,
     Source,
     Value,
     folder_of,

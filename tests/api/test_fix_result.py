@@ -17,7 +17,7 @@ from onnxpad.finding import Assumption, Certificate, Change, Counts
 from onnxpad.options import Options
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.report import FixReport
-from onnxpad.runtimes.sessions import Optimisation
+from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.site_form import SiteForm
 from onnxpad.validation import answers, whole
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated, why_not

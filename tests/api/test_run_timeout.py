@@ -14,7 +14,7 @@ import onnxpad
 from onnxpad.api import kinds
 from onnxpad.file.proto_walk import has_open_loop
 from onnxpad.runtimes import pool
-from onnxpad.runtimes.sessions import Optimisation
+from onnxpad.runtimes.runtime import Optimisation
 from onnxpad.validation import answers, whole
 from tests.support import onnxpad_runs, parsed
 from tests.support.rows import each_row

@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 import onnxpad
+from onnxpad.runtimes.onnxruntime.native import CUDA
 from onnxpad.runtimes.providers import trouble_with
-from onnxpad.runtimes.sessions import CUDA
 from tests.support import EXPORTED
 
 

@@ -15,14 +15,8 @@ import onnxpad
 from onnxpad.probe.run import compare_runs
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
-from onnxpad.runtimes.sessions import (
-    CPU,
-    CrashError,
-    EngineError,
-    answers,
-    open_session,
-    optimised,
-)
+from onnxpad.runtimes.runtime import CrashError, EngineError
+from onnxpad.runtimes.sessions import CPU, answers, open_session, optimised
 from onnxpad.validation.answers import accepted, ask
 from onnxpad.validation.bisect import first_divergence
 from onnxpad.validation.inputs import Draw, describe

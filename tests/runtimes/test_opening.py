@@ -19,17 +19,8 @@ from onnxpad.runtimes import pool, sessions
 from onnxpad.runtimes.channel import Blob
 from onnxpad.runtimes.onnxruntime import native
 from onnxpad.runtimes.onnxruntime.native import CPU, CUDA, LocalSession
-from onnxpad.runtimes.runtime import Opening
-from onnxpad.runtimes.sessions import (
-    AGREED,
-    CrashError,
-    EngineError,
-    LimitError,
-    answers,
-    evaluated_by_onnx,
-    open_session,
-    optimised,
-)
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Opening
+from onnxpad.runtimes.sessions import AGREED, answers, evaluated_by_onnx, open_session, optimised
 from tests.support import parsed
 from tests.support.rows import each_row
 

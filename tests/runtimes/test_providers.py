@@ -11,8 +11,9 @@ import onnxruntime
 import pytest
 
 from onnxpad.errors import ProviderError, UsageError
+from onnxpad.runtimes.onnxruntime.native import CUDA
 from onnxpad.runtimes.providers import chosen
-from onnxpad.runtimes.sessions import CPU, CUDA, open_session
+from onnxpad.runtimes.sessions import CPU, open_session
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.whole import validate_models
 from tests.support import parsed

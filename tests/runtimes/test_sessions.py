@@ -15,14 +15,8 @@ import pytest
 from onnxpad.errors import ModelError, ProviderError
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import native
-from onnxpad.runtimes.sessions import (
-    CrashError,
-    EngineError,
-    Optimisation,
-    open_session,
-    read_proto,
-    require_provider,
-)
+from onnxpad.runtimes.runtime import CrashError, EngineError, Optimisation
+from onnxpad.runtimes.sessions import open_session, read_proto, require_provider
 from tests.support import parsed
 
 pytestmark = pytest.mark.usefixtures("nothing_printed")

@@ -17,7 +17,8 @@ from onnxpad.report import ValidateReport
 from onnxpad.report.documents.validation_document import validate_text
 from onnxpad.report.layout import UNBROKEN
 from onnxpad.runtimes import sessions, timing
-from onnxpad.runtimes.sessions import CPU, EngineError
+from onnxpad.runtimes.runtime import EngineError
+from onnxpad.runtimes.sessions import CPU
 from onnxpad.runtimes.timing import Timing, evaluated, timed
 from onnxpad.validation.result import Validation
 from tests.support import one, onnxpad_runs

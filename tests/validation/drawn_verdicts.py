@@ -18,7 +18,8 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from onnxpad.errors import OnnxpadError
-from onnxpad.runtimes.sessions import CPU, CrashError, EngineError, LimitError, read_proto
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
+from onnxpad.runtimes.sessions import CPU, read_proto
 from onnxpad.validation import answers, bisect, whole
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation

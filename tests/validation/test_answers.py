@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from onnxpad.runtimes.sessions import CPU, CUDA, CrashError, EngineError, LimitError
+from onnxpad.runtimes.onnxruntime.native import CUDA
+from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError
+from onnxpad.runtimes.sessions import CPU
 from onnxpad.validation import answers
 from onnxpad.validation.answers import Result, _apart, _elements, _noise, accepted, ask, runs_of
 from onnxpad.validation.inputs import Draw, Input

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from onnxpad.runtimes.sessions import EngineError
+from onnxpad.runtimes.runtime import EngineError
 from onnxpad.validation.evaluator import answers
 from tests.older import installed
 from tests.support import one

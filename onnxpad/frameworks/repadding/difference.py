@@ -12,7 +12,8 @@ import numpy as np
 from onnxpad.frameworks.repadding.changes import Difference, OutputChange
 from onnxpad.frameworks.repadding.references import spread
 from onnxpad.runtimes.copies import seeded, with_bodies
-from onnxpad.runtimes.sessions import CPU, Array, LimitError, Source, Value, folder_of, read_proto
+from onnxpad.runtimes.runtime import LimitError
+from onnxpad.runtimes.sessions import CPU, Array, Source, Value, folder_of, read_proto
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.given import Arrays, given
 from onnxpad.validation.inputs import Draw, UndrawableError, outline

@@ -45,16 +45,8 @@ from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.write import attributes
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
-from onnxpad.runtimes.sessions import (
-    CPU,
-    Array,
-    EngineError,
-    LimitError,
-    Session,
-    Value,
-    open_session,
-    read_proto,
-)
+from onnxpad.runtimes.runtime import EngineError, LimitError
+from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import ask, laid_out
 from onnxpad.validation.given import Arrays, MatchedInputs, Note, given

@@ -26,7 +26,8 @@ from onnxpad.graph import Graph, Node
 from onnxpad.operators.amounts import pairs_of
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
-from onnxpad.runtimes.sessions import EngineError, read_proto
+from onnxpad.runtimes.runtime import EngineError
+from onnxpad.runtimes.sessions import read_proto
 from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import Execution, Result
 from tests.support import Array, one

@@ -21,7 +21,7 @@ from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
-from onnxpad.runtimes.sessions import EngineError
+from onnxpad.runtimes.runtime import EngineError
 from onnxpad.sites.reading import Site
 from onnxpad.validation.inputs import Draw
 from tests.support import one

@@ -15,7 +15,8 @@ from onnxpad.frameworks.repadding.write import forget_sizes, write
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
-from onnxpad.runtimes.sessions import EngineError, open_session
+from onnxpad.runtimes.runtime import EngineError
+from onnxpad.runtimes.sessions import open_session
 from onnxpad.sites.reading import Site
 from tests.support import Array, one, parsed
 from tests.support.rows import each_row
