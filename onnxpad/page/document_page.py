@@ -13,15 +13,15 @@ from onnxpad.page.style import STYLE
 from onnxpad.report.documents import (
     Block,
     Cell,
-    Counts,
     Document,
     Group,
     Line,
     Listing,
-    Names,
+    NodeNames,
     Pairs,
     Picture,
     Table,
+    Tallies,
 )
 from onnxpad.report.layout import MARKED, ROLES, UNBREAKABLE, shortened_to
 
@@ -127,7 +127,7 @@ def _told(blocks: Iterable[Block], draw: Draw, level: int, longest: int = 0) -> 
                 found.append(_table(block, longest))
             case Listing():
                 found.append(_table(_as_table(block), longest))
-            case Counts():
+            case Tallies():
                 found.append(_counts(block))
             case Picture():
                 found.append(draw(block))
@@ -164,7 +164,7 @@ def _marked(role: str, text: str) -> Html:
 
 def _as_table(listing: Listing) -> Table:
     rows: list[Sequence[Cell]] = [
-        (*row.cells, Names(row.names, [row.lead])) for row in listing.rows
+        (*row.cells, NodeNames(row.names, [row.lead])) for row in listing.rows
     ]
     return Table([*listing.heads, ""], rows)
 
@@ -177,13 +177,13 @@ def _table(block: Table, longest: int) -> Html:
 def _cell(cell: Cell, longest: int) -> Html:
     if isinstance(cell, str):
         return _text(cell, longest)
-    if isinstance(cell, Names):
+    if isinstance(cell, NodeNames):
         above = [_text(line, longest) for line in cell.above]
         return join([*above, names(cell.names, "operator")], " ")
     return _text(" ".join(cell), longest)
 
 
-def _counts(block: Counts) -> Html:
+def _counts(block: Tallies) -> Html:
     """Counts in large letters: a number, or a number before and after."""
     tiles = []
     for name, was, now in block.counts:

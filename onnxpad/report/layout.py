@@ -15,14 +15,14 @@ from typing import Final
 from onnxpad.records import dataclass
 from onnxpad.report.documents import (
     Block,
-    Counts,
     Document,
     Group,
     Line,
     Listing,
-    Names,
+    NodeNames,
     Pairs,
     Table,
+    Tallies,
 )
 
 Paint = Callable[[str, str], str]  # (text, role) -> the text to print
@@ -206,7 +206,7 @@ class Screen:
                 return self._listed(block)
             case Table():
                 return [self._filled(block)]
-            case Counts():
+            case Tallies():
                 return self.lines(marked(counts_text(block), "strong"), "  ")
             case Group():
                 return self.told([*filter(None, [block.title]), *block.blocks])
@@ -215,13 +215,13 @@ class Screen:
     def _filled(self, table: Table) -> str:
         """A table, with as many names in its last column as there is room for."""
         begun = [
-            [_lines_of(cell.above if isinstance(cell, Names) else cell) for cell in row]
+            [_lines_of(cell.above if isinstance(cell, NodeNames) else cell) for cell in row]
             for row in table.rows
         ]
         room = self.last_column(table.heads, begun)
         rows = [
             [
-                [*cell.above, _first_of(cell.names, room)] if isinstance(cell, Names) else cell
+                [*cell.above, _first_of(cell.names, room)] if isinstance(cell, NodeNames) else cell
                 for cell in row
             ]
             for row in table.rows
@@ -355,7 +355,7 @@ def by_path(group: Group, screen: Screen) -> str:
     return "".join(f"{line}\n" for line in screen.told(blocks))
 
 
-def counts_text(counts: Counts) -> str:
+def counts_text(counts: Tallies) -> str:
     """Numbers before and after: `Pad 15 -> 0, auto_pad 1 -> 0, nodes 357 -> 274`."""
     return ", ".join(
         f"{name} {was:,} -> {now:,}" if was != now else f"{name} {now:,}"

@@ -82,8 +82,8 @@ READ_BACK = [
     ),
     pytest.param(
         FEW[2:3],
-        ("onnxpad.report.documents.fix_in_full", "proved = made.general or made.statement,",
-         'proved = "the result" + made.statement.partition(" is computed")[2],'),
+        ("onnxpad.report.documents.fix_in_full", "(made.general or made.statement) + where",
+         '"the result" + made.statement.partition(" is computed")[2] + where'),
         id="statement of a proof",
     ),
     pytest.param(

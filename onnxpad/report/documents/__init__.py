@@ -50,7 +50,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NodeNames:
     """Names of nodes: as many of the first ones as there is room for, and the number of others.
 
     Attributes:
@@ -62,7 +62,7 @@ class Names:
     above: Sequence[str] = ()
 
 
-Cell: TypeAlias = str | Sequence[str] | Names
+Cell: TypeAlias = str | Sequence[str] | NodeNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Tallies:
     """Numbers by name, each before and after; twice the same where there is only one."""
 
     counts: Sequence[tuple[str, int, int]]
@@ -140,7 +140,7 @@ class Group:
     is_open: bool = False
 
 
-Block: TypeAlias = "str | Line | Pairs | Table | Listing | Counts | Picture | Group"
+Block: TypeAlias = "str | Line | Pairs | Table | Listing | Tallies | Picture | Group"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.documents import Block, Counts, Document, Group, View
+from onnxpad.report.documents import Block, Document, Group, Tallies, View
 from onnxpad.report.groups import grouped, reason_groups, reason_without_names
 from onnxpad.report.layout import UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import counted, first_names, fixable_text, labelled, remarks, shown
@@ -32,7 +32,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     return Document("check", title, groups)
 
 
-def _counts(report: CheckReport) -> Counts:
+def _counts(report: CheckReport) -> Tallies:
     """The number of models, and of what becomes of their padding."""
     found = [each for file in report.files for each in file.findings]
     stays = (not each.fixable and each.reason_code not in _ABOUT_CONVENTIONS for each in found)
@@ -44,7 +44,7 @@ def _counts(report: CheckReport) -> Counts:
             bool(file.error or file.failing(report.fail_on)) for file in report.files
         ),
     }
-    return Counts([(name, count, count) for name, count in counts.items()])
+    return Tallies([(name, count, count) for name, count in counts.items()])
 
 
 def check_text(report: CheckReport, screen: Screen = UNBROKEN) -> str:

@@ -13,13 +13,13 @@ from onnxpad.report import FixReport, Outcome
 from onnxpad.report.documents import (
     Block,
     Cell,
-    Counts,
     Document,
     Group,
     Line,
-    Names,
+    NodeNames,
     Pairs,
     Table,
+    Tallies,
 )
 from onnxpad.report.documents.validation_document import (
     divergence,
@@ -102,14 +102,14 @@ def headline(report: FixReport) -> str:
     return f"{counted(len(report.changes), 'change')}{would}{style}{why}"
 
 
-def counts(report: FixReport) -> Counts:
+def counts(report: FixReport) -> Tallies:
     """The numbers before and after that matter to padding."""
     before, after = report.counts
     named = [("Pad", before.pads, after.pads), ("auto_pad", before.auto_pads, after.auto_pads)]
     if before.ceil_modes != after.ceil_modes:
         named.append(("ceil_mode", before.ceil_modes, after.ceil_modes))
     said = [(name, was, now) for name, was, now in named if was or now]
-    return Counts([*said, ("nodes", report.nodes_before, report.nodes_after)])
+    return Tallies([*said, ("nodes", report.nodes_before, report.nodes_after)])
 
 
 def _headline(report: FixReport) -> Iterator[Block]:
@@ -131,7 +131,9 @@ def _changes(changes: Sequence[Change]) -> list[Block]:
             f"{len(group.changes):,}",
             was_in_words(group),
             now_in_words(group),
-            Names([shown(each.node) for each in group.changes], [*filter(None, [_amounts(group)])]),
+            NodeNames(
+                [shown(each.node) for each in group.changes], [*filter(None, [_amounts(group)])]
+            ),
         ]
         for group in groups[:GROUPS]
     ]
@@ -154,7 +156,11 @@ def _stays(head: str, findings: Sequence[Finding], role: str) -> list[Block]:
         return []
     groups = _short_groups(findings)
     rows: list[Sequence[Cell]] = [
-        [f"{len(group):,}", group[0].code, Names([shown(f.node) for f in group], [shown(reason)])]
+        [
+            f"{len(group):,}",
+            group[0].code,
+            NodeNames([shown(f.node) for f in group], [shown(reason)]),
+        ]
         for reason, group in groups[:GROUPS]
     ]
     blocks: list[Block] = [f"{marked(head, role)}: {len(findings):,}", Table([""] * 3, rows)]

@@ -20,13 +20,13 @@ from onnxpad.inventory.padding_site import (
 from onnxpad.report import ShowReport
 from onnxpad.report.documents import (
     Block,
-    Counts,
     Document,
     Group,
     Listed,
     Listing,
     Pairs,
     Picture,
+    Tallies,
     View,
 )
 from onnxpad.report.groups import grouped
@@ -67,7 +67,7 @@ def _page_groups(result: ShowReport) -> Iterator[Group]:
         "fix rewrites": sum(site.fixable for site in result.sites),
         "stay": sum(site.stays for site in result.sites),
     }
-    tiles = Counts([(name, count, count) for name, count in counts.items()])
+    tiles = Tallies([(name, count, count) for name, count in counts.items()])
     said = [*remarks(result), *_conventions(result), *_ending(result)]
     yield Group("", [tiles, headline(result), *said])
     cards: dict[bool, list[Block]] = {True: [], False: []}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from onnxpad.report import ValidateReport
-from onnxpad.report.documents import Block, Counts, Document, Group, Line, Pairs, Picture, View
+from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Picture, Tallies, View
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import NODES_A_REASON, counted, duration, shown
@@ -77,7 +77,7 @@ def validation_groups(found: Validation, above: Sequence[Block] = ()) -> list[Gr
     return [Group("Validation", [*above, *runs, *drawn, *_remarks(found)]), *after]
 
 
-def _counts(report: ValidateReport) -> Counts:
+def _counts(report: ValidateReport) -> Tallies:
     found = report.validation
     compared = [each for run in found.runs for each in run.comparisons if run.tells or not run.ok]
     counts = {
@@ -86,7 +86,7 @@ def _counts(report: ValidateReport) -> Counts:
         "equal bit for bit": sum(each.equal for each in compared),
         "differ": sum(not each.ok for each in compared),
     }
-    return Counts([(name, count, count) for name, count in counts.items()])
+    return Tallies([(name, count, count) for name, count in counts.items()])
 
 
 def _sources(report: ValidateReport) -> Iterator[str]:
