@@ -88,9 +88,9 @@ svg .padding { fill: var(--pad); stroke: var(--window); stroke-dasharray: 3 2; }
 svg .bar { stroke: var(--window); stroke-width: 2; }
 svg .taps { stroke: var(--window); stroke-linecap: round; }
 svg .tap, svg .column { fill: var(--window); }
-dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1rem;
+dl.facts { display: grid; grid-template-columns: fit-content(40%) 1fr; gap: .35rem 1rem;
   margin: .75rem 0; font-size: .92rem; }
-dl.facts dt { color: var(--faint); grid-column: 1; }
+dl.facts dt { color: var(--faint); grid-column: 1; overflow-wrap: anywhere; }
 dl.facts dd { margin: 0; grid-column: 2; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .92rem; min-width: 50%; }
