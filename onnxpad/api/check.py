@@ -46,10 +46,9 @@ class CheckResult(FileReport):
     def __repr__(self) -> str:
         """The result in one line."""
         from onnxpad.report.documents.check_document import severities
-        from onnxpad.report.layout import unmarked
         from onnxpad.report.text import one_line
 
-        return one_line(self, f"{unmarked(severities(self.report()))}, style {self._options.style}")
+        return one_line(self, f"{severities(self.report())}, style {self._options.style}")
 
     def _repr_html_(self) -> str:
         """The findings by reason as a table, for notebooks."""

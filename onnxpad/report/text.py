@@ -11,7 +11,7 @@ from onnxpad.report import FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
-from onnxpad.report.layout import shortened_to
+from onnxpad.report.layout import shortened_to, unmarked
 
 NODES_A_REASON = 8
 _LONGEST_REPR = 150
@@ -91,4 +91,4 @@ def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A
 
 def one_line(result: object, text: str) -> str:
     """The `repr` of a result: its class, and the rest in few words."""
-    return f"<{type(result).__name__}: {shortened_to(shown(text), _LONGEST_REPR)}>"
+    return f"<{type(result).__name__}: {shortened_to(shown(unmarked(text)), _LONGEST_REPR)}>"
