@@ -60,7 +60,7 @@ onnx before 1.18 reads no empty names in text, and knows no device configuration
   tests/passes/test_without_runs.py::test_what_the_catalogue_shows[PAD701-0]
   tests/api/test_ir_model.py::test_nothing_is_lost
   tests/api/test_kinds.py::test_runs_are_limited_where_a_loop_need_not_end[*
-  tests/runtimes/test_seeds.py::test_what_is_drawn[y = Dropout (x, h, "")-]
+  tests/runtimes/test_copies.py::test_what_is_drawn[y = Dropout (x, h, "")-]
   tests/graph/test_attributes.py::test_how_a_node_contradicts_its_operator[y = Conv (, x)-*
   tests/pipeline/test_written_form.py::test_a_padding_in_words[y = Pad (x, p, "")-*
   tests/proof/test_step_node.py::test_a_node_without_data_has_no_meaning[y = * ("", *

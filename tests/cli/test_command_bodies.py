@@ -13,6 +13,7 @@ from onnxpad.cli import html_page, match_command, repad_command, rule_commands, 
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import Format
 from onnxpad.errors import OutputError, UsageError
+from onnxpad.report.documents import Document, Group
 from tests.support.rows import each_row
 
 
@@ -97,7 +98,7 @@ def test_match(
     model.touch()
     calls.answer("match")
     calls.tell("onnxpad.report.json", "match_json", "JSON")
-    calls.tell("onnxpad.report.text.match_text", "match_text", "TEXT")
+    calls.tell("onnxpad.report.documents.match_document", "match_text", "TEXT")
     calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
     code = match_command.match(
         model, tmp_path / "r", target if output else None, tmp_path / "i",
@@ -144,7 +145,7 @@ def test_repad(
     form = Format.JSON if quiet and changed else Format.TEXT
     calls.answer("repad")
     calls.tell("onnxpad.report.json", "repad_json", "JSON")
-    calls.tell("onnxpad.report.text.repad_text", "repad_text", "TEXT")
+    calls.tell("onnxpad.report.documents.repad_document", "repad_text", "TEXT")
     calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
     code = repad_command.repad(
         model, "keras", ["n"] if ok else None, target if output else None, in_place,
@@ -194,7 +195,7 @@ def test_validate(
     calls.replace("onnxpad.api.validate", "failure", lambda result: "why")
     calls.tell("onnxpad.report.json", "validate_json", "JSON")
     calls.tell("onnxpad.report.documents.validation_document", "validate_text", "TEXT")
-    calls.tell("onnxpad.page.validate_page", "validate_page", "PAGE")
+    calls.tell("onnxpad.page.pages", "validate_page", "PAGE")
     calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
     code = validate_command.validate(
         one, other, None if ok else ["cuda"], samples=2, seed=3, time=page, form=form, html=html,
@@ -239,6 +240,11 @@ def test_a_page_does_not_replace_what_is_given(calls: Calls, tmp_path: Path) -> 
             )
 
 
+def document(text: str) -> Document:
+    """A document of one line."""
+    return Document("it", "it", [Group("", [text])])
+
+
 @each_row("form", [*Format])
 def test_rules_and_doctor(form: Format, calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     rule: dict[str, Any] = {"PAD101": "one", "PAD102": "two", "PAD201": "three"}
@@ -248,18 +254,18 @@ def test_rules_and_doctor(form: Format, calls: Calls, capsys: pytest.CaptureFixt
         "rules_json",
         lambda pages, *named: f"JSON {' '.join(pages)} {' '.join(named)}\n",
     )
-    calls.replace(
-        "onnxpad.report.text.rule_pages", "rules_text", lambda pages, _: f"TEXT {' '.join(pages)}\n"
-    )
-    calls.replace("onnxpad.report.text.rule_pages", "page_text", lambda page, _: f"PAGE {page}\n")
+    documents = "onnxpad.report.documents.rule_documents"
+    calls.replace(documents, "rules_document", lambda pages: document(f"TEXT {' '.join(pages)}"))
+    calls.replace(documents, "rule_document", lambda pages: document(f"PAGE {' '.join(pages)}"))
+    calls.replace(documents, "doctor_document", lambda found: document(f"TEXT {found.ok}"))
     is_json = form is Format.JSON
     asked: list[tuple[Callable[[], int], str, str]] = [
         (lambda: rule_commands.rules(form), "one two three ", "TEXT one two three\n"),
-        (lambda: rule_commands.rule(["PAD1"], form), "one two rule", "PAGE one\n\nPAGE two\n"),
+        (lambda: rule_commands.rule(["PAD1"], form), "one two rule", "PAGE one two\n"),
         (
             lambda: rule_commands.rule(["PAD201", "PAD101"], form),
             "one three rule",
-            "PAGE one\n\nPAGE three\n",
+            "PAGE one three\n",
         ),
     ]
     for run, json, text in asked:
@@ -269,9 +275,6 @@ def test_rules_and_doctor(form: Format, calls: Calls, capsys: pytest.CaptureFixt
         calls.replace("onnxpad.doctor.examine", "examine", lambda ok=ok: Result(ok=ok))
         calls.replace(
             "onnxpad.report.json", "doctor_json", lambda found, code: f"JSON {found.ok} {code}\n"
-        )
-        calls.replace(
-            "onnxpad.report.text.rule_pages", "doctor_text", lambda found, _: f"TEXT {found.ok}\n"
         )
         assert rule_commands.doctor(form) == (0 if ok else 1)
         told = f"JSON {ok} {0 if ok else 1}\n" if is_json else f"TEXT {ok}\n"

@@ -28,6 +28,17 @@ from tests.steps.injected import FAULTS, Fault, injected
 
 TEMPORARY: Final = re.compile(r"(.*/)?\.[^/]*\.[0-9a-f]{16}\.part")
 
+_OF_A_RUN: Final = re.compile(rb"[\d.]+ m?s\b|, its external data to [^<(]*?(?= \(|<)")
+"""In a page: how long it took, and which data were not there yet."""
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files below a folder, by name; pages without what differs by run."""
+    return {
+        name: _OF_A_RUN.sub(b"", data) if name.endswith(".html") else data
+        for name, data in everything(folder).items()
+    }
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -112,16 +123,16 @@ class Case:
         end = self._run()
         self._code, self.steps = end.code, end.steps
         assert self._code in {0, 1}, end
-        self._after = everything(self._root)
+        self._after = contents(self._root)
         if command.older:
-            for name in self._after.keys() - everything(self._fresh).keys():
+            for name in self._after.keys() - contents(self._fresh).keys():
                 older = self._after[name] if name.endswith(".bin") else b"<!doctype html>older"
                 (self._fresh / name).parent.mkdir(parents=True, exist_ok=True)
                 (self._fresh / name).write_bytes(older)
             self._begin()
             self.steps = self._run().steps
-            assert everything(self._root) == self._after
-        self._before = everything(self._fresh)
+            assert contents(self._root) == self._after
+        self._before = contents(self._fresh)
         assert self._after[command.made] != self._before.get(command.made)
 
     def try_step(self, at: int, fault: Fault, *, again: bool = True) -> bool:
@@ -132,7 +143,7 @@ class Case:
         """
         self._begin()
         end = self._run(at, fault)
-        fired, found = end.fired, everything(self._root)
+        fired, found = end.fired, contents(self._root)
         told = f"{self._command.words}: {fault} at step {at}: {end.code} {end.err!r}"
         died = fired and fault.how.startswith("dies")
         assert died == (end.code < 0), told
@@ -160,7 +171,7 @@ class Case:
         if again:
             end = self._run()
             assert end.code == self._code, f"{told}: then {end}"
-            found = everything(self._root)
+            found = contents(self._root)
             for name in other:
                 del found[name]
             assert found == self._after, f"{told}: another result when run again"
@@ -184,7 +195,7 @@ class Case:
         assert code in {0, 1, 3, 4}, told
         assert re.fullmatch(r"(error: [^\n]+\n)?", err), told
         assert bool(err) == (code > 1), told
-        found = everything(self._root)
+        found = contents(self._root)
         assert self._before.keys() <= found.keys() <= self._after.keys(), told
         for name, content in found.items():
             new = self._is_whole(name, content) if code <= 1 else False
