@@ -1,5 +1,6 @@
 """Faults planted in a running process, and how the tests of a file count by what they notice."""
 
+import builtins
 import os
 import sys
 from pathlib import Path
@@ -90,6 +91,7 @@ def test_what_ran_at_import_cannot_have_it(module: dict[str, Any]) -> None:
     assert module["ROW"] is True
 
 
+@pytest.mark.skipif(hasattr(builtins, "__marks__"), reason="its code notes what is executed")
 def test_a_function_of_the_product_is_found() -> None:
     path = "onnxpad/messages.py"
     first = messages.shortened.__code__.co_firstlineno
