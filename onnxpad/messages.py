@@ -59,4 +59,4 @@ def meant(word: object, known: Iterable[str]) -> str:
 
     names = {name.lower(): name for name in known if len(name) <= 2 * _TYPED}
     close = get_close_matches(word.lower(), names, 1)
-    return f"; did you mean {names[close[0]]!r}?" if close else ""
+    return f"; did you mean {str(names[close[0]])!r}?" if close else ""

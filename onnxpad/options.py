@@ -120,16 +120,23 @@ class Options:
         """Options by name, as a configuration has them; a dash stands for an underscore.
 
         Raises:
-            UsageError: There is no such option, or no such choice.
+            UsageError: There is no such option or choice, one is there twice, or what is yes or no
+                is neither.
 
         >>> Options.from_mapping({"no-ceil": True}).no_ceil
         True
         """
-        names = [each.name for each in fields(cls)]
-        given = {str(name).replace("-", "_"): value for name, value in mapping.items()}
-        for name in given:
-            if name not in names:
-                raise UsageError(f"unknown option {name!r}{meant(name, names)}")
+        usual = {each.name: each.default for each in fields(cls)}
+        given: dict[str, Any] = {}
+        for key, value in mapping.items():
+            name = str(key).replace("-", "_")
+            if name not in usual:
+                raise UsageError(f"unknown option {name!r}{meant(name, usual)}")
+            if name in given:
+                raise UsageError(f"option {name!r} is given twice")
+            if isinstance(usual[name], bool) and not isinstance(value, bool):
+                raise UsageError(f"option {name!r} is {value!r}; give true or false")
+            given[name] = value
         return cls(**given)
 
 

@@ -67,7 +67,13 @@ def test_of_a_configuration() -> None:
         ({"no_ceill": True}, "unknown option 'no_ceill'; did you mean 'no_ceil'?"),
         ({"x": 1}, "unknown option 'x'"),
         ({"style": "folds"}, "unknown style 'folds'; choose one of fold, pad, symmetric; did you"),
-        ({"dynamic": "auto_pad"}, "unknown dynamic 'auto_pad'; choose one of keep, pad, auto-pad"),
+        (
+            {"dynamic": "auto_pad"},
+            "unknown dynamic 'auto_pad'; choose one of keep, pad, auto-pad; did you mean 'auto-p",
+        ),
+        ({"no-ceil": "false"}, "option 'no_ceil' is 'false'; give true or false"),
+        ({"strict": 1}, "option 'strict' is 1; give true or false"),
+        ({"no-ceil": True, "no_ceil": False}, "option 'no_ceil' is given twice"),
         ({"trust": "onnx"}, "unknown trust 'onnx'; choose one of spec, onnxruntime"),
     ],
 )

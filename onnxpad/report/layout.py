@@ -190,7 +190,8 @@ class Screen:
         match block:
             case str():
                 return self.lines(block, "", "  ")
-            case Line() if whole := MARKED.fullmatch(block.text):  # no mark goes over a line's end
+            case Line() if (whole := MARKED.fullmatch(block.text)) and "\x1b" not in whole[2]:
+                # no mark goes over a line's end
                 lines = self.lines(whole[2], block.first, block.rest)
                 return [marked(line, ROLES[whole[1]]) for line in lines]
             case Line():

@@ -142,3 +142,8 @@ def test_no_mark_goes_over_the_end_of_a_line() -> None:
     told = [*Screen(10, marked).told([line])]
     assert told == [marked("  ab cd ef", "faint"), marked("    gh", "faint")]
     assert [*Screen(10).told([line])] == ["  ab cd ef", "    gh"]
+
+
+def test_two_marks_of_a_line_stay_two() -> None:
+    text = f"{marked('two', 'strong')} of {marked('nine', 'error')}"
+    assert [*Screen(60, marked).told([Line(text, "", "")])] == [text]
