@@ -37,30 +37,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.parse_args(arguments)
-    for kept in (
-        claims,
-        steps,
-        pairs,
-        readings,
-        through,
-        edits,
-        formulas,
-        fixes,
-        explanations,
-        fits,
-        predictions,
-        repads,
-        searches,
-        copies,
-        matches,
-        cuts,
-        inputs,
-        verdicts,
-        heals,
-        calls,
-        shields,
+    for keep in (
+        claims.keep,
+        steps.LINES.keep,
+        pairs.LINES.keep,
+        readings.LINES.keep,
+        through.LINES.keep,
+        edits.LINES.keep,
+        formulas.LINES.keep,
+        fixes.LINES.keep,
+        explanations.LINES.keep,
+        fits.LINES.keep,
+        predictions.LINES.keep,
+        repads.keep,
+        searches.LINES.keep,
+        copies.LINES.keep,
+        matches.LINES.keep,
+        cuts.LINES.keep,
+        inputs.LINES.keep,
+        verdicts.LINES.keep,
+        heals.LINES.keep,
+        calls.LINES.keep,
+        shields.LINES.keep,
     ):
-        kept.keep()
+        keep()
     return 0
 
 

@@ -12,8 +12,7 @@ from onnxpad.arithmetic import render, size, window
 from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown
 from onnxpad.arithmetic.symbol import ANY
-
-FORMULAS: Final = Path(__file__).with_name("formulas.txt")
+from tests.support.lines import Lines
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "abs": size.absolute,
@@ -32,11 +31,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 _DOMAIN: Final = re.compile(r"(\w)(?: (\d+)\.\.(\d*)(?: by (\d+))?)?")
 _SAMPLES: Final = 7
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return FORMULAS.read_text(encoding="utf-8").splitlines()
 
 
 def domains(asked: str) -> dict[str, Sizes]:
@@ -151,6 +145,4 @@ def _unknown(found: Extent) -> str:
     return f"unknown: {found.reason}" if isinstance(found, Unknown) else str(found)
 
 
-def keep() -> None:
-    """Keeps what is known of all formulas anew."""
-    FORMULAS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("formulas.txt"), said)

@@ -7,6 +7,6 @@ from tests.arithmetic import drawn_formulas
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_formulas.kept())
+@each_row("line", drawn_formulas.LINES.kept())
 def test_what_is_known(line: str) -> None:
     assert drawn_formulas.said(line) == line

@@ -13,8 +13,7 @@ import onnx
 
 from onnxpad.graph import Graph, Node, Tensor, describe
 from tests.support import parsed
-
-EDITS: Final = Path(__file__).with_name("edits.txt")
+from tests.support.lines import Lines
 
 MODEL: Final = """
 <ir_version: 8, opset_import: ["" : 17, "local" : 1, "vendor" : 2]>
@@ -38,11 +37,6 @@ g (float[1, 2, h, 5] x, bool flag) => (float[1, 2, n, m] y, float z, float[?, 2]
 <domain: "local", opset_import: ["" : 17]> F (r) => (s) {
     [abs] t = Abs (r) m = Identity (t) [root] s = Sqrt (m) }
 """
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return EDITS.read_text(encoding="utf-8").splitlines()
 
 
 def model(ir: int) -> onnx.ModelProto:
@@ -237,6 +231,4 @@ def _value(attribute: onnx.AttributeProto) -> Any:
     return value.dims if isinstance(value, onnx.TensorProto) else value
 
 
-def keep() -> None:
-    """Keeps what all edits make anew."""
-    EDITS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("edits.txt"), said)

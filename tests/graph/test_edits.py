@@ -7,6 +7,6 @@ from tests.graph import edits
 from tests.support.rows import each_row
 
 
-@each_row("line", edits.kept(), at_once=10)
+@each_row("line", edits.LINES.kept(), at_once=10)
 def test_what_is_written(line: str) -> None:
     assert edits.said(line) == line

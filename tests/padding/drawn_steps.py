@@ -17,8 +17,7 @@ from onnxpad.proof.steps import data_inputs as proof_inputs
 from onnxpad.proof.steps import through
 from onnxpad.reasons import RefusalError
 from tests.support import one
-
-STEPS: Final = Path(__file__).with_name("steps.txt")
+from tests.support.lines import Lines
 
 _LINE: Final = re.compile(r"opset (\d+), (\w+) with (\S+) (.+?): (.*)")
 
@@ -47,11 +46,6 @@ _GIVEN: Final = {
     "tos": "int64[2] tos = {3, -1}", "yes": "bool yes = {1}", "parts": "int64[2] parts = {1, 2}",
     "shape": "int64[4] shape = {1, 1, 1, 1}",
 }  # fmt: skip
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return STEPS.read_text(encoding="utf-8").splitlines()
 
 
 def said(line: str) -> str:
@@ -118,6 +112,4 @@ def _by_table(graph: Graph, analysis: Analysis, node: Node, layer: PadLayer) -> 
     return ", ".join(filter(None, parts))
 
 
-def keep() -> None:
-    """Keeps what is said of all nodes anew."""
-    STEPS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("steps.txt"), said)

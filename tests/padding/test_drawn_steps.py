@@ -7,6 +7,6 @@ from tests.padding import drawn_steps
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_steps.kept(), at_once=30)
+@each_row("line", drawn_steps.LINES.kept(), at_once=30)
 def test_what_becomes_of_padding(line: str) -> None:
     assert drawn_steps.said(line) == line

@@ -17,15 +17,9 @@ from onnxpad.finding import Change, Finding
 from onnxpad.sizes.recorded import METADATA
 from tests.graph.edits import nodes_told
 from tests.proof.pairs import model_of
-
-FIXES: Final = Path(__file__).with_name("fixes.txt")
+from tests.support.lines import Lines
 
 _LINE: Final = re.compile(r"opset (\d+), (\w+) length (\w+)((?:, [\w-]+ [\w.:-]+)*): (.*)")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return FIXES.read_text(encoding="utf-8").splitlines()
 
 
 def asked_of(asked: str) -> tuple[onnx.ModelProto, dict[str, Any]]:
@@ -91,6 +85,4 @@ def _made(change: Change) -> str:
     return "; ".join(filter(None, [*words, *map(str, proof.assumptions), removed, change.probe]))
 
 
-def keep() -> None:
-    """Keeps what `fix` makes of all anew."""
-    FIXES.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("fixes.txt"), said)

@@ -7,6 +7,6 @@ from tests.passes import drawn_fixes
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_fixes.kept(), at_once=8)
+@each_row("line", drawn_fixes.LINES.kept(), at_once=8)
 def test_what_is_made(line: str) -> None:
     assert drawn_fixes.said(line) == line

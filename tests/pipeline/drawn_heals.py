@@ -12,15 +12,9 @@ from typing import Any, Final
 from onnxpad.pipeline.heal import heal
 from onnxpad.pipeline.metadata import Barred, Key
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
-
-HEALS: Final = Path(__file__).with_name("heals.txt")
+from tests.support.lines import Lines
 
 _WRONG: Final = Comparison("y", False, 1.0, 1.0, "far", False)
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return HEALS.read_text(encoding="utf-8").splitlines()
 
 
 def asked(line: str) -> tuple[str, list[frozenset[str]], str]:
@@ -83,6 +77,4 @@ def drawn(seed: int, count: int) -> list[str]:
     return found
 
 
-def keep() -> None:
-    """Keeps all of them anew."""
-    HEALS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("heals.txt"), said)

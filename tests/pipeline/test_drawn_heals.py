@@ -7,12 +7,12 @@ from tests.pipeline import drawn_heals
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_heals.kept(), at_once=40)
+@each_row("line", drawn_heals.LINES.kept(), at_once=40)
 def test_what_is_taken_back(line: str) -> None:
     assert drawn_heals.said(line) == line
 
 
-@each_row("line", drawn_heals.kept(), at_once=200)
+@each_row("line", drawn_heals.LINES.kept(), at_once=200)
 def test_what_is_left_passes_and_nothing_is_taken_back_without_need(line: str) -> None:
     changes, together, _ = drawn_heals.asked(line)
     rounds, back, then = line.partition("  =>  ")[2].split("; ")

@@ -16,16 +16,10 @@ from onnx.numpy_helper import to_array
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe, Scene
 from tests.support import parsed
-
-CUTS: Final = Path(__file__).with_name("cuts.txt")
+from tests.support.lines import Lines
 
 _MOST: Final = 12
 """Scenes that are told by their sizes; the others are counted."""
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return CUTS.read_text(encoding="utf-8").splitlines()
 
 
 def said(line: str) -> str:
@@ -87,6 +81,4 @@ def _array(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
     return f"{array.dtype} {values}"
 
 
-def keep() -> None:
-    """Keeps all cuts anew."""
-    CUTS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("cuts.txt"), said)

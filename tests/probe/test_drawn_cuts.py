@@ -7,6 +7,6 @@ from tests.probe import drawn_cuts
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_cuts.kept(), at_once=6)
+@each_row("line", drawn_cuts.LINES.kept(), at_once=6)
 def test_what_is_cut(line: str) -> None:
     assert drawn_cuts.said(line) == line

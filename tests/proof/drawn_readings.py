@@ -13,13 +13,7 @@ from onnxpad.operators.read import UnreadableError, read_pad, read_transposed, r
 from onnxpad.proof.meaning import MeaninglessError
 from onnxpad.proof.scattering import scattered
 from tests.proof.test_readings import node_of, pad_said, pairs, window_said
-
-READINGS: Final = Path(__file__).with_name("readings.txt")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return READINGS.read_text(encoding="utf-8").splitlines()
+from tests.support.lines import Lines
 
 
 def said(line: str) -> str:
@@ -78,6 +72,4 @@ def _window(window: AnyWindow) -> str:
     return f"{window.kernel}/{window.stride}/{window.dilation}"
 
 
-def keep() -> None:
-    """Keeps what is read anew."""
-    READINGS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("readings.txt"), said)

@@ -14,8 +14,7 @@ from onnxpad.proof.meaning import MeaninglessError, version_of
 from onnxpad.proof.step_rules.step_node import StepNode
 from onnxpad.proof.steps import STEPS, crop_of, data_inputs, through
 from tests.proof.test_steps import Case, step_of
-
-THROUGH: Final = Path(__file__).with_name("through.txt")
+from tests.support.lines import Lines
 
 _LINE: Final = re.compile(r"opset (\d+), (\w+) ([\dx]+), (.*?): (.*)")
 _SHAPES: Final = {
@@ -39,11 +38,6 @@ _OTHERS: Final = {
     "scales": "float[3] {1, 2, 4}",
     "d": "double {0.5}", "f": "float {0.5}", "i": "int64 {2}",
 }  # fmt: skip
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return THROUGH.read_text(encoding="utf-8").splitlines()
 
 
 def case_of(asked: str) -> tuple[Case, tuple[Layers, Layers]]:
@@ -134,6 +128,4 @@ def _told(layers: Sequence[Layer] | Layers) -> str:
     return " and ".join(said) or "bare"
 
 
-def keep() -> None:
-    """Keeps what is said of all steps anew."""
-    THROUGH.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("through.txt"), said)

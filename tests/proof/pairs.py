@@ -17,8 +17,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.proof.meaning import slides
 from tests.support import one
-
-PAIRS: Final = Path(__file__).with_name("pairs.txt")
+from tests.support.lines import Lines
 
 _LINE: Final = re.compile(
     r"opset (\d+), (\w+ )?length (\w+)(?:, trusts (\w+))?: (.*)  or  (.*)  =>  (.*)"
@@ -39,11 +38,6 @@ _OTHERS: Final = {
 }
 _AMOUNTS: Final = re.compile(r"\bp(m?\d)_(m?\d)\b")
 _INDEX: Final = re.compile(r"\b([ik])(m?\d+)\b")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return PAIRS.read_text(encoding="utf-8").splitlines()
 
 
 def models(line: str) -> tuple[onnx.ModelProto, onnx.ModelProto]:
@@ -122,6 +116,4 @@ def said(line: str) -> str:
     return f"{line.partition('  =>  ')[0]}  =>  {verdict(line)}"
 
 
-def keep() -> None:
-    """Keeps what is said of all pairs anew."""
-    PAIRS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("pairs.txt"), said)

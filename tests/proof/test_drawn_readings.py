@@ -7,6 +7,6 @@ from tests.proof import drawn_readings
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_readings.kept(), at_once=30)
+@each_row("line", drawn_readings.LINES.kept(), at_once=30)
 def test_what_is_read(line: str) -> None:
     assert drawn_readings.said(line) == line

@@ -7,6 +7,6 @@ from tests.proof import drawn_through
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_through.kept())
+@each_row("line", drawn_through.LINES.kept())
 def test_what_is_handed_on(line: str) -> None:
     assert drawn_through.said(line) == line

@@ -7,6 +7,6 @@ from tests.proof import pairs
 from tests.support.rows import each_row
 
 
-@each_row("line", pairs.kept())
+@each_row("line", pairs.LINES.kept())
 def test_what_is_proved(line: str) -> None:
     assert pairs.said(line) == line

@@ -28,16 +28,10 @@ from onnxpad.validation.inputs import (
     small_choices,
 )
 from tests.support import parsed
-
-INPUTS: Final = Path(__file__).with_name("inputs.txt")
+from tests.support.lines import Lines
 
 _DRAWN: Final = 1 << 12
 """Elements of an input up to which its data are drawn too."""
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return INPUTS.read_text(encoding="utf-8").splitlines()
 
 
 def said(line: str) -> str:
@@ -121,6 +115,4 @@ def _ends(data: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
     return f"{data.min():.3g}..{data.max():.3g}"
 
 
-def keep() -> None:
-    """Keeps all of them anew."""
-    INPUTS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("inputs.txt"), said)

@@ -25,8 +25,7 @@ from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 from onnxpad.validation.whole import validate_models
 from tests.support import Array, parsed
-
-VERDICTS: Final = Path(__file__).with_name("verdicts.txt")
+from tests.support.lines import Lines
 
 _GIVEN: Final = (
     "float[4] w = {1, 2, -3, 0.5}, float two = {2}, float zero = {0}, float near = {2.00001},"
@@ -34,11 +33,6 @@ _GIVEN: Final = (
     " int64[2] p = {1, 2}, int64[2] q = {2, 1}, float inf = {inf}"
 )
 _FAR: Final = "CUDAExecutionProvider"
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return VERDICTS.read_text(encoding="utf-8").splitlines()
 
 
 def said(line: str) -> str:
@@ -201,6 +195,4 @@ def _difference(found: Divergence) -> str:
     return f"first difference: {', '.join(filter(None, fields))}"
 
 
-def keep() -> None:
-    """Keeps all verdicts anew."""
-    VERDICTS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("verdicts.txt"), said)

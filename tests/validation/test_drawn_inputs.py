@@ -7,6 +7,6 @@ from tests.support.rows import each_row
 from tests.validation import drawn_inputs
 
 
-@each_row("line", drawn_inputs.kept(), at_once=8)
+@each_row("line", drawn_inputs.LINES.kept(), at_once=8)
 def test_what_is_drawn(line: str) -> None:
     assert drawn_inputs.said(line) == line

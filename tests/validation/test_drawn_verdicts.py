@@ -7,6 +7,6 @@ from tests.support.rows import each_row
 from tests.validation import drawn_verdicts
 
 
-@each_row("line", drawn_verdicts.kept(), at_once=8)
+@each_row("line", drawn_verdicts.LINES.kept(), at_once=8)
 def test_a_verdict(line: str) -> None:
     assert drawn_verdicts.said(line) == line

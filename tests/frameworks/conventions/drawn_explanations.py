@@ -9,15 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import onnxpad
-
-EXPLANATIONS: Final = Path(__file__).with_name("explanations.txt")
+from tests.support.lines import Lines
 
 _DRAWN: Final = re.compile(r"\n\n[^\n]*; x-x .*?(?=\n\n|\Z)", re.DOTALL)
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return EXPLANATIONS.read_text(encoding="utf-8").splitlines()
 
 
 def said(line: str) -> str:
@@ -30,6 +24,4 @@ def said(line: str) -> str:
     return f"{asked}  =>  {' | '.join(filter(None, lines))}"
 
 
-def keep() -> None:
-    """Keeps all explanations anew."""
-    EXPLANATIONS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("explanations.txt"), said)

@@ -9,15 +9,9 @@ from typing import Final
 
 import onnxpad
 from tests.proof.pairs import model_of
-
-FITS: Final = Path(__file__).with_name("fits.txt")
+from tests.support.lines import Lines
 
 _LINE: Final = re.compile(r"opset (\d+), length (\w+)(?:, as (\S+))?: (.*)")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return FITS.read_text(encoding="utf-8").splitlines()
 
 
 def said(line: str) -> str:
@@ -35,6 +29,4 @@ def said(line: str) -> str:
     return f"{asked}  =>  {' | '.join(says) or 'nothing'}"
 
 
-def keep() -> None:
-    """Keeps what is told of all anew."""
-    FITS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("fits.txt"), said)

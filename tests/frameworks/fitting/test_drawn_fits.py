@@ -7,6 +7,6 @@ from tests.frameworks.fitting import drawn_fits
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_fits.kept(), at_once=8)
+@each_row("line", drawn_fits.LINES.kept(), at_once=8)
 def test_what_fits(line: str) -> None:
     assert drawn_fits.said(line) == line

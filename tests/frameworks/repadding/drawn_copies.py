@@ -15,13 +15,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from tests.probe.drawn_cuts import model_text
 from tests.support import parsed
-
-COPIES: Final = Path(__file__).with_name("copies.txt")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return COPIES.read_text(encoding="utf-8").splitlines()
+from tests.support.lines import Lines
 
 
 def said(line: str) -> str:
@@ -60,6 +54,4 @@ def _text(padding: Padding) -> str:
     return " ".join([pads, *marks, *more])
 
 
-def keep() -> None:
-    """Keeps all of them anew."""
-    COPIES.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("copies.txt"), said)

@@ -31,13 +31,7 @@ from onnxpad.runtimes.sessions import read_proto
 from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import Execution, Result
 from tests.support import Array, one
-
-MATCHES: Final = Path(__file__).with_name("matches.txt")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return MATCHES.read_text(encoding="utf-8").splitlines()
+from tests.support.lines import Lines
 
 
 def said(line: str) -> str:
@@ -270,6 +264,4 @@ def _window(graph: Graph, node: Node, site: Site, padding: Padding, data: Array)
     return np.asarray((seen * weight[0, 0]).sum(axis=1))[None, None]
 
 
-def keep() -> None:
-    """Keeps what is found anew."""
-    MATCHES.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("matches.txt"), said)

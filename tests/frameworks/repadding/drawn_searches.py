@@ -13,8 +13,7 @@ from typing import Final
 import numpy as np
 
 from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
-
-SEARCHES: Final = Path(__file__).with_name("searches.txt")
+from tests.support.lines import Lines
 
 _SIZE: Final = 12
 
@@ -78,8 +77,9 @@ class Problem:
         return Trial(error < 1e-6, 0.0, error, missing)
 
 
-def said(number: int) -> str:
+def said(line: str) -> str:
     """What is found of a problem, how well, by how many trials, and a checksum of these."""
+    number = int(line.partition(":")[0])
     problem = Problem(number)
     tried: list[Point] = []
 
@@ -104,12 +104,4 @@ def said(number: int) -> str:
     return f"{number}: {points}, {told}, {runs} + {len(tried) - runs} trials, {order:08x}"
 
 
-def kept() -> list[str]:
-    """All lines."""
-    return SEARCHES.read_text(encoding="utf-8").splitlines()
-
-
-def keep() -> None:
-    """Keeps what is found anew."""
-    numbers = [int(line.partition(":")[0]) for line in kept()]
-    SEARCHES.write_text("".join(f"{said(number)}\n" for number in numbers), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("searches.txt"), said)

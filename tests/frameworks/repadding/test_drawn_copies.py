@@ -7,6 +7,6 @@ from tests.frameworks.repadding import drawn_copies
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_copies.kept(), at_once=4)
+@each_row("line", drawn_copies.LINES.kept(), at_once=4)
 def test_what_is_tried(line: str) -> None:
     assert drawn_copies.said(line) == line

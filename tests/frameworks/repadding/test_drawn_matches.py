@@ -7,6 +7,6 @@ from tests.frameworks.repadding import drawn_matches
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_matches.kept(), at_once=2)
+@each_row("line", drawn_matches.LINES.kept(), at_once=2)
 def test_what_is_found(line: str) -> None:
     assert drawn_matches.said(line) == line

@@ -8,6 +8,6 @@ from tests.frameworks.repadding import drawn_searches
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_searches.kept(), at_once=3)
+@each_row("line", drawn_searches.LINES.kept(), at_once=3)
 def test_what_is_found(line: str) -> None:
-    assert drawn_searches.said(int(line.partition(":")[0])) == line
+    assert drawn_searches.said(line) == line

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.runtimes.onnxruntime.test_pad_fusion import neighbours, pads_before
-
-PREDICTIONS: Final = Path(__file__).with_name("predictions.txt")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return PREDICTIONS.read_text(encoding="utf-8").splitlines()
+from tests.support.lines import Lines
 
 
 def said(line: str) -> str:
@@ -28,6 +22,4 @@ def said(line: str) -> str:
     return f"{asked}  =>  {told or 'nothing'}"
 
 
-def keep() -> None:
-    """Keeps what is predicted anew."""
-    PREDICTIONS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("predictions.txt"), said)

@@ -15,13 +15,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 from tests.runtimes.onnxruntime.test_pad_fusion import GIVEN, INPUTS, POOL
 from tests.support import parsed
-
-CALLS: Final = Path(__file__).with_name("calls.txt")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return CALLS.read_text(encoding="utf-8").splitlines()
+from tests.support.lines import Lines
 
 
 def said(line: str) -> str:
@@ -93,6 +87,4 @@ def _filled(how: str, around: str, inside: str) -> str:
     return re.sub(r"(\w+) = CALL \((\w+)\)", branch, around)
 
 
-def keep() -> None:
-    """Keeps all of them anew."""
-    CALLS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("calls.txt"), said)

@@ -15,13 +15,7 @@ from onnxpad.runtimes.onnxruntime.guard import shield
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from tests.runtimes.onnxruntime.test_pad_fusion import GIVEN, INPUTS, POOL
 from tests.support import one
-
-SHIELDS: Final = Path(__file__).with_name("shields.txt")
-
-
-def kept() -> list[str]:
-    """All lines."""
-    return SHIELDS.read_text(encoding="utf-8").splitlines()
+from tests.support.lines import Lines
 
 
 def said(line: str) -> str:
@@ -78,6 +72,4 @@ def _input(graph: Graph, name: str) -> str:
     return f"{name} {None if found is None else found.tolist()}"
 
 
-def keep() -> None:
-    """Keeps all of them anew."""
-    SHIELDS.write_text("".join(f"{said(line)}\n" for line in kept()), encoding="utf-8")
+LINES: Final = Lines(Path(__file__).with_name("shields.txt"), said)

@@ -7,6 +7,6 @@ from tests.runtimes.onnxruntime import drawn
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn.kept())
+@each_row("line", drawn.LINES.kept())
 def test_what_is_predicted(line: str) -> None:
     assert drawn.said(line) == line

@@ -7,6 +7,6 @@ from tests.runtimes.onnxruntime import drawn_calls
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_calls.kept())
+@each_row("line", drawn_calls.LINES.kept())
 def test_what_is_predicted(line: str) -> None:
     assert drawn_calls.said(line) == line

@@ -7,6 +7,6 @@ from tests.runtimes.onnxruntime import drawn_shields
 from tests.support.rows import each_row
 
 
-@each_row("line", drawn_shields.kept())
+@each_row("line", drawn_shields.LINES.kept())
 def test_what_is_written(line: str) -> None:
     assert drawn_shields.said(line) == line
