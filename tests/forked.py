@@ -187,6 +187,16 @@ def died(item: pytest.Item, status: int) -> None:
     item.config.hook.pytest_runtest_logreport(report=report)
 
 
+def begin(config: pytest.Config, listener: object) -> None:
+    """Has a forked process report what becomes of its tests to a plugin, and to nobody else."""
+    manager = config.pluginmanager
+    captured = manager.getplugin("capturemanager")  # in files that are now shared
+    captured.stop_global_capturing()
+    captured.start_global_capturing()
+    manager.unregister(name="terminalreporter")
+    manager.register(listener)
+
+
 class _Sender:
     """Sends what becomes of the tests of this process."""
 
@@ -219,13 +229,8 @@ def _work(
     config = session.config
     status = 1
     try:
-        manager = config.pluginmanager
-        captured = manager.getplugin("capturemanager")  # in files that are now shared
-        captured.stop_global_capturing()
-        captured.start_global_capturing()
-        manager.unregister(name="terminalreporter")
         sender = _Sender(config, pipe)
-        manager.register(sender)
+        begin(config, sender)
 
         def following() -> Sequence[int]:
             read = os.read(queue, _UNIT.size)

@@ -116,7 +116,7 @@ class Copy:
                 stdout=printed,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_bounded,
+                preexec_fn=bounded,
             )
             code: int | None = None
             try:
@@ -167,7 +167,7 @@ def nearest(executed: Executed, fault: Fault, text: str) -> list[str]:
     return found
 
 
-def _bounded() -> None:
+def bounded() -> None:
     """Ends a fault that takes ever more memory, with an error, before the machine does."""
     import resource
 

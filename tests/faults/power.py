@@ -10,15 +10,15 @@ import argparse
 import json
 import os
 import random
-import resource
 import select
 import signal
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NoReturn
 
 import pytest
@@ -26,8 +26,9 @@ import pytest
 from tests import natural, run_command
 from tests.changed import functions_at
 from tests.faults.draw import Fault, product, sample
-from tests.faults.plant import READ_THE_TEXT
+from tests.faults.plant import READ_THE_TEXT, bounded
 from tests.faults.within import plant
+from tests.forked import begin
 from tests.record.costs import DEAR, POWER, file_of
 from tests.record.executed import Executed
 from tests.support import ROOT
@@ -37,7 +38,6 @@ TRIED: Final = 9000.0
 
 _STUCK: Final = 40.0  # seconds after which a test that has not ended has noticed
 _SURE: Final = 0.3  # CPU seconds of tests by which a file's power is drawn to that of all
-_DATA: Final = 6 << 30  # bytes that a process may take
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,14 +67,14 @@ def powers(costs: Mapping[str, float], noticed: Sequence[Sequence[str]]) -> dict
         costs: CPU milliseconds of each test.
         noticed: The tests that notice each fault.
     """
-    shares: Counter[str] = Counter()
+    shares: defaultdict[str, float] = defaultdict(float)
     seconds: defaultdict[str, float] = defaultdict(float)
     for test, cost in costs.items():
         if cost <= DEAR:
             seconds[file_of(test)] += cost / 1000
     for tests in noticed:
         for test in tests:
-            shares[file_of(test)] += 1 / len(tests)  # type: ignore[assignment]
+            shares[file_of(test)] += 1 / len(tests)
     mean = sum(shares.values()) / (sum(seconds.values()) or 1.0)
     return {
         file: float(f"{(shares[file] + mean * _SURE) / (spent + _SURE) / (mean or 1.0):.2g}")
@@ -90,7 +90,7 @@ class Shown:
     """
 
     pid: int
-    begun: float
+    heard: float
     text: bytes = b""
     at: int | None = None
     killers: set[int] = field(default_factory=set)
@@ -110,10 +110,11 @@ class Showing:
         executed = Executed.read()
         items = {item.nodeid: index for index, item in enumerate(session.items)}
         waiting: list[tuple[Fault, list[int]]] = []
+        names = cache(lambda path: functions_at((ROOT / path).read_text(encoding="utf-8")))
+        rows = {function: row for row, function in enumerate(executed.functions)}
         for fault in sample(product(ROOT), self._count, self._seed):
-            name = functions_at((ROOT / fault.path).read_text(encoding="utf-8")).get(fault.line)
-            if f"{fault.path}::{name}" in executed.functions:
-                row = executed.functions.index(f"{fault.path}::{name}")
+            row = rows.get(f"{fault.path}::{names(fault.path).get(fault.line)}")
+            if row is not None:
                 left, tests = TRIED, executed.table[row].nonzero()[0].tolist()
                 chance.shuffle(tests)
                 shown = []
@@ -137,7 +138,7 @@ class Showing:
             for pipe in select.select(list(processes), [], [], 1.0)[0]:
                 self._hear(session, processes, pipe, os.read(pipe, 1 << 16))
             for pipe, shown_to in list(processes.items()):
-                if time.monotonic() - shown_to.begun > _STUCK:
+                if time.monotonic() - shown_to.heard > _STUCK:
                     self._hear(session, processes, pipe, b"")
         return True
 
@@ -146,7 +147,7 @@ class Showing:
     ) -> None:
         """Notes what a process says; without data it has ended, or does not."""
         process = processes[pipe]
-        process.begun = time.monotonic()
+        process.heard = time.monotonic()
         *lines, process.text = (process.text + data).split(b"\n")
         for line in lines:
             process.at = int(line[1:])
@@ -180,14 +181,9 @@ def _show(session: pytest.Session, fault: Fault, tests: Sequence[int], pipe: int
     status = 1
     try:
         os.setpgid(0, 0)
-        resource.setrlimit(resource.RLIMIT_DATA, (_DATA, _DATA))
-        manager = session.config.pluginmanager
-        captured = manager.getplugin("capturemanager")  # in files that are now shared
-        captured.stop_global_capturing()
-        captured.start_global_capturing()
-        manager.unregister(name="terminalreporter")
+        bounded()
         noting = _Noting(pipe)
-        manager.register(noting)
+        begin(session.config, noting)
         for place, test in enumerate(tests if plant(fault) else ()):
             noting.at = test
             os.write(pipe, b"+%d\n" % test)
