@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 from onnxpad.messages import RUNTIME
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.site_form import SiteForm
 
 

@@ -1,8 +1,9 @@
-"""Records: `dataclasses.dataclass`, made at a tenth of its cost.
+"""Records: `dataclasses.dataclass` and `typing.NamedTuple`, made at a tenth of their cost.
 
-The standard decorator compiles up to eight functions for each class, in 0.7 ms, and a command that
-ends within 0.2 s imports seventy records. Here `__init__` alone is compiled, when the first record
-is made; the other methods are closures over the values of the fields. Type checkers see the standard decorator, and `fields`,
+The standard decorator compiles up to eight functions for each class, in 0.7 ms, the standard tuple
+one and each of its types, in 0.2 ms, and a command that ends within 0.2 s imports 130 of them. Here
+`__init__` or `__new__` alone is compiled, when the first record is made; the other methods are
+closures over the values of the fields. Type checkers see the standard ones, and `fields`,
 `replace`, `asdict` and `is_dataclass` of `dataclasses` take these records for its own.
 """
 
@@ -10,12 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable
+from collections import _tuplegetter  # type: ignore[attr-defined]
+from collections.abc import Callable, Iterable, Mapping
 from types import MemberDescriptorType, MethodType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
+    from typing import NamedTuple
 else:
 
     def dataclass(**options):
@@ -27,8 +30,17 @@ else:
         """
         return lambda cls: _record(cls, **options)
 
+    class _TupleMaker(type):
+        """Makes a tuple of named fields of a class that extends `NamedTuple`."""
 
-__all__ = ["dataclass"]
+        def __new__(cls, name, bases, body):
+            return _named(name, body) if bases else super().__new__(cls, name, bases, body)
+
+    class NamedTuple(metaclass=_TupleMaker):
+        """The base that classes of such tuples name, as with `typing.NamedTuple`."""
+
+
+__all__ = ["NamedTuple", "dataclass"]
 
 Values = Callable[[Any], tuple[Any, ...]]
 Fields = dict[str, tuple[Any, bool]]
@@ -83,6 +95,55 @@ def _record(
     if frozen:
         made |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
     return type(cls)(cls.__name__, cls.__bases__, {**made, "__init__": _Initialiser(), **own})
+
+
+def _named(name: str, body: Mapping[str, object]) -> type[_Named]:
+    """Returns the class of a tuple that has the fields of a body."""
+    record: type[_Named]
+    record = type(name, (_Named,), {"__slots__": (), "__new__": _TupleInitialiser(), **body})
+    fields = tuple(record.__annotations__)
+    record._fields = fields
+    record._field_defaults = {field: body[field] for field in fields if field in body}
+    setattr(record, "__match_args__", fields)  # noqa: B010
+    for index, field in enumerate(fields):
+        setattr(record, field, _tuplegetter(index, ""))
+    return record
+
+
+class _Named(tuple[Any, ...]):
+    """The methods that all tuples of named fields share."""
+
+    __slots__ = ()
+    _fields: ClassVar[tuple[str, ...]]
+    _field_defaults: ClassVar[Mapping[str, object]]
+
+    @classmethod
+    def _make(cls, values: Iterable[object]) -> Self:
+        """The record of as many values as it has fields."""
+        made = tuple.__new__(cls, values)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+        return made
+
+    def _replace(self, /, **changes: object) -> Self:
+        """The same with other values of some fields."""
+        made = self._make(map(changes.pop, self._fields, self))
+        if changes:
+            raise ValueError(f"Got unexpected field names: {list(changes)!r}")
+        return made
+
+    def _asdict(self) -> dict[str, Any]:
+        """The values by the names of their fields."""
+        return dict(zip(self._fields, self, strict=True))
+
+    def __repr__(self) -> str:
+        """A record as the expression that makes it."""
+        values = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
+        return f"{type(self).__name__}({values})"
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """The values, of which `copy` and `pickle` make it anew."""
+        return tuple(self)
 
 
 def _values(names: tuple[str, ...]) -> Values:
@@ -171,6 +232,23 @@ class _Initialiser:
         record: Any = self._record
         record.__init__ = made = _initialiser(record, record.__record_fields__)
         return made if instance is None else MethodType(made, instance)
+
+
+class _TupleInitialiser:
+    """The `__new__` of a tuple of named fields, which is compiled when it is first asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._record = owner
+
+    def __get__(self, instance: object, owner: type) -> Callable[..., Any]:
+        record: Any = self._record
+        taken = ", ".join(record._fields)
+        line = f"lambda _cls, {taken}: _make(_cls, ({taken},))"
+        made: Callable[..., Any] = eval(line, {"_make": tuple.__new__})
+        made.__name__, made.__qualname__ = "__new__", f"{record.__qualname__}.__new__"
+        made.__defaults__ = tuple(record._field_defaults.values())
+        record.__new__ = staticmethod(made)
+        return made
 
 
 class _Unfrozen:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 Kind: TypeAlias = Literal["pad", "window", "step"]
 """A `Pad`, a window operator that can be read, or any other operator on the way."""

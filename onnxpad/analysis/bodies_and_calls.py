@@ -10,7 +10,7 @@ nodes lead there, and up to a limit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from onnxpad.analysis.value import BOOL, INTEGERS, Shape, Value
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.records import NamedTuple
 
 if TYPE_CHECKING:
     from onnxpad.declared import Declaration

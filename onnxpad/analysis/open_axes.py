@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from onnxpad.records import NamedTuple
 
 Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import onnx
 from onnx import TensorProto, shape_inference
@@ -22,6 +22,7 @@ from onnxpad.analysis import Analysis, Shape
 from onnxpad.arithmetic.size import NMAX, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.records import NamedTuple
 
 Sizes: TypeAlias = tuple[int | None, ...]
 """Sizes of axes, None for those that are open."""

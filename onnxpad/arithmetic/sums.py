@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import gcd
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnxpad.arithmetic import quasi_affine, render
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
 from onnxpad.arithmetic.symbol import Sizes, Symbol, Terms
+from onnxpad.records import NamedTuple
 
 GREATEST: Final = "max"
 LEAST: Final = "min"

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import typer
 
 from onnxpad.errors import OnnxpadError, OutputError
 from onnxpad.messages import meant, shortened
+from onnxpad.records import NamedTuple
 
 if TYPE_CHECKING:
     from onnxpad.report.layout import Screen

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from onnxpad.records import NamedTuple
 
 Chunk: TypeAlias = bytes | memoryview
 

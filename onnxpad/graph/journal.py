@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from onnxpad.file.wire import Record
 from onnxpad.graph.fresh_names import Names
@@ -23,6 +23,7 @@ from onnxpad.graph.nodes import (
     captures,
     describe,
 )
+from onnxpad.records import NamedTuple
 
 
 class Touched(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import onnx
 
@@ -16,7 +16,7 @@ from onnxpad.file.proto_walk import captured
 from onnxpad.file.skeleton import Section
 from onnxpad.file.wire import Record
 from onnxpad.graph import attributes
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 
 class Node:

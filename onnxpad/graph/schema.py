@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import onnx
 
 from onnxpad.graph import attributes
 from onnxpad.graph.nodes import Node, Tensor
+from onnxpad.records import NamedTuple
 
 _Type = onnx.AttributeProto.AttributeType
 _Parameter = onnx.defs.OpSchema.FormalParameterOption

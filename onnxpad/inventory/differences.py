@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
@@ -19,6 +19,7 @@ from onnxpad.operators.table import (
     operator_named,
     uncovered,
 )
+from onnxpad.records import NamedTuple
 from onnxpad.sites.reading import Site, SiteReader, added, own_padding
 from onnxpad.sizes.analysed import analysed_domains
 from onnxpad.sizes.domain import SizeDomain

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from onnxpad.finding import Finding
 from onnxpad.reasons import BY_SIZE, Reason
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 Kind: TypeAlias = Literal["window", "transposed", "pad", "other", "malformed"]
 """`window` slides over its data; `transposed` is a ConvTranspose, whose pads crop; `pad` is a `Pad`

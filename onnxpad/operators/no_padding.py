@@ -6,10 +6,11 @@ Findings say this in words. All other operators without a window are only named.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.table import Key, key_of
+from onnxpad.records import NamedTuple
 
 
 class _Row(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from onnx import TensorProto
 
@@ -23,6 +23,7 @@ from onnxpad.operators.amounts import (
     pairs_of,
 )
 from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_named
+from onnxpad.records import NamedTuple
 
 _Read = TypeVar("_Read")
 

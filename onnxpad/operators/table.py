@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 from onnx import TensorProto
@@ -26,7 +26,7 @@ from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.operators.amounts import Pairs, is_padded
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 T = TypeVar("T")
 Key: TypeAlias = tuple[str, str]

@@ -8,7 +8,7 @@ whether it applies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from onnx import TensorProto
 
@@ -23,7 +23,7 @@ from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError, ask
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, departures_of
 from onnxpad.sizes.wording import Wording
 

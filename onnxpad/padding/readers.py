@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.table import Inputs, key_of, operator_of, uncovered
+from onnxpad.records import NamedTuple
 
 # Operators that pass elements on, changed one by one or moved: of the first input, or of any.
 # fmt: off

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
@@ -25,6 +25,7 @@ from onnxpad.padding.step_fills import EitherZero, says_uncertain
 from onnxpad.padding.step_table import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.records import NamedTuple
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48

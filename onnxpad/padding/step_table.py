@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import product
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from onnx import TensorProto
@@ -40,7 +40,7 @@ from onnxpad.padding.step_fills import (
     says_uncertain,
 )
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 _QUANTISED: Final = frozenset(
     {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import lcm
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from onnxpad.analysis import OpenAxis, open_axes
 from onnxpad.arguments import dims_given, shapes_given
@@ -21,6 +21,7 @@ from onnxpad.operators.counts import counts_of
 from onnxpad.options import Options
 from onnxpad.pipeline.run import Run
 from onnxpad.reasons import BY_SIZE
+from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 
 Keywords: TypeAlias = Mapping[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
@@ -27,6 +27,7 @@ from onnxpad.proof.edit_coverage import (
 )
 from onnxpad.proof.prove import Prover, Readings
 from onnxpad.reasons import Reason
+from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard

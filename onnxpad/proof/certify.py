@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from onnx import TensorProto
@@ -61,6 +61,7 @@ from onnxpad.proof.sliding import (
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
 from onnxpad.proof.steps import crop_of, data_inputs, through
 from onnxpad.proof.windows_by_engine import ENGINE_OF
+from onnxpad.records import NamedTuple
 
 # Longer chains of Pads are proved piece by piece, which keeps the cost linear.
 _MOST_PADS: Final = 16

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.proof.certify import Reading
 from onnxpad.proof.prove import Prover
 from onnxpad.proof.sliding import UncertifiedError
 from onnxpad.reasons import Reason
+from onnxpad.records import NamedTuple
 
 Same: TypeAlias = Mapping[str, str]
 """Names of tensors, each with the name of the tensor that it was proved equal to."""

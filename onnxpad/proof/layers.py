@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.arithmetic.size import Extent, Size, always, less_equal
+from onnxpad.records import NamedTuple
 
 Amounts: TypeAlias = tuple[tuple[Extent, Extent], ...]
 

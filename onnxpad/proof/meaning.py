@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import onnx
@@ -27,7 +27,7 @@ from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.proof.layers import EXCLUDED, LEAST, Amounts, fill_of_tensor
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}

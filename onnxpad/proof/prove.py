@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import NamedTuple
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.declared import Declaration, operator_name
@@ -14,6 +13,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.declared_nodes import row_declared, step_declared
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
+from onnxpad.records import NamedTuple
 from onnxpad.sizes.analysed import AnalysedDomains
 
 

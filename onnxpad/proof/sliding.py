@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import (
@@ -41,7 +41,7 @@ from onnxpad.proof.layers import (
 from onnxpad.proof.meaning import SlideSpec, WindowAxis
 from onnxpad.proof.windows_by_engine import ENGINE_OF, ENGINES, SPECIFICATION, AxisWindows
 from onnxpad.reasons import Reason
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 _BothPlaced: TypeAlias = tuple[list[AxisWindows], list[AxisWindows]]
 """The windows of a pair, along each axis."""

@@ -14,7 +14,7 @@ Positions count from the first element of the data. The formulas repeat those of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from onnx import TensorProto
 
@@ -32,6 +32,7 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.finding import Trust
 from onnxpad.proof.meaning import SlideSpec, WindowAxis
+from onnxpad.records import NamedTuple
 
 
 class AxisWindows(NamedTuple):

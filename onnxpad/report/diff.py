@@ -11,13 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.report.text import Paint, counted, shown
 
 MOST_ELEMENTS: Final = 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
@@ -25,6 +25,7 @@ from onnxpad.options import Options
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.blocked_pools import BlockedPools
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains

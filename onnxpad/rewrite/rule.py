@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from inspect import cleandoc
 from textwrap import indent
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
@@ -13,7 +13,7 @@ from onnxpad.graph import Node, Tensor
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.read import WindowOp
 from onnxpad.reasons import Reason, RefusalError, advised
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.rewrite.context import Context
 
 

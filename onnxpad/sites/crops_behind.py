@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
@@ -24,7 +24,7 @@ from onnxpad.padding.step_fills import EitherZero
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.sites.cropped_form import check_gives, crop_of, form_of, leaves_nothing
 
 _MOST_STEPS: Final = 32

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
@@ -29,7 +29,7 @@ from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.step_fills import Number
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.sites.cropped_form import crop_of
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.analysis import LARGEST_SIZE, open_axes
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import MismatchError
 from onnxpad.graph import Graph
+from onnxpad.records import NamedTuple
 
 METADATA: Final = "onnxpad.sizes"
 """Key of the metadata: a JSON object, from names of dimensions to {first, last, step, axes}.

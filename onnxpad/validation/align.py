@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from onnxpad.records import NamedTuple
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, let_through
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.align import Moved, aligned, channels_moved
 from onnxpad.validation.compare import shape_text

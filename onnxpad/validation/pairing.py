@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import NamedTuple
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnxpad.errors import UsageError
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Interface, Output

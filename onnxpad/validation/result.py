@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from onnxpad.arithmetic.notation import Pairs, pads_text
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from onnxpad.runtimes.timing import Timing

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from onnxpad.analysis.value import BOOL, INT64, INTEGERS, Shape
 from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import FLOATS
+from onnxpad.records import NamedTuple
 
 Bound: TypeAlias = float | int
 """A number that no element of a tensor is below."""

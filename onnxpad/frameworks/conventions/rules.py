@@ -10,7 +10,7 @@ Source: Apple, `MPSNNPaddingMethod`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from onnxpad.arithmetic.window import (
     Side,
@@ -22,6 +22,7 @@ from onnxpad.arithmetic.window import (
     transposed_output_size,
 )
 from onnxpad.frameworks.conventions.question import Axis, AxisAnswer, Question
+from onnxpad.records import NamedTuple
 
 Amounts: TypeAlias = Literal["none", "number", "same", "causal", "input", "begin"]
 """The padding of an axis: nothing; one number at both ends; SAME's total, divided between them;

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from onnxpad.arithmetic.window import end_read, output_size, pool_output_size
 from onnxpad.frameworks.conventions.effect import divisors
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.records import NamedTuple
 
 KERAS_NAMES: Final = {
     "same": frozenset({"tensorflow-same", "keras-same"}),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.arithmetic.window import halves
 from onnxpad.frameworks.conventions.question import Axis
 from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.operators.amounts import Pair, Pairs, onnx_order, pairs_of
 from onnxpad.padding.padding import Padding
+from onnxpad.records import NamedTuple
 from onnxpad.sites.reading import Site
 
 

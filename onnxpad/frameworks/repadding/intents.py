@@ -6,7 +6,6 @@ An intent is read from numbers only where they admit just one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import (
@@ -24,6 +23,7 @@ from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
+from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, departures_of
 from onnxpad.sites.reading import Site
 

@@ -21,12 +21,12 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import combinations, islice, product
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 Point: TypeAlias = tuple[int, ...]
 """The index of the option of every operator."""

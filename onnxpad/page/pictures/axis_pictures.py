@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import symbol
 from onnxpad.arithmetic.window import ODD, Window, same_pads
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph, table
+from onnxpad.records import NamedTuple
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg
 from onnxpad.report.text import counted
 from onnxpad.report.window_drawing import one_axis

@@ -10,13 +10,14 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from onnx import TensorProto
 
 from onnxpad.proof.layers import NEGATIVE_ZERO
 from onnxpad.proof.meaning import MeaninglessError
+from onnxpad.records import NamedTuple
 
 Number: TypeAlias = float | int
 

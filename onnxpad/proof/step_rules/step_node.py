@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from onnxpad.proof.meaning import (
 )
 from onnxpad.proof.step_rules import fill_arithmetic as fills
 from onnxpad.proof.step_rules.fill_arithmetic import Number
+from onnxpad.records import NamedTuple
 
 _MOST_EITHER: Final = 4  # operands of which each may be 0.0 or -0.0
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from onnx import TensorProto
 
@@ -28,6 +27,7 @@ from onnxpad.graph.walk import upstream
 from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_window
 from onnxpad.operators.table import Fill, operator_of, uncovered
 from onnxpad.reasons import Reason
+from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import BLOCK, departures_of
 
 

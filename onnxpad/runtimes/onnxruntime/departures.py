@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnx import TensorProto
 
@@ -36,7 +36,7 @@ from onnxpad.arithmetic.window import (
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Key, Operator
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from onnxpad.operators.read import WindowOp

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import COVERED
@@ -22,6 +22,7 @@ from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.table import CONV_TRANSPOSE
 from onnxpad.reasons import Reason
+from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
 from onnxpad.runtimes.onnxruntime.departures import CHANGED

@@ -25,7 +25,7 @@ Tried with onnxruntime 1.31.1, on x86-64.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from onnx import TensorProto
@@ -33,6 +33,7 @@ from onnx import TensorProto
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 
 _Array: TypeAlias = np.ndarray[Any, Any]

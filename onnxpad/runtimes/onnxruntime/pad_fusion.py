@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
@@ -32,6 +32,7 @@ from onnxpad.operators.read import (
     read_window,
 )
 from onnxpad.operators.table import OPERATORS, Fill, Operator, operator_of
+from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import departures_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
