@@ -94,21 +94,21 @@ class SinkPad(Pass):
             return None  # where nothing folds, one Pad before a branch is less than one behind each
         message = f"Pad {axes_text(layer.amounts)}"
         known = pad.outputs[0].name in context.absorbed
-        for cut in sinking.cuts(pad):
-            reason = cut.refusal or _shared(context, sinking, cut.step)
-            reason = reason or (None if known else looked.refusal(cut.step))
+        for step, reason in sinking.cuts(pad):
+            reason = reason or _shared(context, sinking, step)
+            reason = reason or (None if known else looked.refusal(step))
             if reason is not None:
-                is_near = Readers(graph).path(cut.step.outputs[0]) is not None
+                is_near = Readers(graph).path(step.outputs[0]) is not None
                 refusal = refusal or (reason if is_near else None)
                 continue
-            lifted = sinking.lifted(cut.step.outputs[0])
+            lifted = sinking.lifted(step.outputs[0])
             assert lifted is not None
             steps = ", ".join(f"{each.op} {graph.label(each)!r}" for each in lifted.steps)
             labels = [graph.label(each) for each in lifted.steps]
             message = f"{message} before {steps}"
             becomes = "behind these" if len(labels) > 1 else "behind it"
             return self.found(
-                context, pad, message, cut.step, becomes=becomes, keeps=cut.step, steps=labels
+                context, pad, message, step, becomes=becomes, keeps=step, steps=labels
             )
         return None if refusal is None else self.refused(context, pad, message, refusal)
 

@@ -71,7 +71,7 @@ class TakeCrop(Pass):
                 if wrong is None:
                     yield self._found(context, taking)
                     continue
-                left = Obstacle(taking.last, wrong)
+                left = taking.last, wrong
             if left is not None:
                 yield self._refused(context, op.node, left)
         if next(context.transposed(), None) is not None:
@@ -93,9 +93,9 @@ class TakeCrop(Pass):
         return self.found(context, taking.last, message, taking, becomes=becomes, pads=pads)
 
     def _refused(self, context: Context, node: Node, left: Obstacle) -> Match:
-        label = context.graph.label(node)
-        message = f"{left.node.op} behind ConvTranspose {label!r}"
-        return self.refused(context, left.node, message, left.refusal, transposed=label)
+        (crop, refusal), label = left, context.graph.label(node)
+        message = f"{crop.op} behind ConvTranspose {label!r}"
+        return self.refused(context, crop, message, refusal, transposed=label)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the new form, and connects what follows the last crop to it."""

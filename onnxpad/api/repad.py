@@ -24,7 +24,7 @@ from onnxpad.report import IN_MEMORY, RepadReport
 from onnxpad.sizes.size_options import Dims, Shapes
 
 if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.changes import Difference, Rewriting
+    from onnxpad.frameworks.repadding.changes import Difference
     from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
 
@@ -187,14 +187,14 @@ def repad(
     repaired = [each.node for each in fixed.changes if each.repairs]
     computed = {each.node for each in fixed.changes if each.code == _COMPUTED_SAME}
     runnable = graph.model.to_run() if repaired else None
-    rewriting = repad_graph(graph, framework, names, computed)
-    if not rewriting.changes:
+    changes, unchanged = repad_graph(graph, framework, names, computed)
+    if not changes:
         graph.rollback(0)
     with kinds.limited(run_timeout, graph):
         difference, validation = _run(
             source if runnable is None else runnable[0],
             graph,
-            rewriting,
+            bool(changes),
             inputs,
             reference,
             (rtol, atol),
@@ -205,12 +205,12 @@ def repad(
         to=framework.name,
         title=framework.title,
         reference=kinds.name_of_arrays(reference),
-        changes=rewriting.changes,
-        unchanged=rewriting.unchanged,
+        changes=changes,
+        unchanged=unchanged,
         difference=difference,
         validation=validation,
-        declared=fixed.declared if rewriting.changes else {},
-        notes=(*fixed.notes, *_repairs(repaired if rewriting.changes else ())),
+        declared=fixed.declared if changes else {},
+        notes=(*fixed.notes, *_repairs(repaired if changes else ())),
         warnings=fixed.warnings,
         seconds=time.perf_counter() - start,
         delivery=IN_MEMORY,
@@ -246,7 +246,7 @@ def _names(only: object) -> tuple[str, ...]:
 def _run(
     source: Source,
     graph: Graph,
-    rewriting: Rewriting,
+    is_changed: bool,
     inputs: Arrays | None,
     reference: Arrays | None,
     tolerance: tuple[float | None, float | None],
@@ -260,7 +260,7 @@ def _run(
 
     run, folder = graph.model.to_run()
     found = NOTHING
-    if rewriting.changes:
+    if is_changed:
         found = difference(source, run, inputs, reference, folder, progress)
     if reference is None:
         return found, None

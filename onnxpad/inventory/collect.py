@@ -48,7 +48,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.sites.cropped_form import amounts_of
 from onnxpad.sites.crops_behind import CropsBehind
-from onnxpad.sites.reading import PadUpstream, Site, SiteReader, added
+from onnxpad.sites.reading import Site, SiteReader, added, steps_of
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
@@ -224,9 +224,9 @@ class _Collector:
         # A formula holds for a size of which nothing is known, too.
         formulas = self._at_any_size(op) if own is None else own
         axes = self._axes(op.axes, total if upstream else formulas, sizes)
-        self._taken |= {id(each.pad) for each in upstream}
-        way = (upstream[-1].pad, *upstream[-1].path, node) if upstream else (node,)
-        nodes = [node, *(each.pad for each in upstream)]
+        self._taken |= {id(path[0]) for path in upstream}
+        way = (*upstream[-1], node) if upstream else (node,)
+        nodes = [node, *(path[0] for path in upstream)]
         origin = [
             f"a Pad {'upstream' if each.steps else 'in front'}, {each.source}"
             for each in reversed(outer)
@@ -296,8 +296,8 @@ class _Collector:
             self._crops |= {id(each) for each in taking.taken}
             total = taking.form.crop
         counted = len(behind)
-        if left is not None and left.node not in behind:
-            behind.append(left.node)
+        if left is not None and left[0] not in behind:
+            behind.append(left[0])
         self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
         axes = self._axes(op.axes, total, site.sizes)
         parts = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
@@ -321,7 +321,7 @@ class _Collector:
     def _alone(self, pad: PadOp) -> PaddingSite:
         """A `Pad` whose padding reaches no window operator."""
         node, graph = pad.node, self._graph
-        outer = self._outer(PadUpstream(node, (), ()))
+        outer = self._outer([node])
         shape = self._analysis.shape(pad.data)
         rank = (
             len(shape) if shape is not None else len(pad.amounts or ()) if pad.axes is None else 0
@@ -367,17 +367,17 @@ class _Collector:
             return f"{said} (input {index})"
         return said
 
-    def _outer(self, found: PadUpstream, layout: Layout | None = None, rank: int = 0) -> OuterPad:
+    def _outer(self, path: Sequence[Node], layout: Layout | None = None, rank: int = 0) -> OuterPad:
         """A `Pad` in plain values; one that cannot be read says why.
 
         Args:
-            found: The `Pad`.
+            path: The `Pad`, and all nodes from it to the operator downstream.
             layout: That of the operator downstream, by which axes have names.
             rank: The rank of its data.
         """
-        node = found.pad
+        node = path[0]
         label = self._graph.label(node)
-        steps = tuple(map(step_of, found.steps))
+        steps = tuple(map(step_of, steps_of(path)))
         try:
             pad = self._context.pad(node)
             if isinstance(pad, UnreadableError):
@@ -387,7 +387,7 @@ class _Collector:
         known = pad.constant_amounts
         formula = "" if known is not None else str(self._context.sites.wording.amounts(pad))
         value = pad.value if pad.mode == "constant" else None
-        text = "computed" if known is None else pad_text(pad, known, found, layout, rank)
+        text = "computed" if known is None else pad_text(pad, known, path, layout, rank)
         flat = None if known is None else flat_order(known)
         source = self._source(pad)
         return OuterPad(label, pad.mode, value, flat, pad.axes, text, source, formula, steps)
@@ -568,9 +568,11 @@ def written_text(op: WindowOp, outer: Sequence[OuterPad]) -> str:
     return " + ".join(said)
 
 
-def pad_text(pad: PadOp, known: Pairs, found: PadUpstream, layout: Layout | None, rank: int) -> str:
+def pad_text(
+    pad: PadOp, known: Pairs, path: Iterable[Node], layout: Layout | None, rank: int
+) -> str:
     """The amounts of a `Pad`; by name of the axis if these are those of the operator downstream."""
-    moved = any(step.op in _MOVING for step in found.path)
+    moved = any(step.op in _MOVING for step in path)
     if layout is not None and not moved:
         whole = pad.over(rank)
         if whole is not None:

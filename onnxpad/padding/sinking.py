@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
@@ -47,11 +47,8 @@ class Lifted(NamedTuple):
     behind: Behind | None
 
 
-class Cut(NamedTuple):
-    """A step behind which a `Pad` could be written, or why it cannot be moved past this step."""
-
-    step: Node
-    refusal: RefusalError | None = None
+Cut: TypeAlias = tuple[Node, RefusalError | None]
+"""A step behind which a `Pad` could be written, or why it cannot be moved past this step."""
 
 
 class Sinking:
@@ -159,14 +156,14 @@ class Sinking:
             try:
                 lifted = self.lifted(step.outputs[0])
             except RefusalError as refusal:
-                yield Cut(step, refusal)
+                yield step, refusal
                 continue
             if lifted is None:
                 continue
             # A Slice ends the run: only without it can the proof tell padding from what is cropped.
             further = None if step.op == "Slice" else self._only_step(step)
             if further is None:
-                yield Cut(step)
+                yield step, None
             else:
                 pending.append(iter([further]))
 
@@ -335,11 +332,11 @@ def check_taken(
                 if row is not None and row.direction is Direction.GATHERS:
                     _check_window(graph, analysis, sites, style, tensor, reader)
                 elif data_inputs(graph, reader):
-                    for each in Sinking(graph, analysis).cuts(pad):
-                        if each.refusal is not None:
-                            raise each.refusal
-                        if all(each.step is not other for other in pending):
-                            pending.append(each.step)
+                    for cut, refusal in Sinking(graph, analysis).cuts(pad):
+                        if refusal is not None:
+                            raise refusal
+                        if all(cut is not other for other in pending):
+                            pending.append(cut)
                 else:
                     _check_merges(graph, analysis, pad, reader)
         pending = [each for each in pending if any(map(graph.is_read, each.outputs))]

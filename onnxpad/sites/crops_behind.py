@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
@@ -115,11 +115,8 @@ class Taking(NamedTuple):
         return [stage.node for stage in self.stages if stage.amounts is not None]
 
 
-class Obstacle(NamedTuple):
-    """A Slice or `Pad` behind a transposed convolution that stays, and why."""
-
-    node: Node
-    refusal: RefusalError
+Obstacle: TypeAlias = tuple[Node, RefusalError]
+"""A Slice or `Pad` behind a transposed convolution that stays, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +159,7 @@ class CropsBehind:
                 self._check_lone(op, stages)
                 self._check_told(op, stages, crop)
             except RefusalError as why:
-                left = left or Obstacle(stage.node, why)
+                left = left or (stage.node, why)
                 if why.code not in _MAY_PASS or refusal is not None:
                     break
             else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Final
 
 from onnxpad.analysis import Analysis
@@ -38,35 +39,16 @@ _MOST_NODES: Final = 96
 _UNKNOWN: Final = (Unknown("not known"),)
 
 
-class PadUpstream(NamedTuple):
-    """A `Pad` upstream of a tensor.
-
-    Attributes:
-        pad: Its node.
-        steps: The nodes between it and the next `Pad` downstream, or the tensor.
-        path: All nodes from it to the tensor, without it.
-    """
-
-    pad: Node
-    steps: tuple[Node, ...]
-    path: tuple[Node, ...]
-
-    def after(self, step: Node) -> PadUpstream:
-        """The same seen from the output of a step."""
-        is_next = len(self.steps) == len(self.path)  # no other `Pad` in between
-        steps = (*self.steps, step) if is_next else self.steps
-        return PadUpstream(self.pad, steps, (*self.path, step))
-
-    def behind(self, pad: Node) -> PadUpstream:
-        """The same seen from the output of another `Pad`."""
-        return PadUpstream(self.pad, self.steps, (*self.path, pad))
+def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:
+    """The nodes between a `Pad`, the first of a path, and the next `Pad` or the end."""
+    return tuple(takewhile(lambda node: node.op != "Pad", path[1:]))
 
 
 class Front(NamedTuple):
     """The padding of a tensor by the `Pad`s upstream of it.
 
     Attributes:
-        pads: These `Pad`s, the nearest first.
+        pads: These `Pad`s, the nearest first, each with all nodes from it to the tensor.
         amounts: What they add to each axis; None where that is not known.
         is_whole: Whether that is all of it. Otherwise a step hands on padding of some `Pad`, but by
             how much is not known, and it is left out.
@@ -74,7 +56,7 @@ class Front(NamedTuple):
             data is copied there.
     """
 
-    pads: tuple[PadUpstream, ...]
+    pads: tuple[tuple[Node, ...], ...]
     amounts: ExtentPairs | None
     is_whole: bool
     fill: Number | None = None
@@ -254,7 +236,7 @@ class SiteReader:
         else:
             own, constant = own_padding(op, sizes)
         front = self.front(op.data, rank, barred).along(op.axes)
-        source = front.pads[-1].pad.inputs[0] if front.pads else op.data
+        source = front.pads[-1][0].inputs[0] if front.pads else op.data
         return Site(
             op,
             self._graph.place_of(op.node),
@@ -317,7 +299,7 @@ class SiteReader:
             found = tuple(size - begin - end for size, (begin, end) in pairs)
             if not any(isinstance(size, Unknown) for size in found):
                 return found
-        moved = any(step.op not in {"Pad", "Identity"} for each in front.pads for step in each.path)
+        moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
         shape = None if moved else self._analysis.shape(source)
         return () if shape is None or len(shape) != rank else tuple(shape[axis] for axis in axes)
 
@@ -364,7 +346,7 @@ class _Walk:
 
     def _of_pad(self, node: Node, rank: int, depth: int) -> Front:
         inner = self.front(node.inputs[0], rank, depth)
-        pads = PadUpstream(node, (), ()), *(each.behind(node) for each in inner.pads)
+        pads = (node,), *((*path, node) for path in inner.pads)
         try:
             pad = read_pad(self._graph, self._analysis, node)
         except UnreadableError:
@@ -380,13 +362,13 @@ class _Walk:
         shapes = [self._analysis.shape(node.inputs[place]) for place in data]
         keeps_rank = node.op == "Transpose" or node.op in _COPIES
         inside: list[Front] = []
-        pads: dict[int, PadUpstream] = {}  # a node may read one padded tensor several times
+        pads: dict[int, tuple[Node, ...]] = {}  # a node may read one padded tensor several times
         for place, shape in zip(data, shapes, strict=True):
             count = rank if keeps_rank or shape is None else len(shape)
             inner = self.front(node.inputs[place], count, depth)
             if not inner.pads:
                 return None
-            pads |= {id(each.pad): each.after(node) for each in inner.pads}
+            pads |= {id(path[0]): (*path, node) for path in inner.pads}
             inside.append(inner)
         if not inside:
             return None

@@ -81,7 +81,7 @@ def test_commands_name_the_same_padding(path: Path) -> None:
             if total is not None and context.graph.is_main:
                 assert table[context.graph.label(site.node)] == total
             pads = site.front.pads
-            if total is not None and label in varied and all(each.path == () for each in pads):
+            if total is not None and label in varied and all(len(path) == 1 for path in pads):
                 assert varied[label] == total
             # Conventions are about what the operator's own padding could be.
             alone = not pads or (len(pads) == 1 and takes_nearest(context, site))
@@ -96,7 +96,7 @@ def of_each_form(context: Context) -> list[str]:
     sites = [reader.of(op) for op in context.windows()]
 
     def form(site: Site) -> str:
-        return repr([[step.op for step in each.path] for each in site.front.pads])
+        return repr([[node.op for node in path[1:]] for path in site.front.pads])
 
     sites.sort(key=form)
     return [next(group).label for _, group in groupby(sites, form)]

@@ -6,7 +6,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.operators.read import read_window
 from onnxpad.padding.padding import Padding
-from onnxpad.sites.reading import SiteReader
+from onnxpad.sites.reading import SiteReader, steps_of
 from tests.support import one
 
 
@@ -124,8 +124,8 @@ def test_a_tensor_that_is_read_twice_at_each_of_many_steps() -> None:
     assert node is not None
     site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
     assert site.front.amounts == ((1, 3), (2, 4))
-    (pad,) = site.front.pads
-    assert (len(pad.steps), site.front.is_whole, site.front.fill) == (45, True, 0)
+    (path,) = site.front.pads
+    assert (len(steps_of(path)), site.front.is_whole, site.front.fill) == (45, True, 0)
 
 
 @pytest.mark.parametrize(

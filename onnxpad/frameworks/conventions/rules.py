@@ -46,17 +46,8 @@ padding or an output_padding, from which it follows then; Keras's with an output
 (size - 1) * stride + extent % 2 + output_padding."""
 
 
-class Demand(NamedTuple):
-    """A condition without which a convention does not exist.
-
-    Attributes:
-        holds: Whether it holds for a question.
-        words: The condition in a few words.
-    """
-
-    holds: Callable[[Question], bool]
-    words: str
-
+Demand: TypeAlias = Callable[[Question], str]
+"""Why a convention does not exist for a question, in a few words; empty if it does."""
 
 Limit: TypeAlias = Callable[[Axis, AxisAnswer], str]
 """Why a convention has no such padding on an axis, in a few words; empty if it has."""

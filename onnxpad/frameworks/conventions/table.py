@@ -50,8 +50,8 @@ class Convention:
         if rule is None:
             raise AbsentError(f"not for {question.op}")
         for demand in rule.demands:
-            if not demand.holds(question):
-                raise AbsentError(demand.words)
+            if words := demand(question):
+                raise AbsentError(words)
         axes = tuple(_on(axis, rule, question.op) for axis in question.axes)
         return Answer(axes, self.counts and question.op == "avgpool")
 
@@ -68,13 +68,22 @@ def _on(axis: Axis, rule: Rule, op: Op) -> AxisAnswer:
 
 # Conditions
 
-_APART: Final = Demand(
-    lambda question: not (question.is_strided and question.is_dilated),
-    "no stride together with a dilation",
-)
-_UNDILATED: Final = Demand(lambda question: not question.is_dilated, "no dilation")
-_STRIDE_1: Final = Demand(lambda question: not question.is_strided, "stride 1 only")
-_ONE_AXIS: Final = Demand(lambda question: len(question.sizes) == 1, "one axis only")
+
+def _apart(question: Question) -> str:
+    both = question.is_strided and question.is_dilated
+    return "no stride together with a dilation" if both else ""
+
+
+def _undilated(question: Question) -> str:
+    return "no dilation" if question.is_dilated else ""
+
+
+def _stride_1(question: Question) -> str:
+    return "stride 1 only" if question.is_strided else ""
+
+
+def _one_axis(question: Question) -> str:
+    return "" if len(question.sizes) == 1 else "one axis only"
 
 
 def _to_half_the_kernel(axis: Axis, found: AxisAnswer) -> str:
@@ -193,37 +202,37 @@ _ROWS: Final = (
     Convention(
         "tensorflow-same",
         _TENSORFLOW,
-        {**_windows(_SAME, _UNDILATED), "convtranspose": _demanding(_CROP_SAME, _APART)},
+        {**_windows(_SAME, _undilated), "convtranspose": _demanding(_CROP_SAME, _apart)},
     ),
     # `compute_conv_transpose_output_shape` has size * stride outputs, too.
     Convention(
         "keras-same",
         "Keras, padding='same', which is TensorFlow's",
         {
-            **_windows(_SAME, _UNDILATED),
-            "conv": _demanding(_SAME, _APART),
-            "convtranspose": _demanding(_CROP_SAME, _APART),
+            **_windows(_SAME, _undilated),
+            "conv": _demanding(_SAME, _apart),
+            "convtranspose": _demanding(_CROP_SAME, _apart),
         },
     ),
     # `ComputeOutSize` and `ComputePaddingWithOffset`: TensorFlow's formula, dilation included.
     Convention(
         "tflite",
         "TensorFlow Lite, lite/kernels/padding.h",
-        {**_windows(_SAME, _UNDILATED), "convtranspose": _demanding(_CROP_SAME, _UNDILATED)},
+        {**_windows(_SAME, _undilated), "convtranspose": _demanding(_CROP_SAME, _undilated)},
     ),
     # As specified, dilation included. Runtimes differ where the extent is below the stride, and in
     # pools with a dilation. onnxruntime crops nothing of a full output that is too short.
     Convention("onnx-same-upper", "ONNX, auto_pad of each operator", _onnx(_SAME)),
     Convention("onnx-same-lower", "ONNX, auto_pad of each operator", _onnx(_LOWER)),
-    Convention("coreml-same", _COREML, _windows(_SAME, _UNDILATED), counts=True),
-    Convention("coreml-same-top-left", _COREML, _windows(_LOWER, _UNDILATED), counts=True),
+    Convention("coreml-same", _COREML, _windows(_SAME, _undilated), counts=True),
+    Convention("coreml-same-top-left", _COREML, _windows(_LOWER, _undilated), counts=True),
     # It sets the dilation to 1, whatever was asked. Transposed it crops what its SAME pads on an
     # input of that size, so that it has size * stride outputs only by chance.
     Convention(
         "paddle-same",
         "PaddlePaddle, UpdatePaddingAndDilation in phi/kernels/cpu/conv_util.h",
         {
-            **_windows(_SAME, _UNDILATED),
+            **_windows(_SAME, _undilated),
             "conv": Rule("same", undilated=True),
             "convtranspose": Rule(
                 "input", undilated=True, appends_given=True, limits=(_paddle_appends,)
@@ -234,14 +243,14 @@ _ROWS: Final = (
     Convention(
         "pytorch-same",
         "PyTorch, padding='same' in torch/nn/modules/conv.py",
-        {"conv": _demanding(_SAME, _STRIDE_1)},
+        {"conv": _demanding(_SAME, _stride_1)},
     ),
     # The SAME of PyTorch's users. An odd extent gives SAME's output size, an even one an output
     # less where the size is one above a multiple of the stride.
     Convention(
         "pytorch-half",
         "PyTorch, padding = dilation * (kernel - 1) // 2, as torchvision has it",
-        {"conv": _HALF, **_pools(_HALF, _to_half_the_kernel, _UNDILATED), "convtranspose": _HALF},
+        {"conv": _HALF, **_pools(_HALF, _to_half_the_kernel, _undilated), "convtranspose": _HALF},
         counts=True,
     ),
     # `ConvolutionLayer::compute_output_shape` computes a window that is longer than the padded line
@@ -253,7 +262,7 @@ _ROWS: Final = (
         {
             **_windows(
                 _HALF_OR_NUMBER._replace(rounding="up if padded", limits=(_below_kernel,)),
-                _UNDILATED,
+                _undilated,
             ),
             "conv": _HALF_OR_NUMBER._replace(rounding="toward 0"),
             "convtranspose": _HALF_OR_NUMBER,
@@ -264,7 +273,7 @@ _ROWS: Final = (
     Convention(
         "cudnn",
         "cuDNN API reference, cudnnGetConvolutionNdForwardOutputDim and cudnnGetPoolingNd...",
-        {**_windows(_HALF_OR_NUMBER, _UNDILATED), "convtranspose": _HALF_OR_NUMBER},
+        {**_windows(_HALF_OR_NUMBER, _undilated), "convtranspose": _HALF_OR_NUMBER},
         counts=True,
     ),
     # `pooling_output_shape_pad_lr` drops a last window that would start in the end padding. An
@@ -272,7 +281,7 @@ _ROWS: Final = (
     Convention(
         "pytorch-ceil",
         "PyTorch, aten/src/ATen/native/Pool.h",
-        _pools(_NUMBER._replace(rounding="up"), _to_half_the_kernel, _UNDILATED),
+        _pools(_NUMBER._replace(rounding="up"), _to_half_the_kernel, _undilated),
         counts=True,
     ),
     Convention(
@@ -280,7 +289,7 @@ _ROWS: Final = (
         "Caffe, src/caffe/layers/pooling_layer.cpp",
         {
             op: _NUMBER._replace(
-                rounding="up if padded", limits=(_below_kernel,), demands=(_UNDILATED,)
+                rounding="up if padded", limits=(_below_kernel,), demands=(_undilated,)
             )
             for op in ("maxpool", "avgpool")
         },
@@ -291,20 +300,20 @@ _ROWS: Final = (
         "paddle-ceil",
         "PaddlePaddle, PoolOutputSize in phi/kernels/funcs/pooling.h",
         {
-            op: _NUMBER._replace(rounding="up, kept", demands=(_UNDILATED,))
+            op: _NUMBER._replace(rounding="up, kept", demands=(_undilated,))
             for op in ("maxpool", "avgpool")
         },
     ),
     Convention(
         "tensorflow-valid",
         _TENSORFLOW,
-        {**_windows(_NONE, _APART), "convtranspose": _demanding(_CROP_NONE, _APART)},
+        {**_windows(_NONE, _apart), "convtranspose": _demanding(_CROP_NONE, _apart)},
     ),
     # `_compute_causal_padding`: no output reads a later input.
     Convention(
         "keras-causal",
         "Keras, src/layers/convolutional/conv1d.py",
-        {"conv": _demanding(Rule("causal"), _ONE_AXIS, _APART)},
+        {"conv": _demanding(Rule("causal"), _one_axis, _apart)},
     ),
     # `compute_conv_transpose_output_shape`; the crop is SAME's on an input of that length.
     Convention(
@@ -312,7 +321,7 @@ _ROWS: Final = (
         "Keras, src/backend/common/backend_utils.py",
         {
             "convtranspose": _CROP_SAME._replace(
-                output="parity", demands=(_APART,), limits=(_keras_appends,)
+                output="parity", demands=(_apart,), limits=(_keras_appends,)
             )
         },
     ),
@@ -344,7 +353,7 @@ _ROWS: Final = (
                 takes=True,
                 output="asked",
                 appends_missing=True,
-                demands=(_APART,),
+                demands=(_apart,),
             )
         },
     ),
@@ -358,7 +367,7 @@ PYTORCH_PADDING: Final = Convention(
     _TORCH,
     {
         "conv": _NUMBER,
-        **_pools(_NUMBER, _to_half_the_kernel, _UNDILATED),
+        **_pools(_NUMBER, _to_half_the_kernel, _undilated),
         "convtranspose": _NUMBER._replace(appends_given=True, limits=(_torch_appends,)),
     },
     counts=True,

@@ -76,11 +76,9 @@ class Padded:
         graph, site = self.context.graph, self.site
         if not graph.is_main:
             return "it is in a body or function, which repad does not cover"
-        purpose = purpose_of(self.context, site)
-        if purpose.intent is None:
-            return purpose.why
-        asked = site, self.case.op, FRAMEWORKS[framework], purpose.intent, site.known_sizes
         try:
+            intent = purpose_of(self.context, site)
+            asked = site, self.case.op, FRAMEWORKS[framework], intent, site.known_sizes
             found = chosen(*asked, graph.opset)
         except AbsentError as error:
             return str(error)
@@ -167,7 +165,7 @@ def _total(context: Context, site: Site) -> Padded | str:
         return f"a stride above {_MOST} at an open size"
     op = site.op
     if isinstance(op, WindowOp) and takes_nearest(context, site):
-        others = {id(each.pad) for each in site.front.pads[1:]}
+        others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis).of(op, others) if others else site
         sizes = context.sites.spatial(op, alike.source)
         total = alike.whole or _as_same(context, op, alike)
@@ -211,9 +209,9 @@ def _sliding(windows: Sequence[Window], padding: Padding) -> list[bool]:
 def takes_nearest(context: Context, site: Site) -> bool:
     """Whether an operator's own padding could be that of the `Pad` directly in front, if any."""
     nearest = next(iter(site.front.pads), None)
-    if nearest is None or any(step.op != "Identity" for step in nearest.steps):
+    if nearest is None or any(step.op != "Identity" for step in nearest[1:]):
         return False
-    pad = context.pad(nearest.pad)
+    pad = context.pad(nearest[0])
     if not isinstance(site.op, WindowOp) or not isinstance(pad, PadOp):
         return False
     try:

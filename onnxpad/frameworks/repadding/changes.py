@@ -52,19 +52,6 @@ class Unchanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
-    """The operators of a model whose padding was rewritten, and those whose was not.
-
-    Attributes:
-        changes: Those rewritten, in file order.
-        unchanged: Those that stay as they are, in file order.
-    """
-
-    changes: tuple[Rewritten, ...]
-    unchanged: tuple[Unchanged, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class OutputChange:
     """One output of both models.
 

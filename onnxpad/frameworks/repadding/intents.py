@@ -23,21 +23,8 @@ from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
-from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, departures_of
 from onnxpad.sites.reading import Site
-
-
-class Purpose(NamedTuple):
-    """The intent of an operator's padding.
-
-    Attributes:
-        intent: The intent; None where there is no telling.
-        why: Why not, in words.
-    """
-
-    intent: Intent | None
-    why: str = ""
 
 
 def op_of(site: Site) -> Op | None:
@@ -51,29 +38,32 @@ def op_of(site: Site) -> Op | None:
     return None if site.is_pool else "conv"
 
 
-def intent_of(site: Site) -> Purpose:
-    """Reads the intent of an operator from its numbers."""
+def intent_of(site: Site) -> Intent:
+    """Reads the intent of an operator from its numbers.
+
+    Raises:
+        AbsentError: There is no telling; the message says why.
+    """
     if site.padding.is_same:
-        return Purpose("same")
+        return "same"
     fits: set[Intent] = {*INTENTS}
     for place in range(len(site.windows)):
         fits.intersection_update(_crops(site, place) if site.is_transposed else _pads(site, place))
     if {"same", "valid"} <= fits:
-        return Purpose(None, "SAME and VALID are the same here")
+        raise AbsentError("SAME and VALID are the same here")
     if len(fits) == 1:
-        return Purpose(fits.pop())
+        return fits.pop()
     pads = pads_text(site.padding.pads or ())
     if fits:
-        return Purpose(None, f"its pads {pads} may be {' or '.join(sorted(fits))}")
+        raise AbsentError(f"its pads {pads} may be {' or '.join(sorted(fits))}")
     if site.is_transposed:
-        return Purpose(None, f"its pads {pads} neither give size * stride nor crop nothing")
+        raise AbsentError(f"its pads {pads} neither give size * stride nor crop nothing")
     if all(_may_be_same(site, place) for place in range(len(site.windows))):
-        return Purpose(
-            None,
+        raise AbsentError(
             f"its pads {pads} are SAME's at some sizes only, and its size is open; fix it with "
-            "--shape or --dim",
+            "--shape or --dim"
         )
-    return Purpose(None, f"its pads {pads} are neither SAME's, nor half the kernel, nor none")
+    raise AbsentError(f"its pads {pads} are neither SAME's, nor half the kernel, nor none")
 
 
 def _pads(site: Site, place: int) -> Iterator[Intent]:

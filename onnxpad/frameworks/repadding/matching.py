@@ -43,7 +43,6 @@ from onnxpad.graph.walk import nodes_upstream
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.write import attributes
-from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
@@ -59,19 +58,6 @@ _PARTLY: Final = 0.25
 _NEARLY: Final = 0.05
 """The same of the output's range, where the shapes were others: unrelated outputs differ by 0.1
 and more."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Goal:
-    """Recorded tensors that are reproduced together: those with the same operators upstream.
-
-    Attributes:
-        names: The tensors.
-        sites: The operators upstream of them, by place in the working copy.
-    """
-
-    names: tuple[str, ...]
-    sites: frozenset[int]
 
 
 def match_graph(
@@ -428,7 +414,7 @@ class _Task:
         """
         others = [
             (place, option)
-            for place in sorted(frozenset[int]().union(*(goal.sites for goal in self._goals())))
+            for place in sorted(frozenset[int]().union(*(places for _, places in self._goals())))
             for option in self._differing(place)
         ]
         step = max(1, -(-len(others) // _OTHERS))
@@ -461,15 +447,14 @@ class _Task:
         """Reproduces the goals in order; returns the operator of the first out of reach."""
         settled: set[int] = set()
         reached: list[str] = []
-        for goal in self._goals():
-            fresh = frozenset(goal.sites - settled)
-            found = self._search(goal.names, fresh, samples)
-            if not found and settled & goal.sites:
-                found = self._search((*reached, *goal.names), goal.sites, samples)
+        for names, places in self._goals():
+            found = self._search(names, places - settled, samples)
+            if not found and settled & places:
+                found = self._search((*reached, *names), places, samples)
             if not found:
-                return self._label(goal.names[0])
-            reached += goal.names
-            settled |= goal.sites
+                return self._label(names[0])
+            reached += names
+            settled |= places
             self._reached, self._settled = tuple(reached), self._point
         return ""
 
@@ -680,15 +665,18 @@ class _Task:
 
     # Goals
 
-    def _goals(self) -> list[_Goal]:
-        """The tensors to reproduce, those with the fewest operators upstream first."""
+    def _goals(self) -> list[tuple[tuple[str, ...], frozenset[int]]]:
+        """Tensors to reproduce together, with the places of the operators upstream of them.
+
+        Those with the fewest come first.
+        """
         places = {id(site.node): place for place, site in enumerate(self._copy.sites)}
         names = dict.fromkeys(name for sample in self._wanted for name in sample)
         goals = [(name, frozenset(self._upstream(name, places))) for name in names]
         goals.sort(key=lambda each: len(each[1]))
         return [
-            _Goal(tuple(name for name, _ in alike), sites)
-            for sites, alike in groupby(goals, key=lambda each: each[1])
+            (tuple(name for name, _ in alike), upstream)
+            for upstream, alike in groupby(goals, key=lambda each: each[1])
         ]
 
     def _upstream(self, name: str, places: Mapping[int, int]) -> Iterator[int]:

@@ -14,8 +14,8 @@ from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
-from onnxpad.frameworks.repadding.changes import Rewriting, Rewritten, Unchanged
-from onnxpad.frameworks.repadding.intents import Purpose, chosen, intent_of, op_of
+from onnxpad.frameworks.repadding.changes import Rewritten, Unchanged
+from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.write import PADDING, described, write
 from onnxpad.graph import Graph, Node
@@ -58,7 +58,7 @@ def repad_graph(
     framework: Framework,
     only: Collection[str] = (),
     computed: Collection[str] = (),
-) -> Rewriting:
+) -> tuple[tuple[Rewritten, ...], tuple[Unchanged, ...]]:
     """Writes the padding of a framework into a graph.
 
     Declared sizes that this may make wrong go. Without a change the graph stays as it is.
@@ -68,6 +68,9 @@ def repad_graph(
         framework: The framework.
         only: The names of operators to rewrite; all if empty.
         computed: The names of operators whose `auto_pad` was a computed `Pad` before it was folded.
+
+    Returns:
+        The operators that were rewritten, and those that stay as they are, in file order.
 
     Raises:
         UsageError: A name in `only` is no window operator's.
@@ -95,7 +98,7 @@ def repad_graph(
         _declare_anew(graph, [plan.site.node for plan in changed], declared)
     order = {label: place for place, label in enumerate(map(main.label, main.graph.nodes))}
     kept.sort(key=lambda each: order.get(each.node, len(order)))
-    return Rewriting(tuple(map(_change, changed)), tuple(kept))
+    return tuple(map(_change, changed)), tuple(kept)
 
 
 def _not_covered(context: Context) -> Iterator[Unchanged]:
@@ -119,21 +122,26 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
 def _planned(context: Context, site: Site, *, was_computed: bool) -> _Plan | Unchanged:
     """An operator with the intent of its padding, or why that is not known."""
     op, before = op_of(site), _words(site.padding, was_computed=was_computed)
-    purpose = Purpose(None, f"no framework has a convention for {site.node.op}")
+    why = f"no framework has a convention for {site.node.op}"
     if op is not None:
-        purpose = purpose_of(context, site)
-        if purpose.intent is not None:
-            return _Plan(site, op, purpose.intent, dict(site.node.attrs), before)
-    return Unchanged(site.label, site.node.op, before, purpose.why)
+        try:
+            intent = purpose_of(context, site)
+            return _Plan(site, op, intent, dict(site.node.attrs), before)
+        except AbsentError as error:
+            why = str(error)
+    return Unchanged(site.label, site.node.op, before, why)
 
 
-def purpose_of(context: Context, site: Site) -> Purpose:
-    """The intent of an operator's padding, or why that padding stays."""
+def purpose_of(context: Context, site: Site) -> Intent:
+    """The intent of an operator's padding.
+
+    Raises:
+        AbsentError: The padding stays; the message says why.
+    """
     if site.is_padded_upstream:
-        told = "a Pad in front of it, which could not be folded, pads its data too"
-        return Purpose(None, told)
+        raise AbsentError("a Pad in front of it, which could not be folded, pads its data too")
     if site.padding.counted and not counted_at_first(context, site):
-        return Purpose(None, "it averages over a Pad of zeros, as it would in any framework")
+        raise AbsentError("it averages over a Pad of zeros, as it would in any framework")
     return intent_of(site)
 
 

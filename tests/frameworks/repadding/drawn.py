@@ -54,9 +54,9 @@ def written(bodies: Sequence[str], opset: int) -> list[str]:
     model = model_of(bodies, opset)
     for name, framework in FRAMEWORKS.items():
         graph = Graph.from_proto(model)
-        rewriting = repad_graph(graph, framework)
-        told = {each.node: f"stays {each.padding}, {each.reason}" for each in rewriting.unchanged}
-        for each in rewriting.changes:
+        changes, unchanged = repad_graph(graph, framework)
+        told = {each.node: f"stays {each.padding}, {each.reason}" for each in unchanged}
+        for each in changes:
             now = dict(sorted(each.attributes_after.items()))
             told[each.node] = f"{each.intent}, {each.before} becomes {each.after} {now}"
         for place, by_text in enumerate(found):

@@ -1,8 +1,10 @@
 """The intent that is read from the numbers of an operator, and only where they admit just one."""
 
+import re
+
 import pytest
 
-from onnxpad.frameworks.conventions.table import INTENTS
+from onnxpad.frameworks.conventions.table import INTENTS, AbsentError
 from onnxpad.frameworks.repadding.intents import intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.graph import Graph
@@ -80,9 +82,12 @@ NO_CROP = "neither give size * stride nor crop nothing"
     ],
 )  # fmt: skip
 def test_what_is_read(node: str, size: str, kernel: int, wanted: str) -> None:
-    reading = intent_of(site_of(node, size, kernel))
-    assert reading.intent == (wanted if wanted in INTENTS else None)
-    assert reading.intent or wanted in reading.why
+    site = site_of(node, size, kernel)
+    if wanted in INTENTS:
+        assert intent_of(site) == wanted
+    else:
+        with pytest.raises(AbsentError, match=re.escape(wanted)):
+            intent_of(site)
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_the_operators_upstream_of_a_goal() -> None:
         "x": set(), "a": {0}, "b": {0}, "c": {0, 1}, "d": {2}, "y": {0, 1, 2},
     }  # fmt: skip
     search._wanted = [{name: np.zeros(1) for name in "ybacd"}]
-    goals = [(goal.names, {*goal.sites}) for goal in search._goals()]
+    goals = [(names, {*upstream}) for names, upstream in search._goals()]
     assert goals == [
         (("b", "a"), {0}), (("d",), {2}), (("c",), {0, 1}), (("y",), {0, 1, 2}),
     ]  # fmt: skip

@@ -24,6 +24,6 @@ STAYS = "a Pad in front of it, which could not be folded, pads its data too"
 def test_pads_upstream_of_a_concat(front: str, stays: bool) -> None:
     conv = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)'
     model = one(f"{front} a = Concat <axis = 1> (b, c) {conv}", initializers=f"{WEIGHT}, {AMOUNTS}")
-    found = repad_graph(Graph.from_proto(model), FRAMEWORKS["pytorch"])
-    assert [each.reason for each in found.unchanged] == [STAYS] * stays
-    assert len(found.changes) == 1 - stays
+    changes, unchanged = repad_graph(Graph.from_proto(model), FRAMEWORKS["pytorch"])
+    assert [each.reason for each in unchanged] == [STAYS] * stays
+    assert len(changes) == 1 - stays
