@@ -7,10 +7,10 @@ import pytest
 
 from tests import heed_interrupts
 from tests.forked import takes_over, unit_of
-from tests.older import gap_of, read_names
+from tests.older import gap_of, read_all
 from tests.record.costs import is_slow
 
-read_names()
+read_all()
 
 
 @pytest.hookimpl(tryfirst=True)

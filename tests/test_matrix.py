@@ -10,7 +10,7 @@ import pytest
 
 from tests import matrix
 from tests.matrix import Row, bounds, chosen, made, main, planned, read, remarks, table
-from tests.older import GAPS, naming, numbers
+from tests.older import GAPS, numbers, reading
 from tests.support import ROOT
 
 TEXT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -149,21 +149,32 @@ def test_what_is_printed(read_of: Callable[[str], Row]) -> None:
     assert remarks([], {}) == "Nothing was skipped."
 
 
-NAMED = """<ir_version: 9, opset_import: ["" : 19]>
-g (float[2] x, bool[1] b) => (float[2] y) <float[2] w = {1, 2}> {
+MODEL = """<ir_version: 9, opset_import: ["" : 19]>
+g (float[2] x, bool[1] b) => (float[2] y) <float[3] w = {1, 1e-40, 2.5e-45}, double s = {4e-39}> {
   [first] a, c = Split <axis = 0, num_outputs = 2> (x)
   plain = Neg (x) [two] d = Add (x, w)
+  , mask = Dropout <note = ""> (x, , b) "", other = Dropout (x, "", b) k = Clip ("", "", w)
+  [late] l, "" = Dropout (x) t = Constant <value = float[2] {1, 9e-41}> ()
   [if] y = If (b) <
     then_branch = t () => (float[2] e) { [inner] e = Relu (d) },
-    else_branch = f () => (float[2] h) { h = Neg (d) }
+    else_branch = f () => (float[2] h) <float u = {3e-42}> { h = Clip (u, , d) , r = Dropout (u) }
   >
 }"""
 
 
-def test_names_are_read_as_newer_parsers_read_them() -> None:
-    model = onnx.parser.parse_model(NAMED)
-    assert [node.name for node in model.graph.node] == ["first", "", "two", "if"]
-    assert naming(inspect.unwrap(onnx.parser.parse_model))(NAMED) == model
+def test_text_is_read_as_newer_parsers_read_it() -> None:
+    model = onnx.parser.parse_model(MODEL)
+    nodes = model.graph.node
+    assert [node.name for node in nodes] == ["first", "", "two", *[""] * 3, "late", "", "if"]
+    assert [*nodes[3].input, *nodes[4].input, *nodes[5].input] == ["x", "", "b"] * 2 + ["", "", "w"]
+    assert [list(node.output) for node in nodes[3:7]] == [
+        ["", "mask"],
+        ["", "other"],
+        ["k"],
+        ["l", ""],
+    ]
+    assert 0 < model.graph.initializer[0].float_data[2] < 3e-45
+    assert reading(inspect.unwrap(onnx.parser.parse_model))(MODEL) == model
 
 
 def test_what_cannot_hold_with_older_packages_is_there() -> None:
