@@ -100,11 +100,19 @@ class Soak:
     found: Counter[str] = field(default_factory=Counter)
     excused: Counter[str] = field(default_factory=Counter)
     stopped: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     lock: threading.Lock = field(default_factory=threading.Lock)
     running: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def work(self) -> None:
-        """Has one campaign after the other, the one with the least time first, until the end."""
+        """Has campaigns take turns until the end."""
+        try:
+            self._work()
+        finally:
+            self.ended.release()
+
+    def _work(self) -> None:
+        """Has one campaign after the other, the one with the least time first."""
         while not self.stopped.is_set() and time.monotonic() < self.end:
             with self.lock:
                 waiting = [each for each in self.campaigns if not each.over]
@@ -221,6 +229,8 @@ class _Taken:
             if self.campaign.name not in UNLIMITED:
                 late.start()
             self.soak.running.append(process)
+            if self.soak.stopped.is_set():  # before it was in the list
+                os.killpg(process.pid, signal.SIGKILL)
             try:
                 with process:
                     yield process
@@ -300,8 +310,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for worker in workers:
         worker.start()
     try:
-        for worker in workers:
-            worker.join(max(soak.end + GRACE - time.monotonic(), 0))
+        for _ in workers:  # a `join` that Ctrl-C interrupts may take its thread for ended
+            soak.ended.acquire(timeout=max(soak.end + GRACE - time.monotonic(), 0))
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     soak.stop()
