@@ -41,8 +41,15 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str) -> list[py
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks as slow what the record of costs names; a test that it does not know is fast."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks as slow what the record of costs names; a test that it does not know is fast.
+
+    What is marked for the night is left out, unless it is asked for.
+    """
+    if "night" not in config.getoption("markexpr"):
+        left = [item for item in items if item.get_closest_marker("night")]
+        items[:] = [item for item in items if not item.get_closest_marker("night")]
+        config.hook.pytest_deselected(items=left)
     for item in items:
         if is_slow(item.nodeid):
             item.add_marker(pytest.mark.slow)

@@ -1,4 +1,4 @@
-"""Tests of hypothesis with ten times as many examples."""
+"""Tests of hypothesis with ten times as many examples, and the cases that the gate leaves out."""
 
 import ast
 import builtins
@@ -19,15 +19,22 @@ from tests.support import ROOT
 
 
 def take(turn: Turn) -> None:
-    """Runs the tests of one file that draw examples, with ten times as many."""
+    """Runs the tests of one file that draw examples, with ten times as many, or have more cases."""
     files = sorted(
         path
         for path in (ROOT / "tests").rglob("test_*.py")
-        if "from hypothesis import" in path.read_text(encoding="utf-8")
+        if re.search("from hypothesis import|import one_in", path.read_text(encoding="utf-8"))
     )
     file = files[turn.seed % len(files)]
     turn.covered({f"files {file.relative_to(ROOT)}": 1})
-    arguments = ["-q", "-m", "hypothesis", "-p", "no:cacheprovider", "--hypothesis-profile=soak"]
+    arguments = [
+        "-q",
+        "-m",
+        "hypothesis or night",
+        "-p",
+        "no:cacheprovider",
+        "--hypothesis-profile=soak",
+    ]
     arguments += [f"--hypothesis-seed={turn.seed}", "--hypothesis-show-statistics", str(file)]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         out = sys.__stdout__

@@ -1,4 +1,4 @@
-"""Tests of tables, several rows a test: most of what a small test costs is pytest's own."""
+"""Tests of many cases: several rows of a table a test, and cases that only the night runs."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -58,6 +58,19 @@ def each_row(
         return parametrized
 
     return decorated
+
+
+def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
+    """Cases of a test that are much alike: the gate runs one in so many, `-m night` the others.
+
+    Args:
+        count: One in how many is the gate's, beginning with the first.
+        cases: Each a tuple of values.
+    """
+    return [
+        pytest.param(*case, marks=pytest.mark.night if place % count else ())
+        for place, case in enumerate(cases)
+    ]
 
 
 def _row(row: Any, *, several: bool) -> tuple[str, tuple[Any, ...]]:
