@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
@@ -25,26 +26,11 @@ from onnxpad.padding.step_fills import EitherZero, says_uncertain
 from onnxpad.padding.step_table import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import NamedTuple
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
 
 _MOST_NODES: Final = 128  # downstream, in which the sign of a zero may show
-
-
-class Lifted(NamedTuple):
-    """A tensor as data with a layer of padding around it.
-
-    Attributes:
-        layer: The layer.
-        steps: The steps between `Pad`s and the tensor, in order.
-        behind: What becomes of the padding at the last step; None where the tensor is a `Pad`'s.
-    """
-
-    layer: PadLayer
-    steps: tuple[Node, ...]
-    behind: Behind | None
 
 
 Cut: TypeAlias = tuple[Node, RefusalError | None]
@@ -58,7 +44,7 @@ class Sinking:
         """Caches what it finds in the graph."""
         self._graph = graph
         self._analysis = analysis
-        self._known: dict[str, Lifted | RefusalError | None] = {}
+        self._known: dict[str, Behind | RefusalError | None] = {}
         self._cut_short = False
 
     def pad(self, pad: PadOp) -> PadLayer | None:
@@ -73,7 +59,7 @@ class Sinking:
             return None
         return PadLayer(full, pad.value)
 
-    def lifted(self, tensor: Tensor, depth: int = 0) -> Lifted | None:
+    def lifted(self, tensor: Tensor, depth: int = 0) -> Behind | None:
         """A tensor as padded data; None where no `Pad` reaches it through steps.
 
         Args:
@@ -109,7 +95,7 @@ class Sinking:
             self._known.popitem()
         self._known[name] = known
 
-    def _lift(self, tensor: Tensor, depth: int) -> Lifted | None:
+    def _lift(self, tensor: Tensor, depth: int) -> Behind | None:
         node = self._graph.producer(tensor)
         if node is None:
             return None
@@ -118,7 +104,7 @@ class Sinking:
                 layer = self.pad(read_pad(self._graph, self._analysis, node))
             except UnreadableError:
                 return None
-            return None if layer is None else Lifted(layer, (), None)
+            return None if layer is None else Behind(layer)
         data = data_inputs(self._graph, node)
         inside = [self._settled(node.inputs[index], depth + 1) for index in data]
         found = [each for each in inside if each is not None]
@@ -129,9 +115,9 @@ class Sinking:
         layers = [each.layer for each in found]
         passed = behind(self._graph, self._analysis, node, data, layers)
         steps = {id(step): step for each in found for step in each.steps}
-        return Lifted(passed.layer, (*steps.values(), node), passed)
+        return replace(passed, steps=(*steps.values(), node))
 
-    def _settled(self, tensor: Tensor, depth: int) -> Lifted | None:
+    def _settled(self, tensor: Tensor, depth: int) -> Behind | None:
         """As `lifted`; None also where a step upstream cannot be passed, or there are too many."""
         try:
             found = self.lifted(tensor, depth)
@@ -247,16 +233,15 @@ class Sinking:
         graph = self._graph
         lifted = self.lifted(step.outputs[0])
         assert lifted is not None
-        assert lifted.behind is not None
         inputs = list(step.inputs)
         for index in data_inputs(graph, step):
             inputs[index] = self._source(graph.origin(inputs[index]), bare)
-        if lifted.behind.vanishes:
+        if lifted.vanishes:
             return (inputs[0],)
-        for index, values in lifted.behind.constants.items():
+        for index, values in lifted.constants.items():
             name = f"{step.name or step.outputs[0].name}_{index}"
             inputs[index] = graph.add_initializer(values, name)
-        return graph.insert_like(step, inputs, lifted.behind.attributes)
+        return graph.insert_like(step, inputs, lifted.attributes)
 
     def _source(self, tensor: Tensor, bare: dict[int, tuple[Tensor, ...]]) -> Tensor:
         """A padded tensor without its padding."""

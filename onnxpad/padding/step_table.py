@@ -187,12 +187,14 @@ class Behind:
         constants: New constants for inputs, by index.
         attributes: New values of attributes; None removes one.
         vanishes: Whether the node does nothing to data without the layer.
+        steps: All nodes between `Pad`s and the layer, in order, this one last.
     """
 
     layer: PadLayer
     constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     vanishes: bool = False
+    steps: tuple[Node, ...] = ()
 
 
 Rule: TypeAlias = Callable[[PaddedNode], Behind]

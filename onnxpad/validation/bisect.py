@@ -52,15 +52,6 @@ class _Producer:
     op_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """A tensor that differs between the models: its worst element in each, and the inputs."""
-
-    comparison: Comparison
-    values: tuple[str, str]
-    fed: str
-
-
 def first_divergence(
     original: Source,
     rewritten: Source,
@@ -421,7 +412,7 @@ class _Told:
 
     ours: Mapping[str, _Producer]
     theirs: Mapping[str, _Producer]
-    found: dict[str, _Difference] = field(default_factory=dict)
+    found: dict[str, Divergence] = field(default_factory=dict)
     agreeing: set[str] = field(default_factory=set)
     near: set[str] = field(default_factory=set)
     strayed: set[str] = field(default_factory=set)
@@ -444,12 +435,21 @@ class _Told:
         if worst.equal:
             self.agreeing.add(name)
         else:
-            at_worst = _at_worst(worst, *values[which])
-            self.found[name] = _Difference(worst, at_worst, draws[which].label)
+            apart = worst
             if worst.ok and (part := strayed(values, tolerance)) is not None:
                 self.strayed.add(name)
                 apart = replace(worst, detail=part.detail)
-                self.found[name] = replace(self.found[name], comparison=apart)
+            ours, theirs = self.ours[name], self.theirs[name]
+            self.found[name] = Divergence(
+                tensor=name,
+                producers=(ours.label, theirs.label),
+                attributes=(ours.attributes, theirs.attributes),
+                inputs=(ours.inputs, theirs.inputs),
+                comparison=apart,
+                values=_at_worst(worst, *values[which]),
+                fed=draws[which].label,
+                is_pad=ours.op_type == "Pad",
+            )
         _, rounding = Tolerance().of(worst.dtype, 1.0)
         alike = all(each.equal or (each.ok and each.max_rel <= rounding) for each in seen)
         several = _elements(values[0][0]) > 1
@@ -499,22 +499,15 @@ def _report(
     drift = [each for each in rounding if order[each] < order[name]]
     from onnxpad.file.operands import operands_that_differ
 
-    pair = told.ours[name], told.theirs[name]
-    return Divergence(
-        tensor=name,
-        producers=(pair[0].label, pair[1].label),
-        attributes=(pair[0].attributes, pair[1].attributes),
-        inputs=(pair[0].inputs, pair[1].inputs),
-        comparison=told.found[name].comparison,
-        values=told.found[name].values,
-        fed=told.found[name].fed,
+    first = told.found[name]
+    return replace(
+        first,
         compared=compared,
         earlier=min(drift, key=order.__getitem__, default=""),
         note=note,
         operands=operands_that_differ(
-            (read_proto(sources[0]), read_proto(sources[1])), (pair[0].inputs, pair[1].inputs)
+            (read_proto(sources[0]), read_proto(sources[1])), first.inputs
         ),
-        is_pad=pair[0].op_type == "Pad",
     )
 
 

@@ -20,7 +20,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, let_through
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.align import Moved, aligned, channels_moved
 from onnxpad.validation.compare import shape_text
@@ -57,17 +57,10 @@ _UNREADABLE = (
 """Exceptions of numpy for files that are truncated, encrypted, or malformed."""
 
 
-class Note(NamedTuple):
-    """An array that was matched by order or aligned.
-
-    Attributes:
-        text: What was done, in a line.
-        settled: The same once a run has told that the layout taken is right, and that the other one
-            is; empty where sizes tell the layout.
-    """
-
-    text: str
-    settled: tuple[str, ...] = ()
+Remarks: TypeAlias = Mapping[str, tuple[str, ...]]
+"""What was done to arrays that were matched by order or aligned, a line each. For each, the line once
+a run has told that the layout taken is right, and the line once the other one is; none where sizes
+tell the layout."""
 
 
 @dataclass(slots=True)
@@ -75,16 +68,16 @@ class _Notes:
     """The notes on all arrays.
 
     Attributes:
-        all: The notes in order, each once.
+        all: The notes in order.
         by_order: The array taken for an input by order, in words, by name of the input.
     """
 
-    all: dict[Note, None] = field(default_factory=dict)
+    all: dict[str, tuple[str, ...]] = field(default_factory=dict)
     by_order: dict[str, str] = field(default_factory=dict)
 
     def add(self, text: str, *settled: str) -> None:
         """Adds a note unless it is there already."""
-        self.all[Note(text, settled)] = None
+        self.all.setdefault(text, settled)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,14 +95,14 @@ class MatchedInputs:
 
     draws: tuple[Draw, ...] = ()
     expected: tuple[Mapping[str, Array], ...] = ()
-    remarks: tuple[Note, ...] = ()
+    remarks: Remarks = field(default_factory=dict)
     inner: tuple[Mapping[str, Array], ...] = ()
     others: tuple[Draw, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The inputs matched by order or aligned, a line each."""
-        return tuple(note.text for note in self.remarks)
+        return tuple(self.remarks)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,16 +186,14 @@ def given(
                     expected.append(_outputs(title, model, part, notes))
     if all(one is other for one, other in zip(draws, others, strict=True)):
         others = []
-    return MatchedInputs(
-        tuple(draws), tuple(expected), tuple(notes.all), tuple(within), tuple(others)
-    )
+    return MatchedInputs(tuple(draws), tuple(expected), notes.all, tuple(within), tuple(others))
 
 
 def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
     """The arrays given in the layout that a run told, the `other` one or that of their draws."""
     draws = found.others if other else found.draws
-    told = (Note(note.settled[other]) if note.settled else note for note in found.remarks)
-    return replace(found, draws=draws, remarks=tuple(told), others=())
+    told = {ways[other] if ways else text: () for text, ways in found.remarks.items()}
+    return replace(found, draws=draws, remarks=told, others=())
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:

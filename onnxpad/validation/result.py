@@ -156,7 +156,7 @@ class Divergence:
     comparison: Comparison
     values: tuple[str, str]
     fed: str
-    compared: int
+    compared: int = 0
     earlier: str = ""
     note: str = ""
     operands: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ import pytest
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
-from onnxpad.validation.given import MatchedInputs, Note, given, require_within, settled
+from onnxpad.validation.given import MatchedInputs, given, require_within, settled
 from onnxpad.validation.inputs import Draw, outline
 from tests.support import parsed
 from tests.support.rows import each_row
@@ -296,8 +296,8 @@ def test_arrays(name: str) -> None:
 def test_the_layout_that_a_run_told() -> None:
     draws, others = (Draw({}, "one"),), (Draw({}, "other"),)
     moved, kept = "with its channels moved from last to axis 1", "as it is"
-    notes = (Note("x", (kept, moved)), Note("y", (moved, kept)), Note("z"))
-    found = MatchedInputs(draws, remarks=notes, others=others)
+    remarks = {"x": (kept, moved), "y": (moved, kept), "z": ()}
+    found = MatchedInputs(draws, remarks=remarks, others=others)
     one, other = settled(found, other=False), settled(found, other=True)
     assert (one.draws, one.others, other.draws, other.others) == (draws, (), others, ())
     assert list(one.notes) == [kept, moved, "z"]

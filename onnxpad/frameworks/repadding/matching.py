@@ -48,7 +48,7 @@ from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import ask, laid_out
-from onnxpad.validation.given import Arrays, MatchedInputs, Note, given
+from onnxpad.validation.given import Arrays, MatchedInputs, given
 from onnxpad.validation.inputs import Draw, outline
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -102,7 +102,7 @@ def match_graph(
     found = laid_out(_without_folded(graph, found), run, folder)
     if not any(found.expected):
         note = "the reference has no output: what is behind its inner tensors is not compared"
-        found = replace(found, remarks=(*found.remarks, Note(note)))
+        found = replace(found, remarks={**found.remarks, note: ()})
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
@@ -170,7 +170,7 @@ def _without_folded(graph: Graph, found: MatchedInputs) -> MatchedInputs:
             "add an output or the output of an operator"
         )
     note = f"not compared, as its padding is now an operator's: {names}"
-    return replace(found, inner=inner, remarks=(*found.remarks, Note(note)))
+    return replace(found, inner=inner, remarks={**found.remarks, note: ()})
 
 
 def type_of_data(context: Context, site: Site) -> int:
