@@ -8,12 +8,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, TypeVarTuple
 
 from onnxpad.finding import Trust
 from onnxpad.messages import RUNTIME
 
-T = TypeVar("T")
+T = TypeVarTuple("T")
 
 BY_SIZE: Final = ("--shape", "--dim")
 """The options that fix sizes."""
@@ -196,13 +196,13 @@ def advised(message: str, options: Sequence[str]) -> str:
     return f"{message}; {listed} decides" if decides else f"{message}. Pass {listed}"
 
 
-def ask(conditions: Iterable[Callable[[T], RefusalError | None]], case: T) -> None:
+def ask(conditions: Iterable[Callable[[*T], RefusalError | None]], *case: *T) -> None:
     """Raises unless every condition holds for a case; they are asked in order.
 
     Raises:
         RefusalError: The refusal of the first condition that does not hold.
     """
     for condition in conditions:
-        refusal = condition(case)
+        refusal = condition(*case)
         if refusal is not None:
             raise refusal

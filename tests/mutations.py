@@ -104,11 +104,11 @@ class Entry:
 class Held:
     """A condition that always holds."""
 
-    condition: Callable[[Any], object]
+    condition: Callable[..., object]
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         """Gives the function that asks it another code."""
-        patch.setattr(self.condition, "__code__", (lambda case: None).__code__)
+        patch.setattr(self.condition, "__code__", (lambda *case: None).__code__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def _entry(name: str, case: str, killer: str, table: Any, key: object, value: ob
     return Mutant(name, case, killer, (Entry(table, key, value),))
 
 
-def _held(name: str, case: str, killer: str, *conditions: Callable[[Any], object]) -> Mutant:
+def _held(name: str, case: str, killer: str, *conditions: Callable[..., object]) -> Mutant:
     """A break of conditions, which always hold."""
     return Mutant(name, case, killer, tuple(map(Held, conditions)))
 
@@ -255,12 +255,12 @@ _SITES: Final = (
     _held("an average's padding becomes a Pad", "AveragePool, pad", CERTIFY,
           limits.own_padding_counted),
     _mutant("pads as large as the kernel", "Pad AveragePool, wide", CERTIFY,
-            limits.pads_below_kernel, "max(on.inside) < kernel",
-            "max(on.inside) <= kernel"),
+            limits.pads_below_kernel, "max(inside) < kernel",
+            "max(inside) <= kernel"),
     _held("ceil_mode is forgotten", "Pad AveragePool, ceil_mode", CERTIFY,
           limits.as_many_windows),
     _mutant("ceil_mode counts the outer padding as data", "Pad AveragePool, ceil_mode", CERTIFY,
-            limits.AxisForm.windows, "(total[0] - pads[0]) + (total[1] - pads[1])", "0"),
+            limits.Form.windows, "(total[0] - pads[0]) + (total[1] - pads[1])", "0"),
     _held("a dilated window may see padding only", "Pad MaxPool, dilated, short", CERTIFY,
           limits.meets_data_or_whole),
     _mutant("SAME_LOWER for SAME_UPPER", "SAME_UPPER", CERTIFY, Sites._auto_pads,

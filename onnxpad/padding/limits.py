@@ -15,7 +15,7 @@ from onnx import TensorProto
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
-from onnxpad.arithmetic.window import AnyWindow, meets_data, pool_output_size, same_raw_total
+from onnxpad.arithmetic.window import meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, onnx_order
@@ -23,7 +23,7 @@ from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError, ask
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.records import dataclass
 from onnxpad.runtimes.onnxruntime.departures import CHANGED, departures_of
 from onnxpad.sizes.wording import Wording
 
@@ -68,44 +68,11 @@ class Form:
         """Whether the operator's own pads change."""
         return self.then.pads != self.now.pads
 
-    def along(self) -> list[AxisForm]:
-        """The form axis by axis."""
-        op, pads = self.op, (self.now.numbers, self.then.numbers, self.now.total)
-        each = zip(op.axes, op.windows, self.sizes, *pads, strict=True)
-        return [AxisForm(self, *one) for one in each]
-
-
-class AxisForm(NamedTuple):
-    """A form on one spatial axis.
-
-    Attributes:
-        form: The form.
-        axis: The axis of the data.
-        window: The window that slides along it.
-        size: The size of the source.
-        own: The operator's own pads now.
-        inside: Its own pads in the new form.
-        total: All padding, its own and that of a `Pad`.
-    """
-
-    form: Form
-    axis: int
-    window: AnyWindow
-    size: Extent
-    own: Pair
-    inside: Pair
-    total: Pair
-
-    def windows(self, pads: Pair) -> Extent:
-        """The number of windows if these are the operator's pads, and a `Pad` adds the rest."""
-        total = self.total
-        inner = self.size + (total[0] - pads[0]) + (total[1] - pads[1])
-        return pool_output_size(inner, self.window, *pads, ceil_mode=self.form.op.ceil_mode)
-
-    def is_within_padding(self, pads: Pair) -> bool:
-        """Whether no window reaches past all padding if these are the operator's pads."""
-        reach = (self.windows(pads) - 1) * self.window.stride + self.window.extent
-        return always(less_equal(reach, self.size + sum(self.total))) is True
+    def windows(self, place: int, pads: Pair) -> Extent:
+        """The number of windows on an axis with these pads, where a `Pad` adds the rest."""
+        total = self.now.total[place]
+        inner = self.sizes[place] + (total[0] - pads[0]) + (total[1] - pads[1])
+        return pool_output_size(inner, self.op.windows[place], *pads, ceil_mode=self.op.ceil_mode)
 
 
 def indices_unread(form: Form) -> RefusalError | None:
@@ -241,14 +208,14 @@ LIMITS: Final = (
 """The conditions on a form as a whole, in the order in which they are asked."""
 
 
-def pads_below_kernel(on: AxisForm) -> RefusalError | None:
+def pads_below_kernel(form: Form, place: int) -> RefusalError | None:
     """Each pad of a pool is smaller than its kernel without dilation, as the runtime asks."""
-    kernel = on.window.kernel
-    if not on.form.op.operator.pools or not on.form.changes_pads:
+    kernel, inside = form.op.windows[place].kernel, form.then.numbers[place]
+    if not form.op.operator.pools or not form.changes_pads:
         return None
-    if isinstance(kernel, int) and max(on.inside) < kernel:
+    if isinstance(kernel, int) and max(inside) < kernel:
         return None
-    return says_not_below(kernel, on.axis, on.inside)
+    return says_not_below(kernel, form.op.axes[place], inside)
 
 
 def says_not_below(kernel: Extent, axis: int, pads: Pair) -> RefusalError:
@@ -263,20 +230,21 @@ def says_not_below(kernel: Extent, axis: int, pads: Pair) -> RefusalError:
     )
 
 
-def as_many_windows(on: AxisForm) -> RefusalError | None:
+def as_many_windows(form: Form, place: int) -> RefusalError | None:
     """With `ceil_mode` the number of windows stays the same."""
-    if not on.form.op.ceil_mode:
+    if not form.op.ceil_mode:
         return None
-    was, would = on.windows(on.own), on.windows(on.inside)
+    was, would = (form.windows(place, each.numbers[place]) for each in (form.now, form.then))
     if isinstance(was, int | Size) and was == would:
         return None
+    axis = form.op.axes[place]
     if not (isinstance(was, int) and isinstance(would, int)):
-        return says_ceil(on.form.wording, on.form.source, on.axis, on.size)
+        return says_ceil(form.wording, form.source, axis, form.sizes[place])
     return RefusalError(
         Reason.CEIL_WINDOWS_DIFFER,
-        f"with ceil_mode the output has {was} elements on axis {on.axis}, and would have "
+        f"with ceil_mode the output has {was} elements on axis {axis}, and would have "
         f"{would}: a last window that starts in the operator's own padding is dropped",
-        axis=on.axis,
+        axis=axis,
         windows=was,
         would_be=would,
     )
@@ -294,13 +262,14 @@ def says_ceil(wording: Wording, source: Tensor, axis: int, size: Extent) -> Refu
     )
 
 
-def reads_something(on: AxisForm) -> RefusalError | None:
+def reads_something(form: Form, place: int) -> RefusalError | None:
     """A pool reads no empty axis once a `Pad` is removed."""
-    if not on.form.op.operator.pools or sum(on.inside) <= sum(on.own):
+    own, inside = (sum(each.numbers[place]) for each in (form.now, form.then))
+    if not form.op.operator.pools or inside <= own:
         return None
-    if is_never_empty(on.size + sum(on.total) - sum(on.inside)):
+    if is_never_empty(form.sizes[place] + sum(form.now.total[place]) - inside):
         return None
-    return says_empty(on.form.source, on.axis)
+    return says_empty(form.source, form.op.axes[place])
 
 
 def is_never_empty(size: Extent) -> bool:
@@ -318,38 +287,41 @@ def says_empty(source: Tensor, axis: int) -> RefusalError:
     )
 
 
-def meets_data_or_whole(on: AxisForm) -> RefusalError | None:
+def meets_data_or_whole(form: Form, place: int) -> RefusalError | None:
     """Each window of a maximum holds an element of the data, unless that is of integers."""
-    if on.form.op.operator.padding is not Fill.LOWEST or on.form.is_whole:
+    if form.op.operator.padding is not Fill.LOWEST or form.is_whole:
         return None
-    first = -on.total[0]
-    last = (on.windows(on.own) - 1) * on.window.stride - on.total[0]
-    if meets_data(on.window, on.size, first, last):
+    axis, window, total = form.op.axes[place], form.op.windows[place], form.now.total[place]
+    last = (form.windows(place, form.now.numbers[place]) - 1) * window.stride - total[0]
+    if meets_data(window, form.sizes[place], -total[0], last):
         return None
     return RefusalError(
         Reason.WINDOW_IN_PADDING,
-        f"a window may lie wholly in the padding {on.total} of axis {on.axis}, "
+        f"a window may lie wholly in the padding {total} of axis {axis}, "
         "where a Pad and the operator's own padding differ",
-        axis=on.axis,
-        padding=on.total,
+        axis=axis,
+        padding=total,
     )
 
 
-def within_padding(on: AxisForm) -> RefusalError | None:
+def within_padding(form: Form, place: int) -> RefusalError | None:
     """No window of an average that begins to count its padding reaches past all padding.
 
     That is asked where the runtime would divide by the whole kernel.
     """
-    op = on.form.op
-    if not departures_of(op.operator).divides_by_whole_kernels:
+    op = form.op
+    if not departures_of(op.operator).divides_by_whole_kernels or not form.begins_to_count:
         return None
-    if not on.form.begins_to_count or on.is_within_padding(on.inside):
+    axis, window, whole = op.axes[place], op.windows[place], sum(form.now.total[place])
+    count = form.windows(place, form.then.numbers[place])
+    reach = (count - 1) * window.stride + window.extent
+    if always(less_equal(reach, form.sizes[place] + whole)) is True:
         return None
     return RefusalError(
         Reason.DIVISOR_DIFFERS,
-        f"a window may reach past the padding of axis {on.axis}, and {op.node.op} then "
+        f"a window may reach past the padding of axis {axis}, and {op.node.op} then "
         "divides by the whole kernel if it counts its padding, else by what is there",
-        axis=on.axis,
+        axis=axis,
     )
 
 
@@ -360,7 +332,7 @@ AXIS_LIMITS: Final = (
     meets_data_or_whole,
     within_padding,
 )
-"""The conditions on each spatial axis of a form, in the order in which they are asked."""
+"""The conditions on each spatial axis of a form, by place, in the order in which they are asked."""
 
 
 def check_form(form: Form) -> None:
@@ -370,8 +342,8 @@ def check_form(form: Form) -> None:
         RefusalError: It may not; the message is that of the first condition that does not hold.
     """
     ask(LIMITS, form)
-    for on in form.along():
-        ask(AXIS_LIMITS, on)
+    for place in range(len(form.op.axes)):
+        ask(AXIS_LIMITS, form, place)
 
 
 def check_declared(op: WindowOp, pads: Pairs | None) -> None:

@@ -58,9 +58,9 @@ _UNREADABLE = (
 
 
 Remarks: TypeAlias = Mapping[str, tuple[str, ...]]
-"""What was done to arrays that were matched by order or aligned, a line each. For each, the line once
-a run has told that the layout taken is right, and the line once the other one is; none where sizes
-tell the layout."""
+"""What was done to arrays that were matched by order or aligned, a line each, with the line once a
+run has told that the layout taken is right, and that once the other one is; none where sizes tell
+the layout."""
 
 
 @dataclass(slots=True)
