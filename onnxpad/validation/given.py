@@ -58,7 +58,7 @@ _UNREADABLE = (
 
 
 Remarks: TypeAlias = Mapping[str, tuple[str, ...]]
-"""What was done to arrays that were matched by order or aligned, a line each, with the line once a
+"""Lines on arrays that were matched by order or aligned: how they were. For each the line once a
 run has told that the layout taken is right, and that once the other one is; none where sizes tell
 the layout."""
 
