@@ -16,9 +16,9 @@ _RUNNING = {"doctor", "fix", "validate"}
 def main() -> None:
     """Run the command line; the runtime runs in a process of its own."""
     try:
-        from onnxpad.process import signals
+        from onnxpad.process import heed_signals
 
-        signals.heed()
+        heed_signals()
 
         # Imports make many objects and drop none: looking for cycles every 700 of them finds none.
         gc.set_threshold(50_000)
@@ -40,18 +40,18 @@ def main() -> None:
 
 def _asked(error: BaseException) -> bool:
     """Whether an interrupt caused an error: creating a class turns it into another exception."""
-    from onnxpad.process import signals
+    from onnxpad.process import was_interrupted
 
-    return isinstance(error, Exception) and signals.asked()
+    return isinstance(error, Exception) and was_interrupted()
 
 
 def _tell_of_interrupt() -> None:
     """Report the interrupt in one line, and as JSON if the command line asks for it."""
     print("error: interrupted", file=sys.stderr, flush=True)
     try:
-        from onnxpad.process import signals
+        from onnxpad.process import ignore_signals
 
-        signals.done()  # a second signal adds nothing
+        ignore_signals()  # a second signal adds nothing
 
         from onnxpad.cli.output import INTERRUPTION, tell_as_json
 
@@ -61,14 +61,14 @@ def _tell_of_interrupt() -> None:
 
 
 def _run() -> None:
-    from onnxpad.process import signals
+    from onnxpad.process import ignore_signals
 
     try:
         from onnxpad.cli import app
 
         app()
     finally:
-        signals.done()
+        ignore_signals()
 
 
 if __name__ == "__main__":

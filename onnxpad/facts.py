@@ -1,8 +1,14 @@
-"""Facts by name, of which those that take long are worked out when they are first read."""
+"""Work that is done once: facts by name, when they are first read, and results of methods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+_Owner = TypeVar("_Owner")
+_Answer = TypeVar("_Answer")
+_Asked = ParamSpec("_Asked")
 
 
 class Later:
@@ -58,3 +64,24 @@ class Facts(Mapping[str, object]):
     def __repr__(self) -> str:
         """All facts."""
         return f"{type(self).__name__}({dict(self)!r})"
+
+
+def remembered(
+    method: Callable[Concatenate[_Owner, _Asked], _Answer],
+) -> Callable[Concatenate[_Owner, _Asked], _Answer]:
+    """Caches a method whose result depends on its positional arguments alone.
+
+    Networks repeat the same few arguments. The cache lives on the object, so it does not outlive
+    the model.
+    """
+    name = f"_remembered{method.__name__}"
+
+    @wraps(method)
+    def answer(owner: _Owner, /, *asked: _Asked.args, **named: _Asked.kwargs) -> _Answer:
+        assert not named
+        known: dict[Any, _Answer] = owner.__dict__.setdefault(name, {})
+        if asked not in known:
+            known[asked] = method(owner, *asked, **named)
+        return known[asked]
+
+    return answer

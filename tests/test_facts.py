@@ -1,4 +1,4 @@
-"""Facts that take long are worked out when they are read, once, and never before."""
+"""What takes long is worked out once: facts when they are read, methods for each question."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import pytest
 import onnxpad
 from onnxpad.arithmetic.residue_table import ResidueTable, residue_table
 from onnxpad.arithmetic.size import Extent
-from onnxpad.facts import Facts, Later
+from onnxpad.facts import Facts, Later, remembered
 from onnxpad.proof import sliding
 from onnxpad.sizes import wording
 from tests.pipeline.test_advice import COMPUTED, net
@@ -61,3 +61,53 @@ def test_tables_by_remainder_are_made_for_whoever_reads_them(
     assert isinstance(axes, list)
     assert all(axis["cases"]["rows"] for axis in axes)
     assert len(tables) == len(cases) + len(axes)
+
+
+class Asked:
+    """Keeps what it computed."""
+
+    def __init__(self) -> None:
+        self.computed: list[tuple[int, ...]] = []
+
+    @remembered
+    def total(self, *numbers: int) -> int:
+        """The sum."""
+        self.computed.append(numbers)
+        if not numbers:
+            raise ValueError("nothing to add up")
+        return sum(numbers)
+
+    @remembered
+    def none(self, number: int) -> None:
+        self.computed.append((number,))
+
+
+def test_a_method_is_computed_once_for_each_question() -> None:
+    asked = Asked()
+    assert [asked.total(1, 2), asked.total(1, 2), asked.total(2, 1)] == [3, 3, 3]
+    assert asked.computed == [(1, 2), (2, 1)]
+
+
+def test_objects_and_methods_do_not_share_answers() -> None:
+    first, second = Asked(), Asked()
+    first.total(1)
+    second.total(1)
+    first.none(1)
+    assert (first.computed, second.computed) == ([(1,), (1,)], [(1,)])
+
+
+def test_none_is_an_answer_and_an_error_is_not() -> None:
+    asked = Asked()
+    asked.none(1)
+    asked.none(1)
+    assert asked.computed == [(1,)]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="nothing"):
+            asked.total()
+    assert asked.computed == [(1,), (), ()]
+
+
+def test_a_remembered_method_is_still_the_method() -> None:
+    assert (Asked.total.__name__, Asked.total.__doc__) == ("total", "The sum.")
+    with pytest.raises(AssertionError):
+        Asked().none(number=1)

@@ -40,7 +40,7 @@ ORDER: Final = (
     "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser",
     "passes", "pipeline",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
-    "frameworks", "inventory", "catalogue",
+    "frameworks", "inventory",
     # What a person meets.
     "doctor", "report", "page", "api", "cli", "__init__", "__main__",
 )  # fmt: skip
@@ -238,7 +238,7 @@ LEAVES: Final = (
     "api.graphsurgeon_graph", "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
     "inventory", "doctor", "api.show", "api.validate", "report.documents.show_document",
-    "report.show_json", "catalogue",
+    "report.show_json",
     "report.diff", "runtimes.timing", "file.embed_external", "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands",

@@ -14,9 +14,9 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
-from onnxpad.pipeline.chosen import with_codes
+from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import Run
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
 from onnxpad.report import CheckReport, FileReport
 from onnxpad.rewrite.context import Context
@@ -115,7 +115,7 @@ def check(
         from onnxpad.frameworks.conventions.table import FRAMEWORKS
 
         check_choice("convention", convention, tuple(FRAMEWORKS))
-    with kinds.naming(given), gc_pause.paused():
+    with kinds.naming(given), gc_paused():
         graph = Graph.read(given)
         run = Run(graph, chosen)
         found = run.find(partial(_conventions, reports, convention or "") if reports else None)

@@ -138,10 +138,10 @@ def _of_node(
     """The question about a node of a model."""
     from onnxpad.api import kinds
     from onnxpad.api.node_question import node_question
-    from onnxpad.process import gc_pause
+    from onnxpad.process import gc_paused
 
     source, _ = kinds.given(model, "explain")
-    with kinds.naming(source), gc_pause.paused():
+    with kinds.naming(source), gc_paused():
         return node_question(
             source, node, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names
         )

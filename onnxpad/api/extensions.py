@@ -22,8 +22,8 @@ from onnxpad import declared
 from onnxpad.declared import Row, Step
 from onnxpad.errors import UsageError
 from onnxpad.operators.table import OPERATORS
-from onnxpad.pipeline import own_passes
-from onnxpad.process.entry_points import may_be_any
+from onnxpad.pipeline import registry
+from onnxpad.process import may_have_entry_points
 from onnxpad.rewrite.rule import Pass
 
 Extension: TypeAlias = type[Pass] | Row | Step
@@ -56,7 +56,7 @@ def register(one: _T, *, replace: bool = False) -> _T:
         declared.function_of(one)  # raises unless its body is one
         declared.declare(one, replace=replace)
     elif isinstance(one, type) and issubclass(one, Pass):
-        own_passes.add(one, replace=replace)
+        registry.add(one, replace=replace)
     else:
         raise UsageError(
             f"register takes a subclass of onnxpad.Pass, an onnxpad.Row or an onnxpad.Step, not "
@@ -73,7 +73,7 @@ def unregister(one: Extension) -> None:
     """
     if not isinstance(one, type | Row | Step):
         raise UsageError(f"unregister takes what was registered, not {one!r}")
-    if not (declared.withdraw(one) if isinstance(one, Row | Step) else own_passes.remove(one)):
+    if not (declared.withdraw(one) if isinstance(one, Row | Step) else registry.remove(one)):
         raise UsageError(f"{one!r} is not registered")
 
 
@@ -99,7 +99,7 @@ def register_entry_points() -> None:
     Raises:
         UsageError: An entry point cannot be loaded or registered; the message names it.
     """
-    for each in entry_points(group=GROUP) if may_be_any(GROUP) else ():
+    for each in entry_points(group=GROUP) if may_have_entry_points(GROUP) else ():
         place = f"{each.name} = {each.value}"
         if place in _loaded:
             continue

@@ -23,10 +23,10 @@ from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.operators.counts import counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
-from onnxpad.pipeline.chosen import with_codes
 from onnxpad.pipeline.next_option import next_option
+from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import Run
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, FixReport, Outcome
 from onnxpad.rewrite.context import Context
@@ -117,7 +117,7 @@ class FixResult(FixReport):
         """
         if self.outcome is Outcome.INVALID:
             return None
-        with gc_pause.paused():
+        with gc_paused():
             return next_option(
                 self._graph, self.options, self.findings, self._limits, self._contexts
             )
@@ -142,7 +142,7 @@ class FixResult(FixReport):
             UsageError: The model was given by its path.
         """
         self._refuse_invalid(keep_invalid)
-        with gc_pause.paused():
+        with gc_paused():
             return self._same_kind(self._graph.model)
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
@@ -254,7 +254,7 @@ def fix(
     if reference is not None and not validate:
         raise UsageError("a reference is for the validation, which is not asked for; leave out one")
     source, same_kind = kinds.given(model, "fix")
-    with kinds.naming(source), gc_pause.paused():
+    with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
         before = counts_of(graph)
         probe, exposing = engine_questions(graph) if validate else (None, None)
@@ -269,7 +269,7 @@ def fix(
             outcome, validation, barred, missed = validated(
                 run, outcome, source, reference, progress
             )
-    with gc_pause.paused():
+    with gc_paused():
         after = counts_of(graph) if graph.changed else before
     return FixResult(
         name=kinds.name_of(source),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnxpad import arguments
 from onnxpad.arguments import ModelSource, Source
 from onnxpad.errors import ModelError, UsageError
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def given(model: ModelSource, call: str) -> tuple[Source, SameKind]:
         UsageError: It is no model in any form that onnxpad knows.
         ModelError: It cannot be serialised.
     """
-    with gc_pause.paused():
+    with gc_paused():
         return _given(model, call)
 
 

@@ -16,7 +16,7 @@ from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.run import Run
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused
 from onnxpad.report import ShowReport
 from onnxpad.rewrite.context import Context
 from onnxpad.sizes.size_options import Dims, Shapes
@@ -85,7 +85,7 @@ def show(
     """
     asked = (node,) if isinstance(node, str) else tuple(node)
     given, _ = kinds.given(model, "show")
-    with kinds.naming(given), gc_pause.paused():
+    with kinds.naming(given), gc_paused():
         graph = Graph.read(given)
         run = Run(graph, Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names))
         findings, fitted, problem = _checked(run)

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from onnxpad._version import __version__
 from onnxpad.cli.output import INTERRUPTED, INTERRUPTION, explained, report_failure
 from onnxpad.errors import UsageError
-from onnxpad.process import signals
+from onnxpad.process import was_interrupted
 
 _COMPLETION: Final = frozenset({"--install-completion", "--show-completion"})
 """Options that ask for the script which a shell needs."""
@@ -106,7 +106,7 @@ class _Commands(TyperGroup):
                     "this command"
                 )
         except Exception as error:
-            failure = INTERRUPTION if signals.asked() else explained(error)
+            failure = INTERRUPTION if was_interrupted() else explained(error)
             code = failure.code
             if code != INTERRUPTED:
                 report_failure(failure, words)

@@ -36,7 +36,7 @@ from onnxpad.cli.output import explained, report_error, screen, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import Dynamic, OptionKeywords, Options, Style
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
     from onnxpad.api.check import CheckResult
@@ -87,7 +87,7 @@ def check(
     selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
     sizes = SharedSizes(given("--shape", shape or ()), given("--dim", dim or ()))
 
-    with gc_pause.paused_for_good():
+    with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport
 

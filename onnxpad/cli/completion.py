@@ -43,7 +43,7 @@ def frameworks(incomplete: str) -> list[str]:
 
 def codes(incomplete: str) -> list[str]:
     """The codes of findings; where some are given, with commas, those and one more."""
-    from onnxpad.pipeline.own_passes import every_code
+    from onnxpad.pipeline.registry import every_code
 
     given, comma, last = incomplete.rpartition(",")
     return [f"{given}{comma}{code}" for code in _fitting(every_code(), last)]

@@ -35,13 +35,13 @@ from onnxpad.cli.options import (
 from onnxpad.cli.output import painter, report_error, screen, write
 from onnxpad.errors import OutputError, UsageError
 from onnxpad.options import Dynamic, Style
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
     from onnxpad.report import Outcome
 
 
-@gc_pause.paused_for_good()
+@gc_paused_for_good()
 def fix(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to fix.", parser=path)],
     output: Annotated[

@@ -15,7 +15,7 @@ from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
 from onnxpad.messages import RUNTIME
 from onnxpad.options import Dynamic, Style
-from onnxpad.process.entry_points import may_be_any
+from onnxpad.process import may_have_entry_points
 
 
 class Format(enum.StrEnum):
@@ -187,7 +187,7 @@ def codes(option: str, selectors: Sequence[str]) -> tuple[str, ...]:
     """The codes that an option names, as `expand_codes` does; none if it is not given."""
     if not selectors:
         return ()
-    from onnxpad.pipeline.own_passes import every_code
+    from onnxpad.pipeline.registry import every_code
 
     return expand_codes(option, selectors, every_code())
 
@@ -212,7 +212,7 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
 
 def take_extensions() -> None:
     """Registers the passes and declarations that installed packages offer."""
-    if may_be_any("onnxpad"):
+    if may_have_entry_points("onnxpad"):
         from onnxpad.api.extensions import register_entry_points
 
         register_entry_points()

@@ -10,7 +10,7 @@ from onnxpad.cli.output import screen, write
 
 def rules(form: FormatOption = Format.TEXT) -> int:
     """List every code with its severity and what it finds."""
-    from onnxpad.catalogue import catalogue
+    from onnxpad.pipeline.registry import catalogue
 
     take_extensions()
     pages = catalogue().values()
@@ -38,7 +38,7 @@ def rule(
     form: FormatOption = Format.TEXT,
 ) -> int:
     """Explain codes: what is found, why it matters, when the rewrite is exact."""
-    from onnxpad.catalogue import catalogue
+    from onnxpad.pipeline.registry import catalogue
 
     take_extensions()
     pages = catalogue()

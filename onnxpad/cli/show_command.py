@@ -18,7 +18,7 @@ from onnxpad.cli.options import (
     take_extensions,
 )
 from onnxpad.cli.output import screen, write
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused_for_good
 
 
 def show(
@@ -45,7 +45,7 @@ def show(
     """
     check_target(html, [model])
     take_extensions()
-    with gc_pause.paused_for_good():
+    with gc_paused_for_good():
         from onnxpad.api import show as api
 
     found = api.show(

@@ -48,7 +48,7 @@ from onnxpad.graph.nodes import (
 )
 from onnxpad.graph.schema import contradiction
 from onnxpad.messages import place_in
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused
 
 __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "describe"]
 
@@ -142,7 +142,7 @@ class Graph:
             ModelError: The file cannot be read, is not a valid model, or lacks its external data.
         """
         file = Path(path)
-        with gc_pause.paused():
+        with gc_paused():
             skeleton = read_file(file)
             with _one_line(f"{file}: "):
                 return cls(Model(skeleton, file))
@@ -156,7 +156,7 @@ class Graph:
         """
         if not isinstance(proto, onnx.ModelProto):
             raise UsageError(f"expected a path or an onnx.ModelProto, got {type(proto).__name__}")
-        with gc_pause.paused(), _one_line(""):
+        with gc_paused(), _one_line(""):
             return cls(Model(read_proto(proto), None))
 
     @classmethod
@@ -171,7 +171,7 @@ class Graph:
             ModelError: It is not a valid model, or lacks its external data.
         """
         path = None if folder is None else folder / _NO_FILE
-        with gc_pause.paused(), _one_line(""):
+        with gc_paused(), _one_line(""):
             return cls(Model(read_bytes(memoryview(data), "the model"), path))
 
     @classmethod
@@ -189,7 +189,7 @@ class Graph:
 
     def pristine(self) -> Graph:
         """The main graph as it was loaded, without any edits."""
-        with gc_pause.paused():
+        with gc_paused():
             return type(self)(Model(self.model.original, self.model.path))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -232,7 +232,7 @@ class Graph:
         known = self._bodies.get((id(node), key))
         if known is not None:
             return known
-        with gc_pause.paused(), _one_line(f"{self._place_of_body(node, key)}: "):
+        with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
             assert entry.record is not None
             section = self.model.skeleton.body(entry.record, attribute, light, index)
             given = self._given(node, light)
@@ -297,7 +297,7 @@ class Graph:
         if index not in self._functions:
             section = self.model.function_sections[index]
             place = function_label(section.light)
-            with gc_pause.paused(), _one_line(f"function {place}: "):
+            with gc_paused(), _one_line(f"function {place}: "):
                 view = build(section, given=())
                 self._functions[index] = Graph(self.model, view, None, self, (place,))
             self.model.functions[index] = view

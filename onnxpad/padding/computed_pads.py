@@ -22,6 +22,7 @@ from onnxpad.arithmetic.window import (
     same_output_size,
     same_pads,
 )
+from onnxpad.facts import remembered
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.messages import RUNTIME
@@ -48,7 +49,6 @@ from onnxpad.padding.limits import (
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.padding.write import insert_pad
-from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
 from onnxpad.runtimes.onnxruntime.pad_fusion import misdeclared

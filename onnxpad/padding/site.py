@@ -26,6 +26,7 @@ from onnxpad.arithmetic.window import (
     same_pads,
 )
 from onnxpad.errors import ModelError
+from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import RUNTIME
@@ -51,7 +52,6 @@ from onnxpad.padding.limits import (
 )
 from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
-from onnxpad.process.memoise import remembered
 from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.runtimes.onnxruntime.departures import (
     departures_of,

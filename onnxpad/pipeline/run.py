@@ -14,7 +14,6 @@ from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.pipeline.chosen import chooses_all, passes_of, with_codes
 from onnxpad.pipeline.metadata import (
     JOINS_NEIGHBOURS,
     LAYS_OPEN,
@@ -28,9 +27,9 @@ from onnxpad.pipeline.metadata import (
     record,
 )
 from onnxpad.pipeline.outlook import Found, outlook, taken_back
-from onnxpad.pipeline.own_passes import findings
+from onnxpad.pipeline.registry import chooses_all, findings, passes_of, with_codes
 from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
-from onnxpad.process import gc_pause
+from onnxpad.process import gc_paused
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context, Mark
@@ -161,7 +160,7 @@ class Run:
         self.decided = first.changes
         self._start = self.graph.mark()
 
-    @gc_pause.paused()
+    @gc_paused()
     def rewrite(self, barred: Barred = NOTHING, passes: Passes | None = None) -> RunResult:
         """Applies every pass, in place, until none finds anything more.
 
@@ -193,7 +192,7 @@ class Run:
             made=self.made,
         )
 
-    @gc_pause.paused()
+    @gc_paused()
     def find(self, at_last: AtLast | None = None) -> list[Finding]:
         """Everything the passes find in a graph, which stays as it is.
 

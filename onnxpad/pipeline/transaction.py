@@ -15,7 +15,7 @@ from onnxpad.graph.walk import nodes_upstream, upstream
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.table import operator_of
 from onnxpad.pipeline.metadata import Key
-from onnxpad.pipeline.own_passes import failed, is_own
+from onnxpad.pipeline.registry import failed, is_own
 from onnxpad.pipeline.written_form import written_form
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.edit_coverage import (

@@ -23,11 +23,10 @@ from onnxpad.arithmetic.size import (
     symbol,
 )
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
-from onnxpad.facts import Later
+from onnxpad.facts import Later, remembered
 from onnxpad.graph import Graph, Tensor
 from onnxpad.operators.amounts import ExtentPair
 from onnxpad.operators.read import PadOp
-from onnxpad.process.memoise import remembered
 from onnxpad.reasons import BY_SIZE, Reason, RefusalError
 
 _OWN: Final = "the size it reads"

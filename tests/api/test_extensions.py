@@ -11,10 +11,9 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.catalogue import catalogue
 from onnxpad.declared import declaration_of, op_types
-from onnxpad.pipeline.own_passes import every_pass
-from onnxpad.process.entry_points import may_be_any
+from onnxpad.pipeline.registry import catalogue, every_pass
+from onnxpad.process import may_have_entry_points
 from onnxpad.reasons import Reason
 from tests.support import BORDER, ROOT, W, assert_graph, forks, one
 from tests.support.rows import each_row
@@ -422,11 +421,11 @@ def test_an_entry_point_that_fails_is_one_line(tmp_path: Path, value: str, said:
 def test_without_entry_points_nothing_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not may_be_any("a group of nobody")
+    assert not may_have_entry_points("a group of nobody")
     monkeypatch.syspath_prepend(tmp_path)
-    assert not may_be_any("onnxpad")
+    assert not may_have_entry_points("onnxpad")
     installed(tmp_path, "acme_onnx:EVERYTHING")
-    assert may_be_any("onnxpad")
+    assert may_have_entry_points("onnxpad")
 
 
 def test_a_program_takes_entry_points_when_it_asks(

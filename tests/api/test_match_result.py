@@ -95,7 +95,7 @@ def test_entry_points_are_registered_once_each(monkeypatch: pytest.MonkeyPatch) 
         return offered
 
     monkeypatch.setattr(extensions, "entry_points", entry_points)
-    monkeypatch.setattr(extensions, "may_be_any", lambda group: bool(offered))
+    monkeypatch.setattr(extensions, "may_have_entry_points", lambda group: bool(offered))
     monkeypatch.setattr(extensions, "register", done.append)
     monkeypatch.setattr(extensions, "_loaded", set())
     register_entry_points()

@@ -248,7 +248,7 @@ def document(text: str) -> Document:
 @each_row("form", [*Format])
 def test_rules_and_doctor(form: Format, calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     rule: dict[str, Any] = {"PAD101": "one", "PAD102": "two", "PAD201": "three"}
-    calls.replace("onnxpad.catalogue", "catalogue", lambda: rule)
+    calls.replace("onnxpad.pipeline.registry", "catalogue", lambda: rule)
     calls.replace(
         "onnxpad.report.json",
         "rules_json",

@@ -96,8 +96,9 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     for name in ("fix", "check"):
         monkeypatch.setitem(sys.modules, f"onnxpad.api.{name}", api)
         monkeypatch.setattr(onnxpad.api, name, api, raising=False)
-    passes = SimpleNamespace(every_code=lambda: ("PAD101", "PAD201", "PAD202", "PAD501"))
-    monkeypatch.setitem(sys.modules, "onnxpad.pipeline.own_passes", passes)
+    codes = ("PAD101", "PAD201", "PAD202", "PAD501")
+    passes = SimpleNamespace(every_code=lambda: codes, catalogue=dict)
+    monkeypatch.setitem(sys.modules, "onnxpad.pipeline.registry", passes)
     return api
 
 
@@ -989,7 +990,7 @@ def test_what_packages_offer_is_loaded_where_it_may_count(
     from onnxpad.cli import options
 
     loaded: list[None] = []
-    monkeypatch.setattr(options, "may_be_any", lambda _: True)
+    monkeypatch.setattr(options, "may_have_entry_points", lambda _: True)
     monkeypatch.setattr(extensions, "register_entry_points", lambda: loaded.append(None))
     result = onnxpad_runs(*words)
     assert result.exit_code == (2 if "none.onnx" in words else 0), result.stderr

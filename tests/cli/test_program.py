@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from onnxpad import __main__ as program
-from onnxpad import cli
+from onnxpad import cli, process
 from onnxpad.cli import output
-from onnxpad.process import signals
 from onnxpad.runtimes import pool
 from tests.support.rows import each_row
 
@@ -38,9 +37,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     failing: dict[str, Any] = {}
     monkeypatch.setattr(program, "failing", failing, raising=False)
-    monkeypatch.setattr(signals, "heed", noted("heed"))
-    monkeypatch.setattr(signals, "done", noted("done"))
-    monkeypatch.setattr(signals, "asked", lambda: failing.get("asked", False))
+    monkeypatch.setattr(process, "heed_signals", noted("heed"))
+    monkeypatch.setattr(process, "ignore_signals", noted("done"))
+    monkeypatch.setattr(process, "was_interrupted", lambda: failing.get("asked", False))
     monkeypatch.setattr(gc, "set_threshold", noted("threshold"))
     monkeypatch.setattr(pool, "fork_first", noted("fork"))
     monkeypatch.setattr(cli, "app", noted("app"))

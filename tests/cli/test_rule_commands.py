@@ -9,9 +9,9 @@ import onnx
 import pytest
 
 import onnxpad.doctor.examine
-from onnxpad.catalogue import catalogue
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Package, Problem
 from onnxpad.finding import Page, Severity
+from onnxpad.pipeline.registry import catalogue
 from onnxpad.report.documents.rule_documents import rule_document, rules_document
 from onnxpad.report.layout import Screen, text_of
 from onnxpad.report.text import marked

@@ -7,10 +7,10 @@ import onnx
 import pytest
 
 import onnxpad.passes
-from onnxpad.catalogue import catalogue
 from onnxpad.finding import Page
 from onnxpad.frameworks.fitting.reports import ModelReport
 from onnxpad.passes import MODEL_REPORTS, PASSES, REPORTS
+from onnxpad.pipeline.registry import catalogue
 from onnxpad.rewrite.rule import Example, Pass
 from tests.support import assert_graph, fixed, one
 from tests.support.rows import each_row

@@ -13,7 +13,7 @@ from onnxpad.graph import Graph, Tensor
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.take_crop import TakeCrop
-from onnxpad.pipeline import own_passes
+from onnxpad.pipeline import registry
 from onnxpad.pipeline.transaction import Editor
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -201,12 +201,12 @@ def test_an_error_in_a_pass_of_onnxpad_is_not_hidden() -> None:
 
 
 def test_an_error_in_a_users_pass_takes_its_change_back() -> None:
-    own_passes.add(Raising)
+    registry.add(Raising)
     try:
         editor = editor_of(PADDED)
         tried(editor, Raising())
     finally:
-        own_passes.remove(Raising)
+        registry.remove(Raising)
     ((_, why),) = editor.undone.values()
     assert (why.code, why.facts["error"]) == (Reason.PASS_RAISED, "ZeroDivisionError")
     assert str(why).endswith("Raising: ZeroDivisionError: half way")

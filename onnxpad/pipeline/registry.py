@@ -1,18 +1,26 @@
-"""Users' own passes: the registry of them, and what keeps an error in one from doing harm.
+"""The passes that run: onnxpad's and the users' own, of which a user chooses by their codes.
 
 A user's pass runs after those of onnxpad, and its changes are proved, probed and taken back like
 theirs. It may raise whatever it likes: in `rewrite` its change is taken back, and in `find` the run
 ends with a message that names the pass.
+
+Passes that are not chosen find as ever, and rewrite nothing. They still have to find: what they are
+about is no padding without a rule, which the reports on the rest would otherwise tell.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
 
+from onnxpad.arguments import codes_given
 from onnxpad.errors import OnnxpadError, UsageError, let_through
-from onnxpad.finding import Severity
+from onnxpad.finding import Page, Severity
+from onnxpad.options import Options
 from onnxpad.passes import PASSES, REPORTS
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.reasons import Reason
@@ -74,6 +82,46 @@ def is_own(rule: Pass) -> bool:
     return kind is not None and isinstance(rule, kind)
 
 
+def catalogue() -> Mapping[str, Page]:
+    """Every code with its page, in the order of the codes; users' own passes have theirs too.
+
+    A page is made from the docstring and the examples of a pass.
+    """
+    from onnxpad.passes import MODEL_REPORTS  # they stand above the passes
+
+    pages = {}
+    for kind in sorted([*every_pass(), *MODEL_REPORTS], key=lambda each: each.code):
+        text = _text(kind)
+        pages[kind.code] = Page(kind.code, kind.severity, text.split("\n", 1)[0], text)
+    return MappingProxyType(pages)
+
+
+def with_codes(options: Options) -> Options:
+    """Options whose `select` and `ignore` are beginnings of codes that there are.
+
+    Raises:
+        UsageError: One names no code.
+    """
+    given = {"select": options.select, "ignore": options.ignore}
+    codes = {
+        name: codes_given(name, some, every_code()) if some else () for name, some in given.items()
+    }
+    return replace(options, **codes)  # type: ignore[arg-type]  # codes are no other field
+
+
+def passes_of(options: Options) -> tuple[type[Pass], ...]:
+    """All passes; those that are not chosen leave alone what they find."""
+    return tuple(
+        kind if not kind.rewrites or options.chooses(kind.code) else _leaving(kind)
+        for kind in every_pass()
+    )
+
+
+def chooses_all(options: Options) -> bool:
+    """Whether every pass that rewrites is chosen."""
+    return all(options.chooses(kind.code) for kind in every_pass() if kind.rewrites)
+
+
 def findings(rule: Pass, context: Context) -> Iterator[Match]:
     """The findings of a pass, of which a user's may raise nothing but errors of onnxpad.
 
@@ -119,3 +167,34 @@ def _named(kind: type[Pass]) -> str:
 def _said(error: Exception) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _leaving(kind: type[Pass]) -> type[Pass]:
+    """A pass that finds the same, and leaves it alone."""
+
+    class Leaving(kind):  # type: ignore[misc, valid-type]
+        def find(self, context: Context) -> Iterator[Match]:
+            for match in super().find(context):
+                if getattr(match, "plan", None) is None:
+                    yield match
+                    continue
+                finding = replace(
+                    match.finding,
+                    severity=Severity.INFO,
+                    reason="its code is not chosen (--select, --ignore)",
+                    reason_code=Reason.NOT_CHOSEN,
+                )
+                yield match._replace(finding=finding, plan=None)
+
+    Leaving.__module__, Leaving.__qualname__ = kind.__module__, kind.__qualname__  # for messages
+    return Leaving
+
+
+def _text(kind: type[Any]) -> str:
+    """A page: the docstring of a pass, with its examples before the heading on exactness."""
+    written = inspect.cleandoc(vars(kind).get("__doc__") or kind.__name__)
+    if not kind.examples:
+        return written
+    above, heading, below = written.partition("## When it is exact")
+    shown = "\n\n".join(example.text for example in kind.examples)
+    return "\n\n".join(filter(None, [f"{above.rstrip()}\n\n## Example\n{shown}", heading + below]))

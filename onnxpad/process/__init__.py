@@ -1,1 +1,0 @@
-"""How the process itself behaves: garbage collection, signals, caching."""
