@@ -401,7 +401,11 @@ class Graph:
 
         It is no custom operator, no function, and does not contradict its schema.
         """
-        return self.names_standard(node) and not self.contradiction(node)
+        found: bool | None = node.notes.get(Graph)
+        if found is None:
+            found = self.names_standard(node) and not self.contradiction(node)
+            node.notes[Graph] = found
+        return found
 
     def names_standard(self, node: Node) -> bool:
         """Whether a node names an operator of ONNX itself, not a custom one or a function."""

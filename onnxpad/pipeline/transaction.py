@@ -126,7 +126,7 @@ class Editor:
         self.undone: dict[Place, Undone] = {}
         self._strict = strict
         self._probe = probe
-        self._seen: set[tuple[Place, str]] = set()
+        self._seen: dict[Place, list[SiteForm]] = {}
         self.take(context)
 
     def take(self, context: Context) -> None:
@@ -229,7 +229,7 @@ class Editor:
         tensors = self._along(node, roots)
         nodes = rule.computing(match)
         was = written_form(self.context, node, first, roots, nodes[0])
-        if (place, was.text) in self._seen:
+        if any(was.text == each.text for each in self._seen.get(place, ())):
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
@@ -253,7 +253,7 @@ class Editor:
         seen = ""
         for site, new in zip(sites, stands, strict=True):
             seen, certificate = self._probed(site, new, certificate)
-        self._seen.add((place, was.text))
+        self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         inserted = frozenset(map(self.context.label, fresh))
         tensors |= {graph.unique(node.outputs[0].name) for node in fresh}
