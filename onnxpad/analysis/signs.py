@@ -124,6 +124,8 @@ class Signs:
         return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))
 
     def _rule(self, node: Node) -> Rule | None:
+        if self._graph.is_function(node):
+            return None  # its body says what it computes, whatever its name is
         if self._graph.is_standard(node):
             return BOUNDS.get(node.op)
         return CONTRIB_BOUNDS.get(node.op) if node.domain == DOMAIN else None

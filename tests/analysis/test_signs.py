@@ -6,12 +6,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import onnxpad
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from tests.strategies import examples
-from tests.support import PADS, Array, one, run
+from tests.support import PADS, Array, one, parsed, run
 from tests.support.rows import each_row
 
 SHAPE = (2, 4, 6, 6)
@@ -460,6 +461,29 @@ def test_a_fused_convolution_has_the_bound_of_its_activation(attributes: str, bo
     assert Signs(graph, Analysis(graph)).bound(graph.tensor("y")) == bound
     assert least(proto) >= bound
     assert bound >= -1 or least(proto) < -0.5
+
+
+def test_a_function_of_the_model_is_no_operator_of_its_name() -> None:
+    """Of one that only adds, `fix` once folded a Pad with 0 into a MaxPool."""
+    proto = parsed(
+        """
+        g (float[1, 1, 8, 8] x) => (float[1, 1, 7, 7] y)
+            <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, -9},
+             int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}>
+        {
+            a = com.microsoft.FusedConv <activation = "Relu"> (x, w)
+            b = Pad (a, p)
+            y = MaxPool <kernel_shape = [2, 2]> (b)
+        }
+        <domain: "com.microsoft", opset_import: ["" : 17]>
+        FusedConv <activation> (x, w) => (y) { y = Conv (x, w) }
+        """
+    )
+    graph = Graph.from_proto(proto)
+    assert Signs(graph, Analysis(graph)).bound(graph.tensor("a")) == -np.inf
+    result = onnxpad.fix(proto, validate=False)
+    assert not result.changed
+    assert [each.reason_code for each in result.findings] == ["fill-wins"]
 
 
 def test_operators_of_other_domains_are_unknown() -> None:
