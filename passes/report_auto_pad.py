@@ -8,6 +8,7 @@ import onnx
 
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
+from onnxpad.operators.table import MICROSOFT
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -68,7 +69,7 @@ class ReportAutoPad(Pass):
             )
         if context.graph.is_standard(node):
             return RefusalError(Reason.OPERATOR_NOT_COVERED, f"onnxpad does not cover {node.op}")
-        if domain == "com.microsoft":
+        if domain == MICROSOFT:
             return RefusalError(
                 Reason.OPERATOR_NOT_COVERED, f"onnxpad does not cover {node.op} of {domain}"
             )

@@ -11,7 +11,7 @@ from onnxpad.finding import Severity
 from onnxpad.graph import Node, Use
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
-from onnxpad.operators.table import Direction, Inputs, uncovered
+from onnxpad.operators.table import MICROSOFT, Direction, Inputs, uncovered
 from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Path, Readers
 from onnxpad.reasons import Reason, RefusalError
@@ -126,7 +126,7 @@ def _general(cause: RefusalError) -> str:
 
 def _foreign(node: Node, pad: PadOp | None) -> Iterator[RefusalError]:
     """Why a `Pad` of another domain stays."""
-    if pad is None and node.domain == "com.microsoft":
+    if pad is None and node.domain == MICROSOFT:
         text = f"onnxpad does not cover {node.op} of {node.domain}"
         yield RefusalError(Reason.OPERATOR_NOT_COVERED, text, summary=text)
     elif pad is None:

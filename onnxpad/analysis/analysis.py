@@ -26,14 +26,14 @@ from onnxpad.analysis.rule_api import (
     ShapeRule,
     UndeterminedError,
     known,
+    name_in_tables,
 )
-from onnxpad.analysis.rules.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES, DOMAIN
 from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
 from onnxpad.analysis.rules.elementwise import ARITHMETIC
 from onnxpad.analysis.rules.folding import FOLDED, folded, is_constant
 from onnxpad.analysis.rules.layout_contents import LAYOUT
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS, of_row
-from onnxpad.analysis.rules.quantised import CONTRIB_VALUES, QUANTISED
+from onnxpad.analysis.rules.quantised import QUANTISED
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
@@ -60,10 +60,8 @@ _LARGEST = INTEGERS[INT64][1]
 _DTYPES = frozenset(get_all_tensor_dtypes())
 """The element types that the installed onnx knows."""
 
-_SHAPE_RULES = SHAPES | WINDOWS | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_SHAPES.items()}
-_DTYPE_RULES = DTYPES | {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_DTYPES.items()}
+_SHAPE_RULES = SHAPES | WINDOWS
 _VALUE_RULES = ARITHMETIC | LAYOUT | QUANTISED
-_VALUE_RULES |= {f"{DOMAIN}.{op}": rule for op, rule in CONTRIB_VALUES.items()}
 
 
 Memory: TypeAlias = dict[Any, Any]
@@ -291,7 +289,7 @@ class Analysis:
                 return (yield from self._computed(call)).dtype
             value: Value | None = yield Kind.FOLDED, tensor
             return None if value is None else value.dtype
-        return (yield from _DTYPE_RULES.get(call.op, first_input_dtype)(call))
+        return (yield from DTYPES.get(call.op, first_input_dtype)(call))
 
     def _value(self, tensor: Any) -> Ask[Value | None]:
         call = self._call(tensor)
@@ -364,9 +362,8 @@ class Analysis:
         node = self._graph.producer(tensor)
         if node is None or node.op == "Constant":
             return None
-        if self._graph.refers(node) or self._graph.is_function(node):
-            return Call(node, "", self._graph.opset, self._place(node, tensor))  # no rule is for it
-        op = node.op if self._graph.is_standard(node) else f"{node.domain}.{node.op}"
+        # No rule is for an operator without a name.
+        op = "" if self._graph.refers(node) else name_in_tables(self._graph, node)
         return Call(node, op, self._graph.opset, self._place(node, tensor))
 
     def _place(self, node: Any, tensor: Any) -> int:

@@ -16,7 +16,7 @@ import onnx
 
 from onnxpad.analysis.value import INTEGERS, Elements, Shape, Value, filled
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.graph import Node, Tensor
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.records import dataclass
 
 LIMIT = 64
@@ -251,6 +251,16 @@ ValueRule: TypeAlias = Callable[[Call], Ask[Elements]]
 DtypeRule: TypeAlias = Callable[[Call], Ask[int]]
 
 
-def named(rule: Rule, names: str) -> dict[str, Rule]:
-    """Return a table with one rule for all the operators that a string names."""
-    return dict.fromkeys(names.split(), rule)
+def named(rule: Rule, names: str, domain: str = "") -> dict[str, Rule]:
+    """Return a table with one rule for all the operators of a domain that a string names."""
+    return dict.fromkeys([f"{domain}.{name}" if domain else name for name in names.split()], rule)
+
+
+def name_in_tables(graph: Graph, node: Node) -> str:
+    """The name of a node's operator in tables of rules; empty for a function of the model.
+
+    Operators that are not ONNX's own have their domain before it.
+    """
+    if graph.is_function(node):
+        return ""
+    return node.op if graph.is_standard(node) else f"{node.domain}.{node.op}"

@@ -11,16 +11,13 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.rule_api import UndeterminedError
-from onnxpad.analysis.rules.contrib import DOMAIN
+from onnxpad.analysis.rule_api import UndeterminedError, name_in_tables
 from onnxpad.analysis.rules.lower_bounds import (
     BOUNDS,
-    CONTRIB_BOUNDS,
     NONE,
     Ask,
     Bound,
     ComputedTensor,
-    Rule,
     least_element,
 )
 from onnxpad.analysis.value import BOOL, INTEGERS
@@ -118,17 +115,10 @@ class Signs:
         node = self._graph.producer(tensor)
         bound = NONE
         if node is not None and not self._graph.refers(node):
-            rule = self._rule(node)
+            rule = BOUNDS.get(name_in_tables(self._graph, node))
             if rule is not None and (tensor is node.outputs[0] or node.op == "Split"):
                 bound = yield from rule(ComputedTensor(node, tensor, self._graph, self._analysis))
         return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))
-
-    def _rule(self, node: Node) -> Rule | None:
-        if self._graph.is_function(node):
-            return None  # its body says what it computes, whatever its name is
-        if self._graph.is_standard(node):
-            return BOUNDS.get(node.op)
-        return CONTRIB_BOUNDS.get(node.op) if node.domain == DOMAIN else None
 
     def infinite(self, tensor: Tensor) -> Tensor | None:
         """A constant of the graph that puts infinities into a tensor, as the fill of a `Pad` does.

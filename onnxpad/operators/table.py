@@ -318,7 +318,8 @@ CONV_TRANSPOSE: Final = replace(
     direction=Direction.SCATTERS,
 )
 """The row of ConvTranspose. Its pads crop, so it is apart from those that take a `Pad`."""
-_MICROSOFT: Final = "com.microsoft"
+MICROSOFT: Final = "com.microsoft"
+"""The domain of onnxruntime's own operators."""
 
 OPERATORS: Final[Mapping[Key, Operator]] = {
     row.key: row
@@ -329,16 +330,16 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
         _LP_POOL,
         _CONV_INTEGER,
         _QLINEAR_CONV,
-        replace(_QLINEAR_CONV, domain=_MICROSOFT, channels_last="channels_last"),
+        replace(_QLINEAR_CONV, domain=MICROSOFT, channels_last="channels_last"),
         replace(
             _CONV,
-            domain=_MICROSOFT,
+            domain=MICROSOFT,
             op_type="FusedConv",
             probe=replace(_ONE_GROUP, left_out=("activation", "activation_params")),
         ),
         replace(
             _MAX_POOL,
-            domain=_MICROSOFT,
+            domain=MICROSOFT,
             op_type="NhwcMaxPool",
             layout=CHANNELS_LAST,
             indices=None,
@@ -346,7 +347,7 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
         ),
         replace(
             _AVERAGE_POOL,
-            domain=_MICROSOFT,
+            domain=MICROSOFT,
             op_type="QLinearAveragePool",
             inputs=Inputs(zero_point=2, quantisation=(1, 2, 3, 4)),
             channels_last="channels_last",
@@ -372,11 +373,9 @@ UNCOVERED: Final[Mapping[Key, Uncovered]] = MappingProxyType(
     {
         ("", "ConvTranspose"): Uncovered(_WEIGHED, _SCATTERS),
         ("", "DeformConv"): Uncovered(Inputs(weight=1, bias=3), _GATHERS),
-        (_MICROSOFT, "NhwcConv"): Uncovered(_WEIGHED, _GATHERS),
-        (_MICROSOFT, "NhwcFusedConv"): Uncovered(_WEIGHED, _GATHERS),
-        (_MICROSOFT, "ConvTransposeWithDynamicPads"): Uncovered(
-            Inputs(weight=1, bias=3), _SCATTERS
-        ),
+        (MICROSOFT, "NhwcConv"): Uncovered(_WEIGHED, _GATHERS),
+        (MICROSOFT, "NhwcFusedConv"): Uncovered(_WEIGHED, _GATHERS),
+        (MICROSOFT, "ConvTransposeWithDynamicPads"): Uncovered(Inputs(weight=1, bias=3), _SCATTERS),
     }
 )
 

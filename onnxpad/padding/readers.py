@@ -10,7 +10,7 @@ from typing import Final
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.no_padding import why_no_padding
-from onnxpad.operators.table import Inputs, key_of, operator_of, uncovered
+from onnxpad.operators.table import MICROSOFT, Inputs, key_of, operator_of, uncovered
 from onnxpad.records import NamedTuple
 
 # Operators that pass elements on, changed one by one or moved: of the first input, or of any.
@@ -35,7 +35,7 @@ _ANY: Final = frozenset(
     }
 )
 # fmt: on
-_DOMAINS: Final = frozenset({"", "com.microsoft"})
+_DOMAINS: Final = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
 _MOST_NODES: Final = 64

@@ -4,8 +4,11 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.rules.contrib import CONTRIB_DTYPES, CONTRIB_SHAPES
+from onnxpad.analysis.rules.dtypes import DTYPES
+from onnxpad.analysis.rules.pools_and_convs import WINDOWS
+from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.graph import Graph
+from onnxpad.operators.table import OPERATORS
 from tests.support import Array, one, run
 from tests.support.rows import each_row
 
@@ -66,5 +69,9 @@ def test_shape_and_type_are_those_of_the_result(kind: str, call: str) -> None:
 
 def test_every_operator_has_a_case() -> None:
     names = {call.partition(" ")[0] for _, call in CASES}
-    assert {*CONTRIB_SHAPES} == names
-    assert {*CONTRIB_DTYPES} - names == {"QLinearConv"}  # a window: test_shapes.py
+    shapes, pools, dtypes = (
+        {name.removeprefix("com.microsoft.") for name in table if "." in name}
+        for table in (SHAPES, WINDOWS, DTYPES)
+    )
+    assert shapes | (pools - {op for _, op in OPERATORS}) == names
+    assert dtypes - names == {"QLinearConv"}  # a window: test_shapes.py

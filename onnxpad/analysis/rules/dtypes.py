@@ -6,6 +6,7 @@ from onnx import TensorProto
 
 from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, named
 from onnxpad.analysis.value import BOOL, FLOAT, INT32, INT64, UINT8
+from onnxpad.operators.table import MICROSOFT
 
 
 def first_input_dtype(call: Call) -> Ask[int]:
@@ -76,6 +77,10 @@ def _dequantize_linear(call: Call) -> Ask[int]:
     return call.integer("output_dtype", 0) or (yield from call.dtype_of(1))
 
 
+def _q_gemm(call: Call) -> Ask[int]:
+    return (yield from call.dtype_of(8)) if call.has(8) else FLOAT
+
+
 DTYPES: dict[str, DtypeRule] = {
     **named(
         _of_outputs(BOOL),
@@ -96,5 +101,10 @@ DTYPES: dict[str, DtypeRule] = {
     "LayerNormalization": _layer_normalization,
     "OneHot": input_dtype(2),
     "QuantizeLinear": _quantize_linear,
+    **named(_dequantize_linear, "DequantizeLinear", MICROSOFT),
+    **named(_q_gemm, "QGemm", MICROSOFT),
+    **named(input_dtype(2), "QLinearConcat", MICROSOFT),
+    **named(input_dtype(7), "QLinearConv", MICROSOFT),
+    **named(_quantize_linear, "QuantizeLinear", MICROSOFT),
 }
 """Operators with a shape rule whose output type is not that of input 0."""

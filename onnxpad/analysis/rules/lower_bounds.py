@@ -24,7 +24,7 @@ from onnxpad.analysis.rule_api import Call, named
 from onnxpad.analysis.value import BOOL, INT64, INTEGERS, Shape
 from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.table import FLOATS
+from onnxpad.operators.table import FLOATS, MICROSOFT
 from onnxpad.records import NamedTuple
 
 Bound: TypeAlias = float | int
@@ -455,8 +455,6 @@ BOUNDS: Final[dict[str, Rule]] = {
     "Sub": _difference,
     "ThresholdedRelu": _thresholded,
     "Where": _either,
+    **named(_activated, "FusedConv", MICROSOFT),
 }
 """Operators whose result has a lower bound. Others, and further outputs but of Split, have none."""
-
-CONTRIB_BOUNDS: Final[dict[str, Rule]] = {"FusedConv": _activated}
-"""The same for operators of com.microsoft, by name without the domain."""

@@ -29,6 +29,7 @@ from onnxpad.operators.read import Slide, UnreadableError, kernel_shape, read_sl
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
+    MICROSOFT,
     OPERATORS,
     UNCOVERED,
     Direction,
@@ -275,6 +276,7 @@ def _uncovered(*op_types: str) -> Iterator[tuple[str, ShapeRule]]:
 
 WINDOWS: dict[str, ShapeRule] = {
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
+    **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
     **dict(_uncovered("ConvTranspose", "DeformConv")),
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),

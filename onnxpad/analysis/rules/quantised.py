@@ -15,9 +15,10 @@ from onnx import TensorProto
 
 from onnxpad.analysis import floats
 from onnxpad.analysis.rounding import FLOATS, Either
-from onnxpad.analysis.rule_api import Ask, Call, UndeterminedError, ValueRule, axis_in
+from onnxpad.analysis.rule_api import Ask, Call, UndeterminedError, ValueRule, axis_in, named
 from onnxpad.analysis.value import FLOAT, INTEGERS, Elements, each, filled
 from onnxpad.arithmetic.size import Unknown
+from onnxpad.operators.table import MICROSOFT
 
 _QUANTISED = frozenset({TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16})
 
@@ -137,12 +138,9 @@ def _parameter(call: Call, index: int, dtype: int, data: Elements) -> Ask[Elemen
 QUANTISED: dict[str, ValueRule] = {
     "DequantizeLinear": _dequantize,
     "QuantizeLinear": _quantize,
+    **named(_dequantize, "DequantizeLinear", MICROSOFT),
+    **named(_quantize, "QuantizeLinear", MICROSOFT),
+    **named(_arithmetic(operator.add), "QLinearAdd", MICROSOFT),
+    **named(_arithmetic(operator.mul), "QLinearMul", MICROSOFT),
 }
-"""Value rules of the standard operators; onnxruntime's own of these names do the same."""
-
-CONTRIB_VALUES: dict[str, ValueRule] = {
-    **QUANTISED,
-    "QLinearAdd": _arithmetic(operator.add),
-    "QLinearMul": _arithmetic(operator.mul),
-}
-"""Value rules of operators of com.microsoft, by name without the domain."""
+"""Value rules; onnxruntime's own operators of the standard names do the same."""

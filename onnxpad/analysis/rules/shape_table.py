@@ -1,16 +1,19 @@
 """Rules for the shapes of all other operators, and the table of all of them.
 
 The output shape of an operator without a rule is unknown. Sources: the operators' pages of the ONNX
-specification. Where opsets differ, the code says which opset it asks for.
+specification. Where opsets differ, the code says which opset it asks for. Of onnxruntime's own
+operators there are those that its quantiser puts into models, and a few more; source: onnxruntime,
+docs/ContribOperators.md.
 """
 
 from __future__ import annotations
 
 from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
 from onnxpad.analysis.rules.axis_math import agreed, broadcast
-from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES
+from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES, concatenated
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Unknown
+from onnxpad.operators.table import MICROSOFT
 
 
 def _as_input(index: int = 0) -> ShapeRule:
@@ -133,6 +136,27 @@ def _recurrent(call: Call) -> Ask[Shape]:
     )
 
 
+def _q_linear_elementwise(call: Call) -> Ask[Shape]:
+    left = yield from call.shape_of(0)
+    right = yield from call.shape_of(3)
+    return broadcast([left, right])
+
+
+def _q_linear_concat(call: Call) -> Ask[Shape]:
+    """Give the shape of a QLinearConcat: inputs 2, 5, 8 and so on are the parts."""
+    shapes = []
+    for index in range(2, len(call.node.inputs), 3):
+        shape = yield from call.shape_of(index)
+        shapes.append(shape)
+    return concatenated(shapes, call.integer("axis", 1))
+
+
+def _q_gemm(call: Call) -> Ask[Shape]:
+    a = yield from call.ranked_shape_of(0, 2)
+    b = yield from call.ranked_shape_of(3, 2)
+    return a[1 if call.flag("transA") else 0], b[0 if call.flag("transB") else 1]
+
+
 def _grid_sample(call: Call) -> Ask[Shape]:
     shape = yield from call.shape_of(0)
     grid = yield from call.shape_of(1)
@@ -174,5 +198,14 @@ SHAPES: dict[str, ShapeRule] = {
     "GridSample": _grid_sample,
     "QLinearMatMul": _matmul(0, 3),
     "TopK": _top_k,
+    **named(
+        _as_input(),
+        "BiasGelu DequantizeLinear FastGelu Gelu QLinearLeakyRelu QLinearSigmoid QLinearSoftmax"
+        " QuantizeLinear QuickGelu",
+        MICROSOFT,
+    ),
+    **named(_q_linear_elementwise, "QLinearAdd QLinearMul", MICROSOFT),
+    **named(_q_linear_concat, "QLinearConcat", MICROSOFT),
+    **named(_q_gemm, "QGemm", MICROSOFT),
 }
 """Shape rules of operators without a sliding window."""

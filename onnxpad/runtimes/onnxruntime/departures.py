@@ -34,7 +34,7 @@ from onnxpad.arithmetic.window import (
     same_raw_total,
 )
 from onnxpad.operators.amounts import Pair
-from onnxpad.operators.table import Key, Operator
+from onnxpad.operators.table import MICROSOFT, Key, Operator
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
 
@@ -115,7 +115,6 @@ _UNFUSED_CONV: Final = replace(_CONV, folds_pads=False)
 _NHWC_MAX_POOL: Final = _LP_POOL
 # Like a quantised average, but for how that rounds.
 _WHOLE_AVERAGE_POOL: Final = replace(_NHWC_MAX_POOL, divides_by_whole_kernels=True)
-_MICROSOFT: Final = "com.microsoft"
 
 DEPARTURES: Final[Mapping[Key, Departures]] = {
     ("", "Conv"): _CONV,
@@ -125,13 +124,13 @@ DEPARTURES: Final[Mapping[Key, Departures]] = {
     ("", "ConvInteger"): _UNFUSED_CONV,
     ("", "QLinearConv"): _UNFUSED_CONV,
     ("", "ConvTranspose"): _UNFUSED_CONV,
-    (_MICROSOFT, "QLinearConv"): _UNFUSED_CONV,
-    (_MICROSOFT, "FusedConv"): _UNFUSED_CONV,
-    (_MICROSOFT, "NhwcMaxPool"): _NHWC_MAX_POOL,
+    (MICROSOFT, "QLinearConv"): _UNFUSED_CONV,
+    (MICROSOFT, "FusedConv"): _UNFUSED_CONV,
+    (MICROSOFT, "NhwcMaxPool"): _NHWC_MAX_POOL,
     # With the channels last, the process dies of SIGFPE where it has no window. As
     # QLinearGlobalAveragePool, it rounds before it adds the zero point, and otherwise afterwards.
     # Source: onnxruntime, qlinear_pool.cc and qlgavgpool.cpp.
-    (_MICROSOFT, "QLinearAveragePool"): replace(_WHOLE_AVERAGE_POOL, rounds_whole_apart=True),
+    (MICROSOFT, "QLinearAveragePool"): replace(_WHOLE_AVERAGE_POOL, rounds_whole_apart=True),
 }
 """Of each operator of the table and of ConvTranspose."""
 
