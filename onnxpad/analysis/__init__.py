@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from onnxpad.analysis.analysis import LARGEST_SIZE, Analysis
-from onnxpad.analysis.open_axes import OpenAxis, open_axes
+from onnxpad.analysis.analysis import LARGEST_SIZE, Analysis, OpenAxis, open_axes
 from onnxpad.analysis.rules.folding import is_constant
 from onnxpad.analysis.rules.shape_table import BROADCASTING
 from onnxpad.analysis.value import Shape, Value

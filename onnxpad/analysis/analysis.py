@@ -8,7 +8,7 @@ where an operator runs only if two sizes are equal, either stands for both.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +16,6 @@ import numpy as np
 from onnx.helper import get_all_tensor_dtypes
 
 from onnxpad.analysis.bodies_and_calls import NOTHING, PassedFacts, computed_by
-from onnxpad.analysis.open_axes import open_axes
 from onnxpad.analysis.rule_api import (
     CONSTANT_LIMIT,
     LIMIT,
@@ -42,6 +41,7 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared, step_declared
 from onnxpad.operators.table import declared_operator
+from onnxpad.records import NamedTuple
 
 if TYPE_CHECKING:
     from onnxpad.declared import Declaration
@@ -62,6 +62,25 @@ _DTYPES = frozenset(get_all_tensor_dtypes())
 
 _SHAPE_RULES = SHAPES | WINDOWS
 _VALUE_RULES = ARITHMETIC | LAYOUT | QUANTISED
+
+
+_Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
+
+
+class OpenAxis(NamedTuple):
+    """An axis of a graph input whose size the graph leaves open.
+
+    Attributes:
+        tensor: The input.
+        axis: Which axis of it.
+        label: The name of its dimension; `input[axis]` for an unnamed one.
+        symbol: The name of its symbol: the label, made unique where several axes share it.
+    """
+
+    tensor: str
+    axis: int
+    label: str
+    symbol: str
 
 
 Memory: TypeAlias = dict[Any, Any]
@@ -416,6 +435,25 @@ class Analysis:
         array = self._graph.constant(tensor)
         data = None if array is None else constant_elements(array, declared[0])
         return None if data is None else Value(declared[0], data)
+
+
+def open_axes(inputs: Mapping[str, _Declared]) -> Iterator[OpenAxis]:
+    """Yields the open axes of inputs, in order.
+
+    Axes that share a name get symbols of their own: no runtime checks that their sizes are equal.
+    """
+    taken: set[str] = set()
+    for tensor, (_, declared) in inputs.items():
+        for axis, dimension in enumerate(declared or ()):
+            if isinstance(dimension, int) and dimension >= 0:
+                continue
+            place = f"{tensor}[{axis}]"
+            label = dimension if isinstance(dimension, str) and dimension else place
+            name = label
+            while name in taken:
+                name = f"{label} ({place})" if name == label else f"{name}'"
+            taken.add(name)
+            yield OpenAxis(tensor, axis, label, name)
 
 
 def _is_open(answer: Any) -> bool:

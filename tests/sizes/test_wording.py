@@ -3,8 +3,8 @@
 import pytest
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.provenance import Provenance
 from onnxpad.graph import Graph
+from onnxpad.sizes.wording import Provenance
 from tests.support import one
 from tests.support.rows import each_row
 
