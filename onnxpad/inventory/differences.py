@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from onnxpad.analysis import Analysis
@@ -72,10 +72,7 @@ class _Total(NamedTuple):
 
 
 def padding_differences(
-    original: Graph,
-    rewritten: Graph,
-    outputs: Mapping[str, str] | None = None,
-    domain: SizeDomain | None = None,
+    original: Graph, rewritten: Graph, domain: SizeDomain | None = None
 ) -> tuple[PaddingDifference, ...]:
     """The window operators whose total padding differs: their own and that of `Pad`s in front.
 
@@ -89,16 +86,15 @@ def padding_differences(
     Args:
         original: The graph of the original.
         rewritten: The graph of the rewritten model.
-        outputs: The rewritten model's names of the original's graph outputs, where they differ.
         domain: The sizes that both are meant for; all where it is None.
     """
     dims = analysed_domains(original, domain)[-1].domain.extents(original)  # at which it runs
     ours, theirs = (list(_totals(each, Analysis(each, dims))) for each in (original, rewritten))
     found = []
-    for one, other in _matched(ours, theirs, outputs or {}):
+    for one, other in _matched(ours, theirs):
         if one.total is None:
             continue
-        kept = (outputs or {}).get(one.output, one.output) == other.output
+        kept = one.output == other.output
         if other.total is None:
             if one.unread or not other.unread:
                 continue
@@ -113,16 +109,13 @@ def padding_differences(
     return tuple(found)
 
 
-def _matched(
-    ours: Sequence[_Total], theirs: Sequence[_Total], outputs: Mapping[str, str]
-) -> Iterator[tuple[_Total, _Total]]:
+def _matched(ours: Sequence[_Total], theirs: Sequence[_Total]) -> Iterator[tuple[_Total, _Total]]:
     """Pairs of matching operators, in the original's order."""
     found: dict[str, _Total] = {}
     rest = {site.output: site for site in theirs}
     for site in ours:
-        name = outputs.get(site.output, site.output)
-        if name in rest and rest[name].node.op == site.node.op:
-            found[site.output] = rest.pop(name)
+        if site.output in rest and rest[site.output].node.op == site.node.op:
+            found[site.output] = rest.pop(site.output)
     named = {site.node.name: site for site in rest.values() if site.node.name}
     for site in ours:
         other = named.get(site.node.name)

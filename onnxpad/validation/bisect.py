@@ -337,13 +337,13 @@ def restless(
     inputs: Draw,
     names: Collection[str],
     *,
-    provider: str = CPU,
     optimisation: Optimisation = "off",
     folder: Path | None = None,
     tolerance: Tolerance | None = None,
-    budget: int = _BUDGET,
 ) -> dict[str, Comparison]:
-    """How tensors differ that a model does not compute twice alike: in one session, or afresh.
+    """How tensors differ that a model does not compute twice alike on the CPU.
+
+    It computes them again in one session, and afresh in another one.
 
     What reads numbers drawn with a seed differs within a session, and counts only if it differs in
     a fresh one too.
@@ -352,14 +352,12 @@ def restless(
         model: Path, serialized bytes, or model.
         inputs: The inputs to run it on.
         names: The tensors in question.
-        provider: The execution provider to run on.
         optimisation: Level of the runtime's optimiser.
         folder: Folder of the external data of serialized bytes or a model.
         tolerance: What counts as alike.
-        budget: Bytes of tensors to hold together; one tensor may be larger.
     """
-    side = _ModelSide(model, provider, folder, Pairing(), optimisation)
-    return _restless(side, list(names), inputs, tolerance, budget)
+    side = _ModelSide(model, CPU, folder, Pairing(), optimisation)
+    return _restless(side, list(names), inputs, tolerance, _BUDGET)
 
 
 def _restless(

@@ -235,7 +235,6 @@ class _Task:
         self._whole = _conventions(copy.sites, options)
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
         self._effects: dict[tuple[int, int, tuple[int, ...]], object] = {}
-        self._greatest: dict[tuple[Point, tuple[str, ...]], float] = {}
         self._tried: dict[str, Tried] = {}
         self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
         self._reach_of_failure = 0
@@ -286,12 +285,11 @@ class _Task:
             {name: self._wanted[each][name] for name in mine}
             for each, mine in zip(samples, asked, strict=True)
         ]
-        seen, greatest = trial(wanted, found, self.closeness)
+        seen = trial(wanted, found, self.closeness)
         if any(each is None for each in found):  # nearer where it fails further downstream
             seen = seen._replace(gap=_FAILED - self._reach_of_failure)
         elif self._fails and seen.gap:
             seen = seen._replace(gap=_FAILED + seen.gap)
-        self._greatest[point, tuple(names)] = greatest
         return seen
 
     # Solving
@@ -301,9 +299,8 @@ class _Task:
         every = tuple(dict.fromkeys(name for sample in self._wanted for name in sample))
         whole = range(len(self._wanted))
         base = self._trial(self._point, every, whole)
-        before = self._greatest[self._point, every]
         if base.solved:
-            return Matching("matches already", before=before, after=before)
+            return Matching("matches already", before=base.greatest, after=base.greatest)
         told = tuple(self._distinguishable())
         self._fails = base.gap > _FAILED / 2
         if base.gap:
@@ -315,16 +312,15 @@ class _Task:
             first = self._reach(whole)
         self._put_back_idle()
         final = self._trial(self._point, every, whole)
-        after = self._greatest[self._point, every]
         result = Matching(
             "matched",
-            before=before,
-            after=after,
+            before=base.greatest,
+            after=final.greatest,
             distinguishable=told,
             tried=tuple(self._tried.values()),
             changes=tuple(self._changes()),
         )
-        if final.solved and not (self._tells(after) and self._is_told_apart(every)):
+        if final.solved and not (self._tells(final.greatest) and self._is_told_apart(every)):
             reason = (
                 f"a padding fits, but the reference is too little to tell that from chance after "
                 f"{self.runs} tries; record more samples, or inner tensors"
@@ -338,17 +334,13 @@ class _Task:
         if explained is not None:
             self._point = explained
             self._put_back_idle()
-            self._trial(self._point, every, whole)
-            result = replace(
-                result,
-                after=self._greatest[self._point, every],
-                changes=tuple(self._changes()),
-            )
+            left = self._trial(self._point, every, whole)
+            result = replace(result, after=left.greatest, changes=tuple(self._changes()))
         is_partly = explained is not None and bool(result.changes)
         outcome: Outcome = "partly matched" if is_partly else "not matched"
         reason = self._reason(told, is_partly=is_partly, is_late=self._is_over())
         if not is_partly:
-            result = replace(result, after=after, changes=())
+            result = replace(result, after=final.greatest, changes=())
         return replace(result, outcome=outcome, reason=reason, first=first)
 
     def _borne(self, base: Trial, names: Sequence[str]) -> Point | None:
@@ -393,10 +385,10 @@ class _Task:
 
     def _is_certain(self) -> bool:
         """Whether recorded inner tensors are reproduced that the model as it was does not give."""
-        whole = range(len(self._wanted))
-        if not any(self._settled) or not self._trial(self._settled, self._reached, whole).solved:
+        if not any(self._settled):
             return False
-        return self._tells(self._greatest[self._settled, self._reached], self._reached)
+        found = self._trial(self._settled, self._reached, range(len(self._wanted)))
+        return found.solved and self._tells(found.greatest, self._reached)
 
     def _put_back_idle(self) -> None:
         """Puts back changes that compute the same at the sizes of the run."""
@@ -490,14 +482,14 @@ class _Task:
         found = search.run([*starts.values()], free, resized) if free else self._point
         told = {self._point}
         for name, start in starts.items():
-            greatest = self._greatest.get((start, tuple(names)))
-            if greatest is not None and start not in told:
+            seen = search.known(start)
+            if seen is not None and start not in told:
                 told.add(start)
                 count = sum(
                     not self._is_idle(self._point, place, option)
                     for place, option in enumerate(start)
                 )
-                self._tried.setdefault(name, Tried(name, greatest, count))
+                self._tried.setdefault(name, Tried(name, seen.greatest, count))
         if not search.trial(found).solved:
             search = self._with_noise(search, found, names, samples)
         if search.trial(found).solved:
@@ -524,8 +516,7 @@ class _Task:
         self, search: Search, found: Point, names: Sequence[str], samples: Sequence[int]
     ) -> Search:
         """The search with what the runtime's own rounding allows, where that may decide."""
-        greatest = self._greatest[found, tuple(names)]
-        if self.closeness.noise or not greatest < _NEAR:
+        if self.closeness.noise or not search.trial(found).greatest < _NEAR:
             return search
         noise = 0.0
         choices = self._copy.feeds(self._choices(found))

@@ -108,14 +108,10 @@ def trial(
     wanted: Sequence[Mapping[str, Array]],
     found: Sequence[Mapping[str, Value] | None],
     closeness: Closeness,
-) -> tuple[Trial, float]:
-    """The evaluation of the outputs of all samples; None stands for a run that failed.
-
-    Returns:
-        The evaluation, and the greatest difference relative to the range of its output.
-    """
+) -> Trial:
+    """The evaluation of the outputs of all samples; None stands for a run that failed."""
     if any(each is None for each in found):
-        return Trial(solved=False, gap=math.inf, error=math.inf, missing=None), math.inf
+        return Trial(solved=False, gap=math.inf, error=math.inf, missing=None)
     gaps = [
         gap(value, outputs.get(name), closeness)
         for sample, outputs in zip(wanted, found, strict=True)
@@ -126,12 +122,12 @@ def trial(
     greatest = max((each.greatest for each in gaps), default=0.0)
     solved = all(each.is_close for each in gaps)
     if not gaps:
-        return Trial(solved=True, gap=0.0, error=0.0, missing=np.zeros(0)), 0.0
+        return Trial(solved=True, gap=0.0, error=0.0, missing=np.zeros(0), greatest=0.0)
     parts = [each.missing for each in gaps if each.missing is not None]
     if apart or len(parts) < len(gaps):
-        return Trial(solved, apart, 0.0 if solved else math.inf, None), greatest
+        return Trial(solved, apart, 0.0 if solved else math.inf, None, greatest)
     error = math.sqrt(float(np.mean([np.mean(part**2) if part.size else 0.0 for part in parts])))
-    return Trial(solved, 0.0, error, np.concatenate([*_fewer(parts)])), greatest
+    return Trial(solved, 0.0, error, np.concatenate([*_fewer(parts)]), greatest)
 
 
 def unrelated(wanted: Sequence[Mapping[str, Array]]) -> float:

@@ -78,12 +78,14 @@ class Trial(NamedTuple):
             greater than any other where the model does not run, the less the further it gets.
         error: The root mean square of what is missing; infinite without comparable outputs.
         missing: The answer wanted less the one found, in a fixed order; None where not comparable.
+        greatest: The greatest difference, relative to the range of its output.
     """
 
     solved: bool
     gap: float
     error: float
     missing: npt.NDArray[np.float64] | None
+    greatest: float = math.inf
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -191,6 +193,10 @@ class Search:
             self._known[point] = self.evaluate(point)
             self._least = min(self._least, self._known[point].error)
         return self._known[point]
+
+    def known(self, point: Point) -> Trial | None:
+        """The evaluation of a point; None if it was not made."""
+        return self._known.get(point)
 
     def _ends(self) -> bool:
         """Whether to stop for lack of time, or because all answers so far are unrelated ones."""
