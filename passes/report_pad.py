@@ -13,7 +13,7 @@ from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
 from onnxpad.operators.table import MICROSOFT, Direction, Inputs, uncovered
 from onnxpad.padding.padding import has_amounts
-from onnxpad.padding.readers import Path, Readers
+from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -135,12 +135,12 @@ def _foreign(node: Node, pad: PadOp | None) -> Iterator[RefusalError]:
 
 
 def _causes(
-    context: Context, readers: Readers, found: Sequence[Use | None], path: Path | None
+    context: Context, readers: Readers, found: Sequence[Use | None], path: Sequence[Use]
 ) -> Iterator[RefusalError]:
     """Why the readers of a `Pad` do not take over its padding."""
     if not found:
         yield RefusalError(Reason.UNUSED, "nothing reads it", summary="nothing reads it")
-    if path is not None and path.steps:
+    if len(path) > 1:
         yield _between(context, readers, path)
     for use in found:
         if use is None:
@@ -172,7 +172,7 @@ def _causes(
             yield RefusalError(
                 Reason.READ_AS_OPERAND, f"{name} {form}", summary=f"{general} {form}"
             )
-        elif path is None or not path.steps or path.steps[0] is not node:
+        elif len(path) < 2 or path[0].node is not node:
             yield _windowless(context, readers, node, index)
 
 
@@ -182,29 +182,31 @@ def _windowless(context: Context, readers: Readers, node: Node, index: int) -> R
     if why := why_no_padding(graph, node, index):
         form = f"reads it: {why}"
         return RefusalError(Reason.TAKES_NO_PADDING, f"{name} {form}", summary=f"{general} {form}")
-    end = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else None
-    if end is None:
+    path = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else ()
+    if not path:
         form = "reads it, which has no window"
         return RefusalError(Reason.NO_WINDOW, f"{name} {form}", summary=f"{general} {form}")
-    form = f"{{}} hands it on to {{}}: {why_no_padding(graph, end.window, end.index)}"
-    named = form.format(name, _named(context, end.window))
-    return RefusalError(Reason.TAKES_NO_PADDING, named, summary=form.format(general, end.window.op))
+    end = path[-1].node
+    form = f"{{}} hands it on to {{}}: {why_no_padding(graph, *path[-1])}"
+    named = form.format(name, _named(context, end))
+    return RefusalError(Reason.TAKES_NO_PADDING, named, summary=form.format(general, end.op))
 
 
-def _between(context: Context, readers: Readers, path: Path) -> RefusalError:
+def _between(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:
     """The cause that nodes stand between a `Pad` and the next window."""
-    stands = "stand" if len(path.steps) > 1 else "stands"
-    other = uncovered(context.graph, path.window)
+    *between, window = (use.node for use in path)
+    stands = "stand" if len(between) > 1 else "stands"
+    other = uncovered(context.graph, window)
     is_cropped = other is not None and other.direction is Direction.SCATTERS
-    further = "" if readers.slides(path.window) else f", {_CROPS if is_cropped else _NOT_COVERED}"
+    further = "" if readers.slides(window) else f", {_CROPS if is_cropped else _NOT_COVERED}"
     form = f"{{}} {stands} between it and {{}}{further}"
-    for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in path.steps}.items():
+    for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in between}.items():
         form += f"; {op}: {why}" * bool(why)
-    steps = [_named(context, step) for step in path.steps]
+    steps = [_named(context, step) for step in between]
     return RefusalError(
         Reason.STEPS_BETWEEN,
-        form.format(_and(steps), _named(context, path.window)),
-        summary=form.format(_and([step.op for step in path.steps]), path.window.op),
+        form.format(_and(steps), _named(context, window)),
+        summary=form.format(_and([step.op for step in between]), window.op),
     )
 
 
@@ -271,7 +273,7 @@ def _first(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _facts(
-    context: Context, pad: PadOp | None, found: Sequence[Use | None], path: Path | None
+    context: Context, pad: PadOp | None, found: Sequence[Use | None], path: Sequence[Use]
 ) -> dict[str, object]:
     label = context.graph.label
     return {
@@ -284,6 +286,6 @@ def _facts(
             if use is not None
         ],
         "output": None in found,
-        "steps": [label(step) for step in path.steps] if path is not None else [],
-        "window": label(path.window) if path is not None else None,
+        "steps": [label(use.node) for use in path[:-1]],
+        "window": label(path[-1].node) if path else None,
     }

@@ -98,7 +98,7 @@ class SinkPad(Pass):
             reason = reason or _shared(context, sinking, step)
             reason = reason or (None if known else looked.refusal(step))
             if reason is not None:
-                is_near = Readers(graph).path(step.outputs[0]) is not None
+                is_near = bool(Readers(graph).path(step.outputs[0]))
                 refusal = refusal or (reason if is_near else None)
                 continue
             lifted = sinking.lifted(step.outputs[0])

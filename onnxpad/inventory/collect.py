@@ -337,7 +337,6 @@ class _Collector:
         said = [self._reader(each) for each in readers[:_MOST_READERS]]
         if len(readers) > _MOST_READERS:
             said.append(f"{len(readers) - _MOST_READERS} more")
-        steps = () if way is None else (*way.steps, way.window)
         return replace(
             as_written(graph, node, "pad"),
             tensors=tensors_of(pad.data, [node]),
@@ -349,7 +348,7 @@ class _Collector:
             axes=axes if whole is not None else (),
             outer=(outer,),
             tensor=pad.data.name,
-            path=tuple(map(step_of, (node, *steps))),
+            path=tuple(map(step_of, (node, *(use.node for use in way)))),
             readers=tuple(said),
             origin=outer.source,
             findings=self._about([node]),

@@ -11,7 +11,6 @@ from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.table import MICROSOFT, Inputs, key_of, operator_of, uncovered
-from onnxpad.records import NamedTuple
 
 # Operators that pass elements on, changed one by one or moved: of the first input, or of any.
 # fmt: off
@@ -39,20 +38,6 @@ _DOMAINS: Final = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
 _MOST_NODES: Final = 64
-
-
-class Path(NamedTuple):
-    """The path from a tensor to a window operator.
-
-    Attributes:
-        steps: The nodes in between, in order.
-        window: The window operator.
-        index: The input by which it reads.
-    """
-
-    steps: tuple[Node, ...]
-    window: Node
-    index: int  # type: ignore[assignment]
 
 
 def readers_of(graph: Graph, tensor: Tensor) -> Iterator[Use | None]:
@@ -96,20 +81,23 @@ class Readers:
             listed.sort(key=lambda each: (self._places[id(each.node)], each.index))
         return [*listed, None] if None in uses else [*listed]
 
-    def path(self, tensor: Tensor) -> Path | None:
-        """The shortest path from a tensor to a window operator; None where none is near."""
+    def path(self, tensor: Tensor) -> tuple[Use, ...]:
+        """The shortest path from a tensor to a window operator: each node by the input it reads.
+
+        Empty where none is near.
+        """
         return self._path(tensor, self._reads_data)
 
-    def dead_end(self, tensor: Tensor) -> Path | None:
-        """The shortest path to an operator known to take no padding; None where none is near."""
+    def dead_end(self, tensor: Tensor) -> tuple[Use, ...]:
+        """The shortest path to an operator known to take no padding; empty where none is near."""
         return self._path(tensor, lambda node, i: bool(why_no_padding(self._graph, node, i)))
 
     def _reads_data(self, node: Node, index: int) -> bool:
         inputs = self.inputs(node)
         return inputs is not None and index == inputs.data
 
-    def _path(self, tensor: Tensor, is_end: Callable[[Node, int], bool]) -> Path | None:
-        pending: deque[tuple[Tensor, tuple[Node, ...]]] = deque([(tensor, ())])
+    def _path(self, tensor: Tensor, is_end: Callable[[Node, int], bool]) -> tuple[Use, ...]:
+        pending: deque[tuple[Tensor, tuple[Use, ...]]] = deque([(tensor, ())])
         seen: set[int] = set()
         while pending:
             current, steps = pending.popleft()
@@ -118,11 +106,11 @@ class Readers:
                     continue
                 node, index = use
                 if is_end(node, index):
-                    return Path(steps, node, index)
+                    return (*steps, use)
                 if len(steps) < _MOST_STEPS and self.hands_on(node, index):
                     seen.add(id(node))
-                    pending += [(output, (*steps, node)) for output in node.outputs if output.name]
-        return None
+                    pending += [(output, (*steps, use)) for output in node.outputs if output.name]
+        return ()
 
     def slides(self, node: Node) -> bool:
         """Whether a node is a window operator of the table."""
