@@ -15,7 +15,7 @@ from typing import Final
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import Window, constant_in_effect, odd_side, same_pads
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.operators.amounts import ExtentPairs, Pairs, is_padded, numbers_of
 from onnxpad.operators.read import (
     PadOp,
@@ -41,7 +41,7 @@ _UNKNOWN: Final = (Unknown("not known"),)
 
 def steps_of(path: Sequence[Node]) -> tuple[Node, ...]:
     """The nodes between a `Pad`, the first of a path, and the next `Pad` or the end."""
-    return tuple(takewhile(lambda node: node.op != "Pad", path[1:]))
+    return tuple(takewhile(lambda node: node.op != "Pad" or normal_domain(node.domain), path[1:]))
 
 
 class Front(NamedTuple):
