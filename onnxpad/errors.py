@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import signal
+from pathlib import Path
 
 from onnxpad.messages import shortened
 
@@ -14,10 +15,12 @@ class OnnxpadError(Exception):
     Attributes:
         exit_code: Exit code of the command line for this error.
         kind: Name of this kind of error in the JSON report.
+        path: The model file that the message names; None if it names none.
     """
 
     exit_code = 2
     kind = "usage"
+    path: Path | None = None
 
     def __init__(self, message: str = "") -> None:
         """Puts the message on one line and shortens long names in it."""

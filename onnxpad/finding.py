@@ -105,6 +105,9 @@ class Finding:
             reason. Its facts are in `evidence`.
         brief: The reason without formulas of open sizes and advice; empty if it has no formula.
         location: Where the node is.
+        alike: The message without names, as like findings have it; empty where that is the operator
+            and the message.
+        general: The reason without names of nodes and tensors; empty where it is the reason.
     """
 
     code: str
@@ -119,6 +122,8 @@ class Finding:
     reason_code: str = ""
     brief: str = ""
     location: Location = Location()
+    alike: str = ""
+    general: str = ""
 
     @property
     def fingerprint(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 RUNTIME: Final = "onnxruntime"
 """The runtime for which models are rewritten and on which they are validated, by its name."""
@@ -30,6 +30,30 @@ def shortened(text: str) -> str:
         for part in text.split("/")
     )
     return _cut(found, _LONGEST_TEXT, _LONGEST_TEXT - 500, 300)
+
+
+class Named(NamedTuple):
+    """A sentence that names nodes and tensors, and the same without names, as like ones have it."""
+
+    text: str
+    general: str
+
+    @classmethod
+    def of(cls, text: str) -> Named:
+        """A sentence without names."""
+        return cls(text, text)
+
+
+def named(say: Callable[[Callable[[str], str]], str]) -> Named:
+    """A sentence with and without names.
+
+    Args:
+        say: Makes it, given a function that writes a name and the space before it, or nothing.
+
+    >>> named(lambda name: f"Pad before Conv{name('stem/Conv')}")
+    Named(text="Pad before Conv 'stem/Conv'", general='Pad before Conv')
+    """
+    return Named(say(lambda name: f" {name!r}"), say(lambda _: ""))
 
 
 def place_in(place: str, *steps: str) -> str:

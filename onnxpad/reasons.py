@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeVarTuple
 
 from onnxpad.finding import Trust
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, Named
 
 T = TypeVarTuple("T")
 
@@ -164,11 +164,16 @@ class RefusalError(Exception):
             each one alone would do away with the reason. They are no part of the message, since
             some may have been given already.
         brief: The message without formulas of open sizes; empty if it has none.
+        general: The message without names of nodes and tensors.
     """
 
-    def __init__(self, code: Reason, message: str, brief: str = "", /, **facts: object) -> None:
+    def __init__(
+        self, code: Reason, message: str | Named, brief: str = "", /, **facts: object
+    ) -> None:
         """Keeps the facts in the order given."""
-        super().__init__(message)
+        text, general = (message, "") if isinstance(message, str) else message
+        super().__init__(text)
+        self.general = general or str(facts.get("summary", text))
         self.code = code
         self.brief = brief
         self.facts = MappingProxyType(facts)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from onnxpad.graph import Tensor
+from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import is_padded
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
+
+_NOTHING: Final = Named.of("Pad of nothing")
 
 
 class DropEmptyPad(Pass):
@@ -58,16 +62,9 @@ class DropEmptyPad(Pass):
             if not context.graph.uses(output) and not context.graph.is_output(output):
                 continue  # the rule on what remains reports it
             if context.sites.pads_nothing(pad):
-                yield self.found(context, pad.node, "Pad of nothing", pad, becomes="no Pad")
+                yield self.found(context, pad.node, _NOTHING, pad, becomes="no Pad")
             else:
-                reason = RefusalError(
-                    Reason.RANK_UNKNOWN,
-                    f"the number of axes of {pad.data.name!r} is known only at run time, and "
-                    f"unless it is {len(amounts)} the Pad is an error",
-                    tensor=pad.data.name,
-                    needs=len(amounts),
-                )
-                yield self.refused(context, pad.node, "Pad of nothing", reason)
+                yield self.refused(context, pad.node, _NOTHING, _rank(pad.data, len(amounts)))
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...] | None:
         """Connects the readers of the `Pad` to its input, or makes it an Identity."""
@@ -81,3 +78,14 @@ class DropEmptyPad(Pass):
         for use in uses:
             graph.set_input(use.node, use.index, data)
         return (data,)
+
+
+def _rank(data: Tensor, needs: int) -> RefusalError:
+    """The refusal of a `Pad` whose data may have another number of axes than its amounts."""
+    said = named(
+        lambda name: (
+            f"the number of axes of{name(data.name)} is known only at run time, and unless it is "
+            f"{needs} the Pad is an error"
+        )
+    )
+    return RefusalError(Reason.RANK_UNKNOWN, said, tensor=data.name, needs=needs)

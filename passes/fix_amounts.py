@@ -9,6 +9,7 @@ import numpy as np
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
+from onnxpad.messages import Named
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import operator_of
@@ -76,9 +77,9 @@ class FixAmounts(Pass):
             ]
             if not wrong:
                 continue
-            message = f"Pad ({pad.mode}) computes its amounts"
+            message = Named.of(f"Pad ({pad.mode}) computes its amounts")
             if external:
-                message = f"Pad ({pad.mode}) keeps its amounts in another file"
+                message = Named.of(f"Pad ({pad.mode}) keeps its amounts in another file")
             amounts = pad.constant_amounts
             if amounts is not None:
                 if context.sites.pads_nothing(pad) or self._is_folded(context, pad):

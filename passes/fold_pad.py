@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpad.messages import named
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.padding import has_amounts
@@ -89,7 +90,8 @@ class FoldPad(Pass):
         amounts = ""
         if known is not None:
             amounts = f" {op.operator.layout.text(known)}"
-        message = f"Pad{amounts} before {op.node.op} {context.graph.label(op.node)!r}"
+        label = context.graph.label(op.node)
+        message = named(lambda name: f"Pad{amounts} before {op.node.op}{name(label)}")
         before = context.label(op.node)
         try:
             padding, merged, around = context.sites.planned(op, context.style)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node
+from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -65,7 +66,8 @@ class GuardPad(Pass):
         for exposed in context.misfolded():
             node, window = exposed.pad.node, exposed.window
             reader = graph.label(window)
-            message = f"onnxruntime folds it into {window.op} {reader!r}, though {exposed.why}"
+            into = f"onnxruntime folds it into {window.op}"
+            why = Named(*(f"{into}{which}, though {exposed.why}" for which in (f" {reader!r}", "")))
             seen = folding_versions(graph.opset)
             if can_guard(context, exposed):
                 # The node to edit, and so the one whose output must stay the same.
@@ -73,17 +75,17 @@ class GuardPad(Pass):
                 yield self.found(
                     context,
                     node,
-                    "Pad",
+                    Named.of("Pad"),
                     exposed,
                     becomes="Pad with an empty third input" if kept is node else "auto_pad=VALID",
-                    why=message,
+                    why=why,
                     keeps=kept,
                     reader=reader,
                     onnxruntime=seen,
                 )
             else:
                 reason = _unguarded(graph, window)
-                yield self.refused(context, node, message, reason, reader=reader, onnxruntime=seen)
+                yield self.refused(context, node, why, reason, reader=reader, onnxruntime=seen)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the empty third input, or `auto_pad`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import axes_text
+from onnxpad.messages import Named
 from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill
 from onnxpad.operators.read import PadOp, is_pad
 from onnxpad.padding.write import set_amounts
@@ -61,7 +62,8 @@ class MergePads(Pass):
             first = context.pad(producer)
             if not isinstance(first, PadOp) or {first.mode, second.mode} != {"constant"}:
                 continue
-            message = f"Pad of Pad {context.graph.label(producer)!r}"
+            label = context.graph.label(producer)
+            message = Named(f"Pad of Pad {label!r}", "Pad of Pad")
             try:
                 amounts = self._sum(context, first, second)
             except RefusalError as refusal:

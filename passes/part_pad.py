@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Node
+from onnxpad.messages import Named
 from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import PadOp
 from onnxpad.operators.table import operator_of
@@ -64,7 +65,7 @@ class PartPad(Pass):
                 continue
             spatial = self._text(context, amounts[1], readers)
             becomes = f"two Pads, of which that of {spatial} folds"
-            yield self.found(context, pad.node, "Pad", amounts, becomes=becomes)
+            yield self.found(context, pad.node, Named.of("Pad"), amounts, becomes=becomes)
 
     def _text(self, context: Context, amounts: Pairs, readers: list[Node]) -> str:
         """Amounts by name of the axis, as the first reader has them."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Severity
+from onnxpad.messages import Named
 from onnxpad.operators.table import Fill
 from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
@@ -68,8 +69,8 @@ class RecogniseSame(Pass):
             pad = context.sites.pad_before(op)
             if pad is None or pad.constant_amounts is not None:
                 continue
-            before = context.label(op.node)
-            message = f"computed Pad before {op.node.op} {context.graph.label(op.node)!r}"
+            before, reader = context.label(op.node), f"computed Pad before {op.node.op}"
+            message = Named(f"{reader} {context.graph.label(op.node)!r}", reader)
             try:
                 context.sites.outside(op, pad)
             except RefusalError:

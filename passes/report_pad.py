@@ -9,6 +9,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Node, Use
+from onnxpad.messages import Named
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
 from onnxpad.operators.table import MICROSOFT, Direction, Inputs, uncovered
@@ -85,7 +86,10 @@ class ReportPad(Pass):
             general = dict.fromkeys(map(_general, causes))
             refusal = RefusalError(
                 causes[0].code,
-                "; ".join(_first(dict.fromkeys(map(str, causes)))),
+                Named(
+                    "; ".join(_first(dict.fromkeys(map(str, causes)))),
+                    "; ".join(dict.fromkeys(cause.general for cause in causes)),
+                ),
                 "; ".join(dict.fromkeys(cause.brief or _general(cause) for cause in causes))
                 if any(cause.brief for cause in causes)
                 else "",
@@ -93,7 +97,8 @@ class ReportPad(Pass):
                 **_facts(context, pad, found, path),
                 options=_help_all(causes),
             )
-            yield self.refused(context, node, described_pad(context.analysis, node, pad), refusal)
+            message = Named.of(described_pad(context.analysis, node, pad))
+            yield self.refused(context, node, message, refusal)
 
     def _is_asked(self, context: Context, readers: Readers, pad: PadOp, use: Use | None) -> bool:
         """Whether a reader is a window operator before which the style wants this `Pad`."""
@@ -220,10 +225,9 @@ def _declined(context: Context, node: Node, name: str) -> RefusalError:
         context.sites.planned(op, context.style)
     except RefusalError as refusal:
         brief = f"{node.op}: {refusal.brief}" if refusal.brief else ""
-        texts = f"{name}: {refusal}", f"{node.op}: {refusal}"
-        return RefusalError(
-            refusal.code, texts[0], brief, summary=texts[1], options=refusal.options
-        )
+        said = Named(f"{name}: {refusal}", f"{node.op}: {refusal.general}")
+        summary = f"{node.op}: {refusal}"
+        return RefusalError(refusal.code, said, brief, summary=summary, options=refusal.options)
     form = f"in style {context.style} it stays before"
     return RefusalError(Reason.AS_ASKED, f"{form} {name}", summary=f"{form} {node.op}")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.graph import Node, Tensor
+from onnxpad.messages import Named, named
 from onnxpad.operators.read import PadOp
 from onnxpad.padding.readers import Readers
 from onnxpad.padding.sinking import Sinking, check_taken
@@ -103,13 +104,12 @@ class SinkPad(Pass):
                 continue
             lifted = sinking.lifted(step.outputs[0])
             assert lifted is not None
-            steps = ", ".join(f"{each.op} {graph.label(each)!r}" for each in lifted.steps)
             labels = [graph.label(each) for each in lifted.steps]
-            message = f"{message} before {steps}"
+            ops = [each.op for each in lifted.steps]
+            steps = (f"{op} {label!r}" for op, label in zip(ops, labels, strict=True))
+            past = Named(*(f"{message} before {', '.join(each)}" for each in (steps, ops)))
             becomes = "behind these" if len(labels) > 1 else "behind it"
-            return self.found(
-                context, pad, message, step, becomes=becomes, keeps=step, steps=labels
-            )
+            return self.found(context, pad, past, step, becomes=becomes, keeps=step, steps=labels)
         return None if refusal is None else self.refused(context, pad, message, refusal)
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
@@ -161,6 +161,11 @@ def _shared(context: Context, sinking: Sinking, step: Node) -> RefusalError | No
     label = context.graph.label(shared[0])
     return RefusalError(
         Reason.READ_ELSEWHERE,
-        f"{shared[0].op} {label!r} between is read elsewhere too, where the padding is not taken",
+        named(
+            lambda name: (
+                f"{shared[0].op}{name(label)} between is read elsewhere too, where the padding is "
+                "not taken"
+            )
+        ),
         operator=label,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.graph import Node
+from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
@@ -79,7 +80,7 @@ class TakeCrop(Pass):
                 yield self.found(
                     context,
                     node,
-                    "Slice of all of what a ConvTranspose gives",
+                    Named.of("Slice of all of what a ConvTranspose gives"),
                     node,
                     becomes="no Slice",
                     why="it crops nothing",
@@ -87,14 +88,19 @@ class TakeCrop(Pass):
 
     def _found(self, context: Context, taking: Taking) -> Match:
         graph, node = context.graph, taking.op.node
-        behind = " and ".join(f"{each.op} {graph.label(each)!r}" for each in taking.taken)
-        message = f"{behind} behind ConvTranspose {graph.label(node)!r}"
+        message = named(
+            lambda name: (
+                " and ".join(f"{each.op}{name(graph.label(each))}" for each in taking.taken)
+                + f" behind ConvTranspose{name(graph.label(node))}"
+            )
+        )
         pads, becomes = onnx_order(taking.form.numbers), form_text(taking.form)
         return self.found(context, taking.last, message, taking, becomes=becomes, pads=pads)
 
     def _refused(self, context: Context, node: Node, left: Obstacle) -> Match:
         (crop, refusal), label = left, context.graph.label(node)
-        message = f"{crop.op} behind ConvTranspose {label!r}"
+        behind = f"{crop.op} behind ConvTranspose"
+        message = Named(f"{behind} {label!r}", behind)
         return self.refused(context, crop, message, refusal, transposed=label)
 
     def rewrite(self, match: Match, context: Context) -> None:

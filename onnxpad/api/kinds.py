@@ -171,6 +171,8 @@ def naming(model: Source) -> Iterator[None]:
     try:
         yield
     except ModelError as error:
-        if not isinstance(model, Path) or str(model) in str(error):
+        if not isinstance(model, Path) or error.path == model:
             raise
-        raise ModelError(f"{model}: {error}") from error
+        named = ModelError(f"{model}: {error}")
+        named.path = model
+        raise named from error

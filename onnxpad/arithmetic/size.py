@@ -125,6 +125,11 @@ class Size(_Arithmetic):
         """How the symbols are derived in which it is written; empty if none is."""
         return frozenset().union(*(symbol.kinds for symbol, _ in self.terms))
 
+    @property
+    def is_formula(self) -> bool:
+        """Whether it is written as a formula, without an `f(height)` where none fits."""
+        return sums.is_formula(_sum(self))
+
     def __repr__(self) -> str:
         """Return a formula, as `2*ceil(height/2) - 1`; where none fits, `f(height)`."""
         return sums.sum_text(_sum(self))

@@ -234,13 +234,25 @@ def _step(sums: Iterable[Sum]) -> int:
 
 def sum_text(a: Sum) -> str:
     """Return a sum as a formula, as `2*ceil(height/2) - 1`; where none fits, as `f(height)`."""
-    texts, terms, total = [], a.terms, a.constant
+    terms, total = _rendered(a)
+    texts = [found.text if found else f"f({symbol.name})" for symbol, found in terms]
+    total += sum(found.constant for _, found in terms if found)
+    texts.sort(key=lambda text: text.startswith("-"))
+    return render.join(texts, total) if texts else str(total)
+
+
+def is_formula(a: Sum) -> bool:
+    """Return whether a formula fits a sum, and all sums from which its symbols are derived."""
+    return all(
+        found is not None and all(is_formula(Sum(*each)) for each in symbol.of)
+        for symbol, found in _rendered(a)[0]
+    )
+
+
+def _rendered(a: Sum) -> tuple[list[tuple[Symbol, render.Formula | None]], int]:
+    """Return each term of a sum as a formula, where one fits, and the constant beside them."""
+    terms, total = a.terms, a.constant
     if len(terms) == 1:  # with the constant inside, `max(n - 1, 4)` needs no second constant
         ((symbol, form),) = terms
         terms, total = ((symbol, quasi_affine.translate(form, total)),), 0
-    for symbol, form in terms:
-        found = render.recognise(form, symbol)
-        texts.append(found.text if found else f"f({symbol.name})")
-        total += found.constant if found else 0
-    texts.sort(key=lambda text: text.startswith("-"))
-    return render.join(texts, total) if texts else str(total)
+    return [(symbol, render.recognise(form, symbol)) for symbol, form in terms], total

@@ -236,4 +236,6 @@ def _models(argument: Path) -> tuple[list[Path], list[OSError]]:
 def _about(path: Path, error: Exception) -> str:
     """The error in one line that names the path exactly once."""
     message = explained(error).message
-    return message if str(path) in message else f"{path}: {message}"
+    named = error.filename if isinstance(error, OSError) else getattr(error, "path", None)
+    is_named = named is not None and Path(os.fsdecode(named)) == path
+    return message if is_named else f"{path}: {message}"

@@ -143,9 +143,13 @@ class Graph:
         """
         file = Path(path)
         with gc_paused():
-            skeleton = read_file(file)
-            with _one_line(f"{file}: "):
-                return cls(Model(skeleton, file))
+            try:
+                skeleton = read_file(file)
+                with _one_line(f"{file}: "):
+                    return cls(Model(skeleton, file))
+            except ModelError as error:
+                error.path = file
+                raise
 
     @classmethod
     def from_proto(cls, proto: onnx.ModelProto) -> Graph:

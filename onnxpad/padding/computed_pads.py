@@ -25,7 +25,7 @@ from onnxpad.arithmetic.window import (
 from onnxpad.facts import remembered
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import nodes_upstream
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, named
 from onnxpad.operators.amounts import ExtentPair, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
@@ -195,7 +195,7 @@ class DynamicSites:
         if shape is None or any(isinstance(size, Unknown) for size in sizes):
             raise RefusalError(
                 Reason.NOT_WORKED_OUT,
-                f"the sizes of {op.data.name!r} are unknown",
+                named(lambda name: f"the sizes of{name(op.data.name)} are unknown"),
                 tensor=op.data.name,
             )
         self._check_meets_data(op, op.data, sizes, odd)
@@ -207,8 +207,12 @@ class DynamicSites:
         if wrong is not None:
             raise RefusalError(
                 Reason.WRONG_DECLARATION,
-                f"the model declares its output {wrong.name!r} in another shape than it has, and "
-                f"{RUNTIME}'s optimiser would compute the amounts from that",
+                named(
+                    lambda name: (
+                        f"the model declares its output{name(wrong.name)} in another shape than "
+                        f"it has, and {RUNTIME}'s optimiser would compute the amounts from that"
+                    )
+                ),
                 output=wrong.name,
             )
 

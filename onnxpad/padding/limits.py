@@ -17,7 +17,7 @@ from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, named
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
@@ -191,7 +191,12 @@ def says_zero_point(op: WindowOp) -> RefusalError:
     tensor = op.node.inputs[place].name
     return RefusalError(
         Reason.ZERO_POINT_UNKNOWN,
-        f"{op.node.op} pads with its zero point {tensor!r}, which is not one constant number",
+        named(
+            lambda name: (
+                f"{op.node.op} pads with its zero point{name(tensor)}, which is not one constant "
+                "number"
+            )
+        ),
         tensor=tensor,
     )
 
@@ -281,7 +286,11 @@ def says_empty(source: Tensor, axis: int) -> RefusalError:
     """The refusal of a pool that would read a tensor that may be empty: engines refuse it too."""
     return RefusalError(
         Reason.MAY_BE_EMPTY,
-        f"without its Pad the pool may read nothing on axis {axis} of {source.name!r}",
+        named(
+            lambda name: (
+                f"without its Pad the pool may read nothing on axis {axis} of{name(source.name)}"
+            )
+        ),
         axis=axis,
         tensor=source.name,
     )

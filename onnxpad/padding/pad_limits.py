@@ -16,6 +16,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Graph, Tensor
+from onnxpad.messages import named
 from onnxpad.operators.amounts import (
     ExtentPair,
     is_negative_zero,
@@ -176,7 +177,7 @@ def type_known(case: Merge) -> RefusalError | None:
         return None
     return RefusalError(
         Reason.TYPE_UNKNOWN,
-        f"the element type of {case.op.data.name!r} is unknown",
+        named(lambda name: f"the element type of{name(case.op.data.name)} is unknown"),
         tensor=case.op.data.name,
     )
 

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import add, is_padded, is_same_fill, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, read_window
 from onnxpad.operators.table import FLOATS, Direction, Fill, operator_of
@@ -288,11 +289,9 @@ def check_taken(
             pending += [step, shared[0]]
             continue
         if any(reader is None for each in step.outputs for reader in sinking.readers(each)):
-            raise RefusalError(
-                Reason.GRAPH_OUTPUT,
-                f"{step.op} {graph.label(step)!r} gives an output of the graph, or is read in a "
-                "body, with the padding",
-            )
+            form = "gives an output of the graph, or is read in a body, with the padding"
+            said = Named(f"{step.op} {graph.label(step)!r} {form}", f"{step.op} {form}")
+            raise RefusalError(Reason.GRAPH_OUTPUT, said)
         taken += (each.name for each in step.outputs if each.name)
         outputs = sinking.cut(step)
         pads = [graph.producer(tensor) for tensor in outputs]
@@ -328,8 +327,12 @@ def check_taken(
     if assuming is not None and not sure:
         raise RefusalError(
             Reason.ASSUMPTION_REFUSED,
-            f"{assuming.op} {graph.label(assuming)!r}: it assumes {Assumption.FINITE_DATA}, and "
-            "--strict forbids that",
+            named(
+                lambda name: (
+                    f"{assuming.op}{name(graph.label(assuming))}: it assumes "
+                    f"{Assumption.FINITE_DATA}, and --strict forbids that"
+                )
+            ),
             assumptions=[Assumption.FINITE_DATA],
         )
     return taken
@@ -353,8 +356,10 @@ def _check_window(
     try:
         sites.planned(op, style)
     except RefusalError as refusal:
-        label = f"{reader.op} {graph.label(reader)!r}"
-        raise RefusalError(refusal.code, f"{label}: {refusal}", **refusal.facts) from refusal
+        said = Named(
+            f"{reader.op} {graph.label(reader)!r}: {refusal}", f"{reader.op}: {refusal.general}"
+        )
+        raise RefusalError(refusal.code, said, **refusal.facts) from refusal
 
 
 def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> None:
@@ -375,7 +380,8 @@ def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> 
 
 def _stands(graph: Graph, node: Node) -> RefusalError:
     label = graph.label(node)
-    return RefusalError(Reason.STEPS_BETWEEN, f"{node.op} {label!r} stands between", operator=label)
+    said = named(lambda name: f"{node.op}{name(label)} stands between")
+    return RefusalError(Reason.STEPS_BETWEEN, said, operator=label)
 
 
 def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:

@@ -29,7 +29,7 @@ from onnxpad.errors import ModelError
 from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, named
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.operators.read import (
     PadOp,
@@ -550,11 +550,16 @@ class Sites:
         if exposed is None and (op.auto_pad == "VALID" or is_padded(inside)):
             exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:
+            label = self._graph.label(exposed.pad.node)
             raise RefusalError(
                 Reason.OPTIMISER_FOLDS,
-                f"without auto_pad {RUNTIME}'s optimiser would fold Pad "
-                f"{self._graph.label(exposed.pad.node)!r}, though {exposed.why}",
-                pad=self._graph.label(exposed.pad.node),
+                named(
+                    lambda name: (
+                        f"without auto_pad {RUNTIME}'s optimiser would fold Pad{name(label)}, "
+                        f"though {exposed.why}"
+                    )
+                ),
+                pad=label,
                 because=exposed.why,
             )
 

@@ -20,6 +20,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.declared_nodes import step_declared
+from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_plain_zero
 from onnxpad.operators.table import FLOATS
 from onnxpad.padding.step_fills import (
@@ -103,7 +104,7 @@ class PaddedNode:
         if dtype is None:
             raise RefusalError(
                 Reason.TYPE_UNKNOWN,
-                f"the element type of {self.tensor.name!r} is unknown",
+                named(lambda name: f"the element type of{name(self.tensor.name)} is unknown"),
                 tensor=self.tensor.name,
             )
         return dtype
@@ -124,11 +125,11 @@ class PaddedNode:
             return None
         array = self.graph.constant(tensor)
         if array is None:
-            raise self.stands(
-                f"reads {tensor.name!r}, which is known only at run time, or is large"
-            )
+            form = "which is known only at run time, or is large"
+            raise self.stands(named(lambda name: f"reads{name(tensor.name)}, {form}"))
         if array.dtype.kind in "OSUc":
-            raise self.stands(f"reads {tensor.name!r}, which holds no real numbers")
+            form = "which holds no real numbers"
+            raise self.stands(named(lambda name: f"reads{name(tensor.name)}, {form}"))
         return array
 
     def given(self, name: str, index: int, since: int) -> tuple[int, ...] | None:
@@ -145,21 +146,25 @@ class PaddedNode:
             raise self.stands(f"its {name} are no integers")
         return None if array is None else tuple(map(int, array.reshape(-1)))
 
-    def stands(self, why: str) -> RefusalError:
+    def stands(self, why: str | Named) -> RefusalError:
         """The refusal of a node that a `Pad` cannot be moved past."""
-        label = self.graph.label(self.node)
-        return RefusalError(
-            Reason.STEPS_BETWEEN,
-            f"{self.node.op} {label!r} stands between, and {why}",
-            operator=label,
+        label, why = self.graph.label(self.node), Named.of(why) if isinstance(why, str) else why
+        said = Named(
+            f"{self.node.op} {label!r} stands between, and {why.text}",
+            f"{self.node.op} stands between, and {why.general}",
         )
+        return RefusalError(Reason.STEPS_BETWEEN, said, operator=label)
 
     def along(self, axes: Sequence[int]) -> RefusalError:
         """The refusal of a node that works along padded axes."""
         label, told_axes = self.graph.label(self.node), ", ".join(map(str, axes))
         return RefusalError(
             Reason.AXIS_TAKEN,
-            f"{self.node.op} {label!r} between works along the padded axis {told_axes}",
+            named(
+                lambda name: (
+                    f"{self.node.op}{name(label)} between works along the padded axis {told_axes}"
+                )
+            ),
             operator=label,
             axes=list(axes),
         )
@@ -451,7 +456,8 @@ def _reshape(case: PaddedNode) -> Behind:
         raise case.stands("its shape has no constant that could be corrected")
     shape = case.input(1)
     if shape is not None and case.graph.constant(shape) is None:
-        raise case.stands(f"reads its shape {shape.name!r}, which is known only at run time")
+        form = "which is known only at run time"
+        raise case.stands(named(lambda name: f"reads its shape{name(shape.name)}, {form}"))
     layer, moved = _reshaped(case)
     # Its own -1 (the rest) stays right without the padding, and so does its own 0 (a size of the
     # input), except on an axis that is moved to another place: that size may be another one then.
@@ -580,7 +586,7 @@ def joins_otherwise(graph: Graph, node: Node) -> RefusalError:
     label = graph.label(node)
     return RefusalError(
         Reason.STEPS_BETWEEN,
-        f"{node.op} {label!r} joins it with what is not padded alike",
+        named(lambda name: f"{node.op}{name(label)} joins it with what is not padded alike"),
         operator=label,
     )
 
@@ -767,7 +773,9 @@ def _declared(case: PaddedNode) -> Behind:
     for tensor in filter(None, map(case.input, range(1, len(case.node.inputs)))):
         shape = case.analysis.shape(tensor)
         if shape is None or any(size != 1 for size in shape):
-            raise case.stands(f"reads {tensor.name!r}, which must have one element")
+            reads = f"reads {tensor.name!r}"
+            form = "which must have one element"
+            raise case.stands(Named(f"{reads}, {form}", f"reads, {form}"))
     if step.permutes is not None:
         order = step.order(case.rank, case.node.attrs)
         if order is None:

@@ -126,4 +126,4 @@ def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> Fin
     if by is None:
         return match.finding
     finding, was = _changed(match, [by]), match.finding
-    return replace(_elsewhere(finding, was), message=was.message)
+    return replace(_elsewhere(finding, was), message=was.message, alike=was.alike)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
@@ -17,8 +16,6 @@ _T = TypeVar("_T")
 _VARIANTS: Final = 4
 """Amounts of a group that are told."""
 _PAD: Final = StepForm("Pad", "pad")
-_NAME: Final = re.compile(r""" ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
-"""A name as `repr` writes it, and the space before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +177,6 @@ def reason_without_names(finding: Finding) -> str:
     """The reason without names if the rule gives one, else the reason as it is."""
     summary = finding.evidence.get("summary")
     return summary if isinstance(summary, str) else finding.reason
-
-
-def message_without_names(finding: Finding) -> str:
-    """The message without the names in it, so that those of like findings are equal.
-
-    >>> from onnxpad.finding import Finding, Severity
-    >>> message = "Pad H 0+1, W 0+1 before Conv 'stem/Conv'"
-    >>> message_without_names(Finding("PAD201", Severity.WARNING, "pad", "Pad", message))
-    'Pad H 0+1, W 0+1 before Conv'
-    """
-    return _NAME.sub("", finding.message)
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

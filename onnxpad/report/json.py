@@ -328,7 +328,9 @@ _WORDS: Final = {
     "skipped": "uncompared",
     "totals": "pads",
     "limits": "sizes",
-    **dict.fromkeys(("drawn", "is_pad", "brief", "general", "data", "elements"), ""),
+    **dict.fromkeys(
+        ("drawn", "is_pad", "is_warned", "brief", "general", "alike", "data", "elements"), ""
+    ),
 }
 """The words that JSON has for facts, by field: the property with these, or none."""
 

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, named
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -156,8 +156,12 @@ class Context:
             return None
         return RefusalError(
             Reason.SIZE_MISINFERRED,
-            f"onnx's shape inference is wrong about the size of {tensor.name!r}, and without "
-            f"{hidden_by} {RUNTIME} would take it for right downstream",
+            named(
+                lambda name: (
+                    f"onnx's shape inference is wrong about the size of{name(tensor.name)}, and "
+                    f"without {hidden_by} {RUNTIME} would take it for right downstream"
+                )
+            ),
             tensor=tensor.name,
         )
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, Named
 from onnxpad.operators.read import WindowOp
 from onnxpad.reasons import Reason, RefusalError, advised
 from onnxpad.records import NamedTuple, dataclass
@@ -125,11 +125,11 @@ class Pass:
         self,
         context: Context,
         node: Node,
-        message: str,
+        message: str | Named,
         plan: Any,
         *,
         becomes: str = "",
-        why: str = "",
+        why: str | Named = "",
         severity: Severity | None = None,
         keeps: Node | None = None,
         decides: bool = False,
@@ -140,7 +140,8 @@ class Pass:
         Args:
             context: The graph.
             node: The node that the finding names.
-            message: How the padding is written.
+            message: How the padding is written; with the same without names where it begins with
+                the operator or has names.
             plan: The data that `rewrite` needs.
             becomes: How it is written then; the message has both, as `FROM -> TO: why`.
             why: Why that means the same; as of the pass without it.
@@ -149,7 +150,8 @@ class Pass:
             decides: Whether the plan rests on the engine that is trusted.
             evidence: Facts for the report.
         """
-        message = self._arrow(message, becomes, why)
+        text, alike = (message, "") if isinstance(message, str) else message
+        named, general = why if isinstance(why, Named) else (why, why)
         label, told = context.label(node), Facts(evidence)
         severity = severity or self.severity
         finding = Finding(
@@ -157,9 +159,10 @@ class Pass:
             severity,
             label,
             node.op,
-            message,
+            self._arrow(text, becomes, named),
             evidence=told,
             location=context.graph.location(node),
+            alike=alike and self._arrow(alike, becomes, general),
         )
         return Match(finding, keeps or node, plan, node, decides=decides)
 
@@ -202,7 +205,7 @@ class Pass:
         self,
         context: Context,
         node: Node,
-        message: str,
+        message: str | Named,
         reason: RefusalError,
         *,
         asked: str = "",
@@ -215,11 +218,12 @@ class Pass:
         """
         facts: dict[str, object] = {**reason.facts, **evidence}
         facts.pop("options", None)
-        text = str(reason)
+        text, general = str(reason), reason.general
         if asked:
             text, facts["asked"] = f"this is what {asked} asks for; {text}", asked
         elif options := context.options(reason):
             text, facts["options"] = advised(text, options), options
+            general = advised(general, options)
             if isinstance(summary := facts.get("summary"), str):
                 facts["summary"] = advised(summary, options)
         finding = Finding(
@@ -227,12 +231,14 @@ class Pass:
             Severity.INFO,
             context.label(node),
             node.op,
-            message,
+            message if isinstance(message, str) else message.text,
             text,
             Facts(facts),
             reason_code=reason.code,
             location=context.graph.location(node),
             brief=reason.brief,
+            alike="" if isinstance(message, str) else message.general,
+            general=general,
         )
         return Match(finding, node, None, node)
 

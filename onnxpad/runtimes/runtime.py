@@ -17,7 +17,20 @@ Optimisation: TypeAlias = Literal["off", "basic", "full"]
 
 
 class EngineError(ModelError):
-    """A model that the runtime cannot load, or cannot run on the inputs given."""
+    """A model that the runtime cannot load, or cannot run on the inputs given.
+
+    Attributes:
+        nodes: Names of the nodes at which it failed, as far as the runtime says.
+        lacks_kernel: Whether it has no kernel for an operator or type of the model.
+    """
+
+    def __init__(
+        self, message: str = "", nodes: tuple[str, ...] = (), *, lacks_kernel: bool = False
+    ) -> None:
+        """Keeps the facts beside the message."""
+        super().__init__(message)
+        self.nodes = nodes
+        self.lacks_kernel = lacks_kernel
 
 
 class CrashError(EngineError):

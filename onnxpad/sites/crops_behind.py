@@ -15,6 +15,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream, nodes_upstream
+from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
 from onnxpad.padding.padding import Padding
@@ -262,9 +263,16 @@ class CropsBehind:
                 if like and len(places) not in (like, len(units)):
                     raise RefusalError(
                         Reason.AXIS_TAKEN,
-                        "it leaves one element on an axis, which could not be told from the axes "
-                        f"that {self.graph.label(stage.node)!r} adds or drops",
+                        self._untold(stage.node),
                     )
+
+    def _untold(self, node: Node) -> Named:
+        return named(
+            lambda name: (
+                "it leaves one element on an axis, which could not be told from the axes that"
+                f"{name(self.graph.label(node))} adds or drops"
+            )
+        )
 
     def _leads_to(self, node: Node, ends: Collection[int]) -> bool:
         """Whether all that a node computes leads to some nodes alone, as their bounds."""

@@ -227,9 +227,11 @@ class Wording:
                 return told
         names = _names(pair)
         if _extremes(pair):
+            if any(isinstance(each, Size) and not each.is_formula for each in pair):
+                return ""
             begin, end = map(str, pair)
             text = f"the begin is {begin}, and the end is {end}"
-            return "" if len(text) > _LONGEST or "f(" in text else text
+            return "" if len(text) > _LONGEST else text
         if len(names) != 1:
             return ""
         known = self._inputs.get(names[0])

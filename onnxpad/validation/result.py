@@ -89,6 +89,7 @@ class Run:
             agreement is no evidence.
         drawn: The two parts of `inputs` if they were drawn: names, types and shapes, and how the
             data was drawn; empty for inputs given.
+        is_warned: Whether a warning of the verdict says what `note` does.
     """
 
     provider: str
@@ -103,6 +104,7 @@ class Run:
     excused: bool = False
     flat: bool = False
     drawn: tuple[str, str] = ("", "")
+    is_warned: bool = False
 
     @property
     def tells(self) -> bool:
@@ -205,10 +207,12 @@ class Skipped(NamedTuple):
     Attributes:
         why: The reason.
         where: The provider, the level and the inputs; empty for all.
+        is_told: Whether a run's note or a warning says why, too.
     """
 
     why: str
     where: str = ""
+    is_told: bool = False
 
     @property
     def text(self) -> str:

@@ -324,7 +324,7 @@ class _Check:
         ours = self._asked("original", provider, "off")
         if ours[-1].late:
             self._give_up(f"the original {ours[-1].error}")
-            self._skipped.append(Skipped(self._reasons[-1], provider))
+            self._skipped.append(Skipped(self._reasons[-1], provider, is_told=True))
             return
         exact: Mapping[str, Sequence[Result]] = {
             name: self._asked(name, provider, "off") for name in self._sources
@@ -349,7 +349,7 @@ class _Check:
         if self._model.nodes > _MOST_NODES:
             most = f"the model has over {_MOST_NODES} nodes"
             self._warnings.append(f"full optimisation not tried: {most}")
-            self._skipped.append(Skipped(most, f"{provider}, optimisation full"))
+            self._skipped.append(Skipped(most, f"{provider}, optimisation full", is_told=True))
             return
         plain = self._sources, self._pairings
         exact, oracles = self._with_scores(exact, oracles)
@@ -485,7 +485,7 @@ class _Check:
         for run in runs:
             if run.excused and run.subject == self._subject:
                 where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
-                self._skipped.append(Skipped(run.note, where))
+                self._skipped.append(Skipped(run.note, where, is_told=True))
 
     def _is_flat(self, run: Run) -> bool:
         return run.tells and self._flat.issuperset(_names(run))
@@ -580,7 +580,7 @@ class _Check:
         self._silent.update(outputs)
         self._reasons.append(said)
         self._warnings.append(f"no evidence: {said}")
-        self._skipped.append(Skipped(said, provider))
+        self._skipped.append(Skipped(said, provider, is_told=True))
 
     def _asked(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
@@ -684,7 +684,7 @@ class _Check:
             return Oracle("rewritten", theirs)
         self._give_up(_runs_none({name: runs[sample].error for name, runs in exact.items()}))
         where = f"{provider}, {self._draws[sample].label}"
-        self._skipped.append(Skipped(self._reasons[-1], where))
+        self._skipped.append(Skipped(self._reasons[-1], where, is_told=True))
         return None
 
     def _sample(
@@ -712,7 +712,8 @@ class _Check:
         if oracle.name == "original":
             run = self._steady(run, sample)
         if not run.ok and (better := self._better(provider, sample, found, referred)):
-            run, oracle = replace(run, note=better, ok=True), Oracle("rewritten", found)
+            run = replace(run, note=better, ok=True, is_warned=True)
+            oracle = Oracle("rewritten", found)
             self._warnings.append(better)
         elif oracle.name == "original" and self._divergence is None and not run.ok:
             self._divergence = self._parting(run, sample)
@@ -745,7 +746,7 @@ class _Check:
                 said = f"output {name!r} of the original does not repeat: two runs of it differ"
                 self._reasons.append(said)
                 self._warnings.append(said)
-                self._skipped.append(Skipped(said, run.provider))
+                self._skipped.append(Skipped(said, run.provider, is_told=True))
         return self._kept(run)
 
     def _kept(self, run: Run) -> Run:
@@ -816,7 +817,15 @@ class _Check:
             note = "with full optimisation the original differs from the reference"
             self._warnings.append(f"{RUNTIME}'s own optimiser: {note}")
             runs = [
-                each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
+                each
+                if each.ok
+                else replace(
+                    each,
+                    note=each.note or note,
+                    ok=True,
+                    excused=True,
+                    is_warned=not each.note,
+                )
                 for each in runs
             ]
         return runs if run is None else [*runs, run]
@@ -855,6 +864,7 @@ class _Check:
         run = excused(run, oracle, ours, found, self._tolerance, quantised)
         if run.ok:
             self._blame_optimiser(run.note, run)
+            run = replace(run, is_warned=True)
         return run
 
     def _blame_optimiser(self, note: str, run: Run) -> None:

@@ -103,12 +103,13 @@ _VALIDATIONS: Final = {
         True,
         (
             _run(_EQUAL), _run(_NEAR, seed=1),
-            _run(_EQUAL, _NEAR, *_MANY, level="full", provider=_CUDA, note="full: noted"),
+            _run(_EQUAL, _NEAR, *_MANY, level="full", provider=_CUDA, note="full: noted",
+                 is_warned=True),
             _run(_EQUAL, inputs="given.npz", drawn=("", "")),
             _run(subject="original", against="reference"),
         ),
         ("one", "full: noted"), 3, ("a note",), _PLACES, times=_TIMES,
-        skipped=(Skipped("two", "CPU"), Skipped("one", "CPU")), padding=_PADDING,
+        skipped=(Skipped("two", "CPU"), Skipped("one", "CPU", is_told=True)), padding=_PADDING,
     ),
     "failed": Validation(
         False,
@@ -280,6 +281,7 @@ _LOW = Finding(
     "conv",
     "Conv",
     "Pad before 'conv' can be folded into its pads",
+    alike="Pad can be folded into its pads",
     sizes="height 32..64",
     assumptions=("finite data", "equal names"),
 )

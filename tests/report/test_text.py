@@ -42,6 +42,8 @@ IN_JSON = {
     "brief": "",
     "limits": "sizes",
     "general": "",
+    "alike": "",
+    "is_warned": "",
     "data": "",
     "elements": "",
 }
@@ -213,7 +215,8 @@ class TestFixText:
     def test_what_a_warning_says_is_not_said_of_the_run_too(self) -> None:
         note = "full optimisation changes logits of the original as well"
         for warning, seen in [(f"onnxruntime's own: {note}", True), ("another", False)]:
-            warned = Validation(True, (run(NOISE, note=note),), (warning,))
+            told = replace(run(NOISE, note=note), is_warned=seen)
+            warned = Validation(True, (told,), (warning,))
             report = ValidateReport("a", "b", "", "", ("cpu",), warned, (), 0.1)
             for text in (fix_text(fixed(validation=warned)), whole(report)):
                 assert text.count(note) == 1
@@ -417,8 +420,7 @@ class TestShortText:
             for i in range(2)
         ]
         findings = tuple(
-            refusal(f"p{i}", why, brief=f"MaxPool 'pool{i}' may see it")
-            for i, why in enumerate(reasons)
+            refusal(f"p{i}", why, general="MaxPool may see it") for i, why in enumerate(reasons)
         )
         line_with(short_text(fixed(findings=findings)), "2  PAD501  MaxPool may see it")
 
@@ -804,7 +806,7 @@ class TestValidated:
 
 def test_what_was_not_compared_is_told_once() -> None:
     flat = Skipped("the outputs are the same", "CPUExecutionProvider, optimisation full")
-    said = Skipped("it does not load", "CPUExecutionProvider, optimisation full, x")
+    said = Skipped("it does not load", "CPUExecutionProvider, optimisation full, x", is_told=True)
     found = replace(VALID, skipped=(flat, said), warnings=("the optimiser: it does not load",))
     report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
     for text in (fix_text(fixed(validation=found)), whole(report)):
@@ -840,16 +842,16 @@ def test_nothing_compared_stands_at_the_top() -> None:
 @pytest.mark.parametrize(
     ("reasons", "told"),
     [
-        (["'x' is read twice"], ["'x' is read twice"]),
-        (["it reads 'x'", "it reads 'x'"], ["it reads 'x' x2"]),
-        (["it reads 'x' twice", "it reads 'y' twice"], ["it reads twice x2"]),
-        (["it reads 'x'", "it reads y"], ["it reads 'x'", "it reads y"]),
+        ([("'x' is read twice", "")], ["'x' is read twice"]),
+        ([("it reads 'x'", "it reads")] * 2, ["it reads 'x' x2"]),
+        ([("it reads 'x'", "it reads"), ("it reads y", "it reads")], ["it reads x2"]),
+        ([("it reads 'x'", ""), ("it reads 'y'", "")], ["it reads 'x'", "it reads 'y'"]),
     ],
 )
 def test_reasons_are_told_without_the_names_in_which_they_differ(
-    reasons: list[str], told: list[str]
+    reasons: list[tuple[str, str]], told: list[str]
 ) -> None:
-    found = [Finding("PAD1", Severity.INFO, "n", "Conv", "m", reason) for reason in reasons]
+    found = [refusal("n", reason, general=general) for reason, general in reasons]
     groups = _short_groups(found)
     assert [f"{text} x{len(g)}".removesuffix(" x1") for text, g in groups] == told
 

@@ -25,6 +25,7 @@ _ROOT: Final = Path(__file__).parents[2]
 LETTERS: Final = "".join(map(chr, range(0x10D0, 0x10F1)))
 """Georgian: no word of the project and no name in a model has them."""
 
+_QUOTE: Final = ast.Constant(LETTERS[0])
 _KEPT: Final = re.compile(r"(\{[^{}]*\}|\d+|\n)")
 _STYLE: Final = re.compile("<style.*?</style>", re.DOTALL)
 _WORD: Final = re.compile(r"[(']?[a-z][a-z'-]+[,;:.?!)]*|[(]?a")
@@ -113,12 +114,18 @@ class _Scrambler(ast.NodeTransformer):
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         whole = "".join(str(each.value) for each in node.values if isinstance(each, ast.Constant))
+        parts = []
         for each in node.values:
+            parts.append(each)
             if isinstance(each, ast.FormattedValue):
                 each.value = self.visit(each.value)  # not the format beside it
+                if each.conversion == ord("r") and " " in whole and whole[0] != "-":
+                    each.conversion = -1  # other quotes, so that no name is found by them
+                    parts[-1:] = [_QUOTE, each, _QUOTE]
             elif isinstance(each, ast.Constant) and _is_phrase(whole, _NAME):
                 text = str(each.value)
                 each.value = self._random(text, each) if text.strip() else text
+        node.values = parts
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

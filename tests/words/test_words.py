@@ -71,6 +71,19 @@ def test_no_words_are_read_back_by_any_command(part: int) -> None:
 
 READ_BACK = [
     pytest.param(
+        (("inception_fused", "check {model} --html page.html"),),
+        ("onnxpad.report.documents.cards", "return finding.alike or finding.message",
+         """return __import__("re").sub(" '[^']*'", "", finding.message)"""),
+        id="names in what is found",
+    ),
+    pytest.param(
+        (("nasnet_keras", "fix {model} --check --no-validate"),),
+        ("onnxpad.report.documents.fix_document",
+         "return finding.brief or finding.general or short_reason(finding)",
+         """return __import__("re").sub(" '[^']*'", "", short_reason(finding))"""),
+        id="names in reasons",
+    ),
+    pytest.param(
         FEW[:1],
         ("onnxpad.arithmetic.render", 'chain([subject], repeat(""))',
          'chain([subject if "when " in f"when {subject}" else ""], repeat(""))'),

@@ -21,7 +21,16 @@ from onnxpad.records import dataclass
 
 
 class AbsentError(UsageError):
-    """A convention that does not exist for a question; the message says why in a few words."""
+    """A convention that does not exist for a question; the message says why in a few words.
+
+    Attributes:
+        title: The framework that the message names; empty if it names none.
+    """
+
+    def __init__(self, message: str, title: str = "") -> None:
+        """Keeps the framework beside the message."""
+        super().__init__(message)
+        self.title = title
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,7 @@ def _on(axis: Axis, rule: Rule, op: Op) -> AxisAnswer:
     found = rule.padding(axis, transposed=op == "convtranspose")
     for limit in rule.limits:
         if words := limit(axis, found):
-            raise AbsentError(words)
+            raise AbsentError(words, _NAMED.get(limit, ""))
     if found.output < 1:
         raise AbsentError(f"no output at size {axis.size}")
     return found
@@ -116,6 +125,10 @@ def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
     if axis.output_padding is not None or least <= wanted < least + stride:
         return ""
     return f"PyTorch's ConvTranspose reaches {least} to {least + stride - 1} here, not {wanted}"
+
+
+_NAMED: Final[Mapping[Limit, str]] = {_torch_appends: "PyTorch", _torch_reaches: "PyTorch"}
+"""The limits whose words name a framework."""
 
 
 def _paddle_appends(axis: Axis, found: AxisAnswer) -> str:
@@ -426,7 +439,7 @@ class Framework:
         Raises:
             AbsentError: The framework has no such operator, or no such padding.
         """
-        why = f"{self.title} has no {intent} padding for {question.op}"
+        absent = AbsentError(f"{self.title} has no {intent} padding for {question.op}", self.title)
         # Whoever means no padding gives 0 where a number may be given, and otherwise none.
         number = (0,) * len(question.sizes) if intent == "valid" else None
         asked = Question(question.op, question.sizes, question.windows, number)
@@ -435,8 +448,8 @@ class Framework:
                 try:
                     return row.answer(asked)
                 except AbsentError as error:
-                    why = str(error)
-        raise AbsentError(why if self.title in why else f"{self.title}: {why}")
+                    absent = error
+        raise absent if absent.title == self.title else AbsentError(f"{self.title}: {absent}")
 
 
 _UNPADDED: Final = (

@@ -267,8 +267,8 @@ class _Task:
             self._reach_of_failure = 0
             return None
         except EngineError as error:
-            quoted = str(error).split("'")[1::2]
-            self._reach_of_failure = max((self._places.get(name, 0) for name in quoted), default=0)
+            reached = (self._places.get(name, 0) for name in error.nodes)
+            self._reach_of_failure = max(reached, default=0)
             return None
         if sample == 0:
             self._sizes[point] = [

@@ -8,7 +8,7 @@ from typing import Final
 from onnxpad.finding import Finding
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Block, Group, Pairs, Picture
-from onnxpad.report.groups import grouped, message_without_names
+from onnxpad.report.groups import grouped
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, fixable_text, labelled, shown
 
@@ -30,22 +30,22 @@ def finding_cards(findings: Sequence[Finding], model: int) -> list[Group]:
 
 
 def _why(finding: Finding) -> str:
-    """The reason without names, or what is found where it can be rewritten."""
+    """The reason without names, or its code; what is found where it can be rewritten."""
     if not finding.reason:
-        return message_without_names(finding)
+        return finding.alike or finding.message
     return str(finding.evidence.get("summary") or finding.reason_code or finding.reason)
 
 
 def _finding_card(group: Sequence[Finding], model: int) -> Group:
     first = group[0]
     if not first.reason:
-        said = first.message if len(group) == 1 else message_without_names(first)
+        said = _why(first) if len(group) > 1 else first.message
     elif len(group) == 1 or first.evidence.get("summary"):
         said = str(first.evidence.get("summary") or first.reason)
     else:  # a user's own pass may give a reason of its own
         said = _MEANINGS.get(first.reason_code, first.reason)
-    if said.split(" ", 1)[0] != first.op_type:  # most messages begin with it
-        said = f"{first.op_type}: {said}"
+    if first.reason or not first.alike:  # which names its operator
+        said = f"{', '.join(dict.fromkeys(each.op_type for each in group))}: {said}"
     many = marked(times(len(group)), first.severity)
     title = f"{many} {shown(said)} {marked(first.code, 'faint')}"
     variants = grouped(group, lambda each: (each.reason, repr(each.evidence.get("cases"))))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,6 @@ from onnxpad.report.documents import (
 )
 from onnxpad.report.documents.validation_document import (
     divergence,
-    is_warned,
     noted,
     times,
     untold,
@@ -56,7 +54,6 @@ if TYPE_CHECKING:
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
 _NAMES = 3
-_QUOTED = re.compile(r" '[^']*'")
 
 
 def fix_document(report: FixReport) -> Document:
@@ -172,10 +169,10 @@ def _stays(head: str, findings: Sequence[Finding], role: str) -> list[Block]:
 
 
 def _short_groups(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
-    """The findings by their reason without names and formulas."""
+    """The findings by their reason without names of nodes, and formulas."""
 
     def without_names(finding: Finding) -> str:
-        return _QUOTED.sub("", short_reason(finding))
+        return finding.brief or finding.general or short_reason(finding)
 
     groups = grouped(findings, lambda each: (each.code, without_names(each)))
     return [
@@ -358,13 +355,13 @@ def _failed_runs(report: FixReport) -> Iterator[Block]:
     failed = [run for run in validation.runs if not run.ok]
     said = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
     yield f"{marked('Validation FAILED', 'error')}: {said}"
-    yield run_lines(failed, validation.warnings)
+    yield run_lines(failed)
     yield from divergence(validation.divergence)
 
 
-def run_lines(runs: Sequence[Run], warnings: Sequence[str]) -> Pairs:
+def run_lines(runs: Sequence[Run]) -> Pairs:
     """Each run, with the outputs that differ."""
-    return Pairs([(_run_name(run), _run_result(run, warnings)) for run in runs])
+    return Pairs([(_run_name(run), _run_result(run)) for run in runs])
 
 
 def _run_name(run: Run) -> str:
@@ -372,11 +369,11 @@ def _run_name(run: Run) -> str:
     return f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
 
 
-def _run_result(run: Run, warnings: Sequence[str]) -> str:
+def _run_result(run: Run) -> str:
     """`equal bit for bit`, or the outputs that differ, worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
-    if run.excused and not run.comparisons and is_warned(run, warnings):
+    if run.excused and not run.comparisons and run.is_warned:
         result = "not compared; see the warning"
     elif not run.comparisons:
         result = shown(run.note) or "did not run"
@@ -388,7 +385,7 @@ def _run_result(run: Run, warnings: Sequence[str]) -> str:
         result = f"{worst}; and {counted(rest, 'more output')}" if rest > 0 else worst
     if run.comparisons:
         result += f" ({times(run)})"
-        result += f"; {note}" if (note := noted(run, warnings)) else ""
+        result += f"; {note}" if (note := noted(run)) else ""
     return result if run.ok else f"{marked('DIFFERS', 'error')}: {result}"
 
 

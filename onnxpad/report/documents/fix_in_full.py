@@ -211,7 +211,7 @@ def _validation(report: FixReport) -> Iterator[Block]:
             yield marked("Not validated (--no-validate)", "warning")
         return
     yield _verdict(validation)
-    yield run_lines(validation.runs, validation.warnings)
+    yield run_lines(validation.runs)
     yield from (Line(f"{marked('warning', 'warning')}: {shown(w)}") for w in validation.warnings)
     yield from (Line(f"not compared: {shown(line)}") for line in untold(validation))
     yield from divergence(validation.divergence)

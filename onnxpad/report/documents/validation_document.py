@@ -195,7 +195,7 @@ def _who(run: Run) -> str:
 def _run(run: Run, validation: Validation, *, verbose: bool) -> list[Block]:
     where, who = _where(run, run.inputs), _who(run)
     time = f" ({times(run)})" if verbose and times(run) else ""
-    note = f"; {said}" if (said := noted(run, validation.warnings)) else ""
+    note = f"; {said}" if (said := noted(run)) else ""
     weight = "error" if run.subject == validation.subject else "info"
     verdict = "" if run.ok else f"{marked('DIFFERS', weight)}: "
     plainly = [each for each in run.comparisons if each.equal and not each.alignment]
@@ -292,24 +292,14 @@ def _placement(place: Placement) -> str:
     return line
 
 
-def noted(run: Run, warnings: Sequence[str]) -> str:
+def noted(run: Run) -> str:
     """The note of a run, or a pointer to the warning that already says the same."""
-    return "see the warning" if is_warned(run, warnings) else shown(run.note)
-
-
-def is_warned(run: Run, warnings: Sequence[str]) -> bool:
-    """Whether a warning already says what the note of a run does."""
-    return bool(run.note) and any(run.note in warning for warning in warnings)
+    return "see the warning" if run.is_warned else shown(run.note)
 
 
 def untold(validation: Validation) -> list[str]:
     """The comparisons that were not made, without those that a run or a warning already names."""
-    told = [*validation.warnings, *(run.note for run in validation.runs if run.note)]
-    return [
-        skipped.text
-        for skipped in validation.skipped
-        if not any(skipped.why in each for each in told)
-    ]
+    return [skipped.text for skipped in validation.skipped if not skipped.is_told]
 
 
 def times(run: Run) -> str:

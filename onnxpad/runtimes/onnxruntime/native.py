@@ -35,6 +35,7 @@ _NODES = (
     r"Node \((?P<name>.*?)\) Op \((?P<op>\w+)\) \[\w+\] ",
 )
 """How onnxruntime's errors name a node, when running it and when inferring shapes."""
+_NO_KERNEL = "Could not find an implementation"
 _SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
 
 
@@ -80,7 +81,8 @@ class LocalSession:
                 source, options, providers=providers, enable_fallback=False, **disabled
             )
         except Exception as error:  # onnxruntime's own errors share no narrower base class
-            raise EngineError(first_line(error)) from None
+            lacks_kernel = _NO_KERNEL in str(error)
+            raise EngineError(first_line(error), lacks_kernel=lacks_kernel) from None
         started = session.get_providers()
         if opening.provider not in started:  # a failed start falls back without an exception
             if opening.record is not None:
@@ -110,7 +112,8 @@ class LocalSession:
                     raise EngineError(
                         f"onnxruntime's Python API takes no {data.dtype}, the type of {name!r}"
                     ) from None
-            raise EngineError(first_line(error)) from None
+            failed = (found["name"] for each in _NODES for found in re.finditer(each, str(error)))
+            raise EngineError(first_line(error), tuple(failed)) from None
         return values, time.perf_counter() - begin
 
     def ran_on(self) -> dict[str, str]:

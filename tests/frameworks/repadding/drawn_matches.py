@@ -230,7 +230,7 @@ def _plain(node: Node, given: Sequence[Array]) -> Array:
             case "Add":
                 return np.asarray(given[0] + given[1])
     except ValueError:
-        raise EngineError(f"in node '{node.outputs[0].name}': shapes differ") from None
+        raise EngineError("shapes differ", (node.outputs[0].name,)) from None
     raise AssertionError(node.op)
 
 
@@ -251,7 +251,7 @@ def _window(graph: Graph, node: Node, site: Site, padding: Padding, data: Array)
     counts = np.pad(counts, (0, reach - end))
     starts = [*range(0, len(padded) - window.extent + 1, window.stride)]
     if not starts:
-        raise EngineError(f"in node '{node.outputs[0].name}': the window does not fit")
+        raise EngineError("the window does not fit", (node.outputs[0].name,))
     taps = window.dilation * np.arange(window.kernel)
     seen = np.array([padded[start + taps] for start in starts])
     if node.op == "MaxPool":
