@@ -225,7 +225,7 @@ def explain_json(explanation: ExplainReport, picture: str = "") -> str:
                 "dilation": [axis.window.dilation for axis in answer.axes],
                 "output_padding": answer.output_padding,
                 "counts_padding": answer.counts,
-                **written(question, answer, group[name])._asdict(),
+                **written(question, answer, group[name]),
             }
             for name, answer in found.items()
         },

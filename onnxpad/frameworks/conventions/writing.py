@@ -14,7 +14,6 @@ from typing import Final
 from onnxpad.arithmetic.window import end_read, output_size, pool_output_size
 from onnxpad.frameworks.conventions.effect import divisors
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
-from onnxpad.records import NamedTuple
 
 KERAS_NAMES: Final = {
     "same": frozenset({"tensorflow-same", "keras-same"}),
@@ -24,39 +23,28 @@ KERAS_NAMES: Final = {
 """Keras's own words, with the conventions that they stand for."""
 
 
-class Written(NamedTuple):
-    """A convention in the words of three frameworks.
-
-    Attributes:
-        pytorch: A line of PyTorch.
-        keras: A line of Keras.
-        onnx: An operator of ONNX.
-    """
-
-    pytorch: str
-    keras: str
-    onnx: str
-
-
-def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> Written:
+def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> dict[str, str]:
     """How to write what a convention computes.
 
     Args:
         question: The operator.
         answer: What the convention does.
         names: The convention, and all that compute the same: those words may be used.
+
+    Returns:
+        A line of PyTorch (`pytorch`), one of Keras (`keras`) and an operator of ONNX (`onnx`).
     """
     if question.op == "convtranspose":
-        return Written(
-            _torch_transposed(question, answer),
-            _keras_transposed(question, answer, names),
-            _onnx(question.op, answer, [(axis.begin, axis.end) for axis in answer.axes]),
-        )
-    return Written(
-        _torch(question, answer, names),
-        _keras(question, answer, names),
-        _onnx_slide(question.op, answer),
-    )
+        return {
+            "pytorch": _torch_transposed(question, answer),
+            "keras": _keras_transposed(question, answer, names),
+            "onnx": _onnx(question.op, answer, [(axis.begin, axis.end) for axis in answer.axes]),
+        }
+    return {
+        "pytorch": _torch(question, answer, names),
+        "keras": _keras(question, answer, names),
+        "onnx": _onnx_slide(question.op, answer),
+    }
 
 
 # PyTorch

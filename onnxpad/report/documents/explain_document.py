@@ -314,7 +314,7 @@ def _written(explanation: ExplainReport) -> Iterator[str]:
     for index, names in enumerate(explanation.agree):
         lines = written(explanation.question, explanation.answer(names[0]), names)
         label = letter(index)
-        for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines, strict=True):
+        for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines.values(), strict=True):
             lead = f"{marked(f'{label:>3}', 'strong')}  {framework:7}  "
             for text in _wrapped(line or "none in one line", WIDTH - _CODE):
                 yield f"{lead}{text}"

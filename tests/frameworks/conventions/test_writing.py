@@ -15,7 +15,7 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.explanation import explained
 from onnxpad.frameworks.conventions.question import OPS, Answer, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.table import CONVENTIONS
-from onnxpad.frameworks.conventions.writing import Written, written
+from onnxpad.frameworks.conventions.writing import written
 from tests.frameworks.conventions.naive import computed, kernel, line
 from tests.strategies import windows
 from tests.support import parsed, run
@@ -107,7 +107,7 @@ def test_lines_of_onnx_compute_what_the_convention_does(question: Question) -> N
     explanation = explained(question)
     for names in explanation.agree:
         answer = explanation.answer(names[0])
-        text = written(question, answer, names).onnx
+        text = written(question, answer, names)["onnx"]
         if text:
             values, weights = line(size), kernel(window.kernel)
             wanted = computed(question.op, answer, values, weights)
@@ -130,18 +130,18 @@ def test_lines_of_frameworks_compute_what_the_convention_does(
     explanation = explained(question)
     for names in explanation.agree:
         answer = explanation.answer(names[0])
-        if text := getattr(written(question, answer, names), framework):
+        if text := written(question, answer, names)[framework]:
             values, weights = line(question.sizes[0]), kernel(question.windows[0].kernel)
             wanted = computed(question.op, answer, values, weights)
             assert_close(by(text, values, weights), wanted)
 
 
-def lines(name: str, op: Op, sizes: tuple[int, ...], *numbers: tuple[int, ...]) -> Written:
+def lines(name: str, op: Op, sizes: tuple[int, ...], *numbers: tuple[int, ...]) -> tuple[str, ...]:
     """The lines of one convention, in the group that it is in."""
     question = Question(op, sizes, tuple(Window(*each) for each in zip(*numbers, strict=True)))
     explanation = explained(question)
     (group,) = [names for names in explanation.agree if name in names]
-    return written(question, explanation.answer(group[0]), group)
+    return tuple(written(question, explanation.answer(group[0]), group).values())
 
 
 @each_row(
@@ -262,7 +262,7 @@ def test_lines_in_numbers(
     """Lines that say no convention by its name, at 8 elements an axis."""
     question = Question(op, (8,) * len(windows), windows)
     found = written(question, CONVENTIONS[name].answer(question))
-    assert (found.pytorch, found.keras) == (pytorch, keras)
+    assert (found["pytorch"], found["keras"]) == (pytorch, keras)
 
 
 @each_row(
@@ -279,8 +279,8 @@ def test_lines_in_numbers(
 def test_lines_in_a_framework_s_own_words(op: Op, name: str, pytorch: str, keras: str) -> None:
     question = Question(op, (8,), (K3,))
     found = written(question, CONVENTIONS[name].answer(question), (name,))
-    assert found.pytorch.endswith(pytorch)
-    assert found.keras.endswith(keras)
+    assert found["pytorch"].endswith(pytorch)
+    assert found["keras"].endswith(keras)
 
 
 @each_row(
@@ -312,4 +312,4 @@ def test_operators_of_answers_made_by_hand(
     op: Op, axis: AxisAnswer, counts: bool, text: str
 ) -> None:
     question = Question(op, (axis.size,), (axis.window,))
-    assert written(question, Answer((axis,), counts)).onnx == text
+    assert written(question, Answer((axis,), counts))["onnx"] == text
