@@ -39,7 +39,7 @@ _SPLITS: tuple[Split, ...] = ("end", "begin", "odd at end", "odd at begin")
 
 @dataclass(frozen=True, slots=True)
 class AmountsFormula:
-    """AmountsWriter that depend on the sizes of successive axes.
+    """Amounts that depend on the sizes of successive axes.
 
     The total on such an axis is max((offset - size) mod modulus + surplus, 0).
 
