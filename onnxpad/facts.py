@@ -21,6 +21,11 @@ class Later:
         self._ask: tuple[Callable[..., object], tuple[object, ...]] | None = ask, args
         self._known: object = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it was asked for."""
+        return self._ask is None
+
     def get(self) -> object:
         """The fact."""
         if self._ask is not None:

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 import onnx
 
@@ -18,6 +18,7 @@ from onnxpad.api.fix_validation import engine_questions, validated
 from onnxpad.arguments import ModelSource, require_timeout
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, ValidationError
+from onnxpad.facts import Later
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
@@ -45,15 +46,39 @@ class FixResult(FixReport):
     Its fields are those of `onnxpad.report.FixReport`.
     """
 
-    _graph: Graph
+    _held: Graph | Later
     _same_kind: kinds.SameKind
     _limits: Mapping[str, Sizes]
     _contexts: list[Context]
 
     def __getstate__(self) -> tuple[object, ...]:
-        """The fields that go into another process: all but the analysis, which spares time here."""
+        """The fields that go into another process, and the option to try next.
+
+        The analysis, which spares time here, stays. The graph is made there when it is asked for,
+        so that a report needs no file.
+        """
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return tuple({**values, "_contexts": []}.values())
+        held = self._held
+        if not isinstance(held, Later) or held.is_known:
+            ask, args = self._graph.__reduce__()
+            held = Later(ask, *args)
+        return (*{**values, "_contexts": [], "_held": held}.values(), self.next)
+
+    def __setstate__(self, state: tuple[object, ...]) -> None:
+        """Takes what another process gave."""
+        *values, self.__dict__["next"] = state
+        for each, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, each.name, value)
+
+    @property
+    def _graph(self) -> Graph:
+        """The rewritten model.
+
+        Raises:
+            ModelError: In another process: its file is gone, or has changed.
+        """
+        held = self._held
+        return cast("Graph", held.get()) if isinstance(held, Later) else held
 
     def __str__(self) -> str:
         """The report that `onnxpad fix` prints."""
@@ -292,7 +317,7 @@ def fix(
         notes=run.notes,
         warnings=(*run.warnings, *missed),
         delivery=IN_MEMORY,
-        _graph=graph,
+        _held=graph,
         _same_kind=same_kind,
         _limits=run.limits,
         _contexts=[*run.left],

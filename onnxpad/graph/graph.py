@@ -23,7 +23,7 @@ from onnxpad.arguments import InFolder, Source
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.file.copy_external import ExternalData, Progress
 from onnxpad.file.proto_walk import bodies, inner_tensors, operators
-from onnxpad.file.skeleton import read_bytes, read_file, read_proto
+from onnxpad.file.skeleton import Skeleton, read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
@@ -199,7 +199,7 @@ class Graph:
     def __reduce__(self) -> tuple[Any, ...]:
         """The parts of which another process makes it: the file by its path, and the model now.
 
-        A model that was not read from a file goes along.
+        A model goes along that was not read from a file, or whose file is no longer what it was.
         """
         if not self.is_main:
             raise TypeError("a body or a function goes into another process with its model alone")
@@ -208,7 +208,10 @@ class Graph:
         if path is not None:
             path = path.absolute()
             if path.name != _NO_FILE:
-                original = zlib.crc32(model.original.data)
+                checksum = zlib.crc32(model.original.data)
+                is_there = _original(path, checksum) is not None
+                original = checksum if is_there else original
+                path = path if is_there else path.with_name(_NO_FILE)
         return _restored, (path, original, model.to_bytes() if model.changed else None)
 
     # Graphs inside
@@ -895,11 +898,24 @@ def _restored(path: Path | None, original: bytes | int, now: bytes | None) -> Gr
         before = read_bytes(memoryview(original), "the model")
     else:
         assert path is not None
-        before = read_file(path)
-        if zlib.crc32(before.data) != original:
-            raise ModelError(f"{path}: has changed since the result was made; fix it again")
+        there = _original(path, original)
+        if there is None:
+            raise ModelError(
+                f"{path}: is gone or has changed since the result was made; put the file back, or "
+                "make the result again"
+            )
+        before = there
     latest = before if now is None else read_bytes(memoryview(now), "the model")
     return Graph(Model(latest, path, before))
+
+
+def _original(path: Path, checksum: int) -> Skeleton | None:
+    """The model file, if its bytes have a checksum."""
+    try:
+        found = read_file(path)
+    except ModelError:
+        return None
+    return found if zlib.crc32(found.data) == checksum else None
 
 
 @contextmanager

@@ -51,6 +51,12 @@ def told(result: Any) -> Iterator[str]:
     yield documents[type(result)](result)
 
 
+def told_of(result: FixResult) -> Iterator[str]:
+    """What the report of a result says, without its model."""
+    yield from (str(result), repr(result), result._repr_html_(), as_json.fix_json(result))
+    yield str(result.next)
+
+
 CALLS: Final[dict[str, Callable[[Any], Any]]] = {
     "fix": lambda model: onnxpad.fix(model, validate=False),
     "fix, pad": lambda model: onnxpad.fix(model, validate=False, style="pad", no_ceil=True),
@@ -123,7 +129,8 @@ def test_a_file_is_found_by_its_path_and_must_be_the_same(
     path = tmp_path / "m.onnx"
     onnx.save(PADDED, path)
     monkeypatch.chdir(tmp_path)
-    data = pickle.dumps(onnxpad.fix("m.onnx", validate=False))
+    result = onnxpad.fix("m.onnx", validate=False)
+    data = pickle.dumps(result)
     assert len(data) < path.stat().st_size + 10_000
     monkeypatch.chdir("/")
     loaded = pickle.loads(data)
@@ -132,11 +139,30 @@ def test_a_file_is_found_by_its_path_and_must_be_the_same(
     with pytest.raises(UsageError, match="by its path"):
         loaded.as_same_kind()
     loaded.save(path)
-    with pytest.raises(ModelError, match="has changed since"):
-        pickle.loads(data)
+    for last in (False, True):
+        left = again(pickle.loads(data))  # its model is not asked for
+        assert [*told_of(left)] == [*told_of(result)]
+        for touch in (
+            left.outlines,
+            left.functions,
+            lambda left=left: left.model,
+            lambda left=left: left.save("n.onnx"),
+        ):
+            with pytest.raises(ModelError, match=r"m\.onnx: is gone or has changed since .* again"):
+                touch()
+        path.unlink(missing_ok=last)
+
+
+def test_a_result_goes_whole_where_its_file_was_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(PADDED, path)
+    result = onnxpad.fix(path, validate=False)
+    result.save(path)
+    for loaded in (again(result), again(again(result))):
+        assert list(told(loaded)) == list(told(result))
+        assert loaded.model == result.model
     path.unlink()
-    with pytest.raises(ModelError):
-        pickle.loads(data)
+    assert again(result).outlines() == result.outlines()
 
 
 def test_external_data_lies_where_it_was(tmp_path: Path) -> None:
