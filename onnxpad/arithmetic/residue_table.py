@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import lcm
 from typing import Final
 
@@ -70,14 +71,11 @@ def residue_table(
     if isinstance(size, Size):
         own = [in_terms_of(extent, size, _OWN) for extent in extents]
         if found := _table(own, least, constant):
-            return ResidueTable("", *found[1:])
-    found = _table(extents, least, constant)
-    return found and ResidueTable(*found)
+            return replace(found, of="")
+    return _table(extents, least, constant)
 
 
-def _table(
-    extents: Sequence[Extent], least: int, constant: bool
-) -> tuple[str, int, int, tuple[tuple[int, tuple[int, ...]], ...]] | None:
+def _table(extents: Sequence[Extent], least: int, constant: bool) -> ResidueTable | None:
     open_sizes = [extent for extent in extents if isinstance(extent, Size)]
     symbols = {each for extent in open_sizes for each in extent.symbols}
     if any(isinstance(extent, Unknown) for extent in extents) or len(symbols) != 1:
@@ -101,4 +99,4 @@ def _table(
     again = map(row, range(first + count, min(first + 2 * count, sizes.count)))
     if constant and any(now != then for (_, now), (_, then) in zip(rows, again, strict=False)):
         return None
-    return base.name, modulus, since, rows
+    return ResidueTable(base.name, modulus, since, rows)

@@ -233,19 +233,17 @@ _Candidate: TypeAlias = Callable[[Question], Answer]
 
 
 def _fit(case: Case, framework: Framework) -> Fit:
-    holds, counts, same_at = _held(case, case.answers, framework)
-    if holds == "always":
-        return Fit(holds, counts=counts)
-    rounds = case.op in _POOLS and _held(case, case.rounded_otherwise, framework)[0] == "always"
+    found = _held(case, case.answers, framework)
+    if found.holds == "always":
+        return found
+    rounds = case.op in _POOLS and _held(case, case.rounded_otherwise, framework).holds == "always"
     intent = case.intent if framework.follows(case.intent, case.op) else "same"
-    return Fit(holds, _wanted(case, framework, intent), rounds, same_at=same_at)
+    return replace(found, pads=_wanted(case, framework, intent), rounds=rounds)
 
 
-def _held(
-    case: Case, own: Sequence[Answer | None], framework: Framework
-) -> tuple[Holds, bool | None, tuple[int, ...]]:
+def _held(case: Case, own: Sequence[Answer | None], framework: Framework) -> Fit:
     """Whether windows are a framework's, how it counts if otherwise, and where it is the same."""
-    best: tuple[Holds, bool | None, tuple[int, ...]] = "absent", None, ()
+    best = Fit("absent")
     for candidate in _candidates(case, own, framework):
         same: list[bool] = []
         exists = False
@@ -264,13 +262,13 @@ def _held(
                 counts = theirs.counts
         if same and all(same):
             if counts is None:
-                return "always", None, ()
-            best = "always", counts, ()
-        elif exists and best[0] != "always":
+                return Fit("always")
+            best = Fit("always", counts=counts)
+        elif exists and best.holds != "always":
             if any(same):
-                best = "sometimes", None, _remainders(case, same)
-            elif best[0] == "absent":
-                best = "never", None, ()
+                best = Fit("sometimes", same_at=_remainders(case, same))
+            elif best.holds == "absent":
+                best = Fit("never")
     return best
 
 
