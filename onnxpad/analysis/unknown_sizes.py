@@ -7,23 +7,13 @@ Slice is an input, or a product of sizes is divided.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from onnxpad.analysis import Shape
+from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, symbol
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, operator_of
-
-KEEPING: Final = frozenset(
-    {
-        "Abs", "BatchNormalization", "Cast", "Clip", "Dropout", "Elu", "Erf", "Exp", "Gelu",
-        "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization", "LRN", "LeakyRelu", "Mish",
-        "Neg", "PRelu", "Relu", "Selu", "Sigmoid", "Softmax", "Softplus", "Softsign", "Sqrt",
-        "Tanh", "ThresholdedRelu",
-    }
-)  # fmt: skip
-"""Operators whose result has the shape of their first input."""
 
 
 def spatial_sizes(

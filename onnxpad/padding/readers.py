@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Final
 
+from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.no_padding import why_no_padding
@@ -14,23 +15,18 @@ from onnxpad.operators.table import MICROSOFT, Inputs, key_of, operator_of, unco
 
 # Operators that pass elements on, changed one by one or moved: of the first input, or of any.
 # fmt: off
-_FIRST: Final = frozenset(
+_DRAWN: Final = frozenset({"EyeLike", "RandomNormalLike", "RandomUniformLike"})
+_FIRST: Final = (KEEPING - _DRAWN) | frozenset(
     {
-        "Abs", "BatchNormalization", "BitShift", "Cast", "CastLike", "Ceil", "Celu", "Clip",
-        "DepthToSpace", "DequantizeLinear", "Dropout", "DynamicQuantizeLinear", "Elu", "Erf",
-        "Exp", "Flatten", "Floor", "Gelu", "GroupNormalization", "HardSigmoid", "HardSwish",
-        "InstanceNormalization", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax",
-        "Mish", "Neg", "Not", "PRelu", "Pad", "QLinearLeakyRelu", "QLinearSigmoid",
-        "QuantizeLinear", "QuickGelu", "Reciprocal", "Relu", "Reshape", "Resize", "Round",
-        "Selu", "Sigmoid", "Sign", "Slice", "Softmax", "Softplus", "Softsign", "SpaceToDepth",
-        "Split", "Sqrt", "Squeeze", "Swish", "Tanh", "ThresholdedRelu", "Transpose",
-        "Unsqueeze", "Upsample"
+        "BitShift", "DepthToSpace", "DynamicQuantizeLinear", "Expand", "Flatten",
+        "LayerNormalization", "Pad", "QLinearLeakyRelu", "QLinearSigmoid", "QuickGelu", "Reshape",
+        "Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze", "Upsample",
     }
 )
 _ANY: Final = frozenset(
     {
         "Add", "Concat", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "QLinearAdd",
-        "QLinearConcat", "QLinearMul", "Sub", "Sum", "Where"
+        "QLinearConcat", "QLinearMul", "Sub", "Sum", "Where",
     }
 )
 # fmt: on

@@ -21,7 +21,7 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.unknown_sizes import KEEPING
+from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node, Tensor, describe

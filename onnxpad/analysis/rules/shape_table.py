@@ -8,6 +8,8 @@ docs/ContribOperators.md.
 
 from __future__ import annotations
 
+from typing import Final
+
 from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
 from onnxpad.analysis.rules.axis_math import agreed, broadcast
 from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES, concatenated
@@ -169,18 +171,25 @@ BROADCASTING = (
 )
 """Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
 
+KEEPING: Final = frozenset(
+    {
+        "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Bernoulli",
+        "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumProd",
+        "CumSum", "DequantizeLinear", "Dropout", "Elu", "Erf", "Exp", "EyeLike", "Floor", "Gelu",
+        "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity",
+        "InstanceNormalization", "IsInf", "IsNaN", "LRN", "LeakyRelu", "Log", "LogSoftmax",
+        "LpNormalization", "MeanVarianceNormalization", "Mish", "Neg", "Not", "PRelu",
+        "QuantizeLinear", "RandomNormalLike", "RandomUniformLike", "Reciprocal", "Relu",
+        "ReverseSequence", "Round", "Scatter", "ScatterElements", "ScatterND", "Selu", "Shrink",
+        "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish", "Tan",
+        "Tanh", "ThresholdedRelu", "Trilu",
+    }
+)  # fmt: skip
+"""Operators whose first output has the shape of their first input."""
+
 SHAPES: dict[str, ShapeRule] = {
     **LAYOUT_SHAPES,
-    **named(
-        _as_input(),
-        "Abs Acos Acosh Asin Asinh Atan Atanh Bernoulli BitwiseNot Cast CastLike Ceil Celu Clip"
-        " Cos Cosh CumProd CumSum DequantizeLinear Dropout Elu Erf Exp EyeLike Floor Gelu"
-        " GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf"
-        " IsNaN LRN LeakyRelu Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg"
-        " Not PRelu QuantizeLinear RandomNormalLike RandomUniformLike Reciprocal Relu"
-        " ReverseSequence Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin"
-        " Sinh Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Trilu",
-    ),
+    **dict.fromkeys(KEEPING, _as_input()),
     **named(_broadcasting, BROADCASTING),
     **named(
         _reduction,
