@@ -65,9 +65,7 @@ class FixAmounts(Pass):
         elsewhere: set[int] | None = None
         for pad in context.pads():
             given = [
-                (index, pad.node.inputs[index])
-                for index in (1, 3)
-                if len(pad.node.inputs) > index and pad.node.inputs[index].name
+                (index, tensor) for index in (1, 3) if (tensor := pad.node.given(index)) is not None
             ]
             external = any(graph.is_external(tensor) for _, tensor in given)
             wrong = [

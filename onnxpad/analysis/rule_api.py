@@ -80,12 +80,13 @@ class Call:
 
     def has(self, index: int) -> bool:
         """Whether an input is present."""
-        return index < len(self.node.inputs) and self.node.inputs[index].name != ""
+        return self.node.given(index) is not None
 
     def _input(self, index: int) -> Tensor:
-        if not self.has(index):
+        tensor = self.node.given(index)
+        if tensor is None:
             raise UndeterminedError(f"{self.op} lacks input {index}")
-        return self.node.inputs[index]
+        return tensor
 
     def dtype_of(self, index: int) -> Ask[int]:
         """Return the element type of an input."""

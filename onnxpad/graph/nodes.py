@@ -44,6 +44,11 @@ class Node:
         self.domain: str | None = domain
         self.notes: dict[object, Any] = {}
 
+    def given(self, index: int) -> Tensor | None:
+        """An input; None where it is left out."""
+        inputs = self.inputs
+        return inputs[index] if index < len(inputs) and inputs[index].name else None
+
 
 class Tensor:
     """A tensor by its name, with the places that write and read it.

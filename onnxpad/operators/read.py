@@ -175,7 +175,7 @@ class TransposedOp(NamedTuple):
     def bias(self) -> Tensor | None:
         """The bias, if there is one."""
         place = CONV_TRANSPOSE.inputs.bias
-        return None if place is None else _input(self.node, place)
+        return None if place is None else self.node.given(place)
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -351,7 +351,7 @@ def _zero_point(graph: Graph, analysis: Known, node: Node, operator: Operator) -
     The specification wants one zero point for all data, and onnxruntime runs no other.
     """
     place = operator.inputs.zero_point
-    tensor = None if place is None else _input(node, place)
+    tensor = None if place is None else node.given(place)
     if tensor is None:
         return 0
     if analysis.shape(tensor) not in ((), (1,)):
@@ -435,7 +435,7 @@ def _kernel(
                 f"{_where(node)} has no kernel_shape, which the specification requires"
             )
         return written
-    weight = _input(node, place)
+    weight = node.given(place)
     if weight is None:
         raise ModelError(f"{_where(node)} has no weight input: the model is damaged")
     shape = analysis.shape(weight)
@@ -503,7 +503,7 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
             raise ModelError(f"{_where(node)} has no {name}, which opset {graph.opset} requires")
         value = _number(node, "value")
     else:
-        amounts = _input(node, 1)
+        amounts = node.given(1)
         if amounts is None:
             raise ModelError(
                 f"{_where(node)} has no pads input, which opset {graph.opset} requires"
@@ -511,9 +511,9 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
         if analysis.dtype(amounts) not in _INTEGERS:
             raise ModelError(f"{_where(node)}: its pads {amounts.name!r} must be int64")
         flat = analysis.integers(amounts)
-        filler = _input(node, 2)
+        filler = node.given(2)
         value = 0 if filler is None else _scalar(graph, analysis, filler)
-        named = _input(node, 3)
+        named = node.given(3)
         if named is not None:
             found = analysis.integers(named)
             known = [a for a in found or () if isinstance(a, int)]
@@ -564,10 +564,6 @@ def _where(node: Node) -> str:
     return f"{node.op} {describe(node)!r}"
 
 
-def _input(node: Node, index: int) -> Tensor | None:
-    return node.inputs[index] if len(node.inputs) > index and node.inputs[index].name else None
-
-
 def _check_own(graph: Graph, node: Node) -> None:
     """Raises UnreadableError where an attribute is one of the function around."""
     if name := graph.refers(node):
@@ -584,7 +580,7 @@ def _check_schema(graph: Graph, node: Node) -> None:
 
 def _check_ends(node: Node, data: int) -> None:
     """Raises ModelError unless a node has a data input and an output."""
-    if _input(node, data) is None or not node.outputs:
+    if node.given(data) is None or not node.outputs:
         raise ModelError(f"{_where(node)} has no data input or no output: the model is damaged")
 
 

@@ -109,18 +109,13 @@ class PaddedNode:
             )
         return dtype
 
-    def input(self, index: int) -> Tensor | None:
-        """An input; None where it is omitted."""
-        inputs = self.node.inputs
-        return inputs[index] if len(inputs) > index and inputs[index].name else None
-
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """The elements of an input; None where it is omitted.
 
         Raises:
             RefusalError: It is not constant.
         """
-        tensor = self.input(index)
+        tensor = self.node.given(index)
         if tensor is None:
             return None
         array = self.graph.constant(tensor)
@@ -454,7 +449,7 @@ def _squeeze_all(case: PaddedNode) -> Behind:
 def _reshape(case: PaddedNode) -> Behind:
     if case.graph.opset < 5 or case.node.attrs.get("allowzero"):
         raise case.stands("its shape has no constant that could be corrected")
-    shape = case.input(1)
+    shape = case.node.given(1)
     if shape is not None and case.graph.constant(shape) is None:
         form = "which is known only at run time"
         raise case.stands(named(lambda name: f"reads its shape{name(shape.name)}, {form}"))
@@ -492,7 +487,7 @@ def _reshaped(case: PaddedNode) -> tuple[PadLayer, Collection[int]]:
 
 def _expand(case: PaddedNode) -> Behind:
     """An Expand that repeats only what is not padded; its shape is corrected."""
-    given, sizes = case.input(1), case.analysis.shape(case.tensor)
+    given, sizes = case.node.given(1), case.analysis.shape(case.tensor)
     if given is not None and case.graph.constant(given) is None:
         raise case.stands("its shape is known only at run time")
     shape = case.given("shape", 1, 8)
@@ -770,7 +765,7 @@ def _declared(case: PaddedNode) -> Behind:
     """The rule of a step that a user declared."""
     step = step_declared(case.graph, case.node)
     assert step is not None
-    for tensor in filter(None, map(case.input, range(1, len(case.node.inputs)))):
+    for tensor in filter(None, map(case.node.given, range(1, len(case.node.inputs)))):
         shape = case.analysis.shape(tensor)
         if shape is None or any(size != 1 for size in shape):
             reads = f"reads {tensor.name!r}"

@@ -532,7 +532,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
         if flat is None or value is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts or its value")
     else:
-        amounts, fill, named = (input_of(node, index) for index in (1, 2, 3))
+        amounts, fill, named = (node.given(index) for index in (1, 2, 3))
         if amounts is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts")
         _check_types(graph, analysis, node)
@@ -549,7 +549,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
 
 def _check_types(graph: Graph, analysis: Analysis, node: Node) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
-    amounts, fill, axes = (input_of(node, index) for index in (1, 2, 3))
+    amounts, fill, axes = (node.given(index) for index in (1, 2, 3))
     for tensor, types in ((amounts, _AMOUNTS), (axes, _AXES)):
         if tensor is None:
             continue
@@ -640,7 +640,7 @@ def _zero(graph: Graph, analysis: Analysis, node: Node, row: Sliding) -> int | s
     Raises:
         MeaninglessError: It is of another type than the data.
     """
-    tensor = None if row.zero_point is None else input_of(node, row.zero_point)
+    tensor = None if row.zero_point is None else node.given(row.zero_point)
     if tensor is None:
         return ZERO
     if len({analysis.dtype(tensor), analysis.dtype(node.inputs[0])} - {None}) > 1:
@@ -658,7 +658,7 @@ def weight_kernel(
     Raises:
         MeaninglessError: There is no weight, or it contradicts `kernel_shape`.
     """
-    weight = input_of(node, place)
+    weight = node.given(place)
     if weight is None:
         raise MeaninglessError(f"node {describe(node)!r} has no weight")
     shape, written = analysis.shape(weight), node.attrs.get("kernel_shape")
@@ -736,11 +736,6 @@ def _pairs(
 
 def _is_unknown(pair: tuple[Extent, Extent]) -> bool:
     return any(isinstance(amount, Unknown) for amount in pair)
-
-
-def input_of(node: Node, index: int) -> Tensor | None:
-    """An input of a node; None where it is left out."""
-    return node.inputs[index] if len(node.inputs) > index and node.inputs[index].name else None
 
 
 def _element(graph: Graph, analysis: Analysis, tensor: Tensor) -> float | int | None:

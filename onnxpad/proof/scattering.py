@@ -27,7 +27,6 @@ from onnxpad.proof.meaning import (
     WindowAxis,
     check_arity,
     frozen,
-    input_of,
     version_of,
     weight_kernel,
     whole,
@@ -181,7 +180,7 @@ def _fill(graph: Graph, node: Node, ends: tuple[tuple[Extent, Extent], ...]) -> 
 
     Both engines add the bias to 0, so a bias of -0.0 gives 0.0.
     """
-    bias = input_of(node, _BIAS)
+    bias = node.given(_BIAS)
     if bias is None or never_pads(ends):
         return 0.0
     array = graph.constant(bias)

@@ -548,10 +548,9 @@ def _bounds(
         if graph.opset < 10:
             given.append(node.attrs.get(name))
             continue
-        tensor = node.inputs[place] if len(node.inputs) > place else None
-        is_given = tensor is not None and bool(tensor.name)
-        values = analysis.integers(tensor) if is_given and tensor is not None else None
-        if is_given and values is None:
+        tensor = node.given(place)
+        values = None if tensor is None else analysis.integers(tensor)
+        if tensor is not None and values is None:
             return None
         given.append(values)
     starts, ends, axes, steps = given

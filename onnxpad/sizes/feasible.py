@@ -220,8 +220,8 @@ def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     if not isinstance(given, list) or not all(isinstance(part, int) for part in given):
         return
     parts: tuple[Extent, ...] | None = tuple(given)
-    if graph.opset >= 13 and len(node.inputs) > 1 and node.inputs[1].name:
-        parts = analysis.integers(node.inputs[1])
+    if graph.opset >= 13 and (sizes := node.given(1)) is not None:
+        parts = analysis.integers(sizes)
     if parts == ():
         # With `num_outputs` the last part may be smaller; opset 1 has the parts as an input.
         if "num_outputs" not in node.attrs and graph.opset >= 2:

@@ -104,11 +104,6 @@ class StepNode(NamedTuple):
         """The value of an attribute, of the type that its schema gives."""
         return self.node.attrs.get(name, default)
 
-    def given(self, place: int) -> Tensor | None:
-        """An input; None where it is left out."""
-        inputs = self.node.inputs
-        return inputs[place] if len(inputs) > place and inputs[place].name else None
-
     def others(self) -> Iterator[tuple[int, str]]:
         """Places and names of the inputs that are not padded."""
         for place, tensor in enumerate(self.node.inputs):
@@ -121,7 +116,7 @@ class StepNode(NamedTuple):
         Raises:
             MeaninglessError: It is not, or of another element type.
         """
-        tensor = self.given(place)
+        tensor = self.node.given(place)
         array = None if tensor is None else self.graph.constant(tensor)
         declared = None if tensor is None else self.graph.declared(tensor)
         if array is None or declared is None or declared.dtype != dtype or not array.size:
@@ -225,7 +220,7 @@ def numbers_of(call: StepNode, place: int) -> tuple[int, ...]:
     Raises:
         MeaninglessError: They are unknown.
     """
-    tensor = call.given(place)
+    tensor = call.node.given(place)
     found = None if tensor is None else call.analysis.integers(tensor)
     numbers = tuple(number for number in found or () if isinstance(number, int))
     if found is None or len(numbers) < len(found):
