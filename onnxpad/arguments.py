@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from onnxpad.errors import UsageError
 from onnxpad.messages import meant
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import onnx
 
 _T = TypeVar("_T")
+
+_NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +204,10 @@ def listed(value: object) -> object:
 def _kind(value: object) -> str:
     kind = type(value).__name__
     return "None" if value is None else f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+
+
+def whole_number(item: object) -> int | None:
+    """The integer that an item is, or spells; else None."""
+    if isinstance(item, str):
+        return int(item) if _NUMBER.fullmatch(item) else None
+    return int(item) if isinstance(item, Integral) and not isinstance(item, bool) else None

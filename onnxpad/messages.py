@@ -1,4 +1,4 @@
-"""Messages kept short enough to read, and suggestions for misspelt names."""
+"""Messages kept short enough to read, lists in words, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -65,6 +65,16 @@ def place_in(place: str, *steps: str) -> str:
     ("Loop 'l' > body", "Loop 'l' > body > Conv 'c'")
     """
     return " > ".join(filter(None, (place, *steps)))
+
+
+def and_list(words: Iterable[str]) -> str:
+    """Words as a list; empty if there are none.
+
+    >>> and_list(["a", "b", "c"]), and_list(["a"]), and_list([])
+    ('a, b and c', 'a', '')
+    """
+    *others, last = [*words] or [""]
+    return " and ".join(filter(None, (", ".join(others), last)))
 
 
 def _cut(text: str, longest: int, head: int, tail: int) -> str:

@@ -9,7 +9,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Node, Use
-from onnxpad.messages import Named
+from onnxpad.messages import Named, and_list
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
 from onnxpad.operators.table import MICROSOFT, Direction, Inputs, uncovered
@@ -210,8 +210,8 @@ def _between(context: Context, readers: Readers, path: Sequence[Use]) -> Refusal
     steps = [_named(context, step) for step in between]
     return RefusalError(
         Reason.STEPS_BETWEEN,
-        form.format(_and(steps), _named(context, window)),
-        summary=form.format(_and([step.op for step in between]), window.op),
+        form.format(and_list(steps), _named(context, window)),
+        summary=form.format(and_list([step.op for step in between]), window.op),
     )
 
 
@@ -261,10 +261,6 @@ def described_pad(analysis: Analysis, node: Node, pad: PadOp | None) -> str:
 
 def _named(context: Context, node: Node) -> str:
     return f"{node.op} {context.graph.label(node)!r}"
-
-
-def _and(texts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def _first(texts: Iterable[str]) -> Iterator[str]:

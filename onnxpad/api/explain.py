@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from onnxpad.arguments import listed
+from onnxpad.arguments import listed, whole_number
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
@@ -25,7 +23,6 @@ PerAxis: TypeAlias = int | Sequence[int] | str
 _ASKED: Final = (
     "give op, size and kernel, or a model and the name of a node, as `onnxpad show` lists them"
 )
-_NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*", re.ASCII)
 _MOST_AXES: Final = 3
 _LARGEST: Final = 2**31 - 1
 _LONGEST: Final = 2**14
@@ -211,7 +208,7 @@ def _numbers(
     many = list(parts) if isinstance(parts, Sequence) else [parts]
     found = []
     for part in many:
-        number = _number(part)
+        number = whole_number(part)
         if number is None:
             raise UsageError(
                 f"{name} {value!r} is no number; give one, or one for each axis as 3x3"
@@ -231,10 +228,3 @@ def _numbers(
             "one for each"
         )
     return tuple(found)
-
-
-def _number(given: object) -> int | None:
-    """The integer that something is, or spells; else None."""
-    if isinstance(given, str):
-        return int(given) if _NUMBER.fullmatch(given) else None
-    return int(given) if isinstance(given, Integral) and not isinstance(given, bool) else None

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral
 from typing import Final
 
 from onnxpad.analysis import LARGEST_SIZE, OpenAxis, open_axes
-from onnxpad.arguments import Dims, Shape, Shapes, dims_given, listed, shapes_given
+from onnxpad.arguments import Dims, Shape, Shapes, dims_given, listed, shapes_given, whole_number
 from onnxpad.arithmetic.size import NMAX, Sizes
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.graph import Graph
@@ -24,7 +23,6 @@ __all__ = ["Dims", "Shapes", "given_domain", "require_within"]
 
 _RANGE: Final = re.compile(r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?")
 _RANGES: Final = "; a range is given by the dimension's name: --dim NAME=32..1024, or dims"
-_NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*")
 
 
 def given_domain(
@@ -167,7 +165,7 @@ def _shape(name: str, given: Shape) -> tuple[int | None, ...]:
         items = sizes
     shape: list[int | None] = []
     for item in items:
-        size = _whole(item)
+        size = whole_number(item)
         if item is None or size == -1 or (isinstance(item, str) and item.strip() in {"", "?"}):
             shape.append(None)
         elif size is None or not 1 <= size <= NMAX:
@@ -207,13 +205,6 @@ def _is_range(item: object) -> bool:
     return isinstance(item, range) or (isinstance(item, str) and bool(_RANGE.fullmatch(item)))
 
 
-def _whole(item: object) -> int | None:
-    """The integer that `item` is, or spells; else None."""
-    if isinstance(item, str):
-        return int(item) if _NUMBER.fullmatch(item) else None
-    return int(item) if isinstance(item, Integral) and not isinstance(item, bool) else None
-
-
 def _sizes(name: str, given: str | int | range) -> Sizes:
     """Parses the size or range of a dimension."""
     if isinstance(given, range):
@@ -224,7 +215,7 @@ def _sizes(name: str, given: str | int | range) -> Sizes:
                 f"none below 1 or above {LARGEST_SIZE}"
             )
         return Sizes(values[0], values[-1], values.step)
-    size = _whole(given)
+    size = whole_number(given)
     if size is not None and 1 <= size <= NMAX:
         return Sizes(size, size)
     if isinstance(given, str) and (match := _RANGE.fullmatch(given)):

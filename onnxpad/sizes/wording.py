@@ -28,6 +28,7 @@ from onnxpad.arithmetic.size import (
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.facts import Later, remembered
 from onnxpad.graph import Graph, Tensor
+from onnxpad.messages import and_list
 from onnxpad.operators.amounts import ExtentPair
 from onnxpad.operators.read import PadOp
 from onnxpad.reasons import BY_SIZE, Reason, RefusalError
@@ -68,7 +69,7 @@ class Wording:
             data: The tensor that has the axes.
         """
         several = len(axes) > 1
-        listed = f"axes {_and(map(str, axes))}" if several else f"axis {next(iter(axes))}"
+        listed = f"axes {and_list(map(str, axes))}" if several else f"axis {next(iter(axes))}"
         what = f"the size{'s' if several else ''} of {listed}, which"
         what_grows = f"{what} grow{'' if several else 's'} with"
         grown = self.sources(axes.values())
@@ -88,7 +89,7 @@ class Wording:
         """
         extents = [*extents]
         of_several = _extremes(extents)
-        named = _and(map(_source, self._sources(extents)))
+        named = and_list(map(_source, self._sources(extents)))
         return f"{of_several} of the sizes {named}" if of_several and named else named
 
     def places(self, extents: Iterable[Extent]) -> list[dict[str, object]]:
@@ -395,15 +396,9 @@ def _by_axis(texts: Mapping[int, str]) -> str:
     for axis, text in texts.items():
         groups.setdefault(text, []).append(axis)
     return "; ".join(
-        f"on {'axes' if len(axes) > 1 else 'axis'} {_and(map(str, axes))} {text}"
+        f"on {'axes' if len(axes) > 1 else 'axis'} {and_list(map(str, axes))} {text}"
         for text, axes in groups.items()
     )
-
-
-def _and(texts: Iterable[str]) -> str:
-    """The texts as a list: `a, b and c`."""
-    listed: Sequence[str] = list(texts)
-    return f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else "".join(listed)
 
 
 def _tables(

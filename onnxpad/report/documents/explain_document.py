@@ -12,6 +12,7 @@ from onnxpad.frameworks.conventions.by_size import Deviation, Parting
 from onnxpad.frameworks.conventions.explanation import ExplainReport
 from onnxpad.frameworks.conventions.question import Answer, Op
 from onnxpad.frameworks.conventions.writing import written
+from onnxpad.messages import and_list
 from onnxpad.report.documents import Document, Group
 from onnxpad.report.layout import Paint, Screen, marked, plain, text_of
 from onnxpad.report.text import counted, shown
@@ -170,7 +171,7 @@ def _parting(explanation: ExplainReport, parting: Parting) -> str:
     if len(parting.axes) < len(explanation.size):
         axes = f"On {'axis' if len(parting.axes) == 1 else 'axes'} "
         axes += f"{' and '.join(map(str, parting.axes))}: "
-    pair = f"{axes}{_listed([*dict.fromkeys((*first, *second))])}"
+    pair = f"{axes}{and_list([*dict.fromkeys((*first, *second))])}"
     least = f" from {parting.since} on" if parting.since > 1 else ""
     if not parting.differences:
         return f"{pair} are the same at all sizes{least}."
@@ -180,12 +181,12 @@ def _parting(explanation: ExplainReport, parting: Parting) -> str:
     ways, many = len(parting.differences), len(second) > 1
     if ways > _WAYS:
         how = f"differ{'' if many else 's'} in {ways} ways (--format json)"
-        told.append(f"at others {_listed(second)} {how}")
+        told.append(f"at others {and_list(second)} {how}")
         return "; ".join(told) + "."
     for difference in parting.differences:
         where = _sizes(difference.remainders, parting.stride)
         how = _differs(difference, explanation.op, many=many)
-        told.append(f"at {where} {_listed(second)} {how}")
+        told.append(f"at {where} {and_list(second)} {how}")
     return "; ".join(told) + "."
 
 
@@ -211,13 +212,8 @@ def _sizes(remainders: Sequence[int], stride: int) -> str:
     if len(remainders) > _WAYS:
         return f"{len(remainders)} of {stride} sizes"
     return (
-        f"sizes {_listed([f'{stride}n+{rest}' if rest else f'{stride}n' for rest in remainders])}"
+        f"sizes {and_list([f'{stride}n+{rest}' if rest else f'{stride}n' for rest in remainders])}"
     )
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Words as `A, B and C`."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _differs(difference: Deviation, op: Op, *, many: bool) -> str:
