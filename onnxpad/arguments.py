@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*")
+_NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from onnx import numpy_helper
 from onnxpad.api.ir_model import require_room
 from onnxpad.errors import ModelError
 from onnxpad.file.external_data import is_external
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 
 if TYPE_CHECKING:
     from onnxpad.graph.model import Model
@@ -30,7 +31,6 @@ Opsets: TypeAlias = Sequence[onnx.OperatorSetIdProto]
 
 _KIND: Final = "graphsurgeon Graph"
 _SAVING: Final = "onnx.save(gs.export_onnx(graph), path, save_as_external_data=True)"
-_STANDARD: Final = (None, "", "ai.onnx")
 
 _FREE: Final = 4
 """The first IR version in which an initializer need not be an input."""
@@ -125,10 +125,10 @@ def _imported(graph: Any) -> list[onnx.OperatorSetIdProto]:
     """The opsets that a graph or function imports: those that it names, and version 1 of others."""
     imports = graph.import_domains
     named = [onnx.helper.make_opsetid("", graph.opset)] if imports is None else list(imports)
-    known = {None if each.domain in _STANDARD else each.domain for each in named}
+    known = {None if each.domain in DEFAULT_DOMAINS else each.domain for each in named}
     for each in (graph, *graph.subgraphs(recursive=True)):
         for node in each.nodes:
-            if node.domain not in _STANDARD and node.domain not in known:
+            if node.domain not in DEFAULT_DOMAINS and node.domain not in known:
                 known.add(node.domain)
                 named.append(onnx.helper.make_opsetid(node.domain, 1))
     return named
@@ -239,7 +239,7 @@ def _attribute(
 
 def _type_of_list(name: str, node: Any, opsets: Opsets) -> onnx.AttributeProto.AttributeType:
     """The type of an empty attribute, as the operator declares it; otherwise integers."""
-    domain = "" if node is None or node.domain in _STANDARD else node.domain
+    domain = "" if node is None or node.domain in DEFAULT_DOMAINS else node.domain
     version = next((each.version for each in opsets if each.domain in {domain, "ai.onnx"}), 0)
     try:
         kind: Any = onnx.defs.get_schema(node.op, version, domain).attributes[name].type

@@ -1,4 +1,7 @@
-"""Walks through a model: bodies of nodes, the tensors they capture, all names, all tensors."""
+"""Walks through a model: bodies of nodes, the tensors they capture, all names, all tensors.
+
+Also the names themselves: fresh ones, and those of domains, operators and functions.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from typing import Final
 
 import onnx
 
+DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
+"""Names of the domain of ONNX's own operators."""
+
 _ENDLESS = 1 << 20
 _INT64 = 8  # bytes
 
@@ -15,31 +21,32 @@ MOST_NODES: Final = 1_000_000
 """Most nodes of a model that is run, once functions stand in the place of their calls."""
 
 
+def normal_domain(domain: str | None) -> str:
+    """A domain by its usual name: the default one is ""."""
+    return "" if domain is None or domain in DEFAULT_DOMAINS else domain
+
+
+def default_opset(imported: Iterable[onnx.OperatorSetIdProto]) -> int:
+    """The version of ONNX's own operators that is imported; 0 if none is."""
+    return next((each.version for each in imported if each.domain in DEFAULT_DOMAINS), 0)
+
+
+def qualified(node: onnx.NodeProto) -> str:
+    """The operator of a node, with its domain unless that is ONNX's own."""
+    return ".".join(filter(None, (normal_domain(node.domain), node.op_type)))
+
+
+def function_label(function: onnx.FunctionProto) -> str:
+    """A function's name in messages, with its domain and overload where it has them."""
+    name = f"{function.domain}::{function.name}" if function.domain else function.name
+    return f"{name}:{function.overload}" if function.overload else name
+
+
 def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
     """The graphs in an attribute: the bodies of an If, Loop or Scan."""
     if attribute.HasField("g"):
         yield attribute.g
     yield from attribute.graphs
-
-
-def captured(body: onnx.GraphProto) -> dict[str, None]:
-    """The names that a body reads before it defines them, in the order read.
-
-    In a body that is not sorted topologically, this includes names of its own, which is safe.
-    """
-    known = {value.name for value in body.input}
-    known.update(tensor.name for tensor in body.initializer)
-    known.update(tensor.values.name for tensor in body.sparse_initializer)
-    free: dict[str, None] = {}
-    for node in body.node:
-        names = list(node.input)
-        for attribute in node.attribute:
-            for inner in bodies(attribute):
-                names.extend(captured(inner))
-        free.update(dict.fromkeys(name for name in names if name and name not in known))
-        known.update(node.output)
-    free.update(dict.fromkeys(value.name for value in body.output if value.name not in known))
-    return free
 
 
 def names(graph: onnx.GraphProto) -> Iterator[str]:
@@ -64,6 +71,42 @@ def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         for attribute in node.attribute:
             for body in bodies(attribute):
                 yield from names(body)
+
+
+def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """The names of the tensors that the bodies of nodes define, with repetitions."""
+    for node in nodes:
+        for attribute in node.attribute:
+            for body in bodies(attribute):
+                for value in body.input:
+                    yield value.name
+                for tensor in body.initializer:
+                    yield tensor.name
+                for sparse in body.sparse_initializer:
+                    yield sparse.values.name
+                for inner in body.node:
+                    yield from inner.output
+                yield from inner_tensors(body.node)
+
+
+def captured(body: onnx.GraphProto) -> dict[str, None]:
+    """The names that a body reads before it defines them, in the order read.
+
+    In a body that is not sorted topologically, this includes names of its own, which is safe.
+    """
+    known = {value.name for value in body.input}
+    known.update(tensor.name for tensor in body.initializer)
+    known.update(tensor.values.name for tensor in body.sparse_initializer)
+    free: dict[str, None] = {}
+    for node in body.node:
+        names = list(node.input)
+        for attribute in node.attribute:
+            for inner in bodies(attribute):
+                names.extend(captured(inner))
+        free.update(dict.fromkeys(name for name in names if name and name not in known))
+        known.update(node.output)
+    free.update(dict.fromkeys(value.name for value in body.output if value.name not in known))
+    return free
 
 
 def operators(
@@ -110,7 +153,7 @@ def _is_open(
                 value = _number(item.t) if item.HasField("t") else None
                 known[node.output[0]] = ints[0] if len(ints) == 1 else value
         left = most
-        if node.op_type == "Loop" and node.domain in {"", "ai.onnx"}:
+        if node.op_type == "Loop" and node.domain in DEFAULT_DOMAINS:
             count = known.get(node.input[0]) if node.input else None
             if count is None or count > most:
                 return True
@@ -179,22 +222,6 @@ def _every(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
             pending += [body.node for item in node.attribute for body in bodies(item)]
 
 
-def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    """The names of the tensors that the bodies of nodes define, with repetitions."""
-    for node in nodes:
-        for attribute in node.attribute:
-            for body in bodies(attribute):
-                for value in body.input:
-                    yield value.name
-                for tensor in body.initializer:
-                    yield tensor.name
-                for sparse in body.sparse_initializer:
-                    yield sparse.values.name
-                for inner in body.node:
-                    yield from inner.output
-                yield from inner_tensors(body.node)
-
-
 def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """All tensors in a model: initializers and attributes, in bodies, functions and training."""
     graphs = [model.graph]
@@ -221,3 +248,57 @@ def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
                 yield from (attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
             graphs += bodies(attribute)
         attributes = []
+
+
+class Names:
+    """The names in use anywhere in a model: of nodes and tensors, in bodies and functions too."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        """Collects the names in use."""
+        self._taken = set(names(model.graph))
+        for training in model.training_info:
+            self._taken.update(names(training.initialization), names(training.algorithm))
+        for function in model.functions:
+            self._taken.update(function.input, function.output, node_names(function.node))
+        self._next: dict[str, int] = {}
+        self._before: dict[str, tuple[str, int]] = {}
+
+    def fresh(self, base: str) -> str:
+        """Returns `base` if it is free, else `base` with a number, and marks it as in use."""
+        start = number = self._next.get(base, 0)
+        name = base if base and not number else f"{base}_{number}"
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        self._next[base] = number + 1
+        self._before[name] = (base, start)
+        return name
+
+    def release(self, name: str) -> None:
+        """Undoes `fresh` for a name; the latest one must be undone first."""
+        base, number = self._before.pop(name)
+        self._next[base] = number
+        self._taken.remove(name)
+
+
+def pinned(model: onnx.ModelProto) -> frozenset[str]:
+    """Names of the main graph's tensors to which annotations or training info refer.
+
+    These tensors must keep their names.
+    """
+    found = set(referred(model.graph))
+    for training in model.training_info:
+        found.update(names(training.initialization), names(training.algorithm))
+        for entry in chain(training.initialization_binding, training.update_binding):
+            found.update((entry.key, entry.value))
+    return frozenset(found)
+
+
+def referred(graph: onnx.GraphProto | onnx.FunctionProto) -> frozenset[str]:
+    """Names to which the quantization annotations of a graph refer; functions have none."""
+    found: set[str] = set()
+    if isinstance(graph, onnx.GraphProto):
+        for annotation in graph.quantization_annotation:
+            found.update(entry.value for entry in annotation.quant_parameter_tensor_names)
+    return frozenset(found)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from onnxpad.file.proto_walk import function_label, normal_domain
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.journal import Touched
-from onnxpad.graph.model import Model, normal_domain
+from onnxpad.graph.model import Model
 from onnxpad.graph.nodes import (
     Declared,
     Node,
     Tensor,
     Use,
     describe,
-    function_label,
     held_bodies,
 )
 

@@ -22,16 +22,24 @@ from onnx import numpy_helper
 from onnxpad.arguments import InFolder, Source
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.file.copy_external import ExternalData, Progress
-from onnxpad.file.proto_walk import bodies, inner_tensors, operators
+from onnxpad.file.proto_walk import (
+    DEFAULT_DOMAINS,
+    bodies,
+    function_label,
+    inner_tensors,
+    normal_domain,
+    operators,
+    pinned,
+    referred,
+)
 from onnxpad.file.skeleton import Skeleton, read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
 from onnxpad.graph.encode import edited_section, is_edited, node_proto
-from onnxpad.graph.fresh_names import pinned, referred
 from onnxpad.graph.initializers import Constants
 from onnxpad.graph.journal import Edits, Touched
-from onnxpad.graph.model import DEFAULT_DOMAINS, Model, imported, normal_domain
+from onnxpad.graph.model import Model, imported
 from onnxpad.graph.nodes import (
     Declared,
     Entry,
@@ -43,7 +51,6 @@ from onnxpad.graph.nodes import (
     build,
     declaration,
     describe,
-    function_label,
     held_bodies,
 )
 from onnxpad.graph.schema import contradiction

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from onnxpad.file.proto_walk import Names
 from onnxpad.file.wire import Record
-from onnxpad.graph.fresh_names import Names
 from onnxpad.graph.initializers import Constants
 from onnxpad.graph.nodes import (
     Declared,

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import onnx
 
@@ -18,6 +18,7 @@ from onnxpad.errors import ModelError, OutputError, UsageError, let_through
 from onnxpad.file.atomic_write import write_whole
 from onnxpad.file.copy_external import ExternalData, Progress, behind_links, contents, follow_links
 from onnxpad.file.external_data import check_external
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, normal_domain
 from onnxpad.file.skeleton import Section, Skeleton
 from onnxpad.graph.encode import (
     Differences,
@@ -26,11 +27,8 @@ from onnxpad.graph.encode import (
     outline,
     working_copy,
 )
-from onnxpad.graph.fresh_names import Names
 from onnxpad.graph.journal import Journal
 from onnxpad.graph.nodes import View, build
-
-DEFAULT_DOMAINS: Final = (None, "", "ai.onnx")
 
 
 class Model:
@@ -225,11 +223,6 @@ class Model:
             found = main_differences(self.skeleton, self.main, functions, self._metadata)
             self._different = version, found
         return self._different[1]
-
-
-def normal_domain(domain: str | None) -> str:
-    """A domain by its usual name: the default one is ""."""
-    return "" if domain is None or domain in DEFAULT_DOMAINS else domain
 
 
 def imported(operator_sets: Iterable[onnx.OperatorSetIdProto], ir_version: int) -> dict[str, int]:

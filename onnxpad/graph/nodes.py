@@ -289,12 +289,6 @@ def describe(node: Node) -> str:
     return f"<{outputs[0] if outputs else node.op}>"
 
 
-def function_label(function: onnx.FunctionProto) -> str:
-    """A function's name in messages, with its domain and overload where it has them."""
-    name = f"{function.domain}::{function.name}" if function.domain else function.name
-    return f"{name}:{function.overload}" if function.overload else name
-
-
 def _add_sources(view: View, defaults: bool, given: Sequence[Declared] | None) -> None:
     """Adds inputs and initializers."""
     section = view.section

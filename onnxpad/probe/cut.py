@@ -30,8 +30,8 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Size, Symbol, bounds, evaluate, modulo, residues, symbol
 from onnxpad.declared import functions_of
 from onnxpad.errors import ModelError
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.model import DEFAULT_DOMAINS
 from onnxpad.operators.read import (
     UnreadableError,
     WindowOp,

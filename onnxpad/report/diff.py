@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxpad.file.proto_walk import function_label, qualified
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.report.text import Paint, counted, shown
 
@@ -76,7 +77,7 @@ def unified_diff(
     """
     hunks = list(_all_hunks("", before, after, {}, {}))
     for was, now in functions:
-        hunks += _all_hunks(_function_label(was), was, now, {}, {})
+        hunks += _all_hunks(function_label(was), was, now, {}, {})
     if not hunks:
         return ""
     told = (hunk.text(fold=fold) for hunk in hunks)
@@ -102,10 +103,9 @@ def node_text(node: onnx.NodeProto, constants: Mapping[str, str] | None = None) 
     known = constants or {}
     given = ", ".join(sorted(f"{item.name} = {_attribute(item)}" for item in node.attribute))
     read = ", ".join(f"{name} = {known[name]}" if name in known else name for name in node.input)
-    domain = "" if node.domain in {"", "ai.onnx"} else f"{node.domain}."
     label = f"{node.name}: " if node.name else ""
     attributes = f" <{given}>" if given else ""
-    return shown(f"{label}{', '.join(node.output)} = {domain}{node.op_type}{attributes} ({read})")
+    return shown(f"{label}{', '.join(node.output)} = {qualified(node)}{attributes} ({read})")
 
 
 def input_text(value: onnx.ValueInfoProto) -> str:
@@ -147,11 +147,6 @@ def _all_hunks(
                 if name in held and body != held[name]:
                     where = f"{place} > " * bool(place) + f"{was.op_type} {label!r} > {name}"
                     yield from _all_hunks(where, body, held[name], old.constants, new.constants)
-
-
-def _function_label(function: onnx.FunctionProto) -> str:
-    name = f"{function.domain}::{function.name}" if function.domain else function.name
-    return f"{name}:{function.overload}" if function.overload else name
 
 
 def _bodies(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:

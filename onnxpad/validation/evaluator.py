@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import Answer, Array, Source, Value, evaluated_by_onnx, read_proto
 from onnxpad.validation.inputs import Draw
@@ -61,7 +62,7 @@ def answers(
         trusted: The operators that the model may consist of; one error if it has another one.
     """
     for node in model.graph.node:
-        if node.domain not in {"", "ai.onnx"} or node.op_type not in trusted:
+        if node.domain not in DEFAULT_DOMAINS or node.op_type not in trusted:
             return EngineError(f"the reference evaluator is not trusted with {node.op_type}")
         if any(each.name == "mode" and each.s != b"constant" for each in node.attribute):
             return EngineError(f"the reference evaluator is not trusted with this {node.op_type}")

@@ -14,6 +14,7 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnxpad.errors import UsageError
+from onnxpad.file.proto_walk import normal_domain
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.compare import shape_text
@@ -301,8 +302,7 @@ def _followed(
                     f"outer {outer.index(name)}" if name in outer else name for name in inner.input
                 ]
         attributes = sorted((a.name, a.SerializeToString()) for a in plain.attribute)
-        domain = "" if each.domain == "ai.onnx" else each.domain
-        return domain, each.op_type, list(each.output).index(output), attributes
+        return normal_domain(each.domain), each.op_type, list(each.output).index(output), attributes
 
     if len(node.input) != len(twin.input) or len(captured[0]) != len(captured[1]):
         return None

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from onnxpad.file.proto_walk import default_opset
 from onnxpad.runtimes.sessions import Array, Source, payload, read_proto
 
 _QUANTISER, _DEQUANTISER = "QuantizeLinear", "DequantizeLinear"
@@ -25,7 +26,7 @@ def unquantised(source: Source) -> bytes | None:
     model = onnx.ModelProto()
     model.CopyFrom(read_proto(source))
     graph = model.graph
-    opset = next((each.version for each in model.opset_import if each.domain in {"", "ai.onnx"}), 0)
+    opset = default_opset(model.opset_import)
     held = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":

@@ -4,7 +4,8 @@ import pytest
 from onnx import helper
 
 from onnxpad.errors import ModelError
-from onnxpad.graph.model import imported, normal_domain
+from onnxpad.file.proto_walk import normal_domain
+from onnxpad.graph.model import imported
 
 
 def test_the_default_domain_has_two_names() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from onnxpad.file.proto_walk import default_opset
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.table import FLOATS, Fill
 from onnxpad.padding.padding import ANY_SIZE, Padding
@@ -138,9 +139,7 @@ class _Build:
         """Prepares a model, whose sizes downstream of its inputs are no longer what they were."""
         self._model = model
         self._graph = model.graph
-        self._opset = next(
-            (each.version for each in model.opset_import if each.domain in {"", "ai.onnx"}), 1
-        )
+        self._opset = default_opset(model.opset_import) or 1
         self._contrib = False
         self._constants: dict[tuple[object, ...], str] = {}
         del model.graph.value_info[:]

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, numpy_helper
 
+from onnxpad.file.proto_walk import function_label
 from onnxpad.graph.attributes import is_of, read
 from onnxpad.messages import place_in
 from onnxpad.records import dataclass
@@ -92,17 +93,12 @@ def _own(node: onnx.NodeProto) -> str:
 def _outline(graph: onnx.GraphProto, functions: Sequence[onnx.FunctionProto]) -> Outline:
     nodes: dict[str, tuple[onnx.NodeProto, Scope]] = {}
     held_by_name: list[tuple[str, Held]] = [("", graph)]
-    held_by_name += ((_function_name(function), function) for function in functions)
+    held_by_name += ((function_label(function), function) for function in functions)
     for name, held in held_by_name:
         for place, inner, scope in _scopes(name, held, {}, {}):
             for node in inner.node:
                 nodes.setdefault(label_of(node, place), (node, scope))
     return Outline(nodes)
-
-
-def _function_name(function: onnx.FunctionProto) -> str:
-    name = f"{function.domain}::{function.name}" if function.domain else function.name
-    return f"{name}:{function.overload}" if function.overload else name
 
 
 def _scopes(

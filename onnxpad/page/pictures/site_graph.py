@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 import onnx
 
 from onnxpad.arithmetic.notation import attribute_text, axes_text, pads_text
+from onnxpad.file.proto_walk import qualified
 from onnxpad.finding import Change, Finding
 from onnxpad.page.pictures.both_graphs import Outline, Scope, attributes
 from onnxpad.records import dataclass
@@ -196,9 +197,7 @@ def _boxes(
     places = {name: place for place, name in enumerate(read)}
     for node in path:
         above = (places[name] for name in node.input if name in places)
-        domain = "" if node.domain in {"", "ai.onnx"} else f"{node.domain}."
-        title = f"{domain}{node.op_type}"
-        boxes.append(Box(title, lines(node), state(node), tuple(dict.fromkeys(above))))
+        boxes.append(Box(qualified(node), lines(node), state(node), tuple(dict.fromkeys(above))))
         places.update(dict.fromkeys(filter(None, node.output), len(boxes) - 1))
     return tuple(boxes)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import onnx
 
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import unfolds
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, unfolds
 from onnxpad.graph import Graph
 from onnxpad.operators.read import UnreadableError
 from onnxpad.rewrite.context import Context
@@ -78,7 +78,7 @@ def _named(model: onnx.ModelProto) -> dict[str, str]:
     """Gives each `Pad` a unique name; returns the names of their outputs by these."""
     names = {}
     for number, node in enumerate(model.graph.node):
-        if node.op_type == "Pad" and node.domain in {"", "ai.onnx"}:
+        if node.op_type == "Pad" and node.domain in DEFAULT_DOMAINS:
             node.name = f"{_NAME} {number}"
             names[node.name] = node.output[0]
     return names
