@@ -43,6 +43,7 @@ ROLES: Final = {code: role for role, code in _SGR.items()}
 MARKED: Final = re.compile("\x1b\\[([0-9;]+)m(.*?)\x1b\\[0m")
 """A text that is marked: the number, and the text."""
 _COLOURS: Final = re.compile("\x1b\\[[0-9;]*m")
+_END: Final = "\x1b[0m"
 UNBREAKABLE: Final = "\u00a0"
 """A space at which no line is broken; names never hold one, since it is escaped in them."""
 _SHORTEST: Final = 4
@@ -138,8 +139,10 @@ def pattern_of(name: str, room: int) -> str:
 def wrapped(text: str, width: int | None, first: str = "", rest: str | None = None) -> list[str]:
     """Lines of at most `width` cells, as far as words are not longer.
 
+    A short text that is marked stays on one line; a longer one is marked in each of its lines.
+
     Args:
-        text: Words with single spaces between them; colours take no room.
+        text: Words with single spaces between them; marks take no room.
         width: The width; None for one line.
         first: Stands before the first line.
         rest: Stands before the other lines; by default as many spaces as `first` has cells.
@@ -150,6 +153,10 @@ def wrapped(text: str, width: int | None, first: str = "", rest: str | None = No
     if width is None:
         return [(first + text).replace(UNBREAKABLE, " ")]
     rest = " " * cells(first) if rest is None else rest
+    most = min(_LEAST, width - cells(rest))
+    text = MARKED.sub(
+        lambda it: it[0].replace(" ", UNBREAKABLE) if cells(it[2]) <= most else it[0], text
+    )
     lines, line, used = [], first, cells(first)
     empty = True
     for word in text.split(" "):
@@ -160,7 +167,18 @@ def wrapped(text: str, width: int | None, first: str = "", rest: str | None = No
         line += word if empty else f" {word}"
         used += room + (not empty)
         empty = False
-    return [each.replace(UNBREAKABLE, " ") for each in (*lines, line.rstrip())]
+    return [each.replace(UNBREAKABLE, " ") for each in _closed([*lines, line.rstrip()])]
+
+
+def _closed(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a text; a mark that goes over the end of one is closed there, and goes on."""
+    mark = ""
+    for line in lines:
+        text = line.lstrip(" ")
+        begun = f"{line[: len(line) - len(text)]}{mark}{text}"
+        mark = ["", *_COLOURS.findall(begun)][-1]
+        mark = "" if mark == _END else mark
+        yield f"{begun}{_END * bool(mark)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +208,6 @@ class Screen:
         match block:
             case str():
                 return self.lines(block, "", "  ")
-            case Line() if (whole := MARKED.fullmatch(block.text)) and "\x1b" not in whole[2]:
-                # no mark goes over a line's end
-                lines = self.lines(whole[2], block.first, block.rest)
-                return [marked(line, ROLES[whole[1]]) for line in lines]
             case Line():
                 return self.lines(block.text, block.first, block.rest)
             case Pairs() if block.width:

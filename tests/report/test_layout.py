@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from onnxpad.report.documents import Line, line_of
+from onnxpad.report.documents import Line, Pairs, line_of
 from onnxpad.report.layout import Screen, cells, here, marked, pattern_of, shortened_to, wrapped
 from tests.support.rows import each_row
 
@@ -138,10 +138,20 @@ def test_the_screen_of_this_process(
 
 
 def test_no_mark_goes_over_the_end_of_a_line() -> None:
-    line = Line(marked("ab cd ef gh", "faint"))
-    told = [*Screen(10, marked).told([line])]
-    assert told == [marked("  ab cd ef", "faint"), marked("    gh", "faint")]
-    assert [*Screen(10).told([line])] == ["  ab cd ef", "    gh"]
+    text = marked("ab cd ef gh", "faint")
+    parted = [marked("ab cd ef", "faint"), marked("gh", "faint")]
+    assert [*Screen(10, marked).told([Line(text)])] == [f"  {parted[0]}", f"    {parted[1]}"]
+    assert [*Screen(10).told([Line(text)])] == ["  ab cd ef", "    gh"]
+    assert [*Screen(10, marked).told([text])] == [parted[0], f"  {parted[1]}"]
+    assert [*Screen(16, marked).told([Pairs([("n", f"of {text}")], width=4)])] == [
+        f"{marked('  n   ', 'faint')}of {marked('ab cd', 'faint')}",
+        f"      {marked('ef gh', 'faint')}",
+    ]
+
+
+def test_a_short_mark_stays_on_one_line() -> None:
+    text = f"several words and {marked('not compared', 'error')}: why"
+    assert [*Screen(26).told([text])] == ["several words and", "  not compared: why"]
 
 
 def test_two_marks_of_a_line_stay_two() -> None:

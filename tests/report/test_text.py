@@ -13,10 +13,11 @@ from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
+from onnxpad.report.documents import Picture
 from onnxpad.report.documents.check_document import LINES_A_GROUP, check_text, file_text
 from onnxpad.report.documents.fix_document import _short_groups
 from onnxpad.report.documents.fix_document import fix_text as short_text
-from onnxpad.report.documents.fix_in_full import fix_in_full
+from onnxpad.report.documents.fix_in_full import fix_in_full, fix_with_pictures
 from onnxpad.report.documents.validation_document import OUTPUTS_A_RUN, validate_text
 from onnxpad.report.json import check_json, fix_json, validate_json
 from onnxpad.report.layout import Screen, cells, text_of
@@ -859,3 +860,14 @@ def test_reasons_are_told_without_the_names_in_which_they_differ(
 def test_a_reason_in_short_is_told_in_place_of_the_whole() -> None:
     found = Finding("PAD1", Severity.INFO, "n", "Conv", "m", "it is h + 1", brief="it depends")
     assert [text for text, _ in _short_groups([found])] == ["it depends"]
+
+
+def test_a_page_of_a_failure_tells_the_first_difference_once_and_draws_it() -> None:
+    first = replace(DIVERGENCE, comparison=replace(WRONG, histogram=((-1, 4),)))
+    failed = Validation(False, (run(WRONG),), divergence=first)
+    document = fix_with_pictures(fixed(validation=failed))
+    text = text_of(document, Screen(None))
+    assert text.count("First difference: tensor") == 1
+    assert "Validation FAILED: 1 of 1 run differ" in text
+    (section,) = (group for group in document.groups if group.title == "First difference")
+    assert section.blocks[-1] == Picture(((first.comparison, "first difference"),))

@@ -32,7 +32,7 @@ ALLOWED: Final = {
     "report.documents.show_document": {"model.startswith"},  # a path
     "report.groups": {"first[0].op.startswith", "is_result=True).split"},
     "report.layout": {
-        *("S.sub", "D.fullmatch", "text.split", "word in line.split"),
+        *("S.sub", "S.findall", "D.sub", "text.split", "word in line.split"),
         *("line.split", "drawn.getvalue().splitlines"),
     },
     "sizes.feasible": {"G.split"},  # names of operators

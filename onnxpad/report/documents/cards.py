@@ -54,6 +54,8 @@ def _finding_card(group: Sequence[Finding], model: int) -> Group:
         one = variant[0]
         blocks.append(Picture(one, model))
         blocks += [f"{marked('why', 'info')} {shown(one.reason)}"] * bool(one.reason)
+        if not any(each.reason or each.sizes for each in variant):
+            blocks.append(f"{marked('exact', 'good')} for every size that the model takes")
         told = [(labelled(e), shown(e.message) if e.reason else fixable_text(e)) for e in variant]
         blocks.append(members(told))
     return Group(title, blocks)

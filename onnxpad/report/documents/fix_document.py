@@ -49,7 +49,7 @@ from onnxpad.report.text import (
 from onnxpad.validation.result import BY_ONNX
 
 if TYPE_CHECKING:
-    from onnxpad.validation.result import Comparison, Run
+    from onnxpad.validation.result import Comparison, Run, Validation
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
@@ -192,12 +192,17 @@ def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
         yield f"{marked('Assumes', 'warning')} {shown(name)}: {count} (--strict refuses)"
 
 
-def trust(report: FixReport) -> list[Block]:
-    """Why the result may be relied on: proofs, probes, runs, and what they assume."""
-    return [*_trust(report), *_assumptions(report.changes)]
+def trust(report: FixReport, *, with_runs: bool = True) -> list[Block]:
+    """Why the result may be relied on: proofs, probes, runs, and what they assume.
+
+    Args:
+        report: The report.
+        with_runs: Whether the runs that failed are told, and where the models first differ.
+    """
+    return [*_trust(report, with_runs), *_assumptions(report.changes)]
 
 
-def _trust(report: FixReport) -> Iterator[Block]:
+def _trust(report: FixReport, with_runs: bool) -> Iterator[Block]:
     if not report.changes and report.compared is None:
         return
     repaired = sum(change.repairs for change in report.changes)
@@ -206,7 +211,7 @@ def _trust(report: FixReport) -> Iterator[Block]:
         yield f"{marked('Repairs', 'good')} {said}"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
-    yield from _validated(report)
+    yield from _validated(report, with_runs)
 
 
 def _proved(report: FixReport) -> str:
@@ -235,14 +240,19 @@ def _at(report: FixReport, changes: Sequence[Change]) -> str:
     return f"{fixed}, and every size of what stays open" if is_open else fixed
 
 
-def _validated(report: FixReport) -> Iterator[Block]:
+def unvalidated(report: FixReport) -> list[Block]:
+    """A line that changes were not validated, where the user asked for that."""
+    is_asked = report.compared is None and report.changes and not report.validate
+    return [marked("Not validated (--no-validate)", "warning")] if is_asked else []
+
+
+def _validated(report: FixReport, with_runs: bool) -> Iterator[Block]:
     validation = report.compared
     if validation is None:
-        if report.changes and not report.validate:
-            yield marked("Not validated (--no-validate)", "warning")
+        yield from unvalidated(report)
         return
     if validation.outcome == "failed":
-        yield from _failed_runs(report)
+        yield from _failed_runs(validation, with_runs)
     elif validation.outcome == "passed":
         yield f"{marked('Validated', 'good')}: {_compared(report)}"
     yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in validation.warnings)
@@ -348,15 +358,14 @@ def next_lines(report: FixReport) -> Iterator[str]:
         yield marked(next_line(report.next, in_memory=report.delivery.in_memory), "strong")
 
 
-def _failed_runs(report: FixReport) -> Iterator[Block]:
+def _failed_runs(validation: Validation, with_runs: bool) -> Iterator[Block]:
     """The runs of a validation that failed, and where the models first differ."""
-    validation = report.compared
-    assert validation is not None
     failed = [run for run in validation.runs if not run.ok]
     said = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
     yield f"{marked('Validation FAILED', 'error')}: {said}"
-    yield run_lines(failed)
-    yield from divergence(validation.divergence)
+    if with_runs:
+        yield run_lines(failed)
+        yield from divergence(validation.divergence)
 
 
 def run_lines(runs: Sequence[Run]) -> Pairs:

@@ -18,6 +18,7 @@ from onnxpad.report.documents.fix_document import (
     next_lines,
     run_lines,
     trust,
+    unvalidated,
 )
 from onnxpad.report.documents.validation_document import divergence, untold, validation_groups
 from onnxpad.report.groups import change_groups, grouped, reason_groups, unrequested
@@ -50,7 +51,8 @@ def fix_in_full(report: FixReport) -> Document:
 
 def fix_with_pictures(report: FixReport) -> Document:
     """The lines that a terminal shows, then a card with a picture for each change and finding."""
-    head = [*above(report), *trust(report), *next_lines(report), ending(report), _options(report)]
+    trusted = trust(report, with_runs=False)  # they have a section
+    head = [*above(report), *trusted, *next_lines(report), ending(report), _options(report)]
     told = {(finding.code, finding.node, finding.reason) for finding in report.undone}
     kept = [each for each in report.findings if (each.code, each.node, each.reason) not in told]
 
@@ -207,8 +209,7 @@ def _refusals(findings: Iterable[Finding], stays: str) -> list[Line]:
 def _validation(report: FixReport) -> Iterator[Block]:
     validation = report.compared
     if validation is None:
-        if report.changes and not report.validate:
-            yield marked("Not validated (--no-validate)", "warning")
+        yield from unvalidated(report)
         return
     yield _verdict(validation)
     yield run_lines(validation.runs)

@@ -331,7 +331,8 @@ def divergence(found: Divergence | None) -> list[Block]:
         rows.append(("before it", f"bits differ from {shown(found.earlier)} on, within rounding"))
     if found.note:
         rows.append(("note", shown(found.note)))
-    return [title, Pairs(rows)]
+    histogram = [Picture(((seen, "first difference"),))] if seen.histogram else []
+    return [title, Pairs(rows), *histogram]
 
 
 def _both(pair: Sequence[str]) -> str:
