@@ -13,7 +13,6 @@ from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     DimOption,
     DynamicOption,
-    EngineOption,
     Format,
     FormatOption,
     HtmlOption,
@@ -25,6 +24,7 @@ from onnxpad.cli.options import (
     StrictOption,
     StyleOption,
     SymmetricTransposeOption,
+    TrustDimNamesOption,
     TrustOption,
     codes,
     completed,
@@ -54,9 +54,9 @@ def check(
     dynamic: DynamicOption = Dynamic.KEEP,
     shape: ShapeOption = None,
     dim: DimOption = None,
-    trust_dim_names: TrustOption = False,
+    trust_dim_names: TrustDimNamesOption = False,
     no_ceil: NoCeilOption = False,
-    trust: EngineOption = None,
+    trust: TrustOption = None,
     symmetric_transpose: SymmetricTransposeOption = False,
     strict: StrictOption = False,
     convention: Annotated[

@@ -10,7 +10,7 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     ShapeOption,
-    TrustOption,
+    TrustDimNamesOption,
     completed,
     given,
     path,
@@ -65,7 +65,7 @@ def explain(
     ] = None,
     shape: ShapeOption = None,
     dim: DimOption = None,
-    trust_dim_names: TrustOption = False,
+    trust_dim_names: TrustDimNamesOption = False,
     svg: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the drawing as a picture.", parser=path),

@@ -82,7 +82,7 @@ DimOption = Annotated[
         "the multiples of 32 in a range (height=32..1024:32). Repeatable.",
     ),
 ]
-TrustOption = Annotated[
+TrustDimNamesOption = Annotated[
     bool,
     typer.Option(
         "--trust-dim-names", help="Assume that dimensions of the same name have the same size."
@@ -96,7 +96,7 @@ NoCeilOption = Annotated[
         "where that is exact.",
     ),
 ]
-EngineOption = Annotated[
+TrustOption = Annotated[
     Trust | None,
     typer.Option(
         "--trust",

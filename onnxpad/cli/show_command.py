@@ -12,7 +12,7 @@ from onnxpad.cli.options import (
     FormatOption,
     HtmlOption,
     ShapeOption,
-    TrustOption,
+    TrustDimNamesOption,
     given,
     path,
     take_extensions,
@@ -33,7 +33,7 @@ def show(
     ] = None,
     shape: ShapeOption = None,
     dim: DimOption = None,
-    trust_dim_names: TrustOption = False,
+    trust_dim_names: TrustDimNamesOption = False,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
 ) -> int:

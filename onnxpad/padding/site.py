@@ -56,8 +56,8 @@ from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.runtimes.onnxruntime.departures import (
     departures_of,
     disagreement,
-    repair,
     runtime_pads,
+    why_not_run,
 )
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 from onnxpad.sizes.wording import Wording
@@ -136,7 +136,7 @@ class Sites:
             isinstance(window.kernel, int) and max(pair) >= window.kernel
             for window, pair in zip(op.windows, op.pads, strict=True)
         )
-        return bool(self.repair(op)) or (op.operator.pools and too_large)
+        return bool(self.why_not_run(op)) or (op.operator.pools and too_large)
 
     def _beside(self, op: WindowOp, pads: Pairs | None) -> RefusalError | None:
         """The refusal of `pads` beside an `auto_pad` that resolves to others; None without them."""
@@ -161,7 +161,7 @@ class Sites:
             options=() if refuses else (Trust.RUNTIME.option,),
         )
 
-    def decided(self, op: WindowOp) -> RefusalError | None:
+    def settled_disagreement(self, op: WindowOp) -> RefusalError | None:
         """The disagreement of the engines on an operator that the trusted one decides."""
         if self.trust is None or op.auto_pad == "NOTSET":
             return None
@@ -173,10 +173,10 @@ class Sites:
         except SizeDependentError:
             return self._beside(op, None)
 
-    def repair(self, op: WindowOp) -> str:
+    def why_not_run(self, op: WindowOp) -> str:
         """Why the runtime does not run an operator with `auto_pad`; empty where it may run it."""
         sizes = self.spatial(op, op.data, 1)
-        return repair(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
+        return why_not_run(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
 
     def _auto_pads(self, op: WindowOp) -> Pairs:
         # Neither a pool nor SAME is defined on an empty axis.

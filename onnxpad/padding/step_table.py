@@ -121,10 +121,10 @@ class PaddedNode:
         array = self.graph.constant(tensor)
         if array is None:
             form = "which is known only at run time, or is large"
-            raise self.stands(named(lambda name: f"reads{name(tensor.name)}, {form}"))
+            raise self.refusal(named(lambda name: f"reads{name(tensor.name)}, {form}"))
         if array.dtype.kind in "OSUc":
             form = "which holds no real numbers"
-            raise self.stands(named(lambda name: f"reads{name(tensor.name)}, {form}"))
+            raise self.refusal(named(lambda name: f"reads{name(tensor.name)}, {form}"))
         return array
 
     def given(self, name: str, index: int, since: int) -> tuple[int, ...] | None:
@@ -138,10 +138,10 @@ class PaddedNode:
             return None if value is None else tuple(map(int, value))
         array = self.constant(index)
         if array is not None and array.dtype.kind not in "iu":
-            raise self.stands(f"its {name} are no integers")
+            raise self.refusal(f"its {name} are no integers")
         return None if array is None else tuple(map(int, array.reshape(-1)))
 
-    def stands(self, why: str | Named) -> RefusalError:
+    def refusal(self, why: str | Named) -> RefusalError:
         """The refusal of a node that a `Pad` cannot be moved past."""
         label, why = self.graph.label(self.node), Named.of(why) if isinstance(why, str) else why
         said = Named(
@@ -208,7 +208,7 @@ def _unary(case: PaddedNode) -> Behind:
     rule, dtype = UNARY[case.node.op], case.dtype
     factors = [case.node.attrs.get(name, 1.0) for name in ("alpha", "gamma")]
     if not all(isinstance(factor, float) and factor > 0 for factor in factors):
-        raise case.stands("a factor of it is not above 0")
+        raise case.refusal("a factor of it is not above 0")
     return Behind(case.filled(lambda: rule(case.layer.value, dtype)))
 
 
@@ -219,7 +219,7 @@ def _others(case: PaddedNode) -> list[np.ndarray[Any, Any]]:
         RefusalError: One is not constant, or has elements of its own along a padded axis.
     """
     if case.graph.opset < 7:
-        raise case.stands(f"broadcasts by its attributes in opset {case.graph.opset}")
+        raise case.refusal(f"broadcasts by its attributes in opset {case.graph.opset}")
     found = []
     for index, tensor in enumerate(case.node.inputs):
         if index in case.data or not tensor.name:
@@ -243,7 +243,7 @@ def _values(case: PaddedNode) -> list[Number]:
     first, *others = (case.analysis.shape(case.node.inputs[index]) for index in case.data)
     for other in others:
         if first is None or other is None or not len(first) == len(other) == case.rank:
-            raise case.stands("the shapes of its operands are known only at run time")
+            raise case.refusal("the shapes of its operands are known only at run time")
         taken = [
             axis
             for axis in case.padded
@@ -269,7 +269,7 @@ def _binary(case: PaddedNode) -> Behind:
     others, dtype, value = _others(case), case.dtype, case.layer.value
     operation, first = BINARY[case.node.op], case.data == (0,)
     if case.node.op == "Div" and dtype not in FLOATS:
-        raise case.stands("divides integers")
+        raise case.refusal("divides integers")
     if not others:
         one, two = _values(case)
         return Behind(case.filled(lambda: computed(operation, one, two, dtype)))
@@ -284,7 +284,7 @@ def _binary(case: PaddedNode) -> Behind:
 
 def _chosen(case: PaddedNode) -> Behind:
     if case.graph.opset < 8:
-        raise case.stands("does not broadcast before opset 8")
+        raise case.refusal("does not broadcast before opset 8")
     choose = lesser if case.node.op == "Min" else greater
     others = _others(case)
 
@@ -306,11 +306,11 @@ def _clip(case: PaddedNode) -> Behind:
     else:
         given = [case.constant(index) for index in (1, 2)]
         if any(each is not None and each.size != 1 for each in given):
-            raise case.stands("has a bound that is not one number")
+            raise case.refusal("has a bound that is not one number")
         bounds = [None if each is None else _elements(each)[0] for each in given]
     low, high = bounds
     if low is not None and high is not None and not low <= high:
-        raise case.stands("its bounds cross")
+        raise case.refusal("its bounds cross")
 
     def made() -> Number:
         value = case.layer.value
@@ -330,7 +330,7 @@ def _leaky(case: PaddedNode) -> Behind:
 def _prelu(case: PaddedNode) -> Behind:
     (slope,), dtype, value = _others(case), case.dtype, case.layer.value
     if slope.ndim > case.rank:
-        raise case.stands("its slope has more axes than the data")
+        raise case.refusal("its slope has more axes than the data")
     return Behind(case.filled(lambda: one_of(prelu(value, s, dtype) for s in _elements(slope))))
 
 
@@ -359,7 +359,7 @@ def _dropout(case: PaddedNode) -> Behind:
     else:
         trains = opset < 7 and not attributes.get("is_test", 0)
     if trains:
-        raise case.stands("drops elements at random")
+        raise case.refusal("drops elements at random")
     _check_first_alone(case)
     return Behind(case.layer)
 
@@ -369,20 +369,20 @@ def _check_first_alone(case: PaddedNode) -> None:
     graph = case.graph
     for tensor in case.node.outputs[1:]:
         if graph.is_read(tensor):
-            raise case.stands(f"{tensor.name!r} is read too")
+            raise case.refusal(f"{tensor.name!r} is read too")
 
 
 def _batch_normalisation(case: PaddedNode) -> Behind:
     attributes = case.node.attrs
     if case.graph.opset < 7 or not attributes.get("spatial", 1) or attributes.get("training_mode"):
-        raise case.stands("does not normalise by constants for each channel")
+        raise case.refusal("does not normalise by constants for each channel")
     _check_first_alone(case)
     if 1 in case.padded:
         raise case.along([1])
     scale, bias, mean, variance = (case.constant(index) for index in (1, 2, 3, 4))
     parts = [scale, bias, mean, variance]
     if any(each is None for each in parts):
-        raise case.stands("lacks a constant")
+        raise case.refusal("lacks a constant")
     epsilon = float(attributes.get("epsilon", 1e-5))
     sound = (
         all(is_plain_zero(each) for part in (bias, mean) for each in _elements(part))  # type: ignore[arg-type]
@@ -401,24 +401,24 @@ def _batch_normalisation(case: PaddedNode) -> Behind:
 def _transpose(case: PaddedNode) -> Behind:
     order = case.node.attrs.get("perm") or list(range(case.rank))[::-1]
     if sorted(order) != list(range(case.rank)):
-        raise case.stands("its perm does not fit the data")
+        raise case.refusal("its perm does not fit the data")
     return Behind(case.layer._replace(amounts=tuple(case.layer.amounts[axis] for axis in order)))
 
 
 def _normal(axes: Sequence[int], rank: int, case: PaddedNode) -> tuple[int, ...]:
     if any(not -rank <= axis < rank for axis in axes):
-        raise case.stands("its axes do not fit the data")
+        raise case.refusal("its axes do not fit the data")
     return tuple(axis % rank for axis in axes)
 
 
 def _unsqueeze(case: PaddedNode) -> Behind:
     axes = case.given("axes", 1, 13)
     if axes is None:
-        raise case.stands("lacks its axes")
+        raise case.refusal("lacks its axes")
     rank = case.rank + len(axes)
     added = set(_normal(axes, rank, case))
     if len(added) != len(axes):
-        raise case.stands("names an axis twice")
+        raise case.refusal("names an axis twice")
     inner = iter(case.layer.amounts)
     amounts = tuple((0, 0) if axis in added else next(inner) for axis in range(rank))
     return Behind(case.layer._replace(amounts=amounts))
@@ -448,11 +448,11 @@ def _squeeze_all(case: PaddedNode) -> Behind:
 
 def _reshape(case: PaddedNode) -> Behind:
     if case.graph.opset < 5 or case.node.attrs.get("allowzero"):
-        raise case.stands("its shape has no constant that could be corrected")
+        raise case.refusal("its shape has no constant that could be corrected")
     shape = case.node.given(1)
     if shape is not None and case.graph.constant(shape) is None:
         form = "which is known only at run time"
-        raise case.stands(named(lambda name: f"reads its shape{name(shape.name)}, {form}"))
+        raise case.refusal(named(lambda name: f"reads its shape{name(shape.name)}, {form}"))
     layer, moved = _reshaped(case)
     # Its own -1 (the rest) stays right without the padding, and so does its own 0 (a size of the
     # input), except on an axis that is moved to another place: that size may be another one then.
@@ -469,7 +469,7 @@ def _reshaped(case: PaddedNode) -> tuple[PadLayer, Collection[int]]:
     before = case.analysis.shape(case.tensor)
     after = case.analysis.shape(case.node.outputs[0])
     if before is None or after is None or len(before) != case.rank:
-        raise case.stands("its shape is known only at run time")
+        raise case.refusal("its shape is known only at run time")
     inner = [axis for axis, size in enumerate(before) if size != 1]
     outer = [axis for axis, size in enumerate(after) if size != 1]
     matches = len(inner) == len(outer) and all(
@@ -477,7 +477,7 @@ def _reshaped(case: PaddedNode) -> tuple[PadLayer, Collection[int]]:
         for i, o in zip(inner, outer, strict=True)
     )
     if not matches or not set(case.padded) <= set(inner):
-        raise case.stands("does more than add or drop axes of size 1")
+        raise case.refusal("does more than add or drop axes of size 1")
     amounts: list[Pair] = [(0, 0)] * len(after)
     for i, o in zip(inner, outer, strict=True):
         amounts[o] = case.layer.amounts[i]
@@ -489,10 +489,10 @@ def _expand(case: PaddedNode) -> Behind:
     """An Expand that repeats only what is not padded; its shape is corrected."""
     given, sizes = case.node.given(1), case.analysis.shape(case.tensor)
     if given is not None and case.graph.constant(given) is None:
-        raise case.stands("its shape is known only at run time")
+        raise case.refusal("its shape is known only at run time")
     shape = case.given("shape", 1, 8)
     if shape is None or min(shape, default=1) < 1:
-        raise case.stands("its shape is none")
+        raise case.refusal("its shape is none")
     written, taken = list(shape), []
     added = len(written) - case.rank
     for axis in case.padded:
@@ -522,19 +522,19 @@ def _parts(case: PaddedNode) -> tuple[np.ndarray[Any, Any], ...]:
     """
     scale, zero = case.constant(1), case.constant(2)
     if scale is None or case.graph.opset < 10:
-        raise case.stands("lacks its scale")
+        raise case.refusal("lacks its scale")
     attributes = case.node.attrs
     if attributes.get("block_size"):
-        raise case.stands("has scales for each block")
+        raise case.refusal("has scales for each block")
     zero = np.zeros(scale.shape, np.uint8) if zero is None else zero
     if scale.size > 1 or scale.ndim == 1:
         (axis,) = _normal([attributes.get("axis", 1)], case.rank, case)
         if scale.size > 1 and axis in case.padded:
             raise case.along([axis])
     if scale.size != zero.size:
-        raise case.stands("its scale and zero point differ in size")
+        raise case.refusal("its scale and zero point differ in size")
     if not all(0 < each < math.inf for each in _elements(scale)):
-        raise case.stands("a scale of it is not above 0")
+        raise case.refusal("a scale of it is not above 0")
     return scale, zero
 
 
@@ -543,7 +543,7 @@ def _quantise(case: PaddedNode) -> Behind:
     to = case.analysis.dtype(case.node.outputs[0])
     known = to in _QUANTISED and case.dtype == TensorProto.FLOAT
     if not known or {"output_dtype", "precision"} & {*case.node.attrs}:
-        raise case.stands("is not of a known type")
+        raise case.refusal("is not of a known type")
     assert to is not None
 
     def made() -> Number:
@@ -558,7 +558,7 @@ def _dequantise(case: PaddedNode) -> Behind:
     known = case.dtype in {*_QUANTISED, TensorProto.INT32}
     to = case.analysis.dtype(case.node.outputs[0])
     if not known or to != TensorProto.FLOAT or "output_dtype" in case.node.attrs:
-        raise case.stands("is not of a known type")
+        raise case.refusal("is not of a known type")
 
     def made() -> Number:
         each = zip(_elements(scale), _elements(zero), strict=True)
@@ -668,11 +668,11 @@ def _bounds(
     axes = case.given("axes", 3, since)
     steps = case.given("steps", 4, since) if case.graph.opset >= since else None
     if starts is None or ends is None or len(starts) != len(ends):
-        raise case.stands("lacks its bounds")
+        raise case.refusal("lacks its bounds")
     axes = _normal(axes if axes is not None else range(len(starts)), case.rank, case)
     steps = steps or (1,) * len(starts)
     if len({*axes}) != len(axes) or not len(axes) == len(starts) == len(steps):
-        raise case.stands("its axes do not fit its bounds")
+        raise case.refusal("its axes do not fit its bounds")
     return starts, ends, axes, steps
 
 
@@ -734,7 +734,7 @@ def behind(
         raise joins_otherwise(graph, node)
     known = [analysis.shape(node.inputs[place]) for place in data]
     if any(shape is not None and len(shape) != len(layers[0].amounts) for shape in known):
-        raise PaddedNode(graph, analysis, node, data, tuple(layers)).stands(
+        raise PaddedNode(graph, analysis, node, data, tuple(layers)).refusal(
             "its data has another number of axes than it is padded along"
         )
     is_own = graph.is_standard(node)
@@ -770,11 +770,11 @@ def _declared(case: PaddedNode) -> Behind:
         if shape is None or any(size != 1 for size in shape):
             reads = f"reads {tensor.name!r}"
             form = "which must have one element"
-            raise case.stands(Named(f"{reads}, {form}", f"reads, {form}"))
+            raise case.refusal(Named(f"{reads}, {form}", f"reads, {form}"))
     if step.permutes is not None:
         order = step.order(case.rank, case.node.attrs)
         if order is None:
-            raise case.stands("the order of axes that it gives is unknown")
+            raise case.refusal("the order of axes that it gives is unknown")
         return Behind(case.layer._replace(amounts=tuple(case.layer.amounts[a] for a in order)))
 
     def made() -> Number:

@@ -234,15 +234,15 @@ class Editor:
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
         hiding = self._hiding(first, roots[0])
-        stands = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
-        tensors |= {graph.unique(new.name) for new in stands}
+        replacements = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
+        tensors |= {graph.unique(new.name) for new in replacements}
         trust = self.context.trust if match.decides else None
-        pairs = zip(sites, stands, strict=True)
+        pairs = zip(sites, replacements, strict=True)
         found = [self._proved(node, site, new, rule, trust) for site, new in pairs]
         certificate = found[0][0]
         for each, _ in found:
             self._check_assumptions(each)
-        now = written_form(self.context, node, stands[0], roots, nodes[1])
+        now = written_form(self.context, node, replacements[0], roots, nodes[1])
         removed = graph.sweep()
         touched = graph.touched(mark)
         check_accounted(graph, touched, [equal for _, equal in found])
@@ -251,7 +251,7 @@ class Editor:
             raise UncertifiedError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
         seen = ""
-        for site, new in zip(sites, stands, strict=True):
+        for site, new in zip(sites, replacements, strict=True):
             seen, certificate = self._probed(site, new, certificate)
         self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
@@ -266,7 +266,7 @@ class Editor:
             node=label,
             op_type=op_type,
             was=was,
-            now=now if now.steps else SiteForm(tensor=stands[0].name),
+            now=now if now.steps else SiteForm(tensor=replacements[0].name),
             certificate=certificate,
             # A node that takes the place of another has its name.
             removed=tuple(name for name in removed if name not in inserted),

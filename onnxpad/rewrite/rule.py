@@ -183,7 +183,7 @@ class Pass:
     ) -> Match:
         """A match to rewrite an `auto_pad`, which says whether it is a repair, and who decides."""
         message = self._arrow(message, becomes, why)
-        repair, decided = context.sites.repair(op), context.sites.decided(op)
+        repair, decided = context.sites.why_not_run(op), context.sites.settled_disagreement(op)
         facts: dict[str, Any] = evidence
         if repair:
             message += f"; a repair, since {RUNTIME} does not run {repair}"

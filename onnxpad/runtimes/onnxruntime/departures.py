@@ -269,7 +269,7 @@ def _stops(op: WindowOp, opset: int, dtype: Type) -> bool:
             return False
 
 
-def repair(op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type) -> str:
+def why_not_run(op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type) -> str:
     """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
     departs = departures_of(op.operator)
     if op.pads_written and departs.refuses_pads_beside_auto_pad:

@@ -22,9 +22,9 @@ from onnxpad.runtimes.onnxruntime.departures import (
     computed,
     disagreement,
     folding_versions,
-    repair,
     runtime_pads,
     specified,
+    why_not_run,
 )
 from tests.operators.test_read import graph_of
 from tests.support.rows import each_row
@@ -78,7 +78,7 @@ def test_both_say_where_windows_are_and_where_engines_differ(
         refusal = disagreement(node, (size, 4), opset, lambda: dtype)
         assert (refusal is not None) == (is_spread or differs), (window, size)
         if not is_spread:
-            assert bool(repair(node, (size, 4), opset, lambda: dtype)) != runs, (window, size)
+            assert bool(why_not_run(node, (size, 4), opset, lambda: dtype)) != runs, (window, size)
         begin, end, count = theirs
         if isinstance(count, int):
             assert isinstance(begin, int)
@@ -113,9 +113,9 @@ def test_why_onnxruntime_does_not_run_it(
 ) -> None:
     read, _ = same(op, 22, "SAME_UPPER", **given)
     read = read._replace(windows=windows)
-    assert repair(read, (4, 6), 22, lambda: FLOAT) == told
+    assert why_not_run(read, (4, 6), 22, lambda: FLOAT) == told
     is_pads = told == "auto_pad beside pads"
-    valid = repair(read._replace(auto_pad="VALID"), (4, 6), 22, lambda: FLOAT)
+    valid = why_not_run(read._replace(auto_pad="VALID"), (4, 6), 22, lambda: FLOAT)
     assert valid == (told if is_pads else "")
 
 
