@@ -11,7 +11,7 @@ import onnx
 from onnx import numpy_helper
 
 _SHORT = 16
-"""Elements up to which a constant is told by its numbers."""
+"""The most elements of a constant whose numbers are shown."""
 
 
 def operands_that_differ(

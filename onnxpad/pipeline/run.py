@@ -1,4 +1,4 @@
-"""A run of the passes on all graphs of a model: made for good, only told, or tried further."""
+"""Runs the passes on all graphs of a model: to rewrite it, to list findings, or to try options."""
 
 from __future__ import annotations
 

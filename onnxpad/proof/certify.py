@@ -69,7 +69,7 @@ _MOST_PADS: Final = 16
 _MOST_STEPS: Final = 64
 _MOST_LOOKED_AT: Final = 256
 FINITE: Final = Assumption.FINITE_DATA
-"""Assumed where equal maxima may still differ for a window that holds only -inf."""
+"""The assumption for maxima that are equal except in a window that holds only -inf."""
 _REPAIRED: Final = "; a repair by the specification alone: onnxruntime does not run the original"
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
 

@@ -14,7 +14,7 @@ from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 
 _T = TypeVar("_T")
 _VARIANTS: Final = 4
-"""Amounts of a group that are told."""
+"""How many different amounts of a group are listed."""
 _PAD: Final = StepForm("Pad", "pad")
 
 

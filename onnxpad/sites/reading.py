@@ -193,7 +193,7 @@ class Site:
 
     @property
     def leaves_padding_out(self) -> bool:
-        """Whether it divides by the number of elements that are no padding, unless told to."""
+        """Whether its average leaves padding out, unless `count_include_pad` is set."""
         return isinstance(self.op, WindowOp) and self.op.operator.padding is Fill.EXCLUDED
 
     @property

@@ -190,7 +190,7 @@ def given(
 
 
 def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
-    """The arrays given in the layout that a run told, the `other` one or that of their draws."""
+    """The given arrays in the layout that a run needs: the `other` one, or their own."""
     draws = found.others if other else found.draws
     told = {ways[other] if ways else text: () for text, ways in found.remarks.items()}
     return replace(found, draws=draws, remarks=told, others=())

@@ -81,7 +81,7 @@ class ModelReport:
         return self.unfit(model) if model.convention else self.report(model)
 
     def report(self, model: ModelPadding) -> Iterator[Finding]:
-        """Yields what is told where no convention was asked for."""
+        """Yields the findings where no convention was asked for."""
         raise NotImplementedError
 
     def unfit(self, model: ModelPadding) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ def explain_document(explanation: ExplainReport) -> Document:
 
 
 def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
-    """The same as text."""
+    """The document as plain text."""
     return text_of(explain_document(explanation), Screen(None, paint))
 
 

@@ -71,7 +71,7 @@ def fix_document(report: FixReport) -> Document:
 
 
 def fix_text(report: FixReport, screen: Screen | None = None) -> str:
-    """The same as text."""
+    """The document as plain text."""
     return text_of(fix_document(report), Screen() if screen is None else screen)
 
 

@@ -38,7 +38,7 @@ def match_document(report: MatchReport) -> Document:
 
 
 def match_text(report: MatchReport, screen: Screen = UNBROKEN) -> str:
-    """The same as text."""
+    """The document as plain text."""
     return text_of(match_document(report), screen)
 
 

@@ -33,7 +33,7 @@ def repad_document(report: RepadReport) -> Document:
 
 
 def repad_text(report: RepadReport, screen: Screen = UNBROKEN) -> str:
-    """The same as text."""
+    """The document as plain text."""
     return text_of(repad_document(report), screen)
 
 
