@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
 from pathlib import Path
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_NUMBER: Final = re.compile(r"\s*-?\d{1,19}\s*", re.ASCII)
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with the name of a step, how much of it is done, and how much it is in all."""
+
+_NUMBER: Final = r"\s*-?[0-9]{1,19}\s*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +212,5 @@ def _kind(value: object) -> str:
 def whole_number(item: object) -> int | None:
     """The integer that an item is, or spells; else None."""
     if isinstance(item, str):
-        return int(item) if _NUMBER.fullmatch(item) else None
+        return int(item) if re.fullmatch(_NUMBER, item) else None
     return int(item) if isinstance(item, Integral) and not isinstance(item, bool) else None

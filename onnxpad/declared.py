@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import onnx
 
 Key: TypeAlias = tuple[str, str]
-"""Domain and op type."""
+"""Domain and op type of an operator; the domain of ONNX's own operators is empty."""
 Number: TypeAlias = float | int
 Pads: TypeAlias = tuple[tuple[int, int], ...]
 """(begin, end) for each spatial axis."""

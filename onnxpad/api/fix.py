@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import onnx
 
 from onnxpad.api import kinds
 from onnxpad.api.fix_validation import engine_questions, validated
-from onnxpad.arguments import ModelSource, require_timeout
+from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.facts import Later
@@ -35,8 +35,6 @@ from onnxpad.validation.result import Validation, why_not
 
 if TYPE_CHECKING:
     from onnxpad.validation.given import Arrays
-
-Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)

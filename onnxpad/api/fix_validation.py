@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from onnxpad.arguments import Source
+from onnxpad.arguments import Progress, Source
 from onnxpad.finding import Assumption, Change, Finding
 from onnxpad.graph import Graph
 from onnxpad.messages import RUNTIME
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
     from onnxpad.runtimes.onnxruntime.guard import Exposing
     from onnxpad.validation.given import Arrays
-
-Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:

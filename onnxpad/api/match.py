@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
-from onnxpad.arguments import ModelSource, require_positive, require_timeout
+from onnxpad.arguments import ModelSource, Progress, require_positive, require_timeout
 from onnxpad.errors import ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.repadding.matching import match_graph
@@ -24,8 +23,6 @@ from onnxpad.validation.given import Arrays
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.verdict import Distinguishable, Outcome, Repadded, Tried
-
-Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
 from onnxpad.api import kinds
 from onnxpad.api.fix import FixResult, fix, graph_of
-from onnxpad.arguments import ModelSource, Source, listed, require_positive, require_timeout
+from onnxpad.arguments import (
+    ModelSource,
+    Progress,
+    Source,
+    listed,
+    require_positive,
+    require_timeout,
+)
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, Framework
@@ -27,8 +34,6 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference
     from onnxpad.validation.given import Arrays
     from onnxpad.validation.result import Validation
-
-Progress: TypeAlias = Callable[[str, int, int], None]
 
 _COMPUTED_SAME = "PAD501"
 """The code of a computed `Pad` that equals SAME."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral
@@ -16,6 +16,7 @@ from onnxpad.api import kinds
 from onnxpad.arguments import (
     Dims,
     ModelSource,
+    Progress,
     Shapes,
     Source,
     dims_given,
@@ -135,7 +136,7 @@ def validate(
     atol: float | None = None,
     time: bool = False,
     run_timeout: float | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ValidationResult:
     """Compare the outputs of a model with those of another model, or with a framework's.
 

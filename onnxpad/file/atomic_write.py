@@ -26,7 +26,7 @@ _Placed: TypeAlias = tuple[Path, os.stat_result]
 
 # File systems take names of 255 bytes.
 _LONGEST: Final = 200
-_TEMPORARY: Final = re.compile(r"\..*\.[0-9a-f]{16}\.part", re.DOTALL)
+_TEMPORARY: Final = r"(?s)\..*\.[0-9a-f]{16}\.part"
 
 
 def write_whole(files: Mapping[Path, Content]) -> None:
@@ -94,7 +94,7 @@ def sweep(folder: Path) -> None:
     """Removes the temporary files that processes have left in a folder when they were killed."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            if re.fullmatch(_TEMPORARY, entry.name) and entry.is_file(follow_symlinks=False):
                 with suppress(OSError), Path(entry).open("r+b") as file:
                     if _lock(file.fileno()):
                         Path(entry).unlink()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import onnx
 
+from onnxpad.arguments import Progress
 from onnxpad.errors import OutputError, UsageError, let_through
 from onnxpad.file.atomic_write import Content, is_settled, sweep
 from onnxpad.file.external_data import external_tensors, reference
@@ -16,8 +17,6 @@ from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Skeleton, read_bytes
 from onnxpad.file.wire import Chunk, Record
 
 ExternalData: TypeAlias = Literal["copy", "link", "inline"]
-Progress: TypeAlias = Callable[[str, int, int], None]
-
 _HOW: Final = ("copy", "link", "inline")
 _BLOCK: Final = 1 << 22
 _MEBIBYTE: Final = 1 << 20

@@ -19,9 +19,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.arguments import InFolder, Source
+from onnxpad.arguments import InFolder, Progress, Source
 from onnxpad.errors import ModelError, UsageError
-from onnxpad.file.copy_external import ExternalData, Progress
+from onnxpad.file.copy_external import ExternalData
 from onnxpad.file.proto_walk import (
     DEFAULT_DOMAINS,
     bodies,

@@ -14,9 +14,10 @@ from typing import Any
 
 import onnx
 
+from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError, OutputError, UsageError, let_through
 from onnxpad.file.atomic_write import write_whole
-from onnxpad.file.copy_external import ExternalData, Progress, behind_links, contents, follow_links
+from onnxpad.file.copy_external import ExternalData, behind_links, contents, follow_links
 from onnxpad.file.external_data import check_external
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, Names, normal_domain
 from onnxpad.file.skeleton import Section, Skeleton

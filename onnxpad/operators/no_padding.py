@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from onnxpad.declared import Key
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.table import Key, key_of
+from onnxpad.operators.table import key_of
 from onnxpad.records import NamedTuple
 
 

@@ -15,22 +15,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.arithmetic.notation import named
-from onnxpad.declared import Row
+from onnxpad.declared import Key, Row
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.records import NamedTuple, dataclass
 
 T = TypeVar("T")
-Key: TypeAlias = tuple[str, str]
-"""Domain and op type of an operator; the domain of ONNX's own operators is empty."""
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}

@@ -27,7 +27,7 @@ from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
 
-_CODE: Final = re.compile(r"(?!PAD)[A-Z]{2,12}[0-9]{3}")
+_CODE: Final = r"(?!PAD)[A-Z]{2,12}[0-9]{3}"
 _own: dict[str, type[Pass]] = {}
 
 
@@ -39,7 +39,7 @@ def add(kind: type[Pass], *, replace: bool = False) -> None:
             `replace` is not set.
     """
     code = getattr(kind, "code", None)
-    if not isinstance(code, str) or not _CODE.fullmatch(code):
+    if not isinstance(code, str) or not re.fullmatch(_CODE, code):
         raise UsageError(
             f"the code of {_named(kind)} is {code!r}; it must be 2 to 12 capital letters other "
             "than PAD, which is for onnxpad's own, and 3 digits, such as ACME001"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
 from onnxpad.finding import Change, Finding, Severity, Trust
 from onnxpad.graph import Graph, Node
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 Passes: TypeAlias = Sequence[type[Pass]]
 Unprotected: TypeAlias = tuple[Graph, Sequence[Node], str]
 """Nodes that the runtime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
-Progress: TypeAlias = Callable[[str, int, int], None]
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
 

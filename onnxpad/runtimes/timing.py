@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from onnxpad.arguments import Progress
 from onnxpad.records import dataclass
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import Array, Source, open_session
@@ -68,7 +69,7 @@ def timed(
     provider: str,
     *,
     folder: Path | None = None,
-    progress: Callable[[str, int, int], None] = lambda *_: None,
+    progress: Progress = lambda *_: None,
 ) -> Timing:
     """Times two models, fully optimised, with the runtime's own settings and number of threads.
 

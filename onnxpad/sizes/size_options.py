@@ -21,7 +21,7 @@ from onnxpad.sizes.recorded import METADATA, Recorded, RecordedDim
 
 __all__ = ["Dims", "Shapes", "given_domain", "require_within"]
 
-_RANGE: Final = re.compile(r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?")
+_RANGE: Final = r"\s*(-?\d{1,19})\s*\.\.\s*(-?\d{1,19})\s*(?::\s*(-?\d{1,19})\s*)?"
 _RANGES: Final = "; a range is given by the dimension's name: --dim NAME=32..1024, or dims"
 
 
@@ -202,7 +202,7 @@ def _is_sizes(text: str) -> bool:
 
 
 def _is_range(item: object) -> bool:
-    return isinstance(item, range) or (isinstance(item, str) and bool(_RANGE.fullmatch(item)))
+    return isinstance(item, range) or (isinstance(item, str) and bool(re.fullmatch(_RANGE, item)))
 
 
 def _sizes(name: str, given: str | int | range) -> Sizes:
@@ -218,7 +218,7 @@ def _sizes(name: str, given: str | int | range) -> Sizes:
     size = whole_number(given)
     if size is not None and 1 <= size <= NMAX:
         return Sizes(size, size)
-    if isinstance(given, str) and (match := _RANGE.fullmatch(given)):
+    if isinstance(given, str) and (match := re.fullmatch(_RANGE, given)):
         first, last, step = (int(part) if part else 1 for part in match.groups())
         if step < 1 or not 1 <= first <= last <= LARGEST_SIZE:
             raise UsageError(

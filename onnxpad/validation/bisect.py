@@ -5,7 +5,7 @@ Tensors are matched by name; a rewrite may remove some and add others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
+from onnxpad.arguments import Progress
 from onnxpad.graph.attributes import read
 from onnxpad.records import dataclass
 from onnxpad.runtimes.copies import drawn
@@ -63,7 +64,7 @@ def first_divergence(
     tolerance: Tolerance | None = None,
     pairing: Pairing | None = None,
     budget: int = _BUDGET,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Divergence | None:
     """The first tensor that differs and causes a difference in one of `outputs`.
 
@@ -134,7 +135,7 @@ def inner_evidence(
     tolerance: Tolerance | None = None,
     pairing: Pairing | None = None,
     budget: int = _BUDGET,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Inner:
     """Compare tensors upstream of outputs that are no evidence themselves.
 
@@ -248,7 +249,7 @@ def _by_name(
     loose: Collection[str],
     tolerance: Tolerance | None,
     budget: int,
-    progress: Callable[[str, int, int], None] | None,
+    progress: Progress | None,
     sources: tuple[Source, Source],
 ) -> Inner:
     """Compare the tensors of equal names upstream of outputs."""
@@ -461,7 +462,7 @@ def _compared(
     draws: Sequence[Draw],
     budget: int,
     tolerance: Tolerance | None,
-    progress: Callable[[str, int, int], None] | None,
+    progress: Progress | None,
 ) -> _Told:
     """Compare all tensors of the same name, in chunks that fit the budget."""
     told = _Told(ours.producers, theirs.producers)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from onnxpad.arguments import InFolder
+from onnxpad.arguments import InFolder, Progress
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
 from onnxpad.messages import RUNTIME
@@ -96,7 +96,7 @@ def validate_models(
     reference: Arrays | None = None,
     limits: Mapping[tuple[str, int], Sizes] | None = None,
     tolerance: Tolerance | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     notes: Sequence[str] = (),
     folder: Path | None = None,
     time: bool = False,
@@ -194,7 +194,7 @@ class _Check:
         model: Interface,
         folder: Path | None,
         tolerance: Tolerance,
-        progress: Callable[[str, int, int], None] | None,
+        progress: Progress | None,
         pairing: Pairing,
     ) -> None:
         self.expected: tuple[Mapping[str, Array], ...] = ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeVar
 
-from onnxpad.operators.table import Key
+from onnxpad.declared import Key
 from tests.forms.outcome import Form
 from tests.support import one
 

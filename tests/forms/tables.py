@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from onnxpad.operators.table import OPERATORS, Key
+from onnxpad.declared import Key
+from onnxpad.operators.table import OPERATORS
 from tests.forms.around import FORMS
 from tests.forms.drawing import drawn
 from tests.forms.operators import BEFORE, OWN, QUESTIONS, SUBJECTS, Question, asked

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from onnxpad.arguments import Progress
 from onnxpad.frameworks.repadding.changes import Difference, OutputChange
 from onnxpad.frameworks.repadding.references import spread
 from onnxpad.runtimes.copies import seeded, with_bodies
@@ -25,7 +26,7 @@ def difference(
     inputs: Arrays | None = None,
     reference: Arrays | None = None,
     folder: Path | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Difference:
     """Runs both models on the same inputs, with optimisation off.
 

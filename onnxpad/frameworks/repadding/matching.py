@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby, islice, product
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import TensorProto
 
+from onnxpad.arguments import Progress
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.repadding.candidates import AS_IS, WHOLE, Candidate, candidates, resized
@@ -50,8 +51,6 @@ from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import ask, laid_out
 from onnxpad.validation.given import Arrays, MatchedInputs, given
 from onnxpad.validation.inputs import Draw, outline
-
-Progress: TypeAlias = Callable[[str, int, int], None]
 
 _PARTLY: Final = 0.25
 """Of the error, what may be left where padding explains a part of it."""

@@ -33,8 +33,9 @@ from onnxpad.arithmetic.window import (
     same_pads,
     same_raw_total,
 )
+from onnxpad.declared import Key
 from onnxpad.operators.amounts import Pair
-from onnxpad.operators.table import MICROSOFT, Key, Operator
+from onnxpad.operators.table import MICROSOFT, Operator
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
 
