@@ -78,7 +78,7 @@ def trusted(case: Case) -> onnx.ModelProto:
                     done.add(id(match.node))
                     rule.rewrite(match, context)
                     graph.sweep()
-    return graph.to_proto()
+    return graph.model.to_proto()
 
 
 def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, RunResult]:
@@ -86,7 +86,7 @@ def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, RunResult]:
     graph = Graph.from_proto(case.model)
     probe = NeighbourhoodProbe(graph) if probes else None
     outcome = Run(graph, asked(case), probe=probe).rewrite()
-    return graph.to_proto(), outcome
+    return graph.model.to_proto(), outcome
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

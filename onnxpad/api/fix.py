@@ -148,7 +148,7 @@ class FixResult(FixReport):
     @property
     def model(self) -> onnx.ModelProto:
         """The rewritten model, a new copy at each access; the original if nothing changed."""
-        return self._graph.to_proto()
+        return self._graph.model.to_proto()
 
     def as_same_kind(self, *, keep_invalid: bool = False) -> Any:
         """The rewritten model as the kind of object that was given, always a new one.
@@ -207,7 +207,7 @@ class FixResult(FixReport):
             OutputError: A file cannot be written, or a different file has the name of a data file.
         """
         self._refuse_invalid(keep_invalid)
-        return self._graph.write(path, external_data=external_data, progress=progress)
+        return self._graph.model.write(path, external_data=external_data, progress=progress)
 
     def _refuse_invalid(self, keep_invalid: bool) -> None:
         if self.validation is None or keep_invalid or self.validation.outcome != "failed":
@@ -293,11 +293,11 @@ def fix(
                 run, outcome, source, reference, progress
             )
     with gc_paused():
-        after = counts_of(graph) if graph.changed else before
+        after = counts_of(graph) if graph.model.changed else before
     return FixResult(
         name=kinds.name_of(source),
         options=asked,
-        changed=graph.changed,
+        changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
         findings=tuple(each for each in outcome.findings if asked.chooses(each.code)),

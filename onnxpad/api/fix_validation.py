@@ -57,7 +57,7 @@ def validated(
         model that nothing changes does not reproduce the reference.
     """
     compared = _Comparison(run, source, reference, progress)
-    if not run.graph.changed:
+    if not run.graph.model.changed:
         nothing = compared.nothing("no change was kept") if outcome.undone else None
         return outcome, nothing, (), compared.missed()
     found, barred = compared.verdict(outcome), tuple[Finding, ...]()
@@ -110,7 +110,7 @@ class _Comparison:
         """Why a model that nothing changes does not reproduce the reference; nothing if it does."""
         from onnxpad.validation.whole import validate_models
 
-        if self._reference is None or self._run.graph.changed:
+        if self._reference is None or self._run.graph.model.changed:
             return ()
         found = validate_models(
             self._source, None, reference=self._reference, progress=self._progress

@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.arguments import InFolder, Progress, Source
+from onnxpad.arguments import InFolder, Source
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.file.proto_walk import (
@@ -817,29 +817,6 @@ class Graph:
     def node_proto(self, node: Node) -> onnx.NodeProto:
         """A node as it would be saved now, with all elements of its tensors."""
         return node_proto(self.model.skeleton, self._view.entries[id(node)])
-
-    @property
-    def changed(self) -> bool:
-        """Whether the model differs from the original."""
-        return self.model.changed
-
-    def to_bytes(self) -> bytes:
-        """The model, serialised; the original bytes if nothing changed."""
-        return self.model.to_bytes()
-
-    def to_proto(self) -> onnx.ModelProto:
-        """The model."""
-        return self.model.to_proto()
-
-    def write(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        external_data: ExternalData = "copy",
-        progress: Progress | None = None,
-    ) -> tuple[Path, ...]:
-        """Saves the model, as `Model.write` does."""
-        return self.model.write(path, external_data=external_data, progress=progress)
 
     def working_copy(self, is_fed: Callable[[Tensor], bool]) -> onnx.ModelProto:
         """The model as it is now, with graph inputs in place of long or external constants.

@@ -154,7 +154,7 @@ def healed(
     def attempt(leave: Barred) -> Validation:
         nonlocal outcome, tried
         outcome, tried = run.rewrite(leave), True
-        return validate(outcome) if run.graph.changed else _UNCHANGED
+        return validate(outcome) if run.graph.model.changed else _UNCHANGED
 
     guilty, verdict = heal(first.made, verdict, attempt)
     if tried:  # the last round need not be the best one, and it knew no reasons

@@ -249,5 +249,5 @@ def test_a_change_is_judged_as_it_comes_out_beside_the_others(
 def test_the_graph_comes_out_as_it_went_in() -> None:
     graph = Graph.from_proto(PADDED)
     assert any(finding.fixable for finding in Run(graph, Options()).find())
-    assert not graph.changed
-    assert graph.to_bytes() == PADDED.SerializeToString()
+    assert not graph.model.changed
+    assert graph.model.to_bytes() == PADDED.SerializeToString()

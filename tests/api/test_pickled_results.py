@@ -211,4 +211,4 @@ def test_a_body_goes_with_its_model_alone() -> None:
     (body, _) = graph.inside()
     with pytest.raises(TypeError, match="with its model"):
         pickle.dumps(body)
-    assert np.array_equal(again(graph).to_bytes(), graph.to_bytes())
+    assert np.array_equal(again(graph).model.to_bytes(), graph.model.to_bytes())

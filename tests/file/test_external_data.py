@@ -177,11 +177,11 @@ class TestSaving:
         graph = Graph.load(path)
         referring = onnx.load(path, load_external_data=False)
         assert len(external_tensors(referring)) == len(list(tensors(whole)))
-        graph.write(tmp_path / "out.onnx", external_data="inline")
+        graph.model.write(tmp_path / "out.onnx", external_data="inline")
         saved = onnx.ModelProto.FromString((tmp_path / "out.onnx").read_bytes())
         assert saved == whole
         # All that onnx knows how to follow is where it says.
-        graph.write(tmp_path / "copy.onnx")
+        graph.model.write(tmp_path / "copy.onnx")
         copied = onnx.load(tmp_path / "copy.onnx", load_external_data=False)
         if lengths:
             assert told(copied, tmp_path) == whole
@@ -193,18 +193,18 @@ class TestSaving:
         odd = encode(25, encode(10, b"own") + encode(1, b"other"))
         with path.open("ab") as file:
             file.write(odd)
-        Graph.load(path).write(tmp_path / "out.onnx", external_data="inline")
+        Graph.load(path).model.write(tmp_path / "out.onnx", external_data="inline")
         assert (tmp_path / "out.onnx").read_bytes().endswith(odd)
 
     @pytest.mark.parametrize("how", HOWS)
     def test_a_model_without_external_data(self, tmp_path: Path, other: Path, how: How) -> None:
         path = tmp_path / "net.onnx"
         onnx.save(padded_conv(), path)
-        Graph.load(path).write(other / "out.onnx", external_data=how)
+        Graph.load(path).model.write(other / "out.onnx", external_data=how)
         assert everything(other) == {"out.onnx": path.read_bytes()}
 
     def test_only_what_is_still_read_goes_along(self, source: Path, other: Path) -> None:
-        Graph.load(source).write(other / "unchanged.onnx")
+        Graph.load(source).model.write(other / "unchanged.onnx")
         assert set(everything(other)) == {"unchanged.onnx", "pads.bin", "deep/er/w.bin"}
         assert (other / "unchanged.onnx").read_bytes() == source.read_bytes()
 
@@ -354,7 +354,7 @@ class TestRefusals:
         with (tmp_path / "huge.bin").open("wb") as file:
             file.truncate(3 << 30)
         with pytest.raises(OutputError, match=r"3\.2 GB of external data do not fit .* copy or"):
-            Graph.load(path).write(tmp_path / "out.onnx", external_data="inline")
+            Graph.load(path).model.write(tmp_path / "out.onnx", external_data="inline")
         assert not (tmp_path / "out.onnx").exists()
 
     def test_data_that_grew_meanwhile(

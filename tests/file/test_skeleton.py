@@ -144,7 +144,7 @@ def survives(content: bytes, folder: Path) -> bool:
         assert str(path) in message
         assert "\n" not in message
         return False
-    assert graph.to_bytes() == content
+    assert graph.model.to_bytes() == content
     for node in graph.nodes:
         for tensor in (*node.inputs, *node.outputs):
             with suppress(ModelError):
@@ -189,7 +189,7 @@ class TestPayloads:
             graph = Graph.load(path)
             for node in graph.nodes:
                 graph.set_attribute(node, "edited", 1)
-            graph.write(target)
+            graph.model.write(target)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -222,7 +222,7 @@ class TestWriting:
     def test_gives_a_new_file_the_usual_mode(self, raw: bytes, tmp_path: Path) -> None:
         (tmp_path / "usual").touch()
         graph = Graph.from_proto(onnx.ModelProto.FromString(raw))
-        graph.write(tmp_path / "net.onnx")
+        graph.model.write(tmp_path / "net.onnx")
         assert (tmp_path / "net.onnx").read_bytes() == raw
         assert (tmp_path / "net.onnx").stat().st_mode == (tmp_path / "usual").stat().st_mode
         assert len(list(tmp_path.iterdir())) == 2
@@ -234,11 +234,11 @@ class TestWriting:
         graph = Graph.load(path)
         mark = graph.mark()
         graph.set_attribute(next(graph.nodes), "mode", "edge")
-        graph.write(path)
+        graph.model.write(path)
         assert path.stat().st_mode & 0o777 == 0o640
-        assert path.read_bytes() == graph.to_bytes() != raw
+        assert path.read_bytes() == graph.model.to_bytes() != raw
         graph.rollback(mark)
-        graph.write(path)
+        graph.model.write(path)
         assert path.read_bytes() == raw
 
     def test_goes_through_links(self, raw: bytes, tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ class TestWriting:
         target.parent.mkdir()
         link.symlink_to(target)
         for _ in range(2):  # a link to nothing yet, then one to a file
-            Graph.from_proto(onnx.ModelProto.FromString(raw)).write(link)
+            Graph.from_proto(onnx.ModelProto.FromString(raw)).model.write(link)
             assert link.is_symlink()
             assert target.read_bytes() == raw
         assert list(target.parent.iterdir()) == [target]
@@ -269,7 +269,7 @@ class TestWriting:
         os.mkfifo(tmp_path / "pipe")
         before = sorted(tmp_path.rglob("*"))
         with pytest.raises(OutputError, match=says) as caught:
-            Graph.from_proto(onnx.ModelProto.FromString(raw)).write(tmp_path / target)
+            Graph.from_proto(onnx.ModelProto.FromString(raw)).model.write(tmp_path / target)
         assert target in str(caught.value)
         assert "\n" not in str(caught.value)
         assert sorted(tmp_path.rglob("*")) == before
@@ -281,7 +281,7 @@ class TestWriting:
         path.write_bytes(raw)
         monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everything
         with pytest.raises(OutputError, match="write-protected"):
-            Graph.load(path).write(path)
+            Graph.load(path).model.write(path)
 
     def test_leaves_nothing_behind_on_a_full_disk(self, tmp_path: Path) -> None:
         path = tmp_path / "net.onnx"
@@ -291,7 +291,7 @@ class TestWriting:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, hard))
         try:
             with pytest.raises(OutputError, match="cannot be written: File too large"):
-                graph.write(path)
+                graph.model.write(path)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert list(tmp_path.iterdir()) == [path]
@@ -313,8 +313,8 @@ class TestExternalData:
         assert graph.constant(graph.tensor("large")) is None
         target = path.with_name("out.onnx")
         graph.set_attribute(next(graph.nodes), "mode", "edge")
-        graph.write(target)
-        graph.write(path)
+        graph.model.write(target)
+        graph.model.write(path)
         assert path.read_bytes() == target.read_bytes()
         assert {item.name for item in path.parent.iterdir()} == {"net.onnx", "net.bin", "out.onnx"}
         loaded = onnx.load(target)
@@ -323,7 +323,7 @@ class TestExternalData:
             onnx.numpy_helper.to_array(loaded.graph.initializer[-1]), expected
         )
         with pytest.raises(OutputError, match="external data"):
-            graph.write(data)
+            graph.model.write(data)
 
     @pytest.mark.parametrize(
         ("key", "value", "says"),
@@ -380,7 +380,7 @@ class TestExternalData:
         model = onnx.load(path, load_external_data=False)
         graph = Graph.from_proto(model)
         assert graph.model.has_external_data
-        graph.write(path.parent.parent / "out.onnx")
+        graph.model.write(path.parent.parent / "out.onnx")
         assert (path.parent.parent / "out.onnx").read_bytes() == model.SerializeToString()
 
 

@@ -174,8 +174,8 @@ def outcome(proto: onnx.ModelProto, commands: list[str]) -> str:
         said.append(f"elsewhere than {each.place or 'main'} {' '.join(names)}" if names else "")
     runs = [describe(node) for node in graph.nodes if graph.runs_edited(node)]
     said.append("runs edited " + " ".join(runs))
-    said.append("" if graph.changed else "unchanged")
-    written = _text(graph.to_proto())
+    said.append("" if graph.model.changed else "unchanged")
+    written = _text(graph.model.to_proto())
     copy = graph.working_copy(lambda tensor: tensor.name != "g")
     copy.graph.name = "g"
     said += [*_differing(_text(proto), written), "copy", *_differing(written, _text(copy))]

@@ -279,18 +279,18 @@ def test_survives_a_fold(trap: Callable[[onnx.ModelProto], bytes | None]) -> Non
 
     graph = Graph.from_bytes(raw)
     fold(graph)
-    assert graph.changed
-    assert canonical(graph.to_proto()) == canonical(expected)
+    assert graph.model.changed
+    assert canonical(graph.model.to_proto()) == canonical(expected)
 
     # Only the Pad, its amounts, their declarations and the Conv are not as they were.
-    old, new = records(raw), records(graph.to_bytes())
+    old, new = records(raw), records(graph.model.to_bytes())
     kept = [record for record in old if record in new]
     assert [record for record in new if record in old] == kept
     assert len(new) - len(kept) == 1
     assert 4 <= len(old) - len(kept) <= 6
 
     graph.rollback(0)
-    assert graph.to_bytes() == raw
+    assert graph.model.to_bytes() == raw
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: str(trap.__name__))
@@ -312,7 +312,7 @@ def test_survives_additions(trap: Callable[[onnx.ModelProto], bytes | None]) -> 
         "Pad", ["x", "fresh_amounts"], ["fresh_output"], name="fresh", mode="edge"
     )
     expected.graph.node.insert(len(expected.graph.node) - 1, node)
-    assert canonical(graph.to_proto()) == canonical(expected)
+    assert canonical(graph.model.to_proto()) == canonical(expected)
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: str(trap.__name__))
@@ -326,11 +326,11 @@ def test_file_comes_back_identical(
     path.write_bytes(raw)
     graph = Graph.load(path)
     fold(graph)
-    edited = graph.to_bytes()
-    graph.write(tmp_path / "out.onnx")
+    edited = graph.model.to_bytes()
+    graph.model.write(tmp_path / "out.onnx")
     assert (tmp_path / "out.onnx").read_bytes() == edited != raw
     graph.rollback(0)
-    graph.write(path)
+    graph.model.write(path)
     assert path.read_bytes() == raw
 
 

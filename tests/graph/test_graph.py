@@ -161,7 +161,7 @@ class TestChecks:
     )
     def test_accepts(self, text: str) -> None:
         model = parsed(text)
-        assert Graph.from_proto(model).to_proto() == model
+        assert Graph.from_proto(model).model.to_proto() == model
 
     def test_before_ir_version_3_the_opset_is_1(self) -> None:
         model = parsed(PAD_CONV)
@@ -235,8 +235,8 @@ class TestReading:
         node.attribute.add(name="untyped", f=0.5)
         tensor = helper.make_attribute("tensor", helper.make_tensor("t", 1, [1], [0]))
         node.attribute.append(tensor)
-        model = load('<ir_version: 9, opset_import: ["custom" : 1]> g (float x) => (float x) {}')
-        proto = model.to_proto()
+        graph = load('<ir_version: 9, opset_import: ["custom" : 1]> g (float x) => (float x) {}')
+        proto = graph.model.to_proto()
         proto.graph.node.append(node)
         (read,) = Graph.from_proto(proto).nodes
         found = dict(read.attrs)
@@ -382,7 +382,7 @@ class TestConstants:
         graph = Graph.from_bytes(raw)
         with pytest.raises(ModelError, match="damaged"):
             graph.constant(graph.tensor("c"))
-        assert graph.to_bytes() == raw
+        assert graph.model.to_bytes() == raw
 
     @pytest.mark.parametrize("size", [3, 300])
     def test_elements_that_do_not_fit_are_refused(self, size: int) -> None:
@@ -462,7 +462,7 @@ class TestEdits:
 
     def test_a_producer_gives_what_a_copy_gave(self) -> None:
         graph = load(COPIED)
-        kept = graph.to_bytes()
+        kept = graph.model.to_bytes()
         mark = graph.mark()
         names = {node.name: node for node in graph.nodes}
         assert graph.absorb(names["copy"]) == ("copy",)
@@ -471,15 +471,15 @@ class TestEdits:
         assert graph.producer(graph.tensor("y")) is names["relu"]
         assert {use.node.name for use in graph.uses(graph.tensor("y"))} == {"neg", "twice"}
         assert graph.origin(graph.tensor("z")) is graph.tensor("y")
-        proto = graph.to_proto()
+        proto = graph.model.to_proto()
         assert [list(n.output) for n in proto.graph.node] == [["y"], ["b"], ["z"]]
         assert not [value.name for value in proto.graph.value_info]
         graph.rollback(mark)
-        assert graph.to_bytes() == kept
+        assert graph.model.to_bytes() == kept
         assert graph.producer(graph.tensor("a")) is names["relu"]
         assert graph.producer(graph.tensor("y")) is names["copy"]
         assert graph.origin(graph.tensor("z")) is graph.tensor("a")
-        assert not graph.changed
+        assert not graph.model.changed
 
     def test_what_is_referred_to_keeps_its_name(self) -> None:
         annotated = parsed(COPIED)
@@ -489,7 +489,7 @@ class TestEdits:
             graph = Graph.from_proto(model)
             copy = next(node for node in graph.nodes if node.name == "copy")
             assert graph.absorb(copy) == ()
-            assert not graph.changed
+            assert not graph.model.changed
         graph = load(COPIED)
         assert graph.absorb(next(graph.nodes)) == ()
 
@@ -559,7 +559,7 @@ class TestEdits:
         pad = next(graph.nodes)
         graph.set_input(pad, 1, graph.add_initializer(np.arange(8), "new"))
         graph.sweep()
-        saved = graph.to_proto()
+        saved = graph.model.to_proto()
         onnx.checker.check_model(saved)
         assert {item.name for item in saved.graph.initializer} == {"w", "new"}
         inputs = {item.name for item in saved.graph.input}
@@ -573,7 +573,7 @@ class TestEdits:
         (node,) = graph.nodes
         graph.replace_op(node, "Identity", [graph.tensor("x")], {})
         expected = parsed("g (float x) => (float y) { [n] y = Identity (x) }")
-        (saved,) = graph.to_proto().graph.node
+        (saved,) = graph.model.to_proto().graph.node
         assert helper.printable_node(saved) == helper.printable_node(expected.graph.node[0])
         assert len(graph.uses(graph.tensor("x"))) == 1
         assert graph.is_standard(node)
@@ -585,7 +585,7 @@ class TestEdits:
         model.graph.node[0].overload = "one"
         graph = Graph.from_proto(model)
         graph.replace_op(next(graph.nodes), "Relu", [graph.tensor("x")], {})
-        assert not graph.to_proto().graph.node[0].overload
+        assert not graph.model.to_proto().graph.node[0].overload
 
     def test_inserted_node_outlives_the_one_behind_it(self) -> None:
         graph = load("g (float x) => (float y) { y = Relu (x) dead = Abs (x) }")
@@ -593,7 +593,7 @@ class TestEdits:
         graph.insert("Neg", [graph.tensor("x")], {}, before=dead, name="n")
         tensor = dead.outputs[0]
         graph.remove(dead)
-        assert [node.op_type for node in graph.to_proto().graph.node] == ["Relu", "Neg"]
+        assert [node.op_type for node in graph.model.to_proto().graph.node] == ["Relu", "Neg"]
         assert graph.producer(tensor) is None
         for edit in (
             lambda: graph.insert("Neg", [], {}, before=dead, name="n"),
@@ -610,10 +610,10 @@ class TestEdits:
         graph.set_attribute(conv, "pads", [1, 1, 1, 1])
         graph.set_input(conv, 0, pad.inputs[0])
         assert graph.sweep() == ("<a>",)
-        graph.to_proto().graph.Clear()
+        graph.model.to_proto().graph.Clear()
         graph.node_proto(conv).Clear()
-        assert [node.op_type for node in graph.to_proto().graph.node] == ["Conv"]
-        assert len(graph.to_proto().graph.initializer[0].dims) == 4
+        assert [node.op_type for node in graph.model.to_proto().graph.node] == ["Conv"]
+        assert len(graph.model.to_proto().graph.initializer[0].dims) == 4
         assert model == parsed(PAD_CONV)
 
     def test_nodes_can_go_while_they_are_walked(self) -> None:
@@ -640,10 +640,10 @@ class TestEdits:
         graph = load(PAD_CONV)
         conv = list(graph.nodes)[1]
         graph.set_attribute(conv, "group", 1)
-        assert graph.changed
+        assert graph.model.changed
         graph.set_attribute(conv, "group", None)
-        assert not graph.changed
-        assert graph.to_bytes() == parsed(PAD_CONV).SerializeToString()
+        assert not graph.model.changed
+        assert graph.model.to_bytes() == parsed(PAD_CONV).SerializeToString()
 
     def test_attribute_of_the_same_value_is_no_change(self) -> None:
         text = "g (float x) => (float y) { y = Elu <alpha = 0.1, n = 1, f = 1.0, l = [1.0]> (x) }"
@@ -653,10 +653,10 @@ class TestEdits:
             before = node.attrs[name]
             graph.set_attribute(node, name, value)
             assert node.attrs[name] == before
-            assert not graph.changed
+            assert not graph.model.changed
         for name, other in (("n", 1.0), ("f", 1), ("l", [1])):
             graph.set_attribute(node, name, other)
-            assert graph.changed
+            assert graph.model.changed
             graph.rollback(0)
 
     @each_row(
@@ -679,7 +679,7 @@ class TestEdits:
         graph.set_attribute(conv, "probe", value)
         (saved,) = graph.node_proto(conv).attribute
         assert helper.get_attribute_value(saved) == expected
-        assert Graph.from_proto(graph.to_proto()).to_bytes() == graph.to_bytes()
+        assert Graph.from_proto(graph.model.to_proto()).model.to_bytes() == graph.model.to_bytes()
 
     @pytest.mark.parametrize("value", [[1, 0.5], object(), {"a": 1}, [[1]]])
     def test_other_values_are_refused(self, value: object) -> None:
@@ -707,12 +707,12 @@ class TestSweep:
         assert graph.sweep() == ()  # a dead node reads l
         graph.remove(next(node for node in graph.nodes if node.outputs[0].name == "deader"))
         assert graph.sweep() == ("<dead>", "<l>", "<b>", "<a>")
-        saved = graph.to_proto().graph
+        saved = graph.model.to_proto().graph
         assert [node.op_type for node in saved.node] == ["Add"]
         assert not saved.initializer
         assert not saved.value_info
         graph.rollback(0)
-        assert graph.to_bytes() == parsed(self.CHAIN).SerializeToString()
+        assert graph.model.to_bytes() == parsed(self.CHAIN).SerializeToString()
 
     def test_leaves_what_was_dead_before(self) -> None:
         graph = load(self.CHAIN)
@@ -740,14 +740,14 @@ class TestSweep:
         graph.set_input(pad, 1, None)
         graph.set_input(conv, 1, None)
         assert graph.sweep() == ()
-        assert {item.name for item in graph.to_proto().graph.initializer} == {"w", "p"}
+        assert {item.name for item in graph.model.to_proto().graph.initializer} == {"w", "p"}
 
     def test_takes_what_was_added_for_nothing(self) -> None:
         graph = load(PAD_CONV)
         graph.add_initializer(np.array([1]), "unused")
         graph.insert("Relu", [graph.tensor("x")], {}, before=next(graph.nodes), name="unused")
         assert len(graph.sweep()) == 1
-        assert not graph.changed
+        assert not graph.model.changed
 
     def test_after_a_rollback_finds_the_same(self) -> None:
         graph = load(PAD_CONV)
@@ -788,19 +788,19 @@ class TestAnyEdits:
         marks = []
         for step in range(40):
             if generator.random() < 0.15:
-                marks.append((graph.mark(), graph.to_bytes()))
+                marks.append((graph.mark(), graph.model.to_bytes()))
             if marks and generator.random() < 0.1:
                 index = generator.randrange(len(marks))
                 mark, expected = marks[index]
                 graph.rollback(mark)
-                assert graph.to_bytes() == expected
+                assert graph.model.to_bytes() == expected
                 del marks[index:]
             self.edit(graph, generator, step)
             self.check(graph)
         graph.rollback(0)
         self.check(graph)
-        assert graph.to_bytes() == model.SerializeToString()
-        assert not graph.changed
+        assert graph.model.to_bytes() == model.SerializeToString()
+        assert not graph.model.changed
 
     WITH_FUNCTION = """<ir_version: 10, opset_import: ["" : 17, "local" : 1, "custom" : 1]>
     g (float[4] x, bool b, float[n] u) => (float[4] y, float[4] z)
@@ -860,7 +860,7 @@ class TestAnyEdits:
         self.check_light(graph)
 
     def check_light(self, graph: Graph) -> None:
-        saved = graph.to_proto()
+        saved = graph.model.to_proto()
         again = Graph.from_proto(saved)
         _, outline = graph.model.outlines()
         copy = graph.working_copy(lambda tensor: False)
@@ -915,7 +915,7 @@ class TestAnyEdits:
                 graph.sweep()
 
     def check(self, graph: Graph) -> None:
-        saved = graph.to_proto()
+        saved = graph.model.to_proto()
         again = Graph.from_proto(saved)  # checks order, sources and names
         assert [node.name for node in graph.nodes] == [node.name for node in saved.graph.node]
         initializers = {item.name for item in saved.graph.initializer}
@@ -996,9 +996,9 @@ class TestCost:
                     if sweep_each:
                         graph.sweep()
             graph.sweep()
-            edited = graph.to_bytes()
+            edited = graph.model.to_bytes()
             graph.rollback(0)
-            assert graph.to_bytes() != edited
+            assert graph.model.to_bytes() != edited
         finally:
             sys.setprofile(None)
         return count
@@ -1007,7 +1007,7 @@ class TestCost:
 def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     graph = load(CAPTURE)
     graph.insert("Relu", [graph.tensor("x")], {}, before=next(graph.nodes), name="r")
-    graph.to_bytes()
+    graph.model.to_bytes()
     assert capsys.readouterr() == ("", "")
 
 

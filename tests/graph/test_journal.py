@@ -92,7 +92,7 @@ def test_a_constant_touches_no_node() -> None:
     assert graph.mark() == 2
     graph.rollback(0)
     assert not graph.has_tensor("c")
-    assert not graph.changed
+    assert not graph.model.changed
 
 
 def test_the_version_says_whether_anything_was_done_since() -> None:
@@ -124,7 +124,7 @@ class TestSweep:
         graph.rollback(mark)
         assert [node.name for node in graph.nodes] == ["pad", "conv", "idle", "copy"]
         assert graph.has_tensor("p")
-        assert not graph.changed
+        assert not graph.model.changed
 
     def test_after_a_rollback_the_same_is_suspected_again(self) -> None:
         graph = load()
@@ -157,7 +157,7 @@ class TestSweep:
         graph.insert("Relu", [graph.tensor("x")], {}, before=named(graph, "conv"), name="new")
         assert graph.sweep() == ("new",)
         assert not graph.has_tensor(tensor.name)
-        assert graph.to_bytes() == load().to_bytes()
+        assert graph.model.to_bytes() == load().model.to_bytes()
 
     def test_an_output_stays_though_no_node_reads_it(self) -> None:
         graph = load("g (float[4] x) => (float[4] y, float[4] a) { a = Relu (x) y = Neg (a) }")
@@ -184,14 +184,14 @@ def test_a_removed_node_comes_back_to_its_place() -> None:
     graph = load(
         "g (float[4] x) => (float[4] y) { [a] a = Relu (x) [b] b = Neg (x) [y] y = Abs (x) }"
     )
-    kept = graph.to_bytes()
+    kept = graph.model.to_bytes()
     for name in ("a", "b"):
         mark = graph.mark()
         graph.remove(named(graph, name))
         assert name not in [node.name for node in graph.nodes]
         graph.rollback(mark)
         assert [node.name for node in graph.nodes] == ["a", "b", "y"]
-    assert graph.to_bytes() == kept
+    assert graph.model.to_bytes() == kept
 
 
 def test_origins_follow_an_operator_that_becomes_a_copy_again() -> None:

@@ -141,12 +141,12 @@ def test_edits_and_what_takes_them_back(seed: int) -> None:
     draws = random.Random(seed)
     proto = parsed(TEXT)
     graph = Graph.from_proto(proto)
-    whole = graph.to_bytes()
+    whole = graph.model.to_bytes()
     marks = [(graph.mark(), facts(graph))]
     for _ in range(14):
         kind = edit(draws, graph)
         now = facts(graph)
-        written = graph.to_proto()
+        written = graph.model.to_proto()
         assert facts(Graph.from_proto(written)) == now, kind
         if draws.random() < 0.4:
             marks.append((graph.mark(), now))
@@ -157,6 +157,6 @@ def test_edits_and_what_takes_them_back(seed: int) -> None:
             del marks[place + 1 :]
             assert facts(graph) == before
     graph.rollback(marks[0][0])
-    assert graph.to_bytes() == whole
-    assert not graph.changed
+    assert graph.model.to_bytes() == whole
+    assert not graph.model.changed
     assert facts(graph) == facts(Graph.from_proto(proto))

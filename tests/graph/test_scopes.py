@@ -146,8 +146,8 @@ class TestReading:
         assert place in found
         assert scopes(graph)[place] is found[place]
         assert [node.name for node in found[place].nodes if node.name] == ["pad", "conv"]
-        assert not graph.changed
-        assert graph.to_bytes() == raw
+        assert not graph.model.changed
+        assert graph.model.to_bytes() == raw
 
     def test_parents_owners_and_operator_sets(self) -> None:
         text = IN_FUNCTION.replace('opset_import: ["" : 17]> blur', 'opset_import: ["" : 16]> blur')
@@ -255,10 +255,10 @@ class TestReading:
         raw = in_two_pieces(IF)
         graph = Graph.from_bytes(raw)
         fold(scopes(graph)["If 'if' > then_branch"])
-        onnx.checker.check_model(graph.to_proto())
-        assert_same(onnx.ModelProto.FromString(raw), graph.to_proto())
+        onnx.checker.check_model(graph.model.to_proto())
+        assert_same(onnx.ModelProto.FromString(raw), graph.model.to_proto())
         graph.rollback(0)
-        assert graph.to_bytes() == raw
+        assert graph.model.to_bytes() == raw
 
     def test_what_is_added_to_a_body_in_several_pieces_is_added_once(self) -> None:
         raw = in_two_pieces(IF.replace(CONV, f"{CONV} [dead] q = Relu (x)"), nodes=0)
@@ -267,7 +267,7 @@ class TestReading:
         dead = named(branch, "dead")
         branch.insert("Neg", dead.inputs, {}, before=dead, name="last")
         branch.remove(dead)
-        body = graph.to_proto().graph.node[1].attribute[-1].g
+        body = graph.model.to_proto().graph.node[1].attribute[-1].g
         assert [node.op_type for node in body.node] == ["Pad", "Conv", "Neg"]
 
     def test_what_a_body_out_of_order_computes_itself_is_its_own(self) -> None:
@@ -312,9 +312,9 @@ class TestEditing:
         graph = Graph.from_bytes(raw)
         mark = graph.mark()
         fold(scopes(graph)[place])
-        assert graph.changed
-        edited = graph.to_bytes()
-        proto = graph.to_proto()
+        assert graph.model.changed
+        edited = graph.model.to_bytes()
+        proto = graph.model.to_proto()
         onnx.checker.check_model(proto)
         assert_same(onnx.ModelProto.FromString(raw), proto)
 
@@ -336,8 +336,8 @@ class TestEditing:
         assert named(again, "conv").attrs["pads"] == [1, 1, 1, 1]
 
         graph.rollback(mark)
-        assert not graph.changed
-        assert graph.to_bytes() == raw
+        assert not graph.model.changed
+        assert graph.model.to_bytes() == raw
 
     @pytest.mark.parametrize(("place", "text"), PLACES.items())
     def test_untouched_nodes_inside_keep_their_bytes(self, place: str, text: str) -> None:
@@ -356,9 +356,9 @@ class TestEditing:
         graph = Graph.from_bytes(raw)
         scope = scopes(graph)[place]
         scope.set_attribute(named(scope, "conv"), "pads", [0, 0, 0, 0])
-        assert odd in graph.to_bytes()
+        assert odd in graph.model.to_bytes()
         scope.set_attribute(named(scope, "conv"), "pads", None)
-        assert graph.to_bytes() == raw
+        assert graph.model.to_bytes() == raw
 
     def test_the_owner_says_so(self) -> None:
         graph = Graph.from_proto(checked(LOOP_IN_IF))
@@ -415,28 +415,28 @@ class TestEditing:
         node = named(graph, "if")
         fold(scopes(graph)["If 'if' > then_branch"])
         graph.set_input(node, 0, graph.add_initializer(np.array(True), "on"))
-        saved = graph.to_proto()
+        saved = graph.model.to_proto()
         assert saved.graph.node[1].input == ["on"]
         assert [inner.op_type for inner in saved.graph.node[1].attribute[0].g.node] == ["Conv"]
         assert_same(checked(IF), saved)
         graph.rollback(0)
-        assert graph.to_bytes() == checked(IF).SerializeToString()
+        assert graph.model.to_bytes() == checked(IF).SerializeToString()
 
     def test_what_a_body_no_longer_reads_is_swept_around_it(self) -> None:
         text = LOOP_IN_IF.replace(" {\n    [if]", " {\n q = Identity (p)\n    [if]", 1)
         text = text.replace("Pad (s, p)", "Pad (s, q)")
         graph = Graph.from_proto(checked(text))
-        raw = graph.to_bytes()
+        raw = graph.model.to_bytes()
         body = scopes(graph)["If 'if' > then_branch > Loop 'loop' > body"]
         conv, pad = named(body, "conv"), named(body, "pad")
         body.set_attribute(conv, "pads", [1, 1, 1, 1])
         body.set_input(conv, 0, pad.inputs[0])
         assert graph.uses(graph.tensor("q"))
         assert graph.sweep() == ("If 'if' > then_branch > Loop 'loop' > body > Pad 'pad'", "<q>")
-        assert "p" not in {each.name for each in graph.to_proto().graph.initializer}
-        assert_same(checked(text), graph.to_proto())
+        assert "p" not in {each.name for each in graph.model.to_proto().graph.initializer}
+        assert_same(checked(text), graph.model.to_proto())
         graph.rollback(0)
-        assert graph.to_bytes() == raw
+        assert graph.model.to_bytes() == raw
         assert [use.index for use in graph.uses(graph.tensor("q"))] == [-1]
 
     def test_what_a_body_reads_stays_around_it(self) -> None:
@@ -447,10 +447,10 @@ class TestEditing:
             graph.remove(named(graph, "first"))
         branch.set_input(copy, 0, branch.capture(graph.tensor("x")))
         assert graph.sweep() == ("first",)
-        assert [node.op_type for node in graph.to_proto().graph.node] == ["If", "Neg"]
-        onnx.checker.check_model(graph.to_proto())
+        assert [node.op_type for node in graph.model.to_proto().graph.node] == ["If", "Neg"]
+        onnx.checker.check_model(graph.model.to_proto())
         graph.rollback(0)
-        assert graph.to_bytes() == checked(IF).SerializeToString()
+        assert graph.model.to_bytes() == checked(IF).SerializeToString()
 
     def test_an_output_of_a_body_stays_around_it(self) -> None:
         text = IF.replace("(float[] c) { c = Identity (f) }", "(float[] f) { n = Neg (f) }")
@@ -471,8 +471,8 @@ class TestEditing:
         assert [use.node.name for use in graph.uses(q)] == ["if"]
         with pytest.raises(ValueError, match="in use"):
             graph.remove(q.inputs[0])
-        onnx.checker.check_model(graph.to_proto())
-        run(graph.to_proto(), feeds_of(checked(text)))
+        onnx.checker.check_model(graph.model.to_proto())
+        run(graph.model.to_proto(), feeds_of(checked(text)))
         graph.rollback(0)
         assert not graph.uses(q)
 
@@ -507,12 +507,12 @@ class TestEditing:
         assert value is not None
         assert value.tolist() == [0, 0, 1, 1] * 2
         scope.sweep()
-        saved = graph.to_proto()
+        saved = graph.model.to_proto()
         onnx.checker.check_model(saved)
         if model.ir_version > 3:
             assert_same(onnx.ModelProto.FromString(raw), saved)
         graph.rollback(0)
-        assert graph.to_bytes() == raw
+        assert graph.model.to_bytes() == raw
 
     def test_names_are_fresh_across_the_model(self) -> None:
         graph = Graph.from_proto(checked(IN_FUNCTION))
@@ -523,10 +523,10 @@ class TestEditing:
             names += [output.name, output.inputs[0].name]
         assert len(set(names)) == len(names)
         assert "c" not in names
-        saved = graph.to_proto()
+        saved = graph.model.to_proto()
         assert saved.functions[0].node[0].op_type == "Neg"
         graph.rollback(0)
-        assert not graph.changed
+        assert not graph.model.changed
 
     def test_value_info_of_what_goes_goes_too(self) -> None:
         model = checked(IF)
@@ -535,7 +535,7 @@ class TestEditing:
         body.value_info.append(helper.make_tensor_value_info("c", 1, None))
         graph = Graph.from_proto(model)
         fold(scopes(graph)["If 'if' > then_branch"])
-        (left,) = graph.to_proto().graph.node[1].attribute[0].g.value_info
+        (left,) = graph.model.to_proto().graph.node[1].attribute[0].g.value_info
         assert left.name == "c"
 
     def test_only_the_main_graph_declares(self) -> None:
@@ -565,7 +565,7 @@ class TestEditing:
         for how in ("copy", "inline"):
             target = tmp_path / how / "out.onnx"
             target.parent.mkdir()
-            graph.write(target, external_data=how)
+            graph.model.write(target, external_data=how)
             assert (target.parent / "w.bin").exists() == (how == "copy")
             saved = onnx.load(target)
             (kept,) = saved.graph.node[1].attribute[0].g.initializer
@@ -639,7 +639,7 @@ class TestCost:
                 for body in list(graph.inside()):
                     if body.place.endswith("then_branch"):
                         fold(body)
-                graph.to_bytes()
+                graph.model.to_bytes()
                 graph.rollback(0)
             finally:
                 sys.setprofile(None)
@@ -693,12 +693,12 @@ class TestAnyEdits:
         names = sorted(scopes(Graph.from_proto(model)))
         for step in range(30):
             if generator.random() < 0.2:
-                marks.append((graph.mark(), graph.to_bytes()))
+                marks.append((graph.mark(), graph.model.to_bytes()))
             if marks and generator.random() < 0.15:
                 index = generator.randrange(len(marks))
                 mark, expected = marks[index]
                 graph.rollback(mark)
-                assert graph.to_bytes() == expected
+                assert graph.model.to_bytes() == expected
                 del marks[index:]
             scope = find(graph, generator.choice(names))
             if scope is not None:
@@ -707,8 +707,8 @@ class TestAnyEdits:
                 self.check(graph)
         graph.rollback(0)
         self.check(graph)
-        assert graph.to_bytes() == raw
-        assert not graph.changed
+        assert graph.model.to_bytes() == raw
+        assert not graph.model.changed
 
     def edit(self, graph: Graph, scope: Graph, generator: random.Random, step: int) -> None:
         nodes = list(scope.nodes)
@@ -744,7 +744,7 @@ class TestAnyEdits:
                 graph.sweep()
 
     def check(self, graph: Graph) -> None:
-        again = scopes(Graph.from_proto(graph.to_proto()))  # checks order, sources and names
+        again = scopes(Graph.from_proto(graph.model.to_proto()))  # checks order, sources and names
         mine = scopes(graph)
         assert list(mine) == list(again)
         for place, scope in mine.items():

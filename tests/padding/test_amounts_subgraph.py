@@ -29,5 +29,5 @@ def test_only_spatial_axes_are_padded(layout: Layout, opset: int, odd: Side) -> 
         shape = layout.full(sizes, 2)
         pads = [same_pads(n, window, odd=odd) for n, window in zip(sizes, WINDOWS, strict=True)]
         ones = np.ones(shape, np.float32)
-        (found,) = run(graph.to_proto(), {"x": ones})
+        (found,) = run(graph.model.to_proto(), {"x": ones})
         np.testing.assert_array_equal(found, np.pad(ones, layout.full(pads, (0, 0))))

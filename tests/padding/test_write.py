@@ -39,7 +39,7 @@ def test_the_attributes_of_an_average(
     analysis = Analysis(graph)
     op = read_window(graph, analysis, next(graph.nodes))
     write(graph, analysis, op, Padding(inner, counted=counts))
-    (node,) = graph.to_proto().graph.node
+    (node,) = graph.model.to_proto().graph.node
     found = attributes(node)
     assert found.pop("kernel_shape") == [5, 5]
     assert {
@@ -74,7 +74,7 @@ def test_the_attributes_of_a_transposed_convolution(
     analysis = Analysis(graph)
     op = read_transposed(graph, analysis, next(graph.nodes))
     write(graph, analysis, op, Padding((pads,), output_padding=(appended,)))
-    (node,) = graph.to_proto().graph.node
+    (node,) = graph.model.to_proto().graph.node
     found = attributes(node)
     assert found.pop("strides") == [2]
     assert found == written

@@ -18,14 +18,15 @@ class Rewriting:
         self.texts = {BARRED: barred}
         self.rewrites: list[str] = []
         self.graph = SimpleNamespace(
-            model=SimpleNamespace(metadata=self.texts.get, set_metadata=self.texts.__setitem__),
-            changed=True,
+            model=SimpleNamespace(
+                metadata=self.texts.get, set_metadata=self.texts.__setitem__, changed=True
+            )
         )
 
     def rewrite(self, leave: Any) -> Any:
         left = [each for each in "ab" if ("PAD201", each) not in leave]
         self.rewrites.append("".join(left))
-        self.graph.changed = bool(left)
+        self.graph.model.changed = bool(left)
         return outcome(*left)
 
 

@@ -37,4 +37,4 @@ def test_what_is_noted_is_read_again_and_nothing_is_noted_of_none() -> None:
     assert graph.model.metadata(BARRED) in {None, ""}
     note(graph, barred)
     assert noted(graph) == barred
-    assert noted(Graph.from_proto(graph.to_proto())) == barred
+    assert noted(Graph.from_proto(graph.model.to_proto())) == barred

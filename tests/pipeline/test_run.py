@@ -88,8 +88,8 @@ def test_what_cannot_be_certified_is_taken_back(
     assert undone.reason.startswith("undone: ")
     assert reason in undone.reason
     assert not outcome.findings, "told twice"
-    assert graph.to_bytes() == before.SerializeToString()
-    assert not graph.changed
+    assert graph.model.to_bytes() == before.SerializeToString()
+    assert not graph.model.changed
 
 
 def test_a_rule_that_changes_nothing_comes_to_an_end() -> None:
@@ -111,7 +111,7 @@ def test_the_others_go_on_after_one_is_taken_back() -> None:
     outcome = Run(graph, Options(), passes=passes).rewrite()
     assert [finding.code for finding in outcome.undone] == ["PAD201"]
     assert [change.code for change in outcome.changes] == ["PAD102"]
-    assert_same(before, graph.to_proto())
+    assert_same(before, graph.model.to_proto())
 
 
 def doubtful(pools: int) -> onnx.ModelProto:
@@ -163,7 +163,7 @@ def test_what_was_learnt_from_a_change_is_forgotten_with_it() -> None:
     assert (context.analysis.shape(y), context.signs.non_negative(y)) == ((1, 2, 7, 6), True)
     context.rollback(mark)
     assert (context.analysis.shape(y), context.signs.non_negative(y)) == ((1, 2, 10, 9), False)
-    assert not graph.changed
+    assert not graph.model.changed
 
 
 class Doubting:
@@ -195,7 +195,7 @@ def test_what_differs_on_a_runtime_is_taken_back() -> None:
     assert [finding.reason for finding in outcome.undone] == [
         "undone: its probe differs: y: max abs difference 1"
     ]
-    assert graph.to_bytes() == PADDED.SerializeToString()
+    assert graph.model.to_bytes() == PADDED.SerializeToString()
 
 
 def test_changes_are_counted_as_they_are_made() -> None:
@@ -444,7 +444,7 @@ def test_a_run_starts_again_from_what_was_known_at_first(
         again = run.rewrite(barred)
         anew = Run(Graph.load(path), Options.of(options))
         expected = anew.rewrite(barred)
-        assert run.graph.to_bytes() == anew.graph.to_bytes()
+        assert run.graph.model.to_bytes() == anew.graph.model.to_bytes()
         assert again.changes == expected.changes
         assert again.findings == expected.findings
         assert again.undone == expected.undone

@@ -83,13 +83,13 @@ def test_a_change_says_what_was_and_what_is() -> None:
     assert change.probe == ""
     graph = editor.context.graph
     after = one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W)
-    assert_graph(graph.to_proto(), after)
+    assert_graph(graph.model.to_proto(), after)
 
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_change_taken_back_leaves_no_trace_and_is_not_tried_again(strict: bool) -> None:
     editor = editor_of(PADDED, strict=strict)
-    before = editor.context.graph.to_bytes()
+    before = editor.context.graph.model.to_bytes()
     rule = Swapped()
     tried(editor, rule)
     ((place, (finding, why)),) = editor.undone.items()
@@ -97,7 +97,7 @@ def test_a_change_taken_back_leaves_no_trace_and_is_not_tried_again(strict: bool
     assert finding.node == "pad"
     assert "the first window starts at" in str(why)
     assert not editor.made
-    assert editor.context.graph.to_bytes() == before
+    assert editor.context.graph.model.to_bytes() == before
     version = editor.context.graph.version
     tried(editor, rule)
     assert editor.context.graph.version == version, "tried again"
@@ -135,7 +135,7 @@ def test_what_rests_on_an_assumption_is_refused_if_strict() -> None:
     assert why.code == Reason.ASSUMPTION_REFUSED
     assert why.facts["assumptions"] == ["finite data"]
     assert str(why) == "it assumes finite data, and --strict forbids that"
-    assert strict.context.graph.to_bytes() == MAXIMA.SerializeToString()
+    assert strict.context.graph.model.to_bytes() == MAXIMA.SerializeToString()
 
 
 class TestProbe:
@@ -153,7 +153,7 @@ class TestProbe:
         ((_, why),) = editor.undone.values()
         assert (why.code, str(why)) == (Reason.PROBE_DIFFERS, "its probe differs: as told")
         assert why.facts["probe"] == "as told"
-        assert editor.context.graph.to_bytes() == PADDED.SerializeToString()
+        assert editor.context.graph.model.to_bytes() == PADDED.SerializeToString()
 
     @pytest.mark.parametrize("strict", [False, True])
     def test_where_it_cannot_say_that_is_an_assumption(self, strict: bool) -> None:
@@ -162,7 +162,7 @@ class TestProbe:
         if strict:
             ((_, why),) = editor.undone.values()
             assert why.code == Reason.ASSUMPTION_REFUSED
-            assert editor.context.graph.to_bytes() == PADDED.SerializeToString()
+            assert editor.context.graph.model.to_bytes() == PADDED.SerializeToString()
         else:
             (made,) = editor.made
             assert made.change.certificate.assumptions == (Assumption.NOT_PROBED,)
@@ -210,7 +210,7 @@ def test_an_error_in_a_users_pass_takes_its_change_back() -> None:
     ((_, why),) = editor.undone.values()
     assert (why.code, why.facts["error"]) == (Reason.PASS_RAISED, "ZeroDivisionError")
     assert str(why).endswith("Raising: ZeroDivisionError: half way")
-    assert editor.context.graph.to_bytes() == PADDED.SerializeToString()
+    assert editor.context.graph.model.to_bytes() == PADDED.SerializeToString()
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_what_a_rewrite_does_beside_its_change_takes_it_back(rule: Pass, why: st
     tried(editor, rule)
     ((_, failure),) = editor.undone.values()
     assert why in str(failure)
-    assert editor.context.graph.to_bytes() == model.SerializeToString()
+    assert editor.context.graph.model.to_bytes() == model.SerializeToString()
 
 
 def test_edits_outside_of_a_change_are_guarded_too() -> None:
@@ -260,7 +260,7 @@ def test_an_added_node_is_told_and_an_identity_is_absorbed() -> None:
         inputs="float[1, 3, 4, 5] x",
         initializers=W,
     )
-    assert_graph(editor.context.graph.to_proto(), after)
+    assert_graph(editor.context.graph.model.to_proto(), after)
     assert made.change.removed == ("crop",)
     assert made.tensors == {"a", "y", "up_output"}
 

@@ -416,7 +416,7 @@ def test_a_wrong_change_shows_without_the_proof(
     outcome = Run(graph, Options(), probe=NeighbourhoodProbe(graph), passes=(broken,)).rewrite()
     assert not outcome.changes
     assert [f.reason.startswith("undone: its probe differs: ") for f in outcome.undone] == [True]
-    assert graph.to_bytes() == proto.SerializeToString()
+    assert graph.model.to_bytes() == proto.SerializeToString()
 
 
 def ran(runs: int, detail: str = "", *, ok: bool = True, repairs: bool = False) -> ProbeResult:

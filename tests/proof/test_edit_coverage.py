@@ -127,7 +127,7 @@ def test_what_also_damages_something_else_is_taken_back(damage: Damage) -> None:
     assert len(outcome.undone) == 1
     assert "about which nothing is proved" in outcome.undone[0].reason
     assert outcome.undone[0].evidence["touched"]
-    assert graph.to_bytes() == NETWORK.SerializeToString()
+    assert graph.model.to_bytes() == NETWORK.SerializeToString()
 
 
 def test_what_damages_nothing_else_is_kept() -> None:
@@ -144,7 +144,7 @@ def test_what_damages_nothing_else_is_kept() -> None:
         assert [change.op_type for change in outcome.changes] == ["Conv"]
         plain = Graph.from_proto(NETWORK)
         Run(plain, Options(), passes=(FoldPad,)).rewrite()
-        assert_graph(graph.to_proto(), plain.to_proto())
+        assert_graph(graph.model.to_proto(), plain.model.to_proto())
 
 
 def test_one_of_two_readers_of_a_pad_cannot_be_folded_by_editing_the_pad() -> None:
@@ -167,7 +167,7 @@ def test_one_of_two_readers_of_a_pad_cannot_be_folded_by_editing_the_pad() -> No
     graph = Graph.from_proto(proto)
     outcome = Run(graph, Options(), passes=(Shrinking,)).rewrite()
     assert outcome.changes == []
-    assert graph.to_bytes() == proto.SerializeToString()
+    assert graph.model.to_bytes() == proto.SerializeToString()
     alone = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
     outcome = Run(Graph.from_proto(alone), Options(), passes=(Shrinking,)).rewrite()
     assert outcome.changes == []  # what is known of the Pad's output would be outdated
@@ -217,7 +217,7 @@ def test_what_is_known_of_amounts_is_not_outdated(
     graph = Graph.from_proto(COMPUTED)
     outcome = Run(graph, Options(), passes=(Altering,)).rewrite()
     assert outcome.changes == []
-    assert graph.to_bytes() == COMPUTED.SerializeToString()
+    assert graph.model.to_bytes() == COMPUTED.SerializeToString()
 
 
 def test_inputs_that_are_declared_otherwise_are_taken_back() -> None:
@@ -233,7 +233,7 @@ def test_inputs_that_are_declared_otherwise_are_taken_back() -> None:
     )
     graph = Graph.from_proto(proto)
     assert Run(graph, Options(), passes=(Declaring,)).rewrite().changes == []
-    assert graph.to_bytes() == proto.SerializeToString()
+    assert graph.model.to_bytes() == proto.SerializeToString()
 
 
 def test_a_guard_of_amounts_that_are_unknown_bars_nothing() -> None:
@@ -268,7 +268,7 @@ def test_what_computes_the_root_is_no_part_of_what_is_dropped() -> None:
     graph = Graph.from_proto(proto)
     outcome = Run(graph, Options(), passes=(Swapping,)).rewrite()
     assert outcome.changes == []
-    assert graph.to_bytes() == proto.SerializeToString()
+    assert graph.model.to_bytes() == proto.SerializeToString()
 
 
 GUARDED = one(

@@ -286,7 +286,7 @@ def test_a_row_of_the_passes_alone_proves_nothing(monkeypatch: pytest.MonkeyPatc
     outcome = Run(graph, Options()).rewrite()
     assert outcome.changes == []
     assert [undone.code for undone in outcome.undone] == ["PAD201"]
-    assert graph.to_bytes() == model.SerializeToString()
+    assert graph.model.to_bytes() == model.SerializeToString()
 
 
 UNREAD = [
@@ -355,7 +355,7 @@ def test_passes_leave_out_rows_that_scatter(monkeypatch: pytest.MonkeyPatch) -> 
     outcome = Run(graph, Options()).rewrite()
     assert outcome.changes == []
     assert outcome.undone == []
-    assert graph.to_bytes() == model.SerializeToString()
+    assert graph.model.to_bytes() == model.SerializeToString()
 
 
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "AveragePool, counted"])

@@ -129,7 +129,7 @@ def test_a_second_fix_changes_no_byte(rewritten: onnx.ModelProto) -> None:
     for dims in (None, RANGES, {"height": "64..128:64"}):
         again = onnxpad.fix(data, dims=dims, validate=False)
         assert not again.changed
-        assert again._graph.to_bytes() == data
+        assert again._graph.model.to_bytes() == data
 
 
 # Honouring

@@ -118,7 +118,7 @@ def test_nothing_changes_but_the_record_of_the_input() -> None:
 
     saved = onnx.ModelProto()
     saved.CopyFrom(result.model)
-    before, after = records(raw), records(result._graph.to_bytes())
+    before, after = records(raw), records(result._graph.model.to_bytes())
     assert [i for i, pair in enumerate(zip(before, after, strict=True)) if len(set(pair)) > 1] == [
         next(i for i, record in enumerate(before) if b"documented" in record)
     ]
@@ -131,10 +131,10 @@ def test_a_declaration_is_taken_back() -> None:
     mark = graph.mark()
     graph.declare("x", (1, 2, "height", 7))
     assert graph.inputs["x"].shape == (1, 2, "height", 7)
-    assert declared(graph.to_proto()) == [[1, 2, "height", 7]]
+    assert declared(graph.model.to_proto()) == [[1, 2, "height", 7]]
     graph.rollback(mark)
-    assert not graph.changed
-    assert graph.to_bytes() == OPEN.SerializeToString()
+    assert not graph.model.changed
+    assert graph.model.to_bytes() == OPEN.SerializeToString()
 
 
 def test_an_initializer_that_is_an_input_is_not_given_sizes() -> None:

@@ -106,7 +106,7 @@ def _inlined(context: Context) -> Context:
     from onnx.inliner import inline_local_functions
 
     try:
-        return Context(Graph.from_proto(inline_local_functions(graph.to_proto())))
+        return Context(Graph.from_proto(inline_local_functions(graph.model.to_proto())))
     except (ModelError, RuntimeError, onnx.checker.ValidationError):  # two of one name, say
         return context
 

@@ -445,9 +445,9 @@ CURED = ["misconverted/strided_conv2d", "misconverted/caffe_pools", "resnet_kera
 def test_repad_cures_what_it_is_said_to_cure(name: str, convention: str) -> None:
     path = MODELS / f"{name}.onnx"
     graph = graph_of(onnxpad.fix(path, dynamic="auto-pad", validate=False))
-    before = unfit(graph.to_proto(), convention)
+    before = unfit(graph.model.to_proto(), convention)
     repad_graph(graph, FRAMEWORKS[convention])
-    after = unfit(graph.to_proto(), convention)
+    after = unfit(graph.model.to_proto(), convention)
     assert not [each for each in after if "cures it" in each.reason]
     left = [each for each in before if "cures it" not in each.reason]
     assert {each.node for each in after} <= {each.node for each in left}

@@ -230,7 +230,7 @@ def test_a_choice_in_words() -> None:
 def test_the_amounts_of_a_pad_are_written_for_all_axes(body: str, opset: int) -> None:
     context, (site,), _ = read(body, opset=opset)
     write(context.graph, site, Padding(((5, 6), (7, 8))), ((5, 6), (7, 8)))
-    model = context.graph.to_proto()
+    model = context.graph.model.to_proto()
     (pad,) = model.graph.node
     amounts = [0, 0, 5, 7, 0, 0, 6, 8]
     if opset < 11:

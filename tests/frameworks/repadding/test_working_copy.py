@@ -128,7 +128,7 @@ def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -
                 value = np.asarray(found["y"])
                 forget_sizes(written, {"y": value.shape})
                 try:
-                    with open_session(written.to_proto()) as plain:
+                    with open_session(written.model.to_proto()) as plain:
                         (wanted,) = plain.run(data).values()
                 except EngineError:
                     continue  # pads that no pool of onnxruntime may have
@@ -224,11 +224,11 @@ def test_an_output_is_redeclared() -> None:
     (site,) = sites_of(Context(graph))[0]
     write(graph, site, Padding(((0, 0), (0, 0))), ((0, 0), (0, 0)))
     forget_sizes(graph, {"y": (1, 1, 3, 3)})
-    (value,) = graph.to_proto().graph.output
+    (value,) = graph.model.to_proto().graph.output
     assert [dim.dim_value for dim in value.type.tensor_type.shape.dim] == [1, 1, 3, 3]
-    onnx.checker.check_model(graph.to_proto(), full_check=True)
+    onnx.checker.check_model(graph.model.to_proto(), full_check=True)
     graph.rollback(0)
-    assert graph.to_bytes() == model.SerializeToString()
+    assert graph.model.to_bytes() == model.SerializeToString()
 
 
 @pytest.mark.parametrize("pads", ["0, 0, 0, 0", "1, 0, 0, 1", "1, 1, 1, 1"])
