@@ -40,7 +40,7 @@ def drawing_of(models: Sequence[Outline | None]) -> Draw:
             case Finding() as finding:
                 return _finding(finding, models[picture.model])
             case Change() as change:
-                return _change(change, models)
+                return _change(change)
             case PaddingSite() as site:
                 return _site(site)
             case "legend":
@@ -59,12 +59,9 @@ def _finding(finding: Finding, model: Outline | None) -> Html:
     return join(filter(None, (picture, *(case_tables(finding) or same_tables(finding, model)))))
 
 
-def _change(change: Change, models: Sequence[Outline | None]) -> Html:
-    """The nodes around a change before and after, and the windows over its axes."""
-    before, after = models
-    assert before is not None
-    assert after is not None
-    sides = zip(("Before", "After"), change_graphs(change, before, after), strict=True)
+def _change(change: Change) -> Html:
+    """The padding of a change as it was written and as it is, and the windows over its axes."""
+    sides = zip(("Before", "After"), change_graphs(change), strict=True)
     pair = (
         el("figure", el("figcaption", esc(caption)), graph_svg(boxes, caption))
         for caption, boxes in sides

@@ -1,7 +1,5 @@
 """The nodes that a picture shows of a finding or a change, as boxes in words."""
 
-from itertools import pairwise
-
 import pytest
 
 from onnxpad.finding import Certificate, Change, Finding, Severity
@@ -138,47 +136,10 @@ def test_auto_pad_and_windows(node: str, told: tuple[str, list[tuple[int, int, i
     assert auto_padded(finding, outline("x2 = Neg (x)")) == ("", [])
 
 
-def changed(before: str, after: str, old: str = "old", new: str = "new", **facts: object) -> str:
-    change = Change(
-        "PAD1", "y", "Conv", site_form(old), site_form(new),
-        Certificate("a lemma", facts=facts or {"root": "x"}),
-    )  # fmt: skip
-    return " => ".join(map(told, change_graphs(change, outline(before), outline(after))))
-
-
-def steps(count: int) -> str:
-    names = ["x", *(f"t{place}" for place in range(count))]
-    passed = " ".join(f"{name} = Neg ({was})" for was, name in pairwise(names))
-    return f"{passed} [y] y = Conv ({names[-1]}, w)"
-
-
-CONV = "Conv | kernel 3x3 | no pads"
-
-
-@each_row(
-    ("before", "after", "shown"),
-    [
-        ("t = Pad (x, p) [y] y = Conv (t, w)", "[y] y = Conv <pads = [1, 1, 1, 1]> (x, w)",
-         ("data; Pad | H 1+1, W 1+1 (removed) <- [0]; Conv | kernel 3x3 | no pads <- [1]"
-         " => data; Conv | kernel 3x3 | H 1+1, W 1+1, pads [1, 1, 1, 1] (changed) <- [0]")),
-        ("[y] y = Conv (x, w)", "t = Neg (x) [y] y = Conv (t, w)",
-         f"data; {CONV} <- [0] => data; Neg (added) <- [0]; {CONV} <- [1]"),
-        ("t = Neg (x) u = Abs (x) v = Add (t, u) [y] y = Conv (v, w)", "[y] y = Conv (x, w)",
-         ("data; Abs (removed) <- [0]; Neg (removed) <- [0]; Add (removed) <- [2, 1]; "
-         f"{CONV} <- [3] => data; {CONV} <- [0]")),
-        ("t = Neg (x) u = Abs (a) v = Add (t, u) [y] y = Conv (v, w)", "[y] y = Conv (x, w)",
-         ("data; Neg (removed) <- [0]; Add (removed) <- [1]; "
-         f"{CONV} <- [2] => data; {CONV} <- [0]")),
-        (steps(11), steps(0),
-         (f"data{''.join(f'; Neg (removed) <- [{place}]' for place in range(11))}; "
-         f"{CONV} <- [11] => data; {CONV} <- [0]")),
-        (steps(12), steps(0), "data; old (removed) <- [0] => data; new (added) <- [0]"),
-        ("[y] y = Conv (a, w)", steps(0), "data; old (removed) <- [0] => data; new (added) <- [0]"),
-        ("y = Conv (x, w)", steps(0), "data; old (removed) <- [0] => data; new (added) <- [0]"),
-    ],
-)  # fmt: skip
-def test_the_nodes_of_a_change(before: str, after: str, shown: str) -> None:
-    assert changed(before, after) == shown
+def changed(old: str, new: str, **facts: object) -> str:
+    certificate = Certificate("a lemma", facts=facts)
+    change = Change("PAD1", "y", "Conv", site_form(old), site_form(new), certificate)
+    return " => ".join(map(told, change_graphs(change)))
 
 
 @pytest.mark.parametrize(
@@ -197,14 +158,22 @@ def test_the_nodes_of_a_change(before: str, after: str, shown: str) -> None:
     ],
 )  # fmt: skip
 def test_the_steps_of_a_change(old: str, new: str, shown: str) -> None:
-    assert changed("q = Neg (x)", "q = Neg (x)", old, new) == shown
+    assert changed(old, new) == shown
 
 
-def test_several_roots() -> None:
-    body = "t = Concat <axis = 0> (x, a) [y] y = Conv (t, w)"
-    assert changed(body, body, roots=["x", "a", 5]).partition(" => ")[0] == (
-        f"data 1; data 2; Concat | axis 0 <- [0, 1]; {CONV} <- [2]"
-    )
-    assert changed(body, body, roots="x") == (
-        "data; old (removed) <- [0] => data; new (added) <- [0]"
+@pytest.mark.parametrize(
+    ("axes", "line"),
+    [
+        ([(3, 1, 1), (3, 1, 1)], "kernel 3x3"),
+        ([(3, 2, 1), (5, 1, 2)], "kernel 3x5, stride 2x1, dilation 1x2"),
+        ([("height", 1, 1)], "kernel height"),
+    ],
+)
+def test_the_window_of_a_change_as_it_was_proved(
+    axes: list[tuple[object, int, int]], line: str
+) -> None:
+    facts = [dict(zip(("kernel", "stride", "dilation"), each, strict=True)) for each in axes]
+    assert changed("Neg -> Conv", "Pad L 1+0 -> Neg -> Conv", axes=facts) == (
+        f"data; Neg <- [0]; Conv | {line} | without pads <- [1] => "
+        f"data; Pad | L 1+0 (added) <- [0]; Neg <- [1]; Conv | {line} | without pads <- [2]"
     )

@@ -1,11 +1,11 @@
-"""The few nodes around a change, from the tensors that it reads to its operator, on each side.
+"""The few operators of a change before and after, or around the node of a finding, as boxes.
 
 Nothing in it names a node or a tensor, so that equal changes have equal graphs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -21,9 +21,7 @@ from onnxpad.site_form import StepForm
 
 State: TypeAlias = Literal["tensor", "box", "removed", "added", "changed"]
 
-_MOST: Final = 12
 _READERS: Final = 3
-_JOINING: Final = {"Concat", "Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +44,19 @@ class Box:
 Boxes: TypeAlias = tuple[Box, ...]
 
 
-def change_graphs(change: Change, before: Outline, after: Outline) -> tuple[Boxes, Boxes]:
-    """The nodes around a change before and after.
-
-    Where they are not in both models, since other changes moved or removed them too, the graphs are
-    the steps that the change names.
-    """
-    roots, was, now = _roots(change), before.find(change.node), after.find(change.node)
-    if was is None or now is None or not roots:
-        return _step_graphs(change)
-    old, new = _path(*was, roots), _path(*now, roots)
-    if not old or not new:
-        return _step_graphs(change)
-    lines = [
-        {_key(node): _lines(node, scope, path) for node in path}
-        for path, scope in ((old, was[1]), (new, now[1]))
-    ]
-
-    def state_before(node: onnx.NodeProto) -> State:
-        return "box" if _key(node) in lines[1] else "removed"
-
-    def state_after(node: onnx.NodeProto) -> State:
-        known = lines[0].get(_key(node))
-        if known is None:
-            return "added"
-        return "box" if known == lines[1][_key(node)] else "changed"
-
-    return (
-        _boxes(old, roots, lambda node: lines[0][_key(node)], state_before),
-        _boxes(new, roots, lambda node: lines[1][_key(node)], state_after),
+def change_graphs(change: Change) -> tuple[Boxes, Boxes]:
+    """How a change found the padding, and how it is written now: operators below the data."""
+    old, new = (
+        [_step(step, change.certificate.facts) for step in form.steps]
+        for form in (change.was, change.now)
     )
-
-
-def _step_graphs(change: Change) -> tuple[Boxes, Boxes]:
-    """The steps that a change names before and after, one below the other."""
-    old, new = ([*map(_step, form.steps)] for form in (change.was, change.now))
-    left = [(box.title, box.lines) for box in new]
+    left = [box.title for box in new]
     marked = []
     for box in old:
-        place = next((i for i, (title, _) in enumerate(left) if title == box.title), None)
-        if place is not None:
-            left.pop(place)
-        marked.append(box if place is not None else replace(box, state="removed"))
+        stays = box.title in left
+        if stays:
+            left.remove(box.title)
+        marked.append(box if stays else replace(box, state="removed"))
     known = [(box.title, box.lines) for box in old]
     changed: list[Box] = []
     for box in new:
@@ -99,8 +68,13 @@ def _step_graphs(change: Change) -> tuple[Boxes, Boxes]:
     return _chain(marked), _chain(changed)
 
 
-def _step(step: StepForm) -> Box:
-    return Box(step.op, (step.details,) if step.details else ())
+def _step(step: StepForm, proved: Mapping[str, Any]) -> Box:
+    """A step of a change, with the window and the one fill that were proved."""
+    axes = proved.get("axes", ()) if step.kind == "window" else ()
+    sizes = ([axis[name] for axis in axes] for name in ("kernel", "stride", "dilation"))
+    fills = {*proved.get("outside", ())} if step.kind == "pad" and step.fill is None else set()
+    filled = f"with {next(iter(fills))}" if len(fills) == 1 and fills.isdisjoint({0, None}) else ""
+    return Box(step.op, tuple(filter(None, (_window_line(*sizes), step.details, filled))))
 
 
 def _chain(boxes: Sequence[Box]) -> Boxes:
@@ -115,14 +89,21 @@ def finding_graph(finding: Finding, outline: Outline) -> Boxes:
     if found is None:
         return ()
     node, scope = found
-    path, roots = [node], set(node.input[:1])
+    path = [node]
     if node.op_type == "Pad" and node.output:
         known = {id(node)}
         for reader in scope.readers.get(node.output[0], ()):
             if id(reader) not in known and len(path) <= _READERS:
                 known.add(id(reader))
                 path.append(reader)
-    return _boxes(path, roots, lambda each: _lines(each, scope, path), lambda _: "box")
+    boxes = [Box("data", state="tensor")] if node.input else []
+    places = dict.fromkeys(node.input[:1], 0)
+    for each in path:
+        above = (places[name] for name in each.input if name in places)
+        fed = tuple(dict.fromkeys(above))
+        boxes.append(Box(qualified(each), _lines(each, scope, path), above=fed))
+        places.update(dict.fromkeys(filter(None, each.output), len(boxes) - 1))
+    return tuple(boxes)
 
 
 def auto_padded(finding: Finding, outline: Outline) -> tuple[str, list[tuple[int, int, int]]]:
@@ -148,62 +129,6 @@ def _kernel(node: onnx.NodeProto, given: dict[str, Any], scope: Scope) -> Sequen
         shape = scope.shapes.get(node.input[weight], ()) if len(node.input) > weight else ()
         kernel = shape[2:]
     return kernel
-
-
-def _roots(change: Change) -> set[str]:
-    facts = change.certificate.facts
-    roots = facts.get("roots") or [facts.get("root")]
-    return {root for root in roots if isinstance(root, str)} if isinstance(roots, list) else set()
-
-
-def _path(node: onnx.NodeProto, scope: Scope, roots: Collection[str]) -> list[onnx.NodeProto]:
-    """The nodes from the roots to this one, in running order; empty if there is no short way."""
-    order: list[onnx.NodeProto] = []
-    known: dict[int, bool] = {}
-    pending = [(node, False)]
-    while pending:
-        each, is_done = pending.pop()
-        feeds = [name for name in _data(each, scope) if name not in roots]
-        above = [scope.producers[name] for name in feeds if name in scope.producers]
-        if is_done:
-            reaches = any(name in roots for name in _data(each, scope))
-            known[id(each)] = reaches or any(known.get(id(one), False) for one in above)
-            if known[id(each)]:
-                order.append(each)
-        elif id(each) not in known:
-            known[id(each)] = False
-            if len(known) > _MOST:
-                return []
-            pending.append((each, True))
-            pending += ((one, False) for one in above)
-    return order
-
-
-def _data(node: onnx.NodeProto, scope: Scope) -> list[str]:
-    """The tensors whose elements a node passes on or slides over."""
-    given = node.input if node.op_type in _JOINING else node.input[:1]
-    return [name for name in given if name and name not in scope.shapes]
-
-
-def _boxes(
-    path: Sequence[onnx.NodeProto],
-    roots: Collection[str],
-    lines: Callable[[onnx.NodeProto], tuple[str, ...]],
-    state: Callable[[onnx.NodeProto], State],
-) -> Boxes:
-    read = list(dict.fromkeys(name for node in path for name in node.input if name in roots))
-    titles = ["data"] if len(read) == 1 else [f"data {place + 1}" for place in range(len(read))]
-    boxes = [Box(title, state="tensor") for title in titles]
-    places = {name: place for place, name in enumerate(read)}
-    for node in path:
-        above = (places[name] for name in node.input if name in places)
-        boxes.append(Box(qualified(node), lines(node), state(node), tuple(dict.fromkeys(above))))
-        places.update(dict.fromkeys(filter(None, node.output), len(boxes) - 1))
-    return tuple(boxes)
-
-
-def _key(node: onnx.NodeProto) -> str:
-    return f"n {node.name}" if node.name else f"o {next(filter(None, node.output), '')}"
 
 
 def _lines(node: onnx.NodeProto, scope: Scope, path: Sequence[onnx.NodeProto]) -> tuple[str, ...]:
@@ -256,13 +181,13 @@ def _computing(amounts: str, scope: Scope) -> int:
 
     Constants, and what is upstream of a Shape, are not counted.
     """
-    seen: dict[str, onnx.NodeProto] = {}
+    seen: set[int] = set()
     pending = [amounts]
     while pending:
         node = scope.producers.get(pending.pop())
-        if node is None or node.op_type == "Constant" or _key(node) in seen:
+        if node is None or node.op_type == "Constant" or id(node) in seen:
             continue
-        seen[_key(node)] = node
+        seen.add(id(node))
         if node.op_type != "Shape":
             pending += filter(None, node.input)
     return len(seen)
@@ -275,14 +200,9 @@ def _slides(node: onnx.NodeProto) -> bool:
 
 
 def _window_lines(node: onnx.NodeProto, given: dict[str, Any], scope: Scope) -> Iterator[str]:
-    kernel = _kernel(node, given, scope)
-    parts = [f"kernel {_by(kernel)}"] if kernel else []
-    for name, word in (("strides", "stride"), ("dilations", "dilation")):
-        values = given.get(name) or ()
-        if any(value != 1 for value in values):
-            parts.append(f"{word} {_by(values)}")
-    if parts:
-        yield ", ".join(parts)
+    steps = (given.get(name) or () for name in ("strides", "dilations"))
+    if line := _window_line(_kernel(node, given, scope), *steps):
+        yield line
     pads = given.get("pads") or ()
     auto_pad = given.get("auto_pad", "NOTSET")
     if auto_pad != "NOTSET":
@@ -296,6 +216,17 @@ def _window_lines(node: onnx.NodeProto, given: dict[str, Any], scope: Scope) -> 
     flags = [name for name in ("ceil_mode", "count_include_pad") if given.get(name)]
     if flags:
         yield ", ".join(flags)
+
+
+def _window_line(
+    kernel: Sequence[object], stride: Sequence[object], dilation: Sequence[object]
+) -> str:
+    """Kernel, stride and dilation, as far as they are not 1: `kernel 3x3, stride 2x2`."""
+    parts = [f"kernel {_by(kernel)}"] if kernel else []
+    for word, values in (("stride", stride), ("dilation", dilation)):
+        if any(value != 1 for value in values):
+            parts.append(f"{word} {_by(values)}")
+    return ", ".join(parts)
 
 
 def _pairs(pads: Sequence[int]) -> tuple[tuple[int, int], ...]:
