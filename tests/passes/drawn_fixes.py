@@ -1,4 +1,4 @@
-"""Small models drawn, with what `fix` makes of them and says, as lines of text.
+"""Small models drawn, with what `fix` makes of them and says, and `check`, as lines of text.
 
 `fixes.txt` keeps them: padding that is written otherwise, or that stays for another reason, shows
 there. Nothing is validated here; every model was, as it was drawn.
@@ -65,6 +65,8 @@ def said(line: str) -> str:
             if tensor.name not in old:
                 values = onnx.numpy_helper.to_array(tensor).tolist()
                 parts.append(f"{tensor.name} is {values}")
+        checked = (_told(each) for each in onnxpad.check(proto, **options).findings)
+        parts += [f"checked: {each}" for each in checked if each not in parts]
     if not options:
         shown = str(onnxpad.show(proto)).splitlines()
         parts += ["shown", *(" ".join(each.split()) for each in shown if each)]
