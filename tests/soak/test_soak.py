@@ -157,7 +157,7 @@ wait
 
 def interrupt_when(path: Path) -> None:
     """Sends Ctrl-C to this process when a file is there, soon."""
-    for _ in range(2000):
+    for _ in range(5000):
         if path.exists():
             os.kill(os.getpid(), signal.SIGINT)
             return
@@ -182,7 +182,7 @@ def test_it_stops_with_all_children_and_tells_what_came_of_it(
     begun = time.monotonic()
     given = ["--only", "random", "--seed", "5", "--jobs", "1", "--out", str(tmp_path / "out")]
     assert soak.main([*given, "--minutes", "1" if interrupted else "0.02"]) == 1
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < 55
     child = int((tmp_path / "child").read_text())
     state = Path(f"/proc/{child}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
