@@ -137,8 +137,6 @@ def holds(value: Number, dtype: int) -> bool:
         if kind.kind not in "iu" or not math.isfinite(value) or value != int(value):
             return False
         return bool(np.iinfo(kind).min <= value <= np.iinfo(kind).max)
-    if isinstance(value, int) and float(value) != value:
-        return False
     with np.errstate(all="ignore"):
         if dtype == TensorProto.BFLOAT16:
             bits = int(np.float32(value).view(np.uint32))

@@ -343,6 +343,12 @@ class TestConstants:
         if read.dtype != object:
             assert read.dtype == np.asarray(expected).dtype
 
+    @pytest.mark.parametrize(("count", "known"), [(4096, True), (4097, False)])
+    def test_a_long_list_is_not_read(self, count: int, *, known: bool) -> None:
+        model = parsed(f"g () => (float y) {{ y = Constant <value_ints = {[1] * count}> () }}")
+        graph = Graph.from_proto(model)
+        assert (graph.constant(graph.tensor("y")) is not None) is known
+
     @pytest.mark.parametrize("opset", [11, 17])  # the schema has value_int and the like since 12
     def test_what_is_long_or_elsewhere_is_not_read(self, opset: int) -> None:
         model = parsed("g (float x) => (float x) { }", opset=opset)

@@ -1,6 +1,7 @@
 """The proof's own reading of operators, held against onnxruntime, and what it refuses to read."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ import onnxpad
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import evaluate, symbol
+from onnxpad.errors import ModelError
 from onnxpad.graph import Graph
+from onnxpad.operators.read import UnreadableError, integers_of
 from onnxpad.operators.table import OPERATORS, Direction
 from onnxpad.options import Options
 from onnxpad.pipeline.run import Run
 from onnxpad.proof import meaning
 from onnxpad.proof.certify import Certifier, UncertifiedError
 from onnxpad.proof.layers import EXCLUDED, LEAST
-from onnxpad.proof.meaning import SLIDING, MeaninglessError, meaning_of, padding_of
+from onnxpad.proof.meaning import SLIDING, MeaninglessError, meaning_of, padding_of, whole
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
 from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
 from tests.operators.test_table import SCHEMAS
@@ -444,3 +447,56 @@ def test_a_pad_has_no_more_inputs_than_its_schema(opset: int, inputs: str, most:
     (node,) = graph.nodes
     with pytest.raises(MeaninglessError, match=f"{most} inputs at most"):
         padding_of(graph, Analysis(graph), node)
+
+
+MOST = 2**31 - 1
+
+
+@each_row(
+    ("value", "name", "count", "least", "wanted"),
+    [
+        (None, "strides", 2, 1, None),
+        ([], "strides", 2, 1, None),  # the default
+        ([], "strides", None, 1, None),
+        ([], "pads", 4, 0, None),
+        ([], "pads", None, -MOST, ()),
+        ([1], "strides", 1, 1, (1,)),
+        ([0], "strides", 1, 1, "below"),
+        ([0], "strides", 1, 0, (0,)),
+        ([2, 0], "strides", 2, 1, "below"),
+        ([1, 2], "strides", None, 1, (1, 2)),
+        ([1, 2], "strides", 1, 1, "count"),
+        ([1, 2], "strides", 3, 1, "count"),
+        ([1, 2, 3, 4], "pads", 4, 0, (1, 2, 3, 4)),
+        ([1, -2, 3, 4], "pads", 4, 0, "below"),
+        ([1, -2, 3, 4], "pads", None, -MOST, (1, -2, 3, 4)),
+        ([MOST, 1], "strides", 2, 1, (MOST, 1)),
+        ([1, MOST + 1], "strides", 2, 1, "beyond"),
+        ([-MOST], "pads", 1, -MOST, (-MOST,)),
+        ([1.0], "strides", 1, 1, "list"),
+        ([1, 2.0], "strides", 2, 1, "list"),
+        (1, "strides", 1, 1, "list"),
+        ("1", "strides", 1, 1, "list"),
+    ],
+)
+def test_lists_of_integers_are_read_alike_by_the_rewrite_and_by_the_proof(
+    value: Any, name: str, count: int | None, least: int, wanted: tuple[int, ...] | str | None
+) -> None:
+    attributes = {} if value is None else {name: value}
+    node: Any = SimpleNamespace(op="Conv", label="n", name="n", attrs=attributes)
+    frozen = {key: tuple(each) if type(each) is list else each for key, each in attributes.items()}
+    bound = least if least >= 0 else None
+    if not isinstance(wanted, str):
+        assert integers_of(node, name, count, bound) == wanted
+        assert whole(frozen, name, count, least) == wanted
+        return
+    kind = UnreadableError if wanted == "beyond" else ModelError
+    with pytest.raises(kind) as caught:
+        integers_of(node, name, count, bound)
+    said = {"below": f"must not be below {least}", "count": f"but {count} are needed"}
+    said |= {"beyond": f"are beyond {MOST}", "list": f"{name} must be a list of integers"}
+    assert said[wanted] in str(caught.value)
+    with pytest.raises(MeaninglessError) as refused:
+        whole(frozen, name, count, least)
+    said = {"below": "out of bounds", "beyond": "out of bounds", "count": f"instead of {count}"}
+    assert said.get(wanted, "is not a list of integers") in str(refused.value)

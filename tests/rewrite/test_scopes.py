@@ -7,7 +7,7 @@ import pytest
 import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.pipeline.metadata import BARRED
-from onnxpad.rewrite.scopes import contexts
+from onnxpad.rewrite.scopes import called_in, callers_first, contexts
 from tests.support import BORDER, PADS, W, assert_same, feeds_of, fixed, run
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "f" : 1]>'
@@ -664,3 +664,54 @@ def test_the_output_of_an_if_is_known() -> None:
     held = f"{BORDER}, float[2, 2, 3, 3] v = {{{', '.join(['1'] * 36)}}}"
     result = fixed(graph(nodes, held=held))
     assert ("PAD101", "c", "Conv H 1+1, W 0+1, pads [1, 0, 1, 1]") in told(result)
+
+
+CALLING = {
+    "a": "h = f.b (x) i = f.b (h) y = f.c (i)",
+    "b": "t = f.d (x) y = If (t) <then_branch = u () => (float z) { z = If (t) <then_branch = "
+    "p () => (float v) { v = f.c (x) }, else_branch = q () => (float w) { w = Abs (x) }> }, "
+    "else_branch = e () => (float s) { s = f.d (x) }>",
+    "c": "y = f.d (x)",
+    "d": "y = Neg (x)",
+    "round": "y = f.trip (x)",
+    "trip": "y = f.round (x)",
+    "alone": "y = ai.onnx.Exp (x)",
+}
+
+
+def functions(names: str) -> list[onnx.FunctionProto]:
+    text = '<domain: "f", opset_import: ["" : 17, "f" : 1, "ai.onnx" : 17]> {} (x) => (y) {{ {} }}'
+    return [onnx.parser.parse_function(text.format(n, CALLING[n])) for n in names.split()]
+
+
+@pytest.mark.parametrize(
+    ("given", "ordered"),
+    [
+        ("a b c d", "a b c d"),
+        ("d c b a", "a b c d"),
+        ("c d b a", "a b c d"),
+        ("b d", "b d"),
+        ("d b", "b d"),
+        ("d c alone", "c alone d"),
+        ("round trip d", "d"),  # a circle
+        ("d d c", "c d d"),
+        ("", ""),
+    ],
+)
+def test_functions_stand_after_all_that_call_them(given: str, ordered: str) -> None:
+    found = functions(given)
+    assert [found[place].name for place in callers_first(found)] == ordered.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("a", "f.b f.b f.c"),
+        ("b", "f.d .If .If f.d .Abs f.c"),
+        ("alone", ".Exp"),
+    ],
+)
+def test_what_a_function_calls_in_bodies_of_bodies_too(name: str, called: str) -> None:
+    (function,) = functions(name)
+    found = [f"{domain}.{op}" for domain, op in called_in(function.node)]
+    assert sorted(found) == sorted(called.split())

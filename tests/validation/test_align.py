@@ -57,6 +57,9 @@ def test_found(shape: tuple[int, ...], wanted: tuple[int | str, ...], how: str) 
     [
         pytest.param((1, 5, 7, 3), (1, 3, 7, 5), id="height and width"),
         pytest.param((1, 10), (1, 9), id="another size"),
+        pytest.param((2, 3, 4), ("N",), id="one open axis"),
+        pytest.param((2, 3, 4), (), id="a scalar"),
+        pytest.param((2, 3), ("N", 2), id="no channels without axes"),
         pytest.param((2, 2, 3), (3, 2, 2), id="batch"),
         pytest.param((0, 3), (3,), id="nothing in it"),
         pytest.param((2, 3), ("N", "C", "H", "W"), id="two axes too few"),

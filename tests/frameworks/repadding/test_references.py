@@ -156,6 +156,9 @@ def test_a_long_output_is_looked_at_evenly() -> None:
         ([{"a": f(0, 1), "b": f(3, 3)}], 0.9 * math.sqrt(0.25 / 2)),
         ([{"a": f(0, 1, np.inf)}, {"a": f(0, 1)}], 0.9 * 0.5),
         ([{"a": f(3, 3)}], math.inf),
+        ([{"a": f(), "b": f(0, 4)}], 0.9 * math.sqrt(0.25 / 2)),
+        ([{"a": f(np.nan)}, {"a": f(0, 1)}, {"a": f(1, 0)}], 0.9 * math.sqrt(0.5 / 3)),
+        ([{"a": f(True, False, dtype=bool)}], 0.9 * 0.5),
         ([{"a": f("x", dtype=object)}], math.inf),
     ],
 )
