@@ -70,8 +70,9 @@ class ReportPad(Pass):
         for node in left:
             if graph.is_function(node) or not node.outputs:
                 continue  # the rule on functions reports it
-            pad = context.pad(node) if graph.is_standard(node) else None
-            if isinstance(pad, UnreadableError):
+            is_own = graph.is_standard(node)
+            pad = context.pad(node) if is_own else None
+            if isinstance(pad, UnreadableError) or (graph.names_standard(node) and not is_own):
                 continue  # the rule on unreadable nodes reports it
             found = readers.of(node.outputs[0])
             others = [

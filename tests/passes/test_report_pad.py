@@ -214,3 +214,18 @@ def test_the_evidence_names_all_that_reads_it_and_the_way_to_a_window() -> None:
     }
     (found,) = onnxpad.check(one("a = Pad (x, p) y = Exp (a)", initializers=GIVEN)).findings
     assert (found.evidence["output"], found.evidence["steps"]) == (False, [])
+
+
+@each_row(
+    "body",
+    [
+        "a = Pad (x, few, , at)",
+        "a = Pad (x, few, none, at, at)",
+        "a = Pad (x, few, none, at, at, at)",
+    ],
+)
+def test_what_contradicts_its_schema_is_no_custom_operator(body: str) -> None:
+    given = f"{GIVEN}, int64[2] at = {{2, 3}}, int64[4] few = {{1, 2, 1, 2}}, float none = {{0}}"
+    model = one(f"{body} y = Conv (a, w)", initializers=given)
+    about = [each for each in onnxpad.check(model).findings if each.op_type == "Pad"]
+    assert [each.code for each in about] == ["PAD901"]
