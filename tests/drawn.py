@@ -16,6 +16,7 @@ from tests.frameworks.repadding import drawn_copies as copies
 from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.graph import edits
+from tests.inventory import drawn_sites as sites
 from tests.padding import drawn_steps as steps
 from tests.passes import drawn_fixes as fixes
 from tests.pipeline import drawn_heals as heals
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fixes.LINES.keep,
         explanations.LINES.keep,
         fits.LINES.keep,
+        sites.LINES.keep,
         predictions.LINES.keep,
         repads.keep,
         searches.LINES.keep,
