@@ -88,6 +88,7 @@ def test_the_way_to_a_window(nodes: str, way: str) -> None:
     graph = Graph.from_proto(
         parsed(f"g ({TENSORS}) => (float y) {{ {nodes} }}".replace("MaxPool (", POOL))
     )
-    steps = [use.node.op for use in (path := Readers(graph).path(graph.tensor("x")))][:-1]
-    shown = str(len(steps)) if len(steps) > 4 else " ".join(map(str, steps))
+    path = Readers(graph).path(graph.tensor("x"))
+    steps = [use.node.op for use in path][:-1]
+    shown = str(len(steps)) if len(steps) > 4 else " ".join(steps)
     assert (f"{shown} > {path[-1].node.op} {path[-1].index}".strip() if path else "") == way
