@@ -22,9 +22,8 @@ from onnxpad.facts import Later
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
-from onnxpad.operators.counts import counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
-from onnxpad.pipeline.next_option import next_option
+from onnxpad.pipeline.next_option import counts_of, next_option
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_paused

@@ -1,10 +1,14 @@
-"""The walk upstream, to the tensors that others are computed from, and the one downstream."""
+"""The walk upstream, to the tensors that others are computed from, and the one downstream.
+
+And the one inward, to the bodies of nodes and the functions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from onnxpad.errors import ModelError
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.nodes import Node, Tensor, Use
 
@@ -89,3 +93,24 @@ def _reached(
             if each.name and each.name not in seen:
                 seen.add(each.name)
                 pending.append(each)
+
+
+def readable_graphs(graph: Graph) -> Iterator[Graph]:
+    """The bodies in a graph that can be opened, and the functions of a main graph."""
+    for node in graph.nodes:
+        if graph.runs_graphs(node):
+            try:
+                opened = list(graph.bodies(node))
+            except ModelError:
+                continue  # a finding says so
+            for body in opened:
+                yield body
+                yield from readable_graphs(body)
+    if graph.is_main:
+        for index in range(len(graph.model.function_sections)):
+            try:
+                function = graph.function(index)
+            except ModelError:
+                continue  # a finding says so
+            yield function
+            yield from readable_graphs(function)

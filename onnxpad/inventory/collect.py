@@ -20,6 +20,7 @@ from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node, Tensor, Use, describe
+from onnxpad.graph.walk import readable_graphs
 from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, PathNode
 from onnxpad.operators.amounts import (
     ExtentPair,
@@ -29,7 +30,6 @@ from onnxpad.operators.amounts import (
     numbers_of,
     onnx_order,
 )
-from onnxpad.operators.counts import readable
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -103,7 +103,7 @@ def written_sites(
 
 def _others(main: Graph, seen: set[int]) -> Iterator[Graph]:
     """The bodies and functions of a model that no context is about."""
-    for graph in readable(main):
+    for graph in readable_graphs(main):
         if id(graph) not in seen:
             yield graph
 
