@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from onnxpad.analysis import Analysis
+from onnxpad.analysis import Analysis, Shape
+from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.analysis.signs import Signs
-from onnxpad.analysis.unknown_sizes import spatial_sizes
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.arithmetic.size import Extent, Size, Unknown, always, bounds, less_equal
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, bounds, less_equal, symbol
 from onnxpad.arithmetic.window import (
     AnyWindow,
     Side,
@@ -29,6 +29,7 @@ from onnxpad.errors import ModelError
 from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.walk import upstream
 from onnxpad.messages import RUNTIME, named
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.operators.read import (
@@ -38,7 +39,7 @@ from onnxpad.operators.read import (
     pad_giving,
     read_window,
 )
-from onnxpad.operators.table import FLOATS, Fill, lowest, operator_of
+from onnxpad.operators.table import CHANNELS_FIRST, FLOATS, Fill, Layout, lowest, operator_of
 from onnxpad.padding.limits import (
     Form,
     Span,
@@ -579,7 +580,7 @@ class Sites:
                 f"it, which takes {op.rank}; correct the model or export it again"
             )
         layout = op.operator.layout
-        return spatial_sizes(self._graph, tensor, shape, len(op.windows), least, layout)
+        return _spatial_sizes(self._graph, tensor, shape, len(op.windows), least, layout)
 
 
 def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair) -> Extent:
@@ -588,3 +589,53 @@ def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair)
     if pools:
         return pool_output_size(size, window, *own, ceil_mode=ceil_mode)
     return output_size(size, window, *own)
+
+
+def _spatial_sizes(
+    graph: Graph,
+    tensor: Tensor,
+    shape: Shape | None,
+    axes: int,
+    least: int = 0,
+    layout: Layout = CHANNELS_FIRST,
+) -> tuple[Extent, ...]:
+    """The sizes of the spatial axes of a tensor; a symbol for each that is unknown.
+
+    The axes of graph inputs have at least one element. A computed size may be 0, as where the end
+    of a Slice is an input, or a product of sizes is divided.
+
+    Args:
+        graph: The graph that has the tensor.
+        tensor: The tensor.
+        shape: Its sizes as far as they are known; None where its rank is unknown.
+        axes: How many spatial axes it has.
+        least: The least size at which the node that reads it runs.
+        layout: Which of its axes are spatial.
+    """
+    found = (Unknown("known only at run time"),) * axes if shape is None else layout.spatial(shape)
+    if {int, Size}.issuperset(map(type, found)):
+        return found
+    least, name = max(least, _least_size(graph, tensor)), graph.unique(tensor.name)
+    return tuple(
+        size if isinstance(size, int | Size) else symbol(f"{name}[{axis}]", Sizes(least))
+        for axis, size in zip(layout.axes(layout.rank(axes)), found, strict=True)
+    )
+
+
+def _least_size(graph: Graph, tensor: Tensor) -> int:
+    """The least number of elements that a spatial axis of a tensor may have: 0 or 1."""
+
+    def kept(node: Node) -> Sequence[Tensor]:
+        return node.inputs[:1] if node.op in KEEPING and graph.is_standard(node) else ()
+
+    graph, tensor = graph.home(tensor)
+    *_, first = upstream(graph, [tensor], kept)
+    if first is None:
+        return 0
+    if first.outer is not None and graph.parent is not None:
+        return _least_size(graph.parent, first.outer)
+    if first.name in graph.inputs:
+        return 1 if graph.is_main else 0  # what is passed to a body or function is computed
+    node = graph.producer(first)
+    row = None if node is None or first is not node.outputs[0] else operator_of(graph, node)
+    return 1 if row is not None and not row.pools else 0  # runtimes refuse a Conv without a window
