@@ -19,6 +19,8 @@ BY_SIZE: Final = ("--shape", "--dim")
 """The options that fix sizes."""
 BY_TRUST: Final = tuple(each.option for each in Trust)
 """The options that decide between the engines."""
+BY_DYNAMIC: Final = ("--dynamic pad", "--dynamic auto-pad")
+"""The options that write padding of open sizes otherwise."""
 
 
 class Reason(enum.StrEnum):
@@ -197,7 +199,7 @@ def advised(message: str, options: Sequence[str]) -> str:
         return message
     *others, last = options
     listed = f"{', '.join(others)} or {last}" if others else last
-    decides = all(option.startswith("--trust ") for option in options)
+    decides = all(option in BY_TRUST for option in options)
     return f"{message}; {listed} decides" if decides else f"{message}. Pass {listed}"
 
 

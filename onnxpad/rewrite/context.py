@@ -24,7 +24,7 @@ from onnxpad.operators.table import Direction, operator_named
 from onnxpad.options import Options
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.reasons import BY_DYNAMIC, BY_TRUST, Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.blocked_pools import BlockedPools
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
@@ -176,9 +176,9 @@ class Context:
 
     def _is_free(self, option: str, sizes: object) -> bool:
         is_strict = self.asked.strict
-        if option.startswith("--trust "):
+        if option in BY_TRUST:
             return self.trust is None and not is_strict
-        if option.startswith("--dynamic "):
+        if option in BY_DYNAMIC:
             risky = is_strict and self.domains[-1].domain.assumptions
             return self.dynamic == "keep" and not risky
         if not self.given.shaped and not self.given.named:

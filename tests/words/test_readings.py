@@ -51,7 +51,7 @@ _INSIDE: Final = re.compile(
     rf"(?:\b(?:{_SENTENCE})\)? (?:not )?in each\b|"
     rf" in (?:\w+\.)*(?:(?:{_SENTENCE})\b(?!\.)|str\(\w+\)))"
 )
-_OWN: Final = re.compile(rf"(?:\b(?:{_SENTENCE}|each|block|lines?)|str\(\w+\))$")
+_OWN: Final = re.compile(rf"(?:\b(?:{_SENTENCE}|each|block|option|lines?)|str\(\w+\))$")
 
 
 def readings(line: str, *, every: bool) -> Iterator[str]:
