@@ -53,7 +53,8 @@ Exporters compute pads in float32, which holds every integer up to 2^24, and in 
 difference of 2^16 leaves room for what a receptive field adds to a size.
 """
 
-ANY_SIZE = Sizes(last=LARGEST_SIZE)
+OPEN_SIZES = Sizes(last=LARGEST_SIZE)
+"""The sizes of an open axis, unless `dims` says otherwise."""
 
 _LARGEST = INTEGERS[INT64][1]
 
@@ -416,7 +417,7 @@ class Analysis:
             given = self._dims.get(name)
             if given is None and isinstance(self._dims.get(label), int):
                 given = self._dims[label]
-            shapes[tensor][axis] = symbol(name, ANY_SIZE) if given is None else given
+            shapes[tensor][axis] = symbol(name, OPEN_SIZES) if given is None else given
         passed = {name: self._given[name].shape for name in shapes if name in self._given}
         found = {each: None if shape is None else tuple(shape) for each, shape in shapes.items()}
         return found | passed

@@ -99,7 +99,7 @@ class Sites:
         self._signs = signs
         around = (None, None) if outer is None else (outer.wording, outer.fusion)
         self.wording: Wording = Wording(graph, analysis, around[0])
-        self.fusion: Fusion = Fusion(graph, analysis, self, around[1], fed, inlined=inlined)
+        self.fusion: Fusion = Fusion(graph, analysis, self.folded, around[1], fed, inlined=inlined)
 
     def own_pads(self, op: WindowOp) -> Pairs:
         """The operator's own padding in numbers, with `auto_pad` resolved.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
-from onnxpad.analysis import ANY_SIZE, LARGEST_SIZE, OpenAxis, open_axes
+from onnxpad.analysis import LARGEST_SIZE, OPEN_SIZES, OpenAxis, open_axes
 from onnxpad.arithmetic.size import Extent, Sizes, symbol
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
@@ -68,7 +68,7 @@ class SizeDomain:
         found: dict[str, Extent] = {}
         for axis, name, sizes in self._axes(graph):
             if sizes is not None or self.by_name:
-                found[axis.symbol] = symbol(name, sizes or ANY_SIZE)
+                found[axis.symbol] = symbol(name, sizes or OPEN_SIZES)
         return found
 
     def to_draw(self, graph: Graph) -> dict[str, Sizes]:
@@ -80,7 +80,7 @@ class SizeDomain:
         found: dict[str, Sizes | None] = {}
         for axis, _, sizes in self._axes(graph):
             if sizes is not None and sizes.count > 1:
-                sizes = sizes.until(self.given.get(axis.label, ANY_SIZE).last)
+                sizes = sizes.until(self.given.get(axis.label, OPEN_SIZES).last)
             found[axis.label] = sizes if found.get(axis.label, sizes) == sizes else None
         return {name: sizes for name, sizes in found.items() if sizes is not None}
 

@@ -19,15 +19,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.file.proto_walk import default_opset
 from onnxpad.operators.amounts import onnx_order
-from onnxpad.operators.table import FLOATS, Fill
+from onnxpad.operators.table import FLOATS, MICROSOFT, Fill
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
 from onnxpad.sites.reading import Site
 
 _PAD_AS_INPUT = 11  # the first opset whose Pad takes its amounts as an input
-_CONTRIB = "com.microsoft"  # its Pad does in every opset, for float and float16
-_CONTRIB_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})
+_CONTRIB_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})  # of its Pad, in every opset
 _CONSTANT_OF_SHAPE = 9
 
 
@@ -161,8 +160,8 @@ class _Build:
 
     def finish(self, probes: Sequence[str]) -> None:
         """Adds the imports and outputs that the new nodes need."""
-        if self._contrib and all(each.domain != _CONTRIB for each in self._model.opset_import):
-            self._model.opset_import.append(helper.make_opsetid(_CONTRIB, 1))
+        if self._contrib and all(each.domain != MICROSOFT for each in self._model.opset_import):
+            self._model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
         for name in probes:
             self._graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
 
@@ -240,7 +239,7 @@ class _Build:
         else:
             self._contrib = True
             plain = _without(node, {"pads", "value"})
-            plain.domain = _CONTRIB
+            plain.domain = MICROSOFT
             values = [each.f for each in node.attribute if each.name == "value"]
             kept = [node.input[0], amounts]
             if values and values[0]:
@@ -346,7 +345,7 @@ class _Build:
             return part.add("Pad", data, amounts, *([fill] if fill else []))
         self._contrib = True
         inputs = [data, amounts, *([fill] if fill else [])]
-        return part.add("Pad", *inputs, domain=_CONTRIB, mode="constant")
+        return part.add("Pad", *inputs, domain=MICROSOFT, mode="constant")
 
     def constant(self, values: Array) -> str:
         """An initializer with these values; equal ones are shared."""

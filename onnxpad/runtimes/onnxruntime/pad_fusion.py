@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
@@ -57,11 +57,8 @@ _FAR: Final = 512
 """Most nodes upstream to look at, Identities not counted."""
 
 
-class Folds(Protocol):
-    """Decides whether an operator's own pads can do what a `Pad` does."""
-
-    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
-        """The operator with the `Pad` folded into its pads, or why that is not the same."""
+Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | str]
+"""Gives an operator with a `Pad` folded into its pads, or why that is not the same."""
 
 
 class Exposed(NamedTuple):
@@ -88,7 +85,7 @@ class Fusion:
         self,
         graph: Graph,
         analysis: Analysis,
-        folds: Folds,
+        fold: Fold,
         outer: Fusion | None = None,
         fed: Collection[str] | None = None,
         *,
@@ -99,7 +96,7 @@ class Fusion:
         Args:
             graph: The graph.
             analysis: Its analysis.
-            folds: Decides whether a fold is right.
+            fold: Decides whether a fold is right.
             outer: For a body, the same for the graph around it.
             fed: The inputs that depend on inputs of the model; all without it. A function's inputs
                 may be constants.
@@ -108,7 +105,7 @@ class Fusion:
         """
         self._graph = graph
         self._analysis = analysis
-        self._folds = folds
+        self._fold = fold
         self._outer = outer
         self._given = fed
         self._inlined = inlined
@@ -186,7 +183,7 @@ class Fusion:
             if index == row.inputs.weight:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
             op = self._read(node)
-            why = self._folds.folded(op, pad) if op is not None and _is_choosy(row) else None
+            why = self._fold(op, pad) if op is not None and _is_choosy(row) else None
             if isinstance(why, str):
                 return Exposed(pad, node, (), why)
         return None
@@ -275,7 +272,7 @@ class Fusion:
             return None, "the operator that it would be folded into is unknown"
         if not _is_straight(way):
             return None, "other nodes are in between"
-        now = self._folds.folded(op, pad)
+        now = self._fold(op, pad)
         return (None, now) if isinstance(now, str) else (now, "")
 
     def _reached_all(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
@@ -340,7 +337,7 @@ class Fusion:
     def _open(self, inner: Graph) -> Fusion:
         if inner.parent is not None:
             analysis = self._analysis.of_body(inner, {})
-            fusion = self._opened[inner.offset] = Fusion(inner, analysis, self._folds, self)
+            fusion = self._opened[inner.offset] = Fusion(inner, analysis, self._fold, self)
             return fusion
         # However many graphs call a function, it is looked into once.
         notes, undone = inner.model.notes, inner.model.journal.undone
@@ -349,7 +346,7 @@ class Fusion:
         known: dict[tuple[int, bool], Fusion] = notes[Fusion][1]
         inlined = self.drops_empty
         if (inner.offset, inlined) not in known:
-            fusion = Fusion(inner, Analysis(inner), self._folds, fed=(), inlined=inlined)
+            fusion = Fusion(inner, Analysis(inner), self._fold, fed=(), inlined=inlined)
             known[inner.offset, inlined] = fusion
         return known[inner.offset, inlined]
 
