@@ -227,7 +227,7 @@ PAIRS = [
     ),
     (
         "ReverseSequence",
-        {"a": GRID, "n": ints(3, 0), **BACK},
+        {"a": GRID, "n": ints(3, 1), **BACK},
         {"a": GRID, "n": ints(1, 2, 0), "time_axis": 1, "batch_axis": 1},
         "one axis twice",
     ),
