@@ -1,11 +1,13 @@
 """What the optimiser may fold or fuse, asked of the predictions themselves: a graph a row."""
 
+from collections.abc import Sequence
+
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from onnxpad.padding.site import Sites
 from onnxpad.runtimes.onnxruntime.neighbours import Neighbours
-from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
+from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion, lies
 from tests.support import one, parsed
 from tests.support.rows import each_row
 
@@ -440,3 +442,31 @@ def test_what_depends_on_the_elements_of_inputs() -> None:
     assert fed == {"r", "v", "sv", "w2", "either", "y"}
     assert fusion.is_fed(graph.tensor("x"))
     assert not fusion.is_fed(graph.tensor("one"))
+
+
+CLAIMED: list[tuple[int | str | None, ...]] = [
+    (1, 2, "n", 9),
+    (1, 2, None, 9),
+    (1, 2, 5, 9),
+    (1, 3, "n", 9),
+    (1, 2, None, 8),
+]
+CLAIMED += [(1, 2, "n"), (1, 2, "n", 9, 1), (4,), (5,), (4, None), ()]
+
+
+@each_row(
+    ("node", "right"),
+    [
+        ("Relu (x)", [0, 1]),
+        ("Concat <axis = 2> (x, x)", [0, 1]),
+        ("Shape (x)", [7]),
+        ("NonZero (x)", [9]),  # as many columns as it finds
+        ("ReduceMax <keepdims = 0> (x)", [10]),
+        ("vendor.Odd (x)", range(len(CLAIMED))),  # nothing is known of it
+    ],
+)
+def test_which_declared_shapes_contradict_the_analysis(node: str, right: Sequence[int]) -> None:
+    graph = Graph.from_proto(parsed(f"g (float[1, 2, n, 9] x) => (float y) {{ y = {node} }}"))
+    tensor, analysis = graph.tensor("y"), Analysis(graph)
+    told = [[*lies([(tensor, claimed)], analysis)] for claimed in CLAIMED]
+    assert told == [[] if place in right else [tensor] for place in range(len(CLAIMED))]

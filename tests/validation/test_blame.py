@@ -1,0 +1,192 @@
+"""What a failed validation is blamed on: a reference, some padding, or the first tensor."""
+
+from dataclasses import replace
+from typing import Any
+
+from onnxpad.validation.result import (
+    Comparison,
+    Divergence,
+    PaddingDifference,
+    Run,
+    Validation,
+    by_reference_alone,
+    culprit,
+    not_blamed,
+    parted,
+    why_not,
+)
+from tests.support.rows import each_row
+
+EQUAL = Comparison("y", equal=True, max_abs=0.0, max_rel=0.0, detail="", ok=True)
+WRONG = Comparison("y", equal=False, max_abs=1.0, max_rel=0.3, detail="3 became 4", ok=False)
+
+
+def run(said: str) -> Run:
+    """A run such as `rewritten/original full ok`; `stops` for a model that did not run."""
+    who, level, *marks = said.split()
+    subject, _, against = who.partition("/")
+    ok = "ok" in marks
+    comparisons = () if "stops" in marks else (EQUAL,) if ok else (EQUAL, WRONG)
+    inputs = "seed 1" if "again" in marks else "seed 0"
+    provider = "CUDA" if "cuda" in marks else "CPU"
+    note = "noted" if {"noted", "stops"} & {*marks} else ""
+    return Run(provider, level, inputs, comparisons, (1, 1), note, ok, subject, against)
+
+
+def verdict(runs: str, **others: Any) -> Validation:
+    found = tuple(map(run, filter(None, runs.split(", "))))
+    return Validation(all(each.ok for each in found), found, **others)
+
+
+OWN, SHARED = "original/reference off", "rewritten/reference off"
+BOTH_DIFFER = f"{OWN}, {SHARED}, rewritten/original off ok"
+
+
+@each_row(
+    ("runs", "excused", "outcome"),
+    [
+        (BOTH_DIFFER, 1, "passed"),
+        ("rewritten/reference off, rewritten/original off ok", 0, "failed"),
+        ("original/reference off, rewritten/reference off", 0, "failed"),
+        (
+            "original/reference off ok, rewritten/reference off, rewritten/original off ok",
+            0,
+            "failed",
+        ),
+        (f"{OWN}, {SHARED}, rewritten/original off", 0, "failed"),
+        (
+            "original/reference off, rewritten/reference off ok, rewritten/original off ok",
+            0,
+            "failed",
+        ),
+        (f"{BOTH_DIFFER}, rewritten/original full", 0, "failed"),
+        (f"{BOTH_DIFFER}, rewritten/original full ok", 1, "passed"),
+        (f"{BOTH_DIFFER}, rewritten/reference full", 0, "failed"),
+        (f"{BOTH_DIFFER}, {BOTH_DIFFER.replace('off', 'full')}", 2, "passed"),
+        (
+            BOTH_DIFFER.replace(OWN, f"{OWN} again"),
+            0,
+            "failed",
+        ),
+        (BOTH_DIFFER.replace(OWN, f"{OWN} cuda"), 0, "failed"),
+        (BOTH_DIFFER.replace("rewritten/original off", "rewritten/original full"), 0, "failed"),
+        ("rewritten/original off ok", 0, "passed"),
+        ("", 0, "passed"),
+    ],
+)
+def test_a_rewrite_is_not_blamed_for_what_the_original_lacks(
+    runs: str, excused: int, outcome: str
+) -> None:
+    found = verdict(runs)
+    told = not_blamed(found)
+    assert (sum(each.excused for each in told.runs), told.outcome) == (excused, outcome)
+    if not excused:
+        assert told is found
+        return
+    for before, after in zip(found.runs, told.runs, strict=True):
+        note = "the original differs from the reference too" if after.excused else ""
+        assert after == replace(
+            before, ok=before.ok or after.excused, excused=after.excused, note=note
+        )
+
+
+SHIFTED = PaddingDifference("t", ("a (Conv)", "b (Conv)"), (((1, 1),), ((0, 2),)))
+OTHER = PaddingDifference("s", ("c (Conv)", "d (Conv)"), (((1, 1),), ((0, 1),)), "elsewhere")
+FIRST = Divergence("t", ("a (Conv)", "b (Conv)"), ("", ""), (("x",), ("x",)), WRONG, ("3", "4"), "")
+
+
+@each_row(
+    ("runs", "first", "padding", "found"),
+    [
+        ("rewritten/original off", FIRST, (SHIFTED,), SHIFTED),
+        ("rewritten/original off", FIRST, (OTHER, SHIFTED), SHIFTED),
+        ("rewritten/original off", FIRST, (OTHER,), None),
+        ("rewritten/original off", replace(FIRST, inputs=(("x",), ("z",))), (OTHER,), OTHER),
+        (
+            "rewritten/original off",
+            replace(FIRST, inputs=(("x",), ("z",))),
+            (SHIFTED, OTHER),
+            SHIFTED,
+        ),
+        (
+            "rewritten/original off",
+            replace(FIRST, inputs=(("x",), ("z",)), attributes=("", "pads")),
+            (OTHER,),
+            None,
+        ),
+        (
+            "rewritten/original off",
+            replace(FIRST, inputs=(("x",), ("z",)), operands=("x",)),
+            (OTHER,),
+            None,
+        ),
+        ("rewritten/original off", replace(FIRST, is_pad=True), (OTHER, SHIFTED), OTHER),
+        ("rewritten/original off", replace(FIRST, tensor="u"), (SHIFTED,), None),
+        ("rewritten/original off", None, (SHIFTED,), None),
+        ("rewritten/original off stops", None, (SHIFTED, OTHER), SHIFTED),
+        ("rewritten/original off stops", None, (), None),
+        ("rewritten/original full stops", None, (SHIFTED,), None),
+        ("original/reference off stops", None, (SHIFTED,), None),
+        ("rewritten/original off ok, rewritten/original off stops again", None, (OTHER,), OTHER),
+    ],
+)
+def test_which_padding_made_it_fail(
+    runs: str,
+    first: Divergence | None,
+    padding: tuple[PaddingDifference, ...],
+    found: PaddingDifference | None,
+) -> None:
+    failed = verdict(runs, divergence=first, padding=padding, outcome="failed")
+    assert parted(failed) is found
+    words = {"t": "b (Conv): L 1+1 became L 0+2", "s": "d (Conv): L 1+1 became L 0+1"}
+    lone = "first in b (Conv)" if first is not None else ""
+    assert culprit(failed) == (lone if found is None else words[found.tensor])
+    assert not culprit(replace(failed, outcome="passed"))
+
+
+@each_row(
+    ("runs", "first", "alone"),
+    [
+        ("rewritten/reference off", None, True),
+        ("rewritten/reference off, rewritten/original off ok", None, True),
+        ("rewritten/reference off, rewritten/original off", None, False),
+        ("rewritten/reference off", FIRST, False),
+        ("rewritten/reference off ok", None, False),
+        ("original/original off, rewritten/reference off", None, True),
+        ("original/reference off", None, False),
+        ("", None, False),
+    ],
+)
+def test_a_reference_alone_is_not_reproduced(
+    runs: str, first: Divergence | None, alone: bool
+) -> None:
+    assert by_reference_alone(verdict(runs, divergence=first, outcome="failed")) is alone
+
+
+@each_row(
+    ("runs", "told"),
+    [
+        ("rewritten/original off ok", ""),
+        (
+            "rewritten/original off ok, rewritten/original full",
+            (
+                "the rewritten model differs from the original on CPU, optimisation full: "
+                "y: 3 became 4"
+            ),
+        ),
+        ("rewritten/original off stops", "on CPU, optimisation off: noted"),
+        (
+            "rewritten/original off stops, rewritten/original full",
+            "on CPU, optimisation off: noted",
+        ),
+        (
+            "original/reference off, rewritten/reference off cuda",
+            (
+                "the rewritten model differs from the reference on CUDA, optimisation off: "
+                "y: 3 became 4"
+            ),
+        ),
+    ],
+)
+def test_why_it_did_not_pass_in_one_line(runs: str, told: str) -> None:
+    assert why_not(verdict(runs)) == told
