@@ -79,6 +79,7 @@ def _record(
         "__dataclass_fields__": _Fields(cls, kw_only),
         "__getstate__": lambda self: values(self),
         "__setstate__": _state_setter(names),
+        "__replace__": _changed,
     }
     if slots:
         made["__slots__"] = tuple(added)
@@ -131,6 +132,8 @@ class _Named(tuple[Any, ...]):
         if changes:
             raise ValueError(f"Got unexpected field names: {list(changes)!r}")
         return made
+
+    __replace__ = _replace
 
     def _asdict(self) -> dict[str, Any]:
         """The values by the names of their fields."""
@@ -212,6 +215,11 @@ def _state_setter(names: tuple[str, ...]) -> Callable[[Any, tuple[Any, ...]], No
             object.__setattr__(self, name, value)
 
     return setter
+
+
+def _changed(self: Any, /, **changes: object) -> Any:
+    """The same record with other values of some fields, for `copy.replace`."""
+    return dataclasses.replace(self, **changes)
 
 
 def _refuse_to_set(self: Any, name: str, value: object) -> NoReturn:

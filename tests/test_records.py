@@ -345,6 +345,10 @@ def test_a_tuple_of_named_fields_is_pickled_copied_and_extended() -> None:
         assert again == place == ("x", 1, ())
         assert type(again) is Place
 
+    # `copy.replace` of Python 3.13 asks the method.
+    assert place.__replace__(axis=2) == Place("x", 2)  # type: ignore[attr-defined]
+    assert Node("a").__replace__(sizes=(1,)) == Node("a", (1,))  # type: ignore[attr-defined]
+
     class Further(Place):
         """A tuple that extends another one."""
 
