@@ -42,7 +42,7 @@ class Facts(Mapping[str, object]):
 
     def __init__(self, facts: Mapping[str, object], **more: object) -> None:
         """Takes facts, and more of them; none is worked out by that."""
-        held = facts._held if isinstance(facts, Facts) else facts
+        held = facts._held if type(facts) is Facts else facts
         self._held: Mapping[str, object] = {**held, **more}
 
     def __getitem__(self, name: str) -> object:

@@ -327,7 +327,7 @@ class Graph:
     @property
     def nodes(self) -> Iterator[Node]:
         """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
-        return (entry.node for entry in self._view.order())
+        return self._view.nodes()
 
     def tensor(self, name: str) -> Tensor:
         """The tensor of that name.
@@ -396,7 +396,7 @@ class Graph:
 
     def unique(self, name: str) -> str:
         """A name of a tensor made unique in the model: bodies and functions may reuse names."""
-        return place_in(self.place, name)
+        return place_in(self.place, name) if self.scope else name
 
     def is_output(self, tensor: Tensor) -> bool:
         """Whether a tensor is an output of the graph."""
@@ -503,7 +503,7 @@ class Graph:
     def place_of(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""
         label = describe(node)
-        return place_in(self.place, f"{node.op} {label!r}") if self.place else label
+        return place_in(self.place, f"{node.op} {label!r}") if self.scope else label
 
     def notes(self, node: Node) -> dict[object, Any]:
         """A cache for facts derived from a node alone; emptied by an edit of the node."""
@@ -792,7 +792,7 @@ class Graph:
 
     def runs_graphs(self, node: Node) -> bool:
         """Whether a node has bodies, or calls a function of the model."""
-        return self.is_function(node) or any(True for _ in held_bodies(node))
+        return self.is_function(node) or next(held_bodies(node), None) is not None
 
     def sweep(self) -> tuple[str, ...]:
         """Removes the nodes and initializers that edits since the last sweep left unused.

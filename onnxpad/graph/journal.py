@@ -424,7 +424,8 @@ class Edits:
         return known
 
     def _suspect(self, tensors: Sequence[Tensor]) -> None:
-        self._journal.suspects.update((id(tensor), (self, tensor)) for tensor in tensors)
+        for tensor in tensors:
+            self._journal.suspects[id(tensor)] = self, tensor
 
     def _forget(self, tensor: Tensor, records: tuple[Record, ...]) -> None:
         del self._view.tensors[tensor.name]

@@ -207,6 +207,14 @@ class View:
                 yield entry
             entry = entry.next
 
+    def nodes(self) -> Iterator[Node]:
+        """As `order`, the nodes themselves."""
+        entry = self.head.next
+        while entry is not self.tail:
+            if entry.alive:
+                yield entry.node
+            entry = entry.next
+
     def is_read(self, tensor: Tensor) -> bool:
         """Whether anything reads a tensor, or it is an output."""
         return bool(tensor.uses) or tensor.name in self.outputs
@@ -403,6 +411,8 @@ def _add_captured(view: View, outer: tuple[View, Entry], unknown: dict[str, Node
 
 def held_bodies(node: Node) -> Iterator[tuple[str, onnx.GraphProto]]:
     """The bodies of a node by name of the attribute, with the index if it is a list."""
+    if onnx.AttributeProto not in map(type, node.attrs.values()):
+        return
     for name, value in node.attrs.items():
         if isinstance(value, onnx.AttributeProto):
             if value.HasField("g"):

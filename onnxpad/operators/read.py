@@ -22,7 +22,7 @@ from onnxpad.operators.amounts import (
     over_axes,
     pairs_of,
 )
-from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, operator_named
+from onnxpad.operators.table import BESIDE, CONV_TRANSPOSE, Fill, Operator, operator_named
 from onnxpad.records import NamedTuple
 
 _Read = TypeVar("_Read")
@@ -121,7 +121,7 @@ class WindowOp(NamedTuple):
     @property
     def rank(self) -> int:
         """The rank of its data."""
-        return self.operator.layout.rank(len(self.windows))
+        return len(self.windows) + BESIDE
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -241,7 +241,7 @@ def _kept(
 
     @wraps(read)
     def kept(graph: Graph, analysis: Known, node: Node) -> _Read:
-        notes = graph.notes(node)
+        notes = node.notes
         found: _Read | None = notes.get(analysis)
         if found is None:
             found = read(graph, analysis, node)

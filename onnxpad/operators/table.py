@@ -30,6 +30,9 @@ from onnxpad.records import NamedTuple, dataclass
 
 T = TypeVar("T")
 
+BESIDE: Final = 2
+"""The number of axes that are not spatial: batch and channels."""
+
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
 )
@@ -104,7 +107,7 @@ class Layout:
 
     def rank(self, windows: int) -> int:
         """The rank of a tensor with this many spatial axes."""
-        return windows + 2
+        return windows + BESIDE
 
     def axes(self, rank: int) -> tuple[int, ...]:
         """The spatial axes of a tensor of this rank, in order."""
@@ -112,7 +115,7 @@ class Layout:
 
     def spatial(self, each: Sequence[T]) -> tuple[T, ...]:
         """The items of the spatial axes, given one item for each axis."""
-        return tuple([each[axis] for axis in _spatial_axes(self, len(each))])
+        return tuple(map(each.__getitem__, _spatial_axes(self, len(each))))
 
     def others(self, each: Sequence[T]) -> tuple[T, ...]:
         """The items of batch and channels, in their order, given one item for each axis."""
@@ -129,13 +132,7 @@ class Layout:
 
     def named(self, amounts: Pairs) -> tuple[tuple[str, int, int], ...]:
         """Amounts of a `Pad` with the names of their axes: those of batch and channels if any."""
-        rank = len(amounts)
-        others = {"N": amounts[self.batch % rank], "C": amounts[self.channels % rank]}
-        said = [(name, *pair) for name, pair in others.items() if any(pair)]
-        spatial = self.spatial(amounts)
-        if is_padded(spatial) or not said:
-            said += named(spatial)
-        return tuple(said)
+        return _named(self, amounts)
 
     def full(self, spatial: Sequence[T], others: T) -> tuple[T, ...]:
         """One item for each axis, given those of the spatial axes and one for the others."""
@@ -153,6 +150,17 @@ class Layout:
 def _spatial_axes(layout: Layout, rank: int) -> tuple[int, ...]:
     apart = {layout.batch, layout.channels}
     return tuple(axis for axis in range(rank) if apart.isdisjoint({axis, axis - rank}))
+
+
+@lru_cache(maxsize=1024)
+def _named(layout: Layout, amounts: Pairs) -> tuple[tuple[str, int, int], ...]:
+    rank = len(amounts)
+    others = {"N": amounts[layout.batch % rank], "C": amounts[layout.channels % rank]}
+    said = [(name, *pair) for name, pair in others.items() if any(pair)]
+    spatial = layout.spatial(amounts)
+    if is_padded(spatial) or not said:
+        said += named(spatial)
+    return tuple(said)
 
 
 CHANNELS_FIRST: Final = Layout(batch=0, channels=1)
@@ -399,17 +407,25 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
 
     Nor is there one for a node that contradicts its schema: see `operator_named`.
     """
-    return None if graph.contradiction(node) else operator_named(graph, node)
+    row = operator_named(graph, node)
+    return None if row is None or graph.contradiction(node) else row
 
 
 def operator_named(graph: Graph, node: Node) -> Operator | None:
     """The row of the operator that a node names, even if it contradicts the schema."""
+    notes = node.notes
+    if operator_named in notes:
+        known: Operator | None = notes[operator_named]
+        return known
     key = key_of(graph, node)
     row = None if key is None else OPERATORS.get(key)
     if row is None:
         own = row_declared(graph, node)
-        return None if own is None else declared_operator(own)
-    return row if row.channels_last is None else row.laid_out(node.attrs)
+        row = None if own is None else declared_operator(own)
+    elif row.channels_last is not None:
+        row = row.laid_out(node.attrs)
+    notes[operator_named] = row  # until the node is edited
+    return row
 
 
 _LIKE: Final = {

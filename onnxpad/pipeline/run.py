@@ -522,7 +522,7 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
         rule = kind()
         for match in findings(rule, context):
             # A finding may be about a function as a whole, which has no outputs to name it by.
-            rewrites = match.plan is not None
+            rewrites = barred and match.plan is not None
             reason = barred.get(key_of(context.graph, rule, match)) if rewrites else None
             if reason is None:
                 yield rule, match

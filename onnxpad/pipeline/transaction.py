@@ -11,7 +11,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.errors import let_through
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.walk import nodes_upstream, upstream
+from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.table import operator_of
 from onnxpad.pipeline.metadata import Key
@@ -186,13 +186,11 @@ class Editor:
         """
         graph = self.context.graph
         is_step = node.op != "Pad" and operator_of(graph, node) is None
-
-        def padded(above: Node) -> Iterator[Tensor]:
-            if is_step or above is node or above.op in {"Pad", "Identity"}:
-                yield from (each for each in above.inputs[:1] if each.name not in roots)
-
-        found = upstream(graph, node.outputs[:1], padded)
-        names = {graph.unique(each.name) for each in found if each is not None}
+        names = set[str]()
+        for tensor, above in _upstream(graph, node.outputs[0], roots):
+            names.add(graph.unique(tensor.name))
+            if not (is_step or above is node or (above and above.op in {"Pad", "Identity"})):
+                break
         inner: Graph | None = graph
         while inner is not None and inner.owner is not None and inner.parent is not None:
             names.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
@@ -346,11 +344,7 @@ class Editor:
         Each with the harm that it would do.
         """
         graph, found = self.context.graph, []
-
-        def data(above: Node) -> Iterator[Tensor]:
-            yield from (each for each in above.inputs[:1] if each.name != root)
-
-        for node in nodes_upstream(graph, [tensor] if tensor.name != root else [], data):
+        for _, node in _upstream(graph, tensor, (root,)):
             if node is not None and node.inputs and _hides(graph, node):
                 hazard = self.context.blocked_pools.behind(node.outputs[0])
                 if hazard is not None:
@@ -381,12 +375,29 @@ class Editor:
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
 
+def _upstream(
+    graph: Graph, tensor: Tensor, roots: Sequence[str]
+) -> Iterator[tuple[Tensor, Node | None]]:
+    """A tensor and those that it is computed from as first inputs, up to roots, which are left out.
+
+    Each with the node that computes it; none further away than a walk goes.
+    """
+    for _ in range(MOST):
+        if not tensor.name or tensor.name in roots:
+            return
+        node = graph.producer(tensor)
+        yield tensor, node
+        if node is None or not node.inputs:
+            return
+        tensor = node.inputs[0]
+
+
 def _hides(graph: Graph, node: Node) -> bool:
     """Whether a node is a `Pad` or Slice whose result has sizes that the runtime does not infer.
 
     Its amounts or bounds are computed; or its axes, before opset 10, do not ascend or are negative.
     """
-    if not graph.is_standard(node):
+    if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
         return False
     given = node.inputs[:0]
     axes = node.attrs.get("axes")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal
 
 from onnxpad.arithmetic.notation import named
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import is_padded, onnx_order
+from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, is_pad, is_transposed
 from onnxpad.operators.table import operator_of
 from onnxpad.rewrite.context import Context
@@ -32,7 +33,7 @@ def written_form(
     slides = operator_of(graph, node) is not None
     op = context.window(node) if slides else None
     is_step = not slides and node.op != "Pad"
-    steps = [] if op is None else [_window(str(node.op), op)]
+    steps = [] if op is None else [_window(node.op, op)]
     tensor = graph.origin(node.inputs[0] if slides else tensor)
     while tensor.name not in roots:
         above = graph.producer(tensor)
@@ -42,28 +43,39 @@ def written_form(
         if pads:
             step = _pad(context, above, op, computing if above is node else 0)
             steps.append(replace(step, fill=_fill(context, above)) if is_step else step)
+            data = above.inputs[0]
         else:
             steps.append(_step(context, above))
-        data = (each for each in above.inputs if graph.constant(each) is None)
-        tensor = graph.origin(next(data, above.inputs[0]))
+            given = (each for each in above.inputs if graph.constant(each) is None)
+            data = next(given, above.inputs[0])
+        tensor = graph.origin(data)
     return SiteForm(tuple(reversed(steps)))
+
+
+# Networks repeat the same few forms.
+_form = lru_cache(maxsize=1024)(StepForm)
 
 
 def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
     if isinstance(op, UnreadableError):
-        return StepForm(name)
+        return _form(name)
     if op.auto_pad != "NOTSET":
-        return StepForm(name, "window", auto_pad=op.auto_pad, rounds_up=op.ceil_mode)
+        return _form(name, "window", auto_pad=op.auto_pad, rounds_up=op.ceil_mode)
     if not is_padded(op.pads):
-        return StepForm(name, "window", rounds_up=op.ceil_mode)
-    return StepForm(
+        return _form(name, "window", rounds_up=op.ceil_mode)
+    return _form(
         name,
         "window",
-        WrittenAmounts(named(op.pads), (("pads", tuple(onnx_order(op.pads))),)),
+        _pads(op.pads),
         has_pads=True,
         is_counted=op.count_include_pad,
         rounds_up=op.ceil_mode,
     )
+
+
+@lru_cache(maxsize=1024)
+def _pads(pairs: Pairs) -> WrittenAmounts:
+    return WrittenAmounts(named(pairs), (("pads", tuple(onnx_order(pairs))),))
 
 
 def _step(context: Context, node: Node) -> StepForm:
@@ -88,8 +100,8 @@ def _pad(
 ) -> StepForm:
     pad = context.pad(node)
     if isinstance(pad, UnreadableError):
-        return StepForm("Pad", "pad")
-    return StepForm(
+        return _form("Pad", "pad")
+    return _form(
         "Pad",
         "pad",
         _amounts(pad, op),

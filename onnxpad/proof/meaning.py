@@ -371,9 +371,14 @@ def slides(graph: Graph, node: Node) -> bool:
 
 def row_of(graph: Graph, node: Node) -> Sliding | None:
     """The row of a node's operator, or what a user declared of it; None where there is neither."""
+    notes = node.notes
+    if row_of in notes:
+        known: Sliding | None = notes[row_of]
+        return known
     row = SLIDING.get(_key(graph, node)) if node.op in _SLIDING_OPS else None
     if row is None and (own := row_declared(graph, node)) is not None:
-        return _declared(own)
+        row = _declared(own)
+    notes[row_of] = row  # until the node is edited
     return row
 
 
@@ -532,7 +537,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
         if flat is None or value is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts or its value")
     else:
-        amounts, fill, named = (node.given(index) for index in (1, 2, 3))
+        amounts, fill, named = map(node.given, (1, 2, 3))
         if amounts is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts")
         _check_types(graph, analysis, node)
@@ -549,7 +554,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
 
 def _check_types(graph: Graph, analysis: Analysis, node: Node) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
-    amounts, fill, axes = (node.given(index) for index in (1, 2, 3))
+    amounts, fill, axes = map(node.given, (1, 2, 3))
     for tensor, types in ((amounts, _AMOUNTS), (axes, _AXES)):
         if tensor is None:
             continue
@@ -729,9 +734,10 @@ def _pairs(
     half = len(flat) // 2
     if len(flat) % 2 or (axes is not None and half != len(axes)):
         raise MeaninglessError(f"node {describe(node)!r} has {len(flat)} amounts")
-    if any(isinstance(amount, int) and abs(amount) > LONGEST for amount in flat):
+    numbers = [amount for amount in flat if isinstance(amount, int)]
+    if numbers and not -LONGEST <= min(numbers) <= max(numbers) <= LONGEST:
         raise MeaninglessError(f"no axis is as long as the amounts of node {describe(node)!r}")
-    return tuple((flat[place], flat[half + place]) for place in range(half))
+    return tuple(zip(flat[:half], flat[half:], strict=True))
 
 
 def _is_unknown(pair: tuple[Extent, Extent]) -> bool:

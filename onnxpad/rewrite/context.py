@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
@@ -118,7 +118,7 @@ class Context:
         self.closed = ""
         self._around = around
         self._first: Context | None = None
-        self._listed: tuple[int, list[tuple[Node, object]]] | None = None
+        self._listed: tuple[int, dict[type, list[Any]]] | None = None
         self._misfolded: dict[str, str] | None = None
         self._version = graph.version
 
@@ -201,8 +201,7 @@ class Context:
 
         Every pass takes pads to add to the data; those of a scattering operator crop its output.
         """
-        gathers = Direction.GATHERS
-        return (op for op in self._each(WindowOp) if op.operator.direction is gathers)
+        return self._each(WindowOp)
 
     def pads(self) -> Iterator[PadOp]:
         """The readable `Pad` nodes, in file order."""
@@ -217,33 +216,38 @@ class Context:
 
         They are operators with a window, `Pad`s, and all that contradict their schema.
         """
-        for node, read in self._reads():
-            if isinstance(read, UnreadableError):
-                yield node, read
+        yield from self._reads().get(UnreadableError, ())
 
     def _each(self, kind: type[_Read]) -> Iterator[_Read]:
         """The readable nodes of a kind; the graph may be edited during the iteration."""
-        graph, version = self.graph, self.graph.version
-        for node, read in self._reads():
-            if isinstance(read, kind):
-                if graph.version == version:
-                    yield read
-                elif isinstance(now := self.read(node), kind):
-                    yield now
+        journal = self.graph.model.journal
+        version = journal.count
+        for read in self._reads().get(kind, ()):
+            if journal.count == version:
+                yield read
+            elif isinstance(now := self.read(read.node), kind) and _is_listed(now):
+                yield now
 
-    def _reads(self) -> list[tuple[Node, object]]:
-        """Reads all nodes; cached until the next edit. Left out is what has nothing to read."""
+    def _reads(self) -> dict[type, list[Any]]:
+        """Reads all nodes; cached until the next edit.
+
+        Returns:
+            What was read, by its type, in file order: a list for each kind, so that who asks for
+            one does not walk over the others; errors come with their nodes.
+        """
         version = self.graph.version
         if self._listed is None or self._listed[0] != version:
-            found: list[tuple[Node, object]] = []
+            found: dict[type, list[Any]] = {}
             for node in self.graph.nodes:
-                notes = self.graph.notes(node)
+                notes = node.notes
                 if _NOTHING not in notes:
                     read = self.read(node)
                     if read is None:
                         notes[_NOTHING] = True  # until the node is edited
-                    else:
-                        found.append((node, read))
+                    elif isinstance(read, UnreadableError):
+                        found.setdefault(UnreadableError, []).append((node, read))
+                    elif _is_listed(read):
+                        found.setdefault(type(read), []).append(read)
             self._listed = version, found
         return self._listed[1]
 
@@ -252,16 +256,16 @@ class Context:
 
         Any other node that contradicts its schema comes with what is wrong, too.
         """
-        is_pad = names_pad(self.graph, node)
-        crops = names_transposed(self.graph, node)
         if not self.graph.has_node(node):
             return None
-        if not is_pad and not crops and operator_named(self.graph, node) is None:
-            why = self.graph.contradiction(node)
-            return UnreadableError(why) if why else None
-        if crops:
+        if names_pad(self.graph, node):
+            return self.pad(node)
+        if names_transposed(self.graph, node):
             return self.transposed_of(node)
-        return self.pad(node) if is_pad else self.window(node)
+        if operator_named(self.graph, node) is not None:
+            return self.window(node)
+        why = self.graph.contradiction(node)
+        return UnreadableError(why) if why else None
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """Reads a window operator's node, or says why it cannot be read."""
@@ -291,6 +295,8 @@ class Context:
         """
         graph = self.graph
         fusion = self.sites.fusion
+        if PadOp not in self._reads():
+            return []
         found = [each for node in graph.nodes if (each := fusion.certain(node)) is not None]
         if not found or not graph.version:
             return found
@@ -338,3 +344,8 @@ class Context:
             self._version = self.graph.version
             self.signs.ask_again()
             self.sites.wording.ask_again()
+
+
+def _is_listed(read: WindowOp | PadOp | TransposedOp) -> bool:
+    """Whether what was read is a `Pad`, a transposed convolution or a window that gathers."""
+    return not isinstance(read, WindowOp) or read.operator.direction is Direction.GATHERS
