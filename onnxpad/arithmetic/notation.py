@@ -30,7 +30,7 @@ def named(pairs: Pairs) -> tuple[tuple[str, int, int], ...]:
     (('H', 1, 2), ('W', 0, 1))
     """
     names = axis_names(len(pairs))
-    return tuple((name, *pair) for name, pair in zip(names, pairs, strict=True))
+    return tuple([(name, *pair) for name, pair in zip(names, pairs, strict=True)])
 
 
 @lru_cache(maxsize=1024)

@@ -356,6 +356,8 @@ class Graph:
 
     def origin(self, tensor: Tensor) -> Tensor:
         """The tensor that a tensor is a copy of, through Identities; itself if it is no copy."""
+        if tensor.origin is None and not (tensor.inputs and tensor.inputs[0].op == "Identity"):
+            return tensor  # as nearly all are
         path = []
         while tensor.origin is None:
             node = self.producer(tensor)
@@ -497,8 +499,8 @@ class Graph:
 
     def location(self, node: Node) -> Location:
         """Where a node is."""
-        outputs = (tensor.name for tensor in node.outputs if tensor.name)
-        return Location(self.scope, node.name, next(outputs, ""))
+        outputs = [tensor.name for tensor in node.outputs if tensor.name] or [""]
+        return Location(self.scope, node.name, outputs[0])
 
     def place_of(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""
@@ -770,8 +772,9 @@ class Graph:
         inside: dict[int, Touched] = {}
         for view, each in self.model.journal.touched(mark):
             if view is self._view:
-                first = found.get(id(each.node))
-                found[id(each.node)] = each if first is None else first._replace(again=True)
+                first = found.setdefault(id(each.node), each)
+                if first is not each and not first.again:
+                    found[id(each.node)] = Touched(first.node, first.was, True)
             elif (owner := view.owner_in(self._view)) is not None:
                 inside[id(owner)] = Touched(owner, None)
             elif view.is_in_function:

@@ -91,10 +91,11 @@ class Journal:
 
     def touched(self, mark: int) -> list[tuple[View, Touched]]:
         """The nodes that edits since a mark touched, in all graphs, once for each edit."""
-        start = len(self._touched)
-        while start and self._touched[start - 1][0] >= mark:
+        touched = self._touched
+        start = len(touched)
+        while start and touched[start - 1][0] >= mark:
             start -= 1
-        return [each[1:] for each in self._touched[start:]]
+        return [(view, each) for _, view, each in touched[start:]]
 
     def record(self, undo: Callable[[], object]) -> None:
         """Stores the function that undoes an edit."""
@@ -147,10 +148,11 @@ class Edits:
         self._pinned = pinned
         self._label = label
         self._outer = outer
+        self._is_inner = not view.is_main
 
     def _record(self, undo: Callable[[], object]) -> None:
         self._journal.record(undo)
-        self._journal.inner += not self._view.is_main
+        self._journal.inner += self._is_inner
         view: View | None = self._view
         while view is not None and not (view.touched and view.outer is None):
             view.touched = True

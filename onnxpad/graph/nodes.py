@@ -46,8 +46,10 @@ class Node:
 
     def given(self, index: int) -> Tensor | None:
         """An input; None where it is left out."""
-        inputs = self.inputs
-        return inputs[index] if index < len(inputs) and inputs[index].name else None
+        if index >= len(self.inputs):
+            return None
+        tensor = self.inputs[index]
+        return tensor if tensor.name else None
 
 
 class Tensor:

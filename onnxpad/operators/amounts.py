@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from itertools import chain
+from typing import Final, TypeAlias, cast
 
 from onnxpad.arithmetic.size import Extent
 
@@ -46,8 +47,9 @@ def over_axes(
 
 def numbers_of(pairs: Sequence[ExtentPair] | None) -> Pairs | None:
     """Amounts that are all numbers; None where one is not, or nothing is known of them."""
-    known = [(b, e) for b, e in pairs or () if isinstance(b, int) and isinstance(e, int)]
-    return tuple(known) if pairs is not None and len(known) == len(pairs) else None
+    if pairs is None or not {int}.issuperset(map(type, chain.from_iterable(pairs))):
+        return None
+    return cast("Pairs", tuple(pairs))
 
 
 def onnx_order(pairs: Sequence[Pair]) -> list[int]:
@@ -62,7 +64,7 @@ def is_padded(pairs: Sequence[ExtentPair]) -> bool:
 
 def add(one: Pairs, other: Pairs) -> Pairs:
     """The sum, for each side of each axis."""
-    return tuple((b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True))
+    return tuple([(b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True)])
 
 
 def is_negative_zero(value: float | None) -> bool:

@@ -120,7 +120,7 @@ class Layout:
     def others(self, each: Sequence[T]) -> tuple[T, ...]:
         """The items of batch and channels, in their order, given one item for each axis."""
         spatial = _spatial_axes(self, len(each))
-        return tuple(one for axis, one in enumerate(each) if axis not in spatial)
+        return tuple([one for axis, one in enumerate(each) if axis not in spatial])
 
     def text(self, amounts: Pairs) -> str:
         """Amounts of a `Pad` for people, with those of batch (N) and channels (C) if it has some.

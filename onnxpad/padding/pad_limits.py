@@ -39,6 +39,7 @@ class Merge:
     Attributes:
         op: The operator.
         pad: The `Pad` that it reads.
+        amounts: (begin, end) for each axis of the data; None where one is unknown.
         graph: The graph of both.
         analysis: The analysis of that graph.
         signs: Facts about the signs of its tensors.
@@ -47,15 +48,11 @@ class Merge:
 
     op: WindowOp
     pad: PadOp
+    amounts: tuple[ExtentPair, ...] | None
     graph: Graph
     analysis: Analysis
     signs: Signs
     wording: Wording
-
-    @property
-    def amounts(self) -> tuple[ExtentPair, ...] | None:
-        """(begin, end) for each axis of the data."""
-        return self.pad.extents_over(self.op.rank)
 
     @property
     def beside(self) -> tuple[ExtentPair, ...]:

@@ -137,12 +137,14 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
     left for a `Pad` is empty where that is nothing.
     """
     if style == "fold":
-        inside = tuple((max(begin, 0), max(end, 0)) for begin, end in total)
+        inside = tuple([(max(begin, 0), max(end, 0)) for begin, end in total])
     elif style == "pad":
         inside = ((0, 0),) * len(total)
     else:
         inside = tuple((max(min(pair), 0),) * 2 for pair in total)
-    outside = tuple((b - i, e - j) for (b, e), (i, j) in zip(total, inside, strict=True))
+    if inside == total:
+        return inside, ()
+    outside = tuple([(b - i, e - j) for (b, e), (i, j) in zip(total, inside, strict=True)])
     return inside, outside if is_padded(outside) else ()
 
 

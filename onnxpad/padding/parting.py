@@ -65,6 +65,9 @@ def parts(
             return None
         found.append(row.layout.axes(rank))
     spatial = set(found[0]).intersection(*found)
+    apart = [pair for axis, pair in enumerate(known) if axis not in spatial]
+    if not is_padded(apart) and min(map(min, known), default=0) >= 0:
+        return None  # nothing would stay
     nothing: Pair = (0, 0)
     stays: list[Pair] = []
     goes: list[Pair] = []

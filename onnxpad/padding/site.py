@@ -315,7 +315,9 @@ class Sites:
         Raises:
             RefusalError: It could not; the message says why.
         """
-        ask(MERGING, Merge(op, pad, self._graph, self._analysis, self._signs, self.wording))
+        amounts = pad.extents_over(op.rank)
+        known = self._graph, self._analysis, self._signs, self.wording
+        ask(MERGING, Merge(op, pad, amounts, *known))
 
     def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
         """Constant amounts that read the same as size-dependent amounts, at every size."""

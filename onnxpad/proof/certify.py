@@ -153,10 +153,11 @@ class Certifier:
             UncertifiedError: Nothing can be proved about the nodes there.
         """
         is_window = slides(self._graph, node)
-        # A `Pad` of nothing that is an output of the graph becomes an Identity.
-        was_pad = node.op == "Identity" and self._graph.is_standard(node) and len(roots) == 1
-        if not is_window and not was_pad and not is_pad(self._graph, node):
-            return self.steps(tensor, roots, further=further)
+        if not is_window and not is_pad(self._graph, node):
+            # A `Pad` of nothing that is an output of the graph becomes an Identity.
+            was_pad = node.op == "Identity" and self._graph.is_standard(node) and len(roots) == 1
+            if not was_pad:
+                return self.steps(tensor, roots, further=further)
         (root,) = roots or ("",)
         return (self.window if is_window else self.padding)(tensor, root)
 
@@ -692,7 +693,7 @@ class Certifier:
             raise UncertifiedError(f"{root!r} has {len(shape)} axes, the window {len(slide.axes)}")
         axes = slide.spatial
         found = [Unknown("run time alone knows") if shape is None else shape[axis] for axis in axes]
-        if not any(isinstance(size, Unknown) for size in found):
+        if Unknown not in map(type, found):
             return tuple(found)
         least, name = least_size(self._graph, tensor), self._graph.unique(root)
         return tuple(

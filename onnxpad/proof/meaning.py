@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -304,17 +305,17 @@ class Padding(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether all amounts are numbers, and none crops."""
-        for begin, end in self.amounts or ():
-            if type(begin) is not int or type(end) is not int or begin < 0 or end < 0:
-                return False
-        return self.amounts is not None
+        if self.amounts is None:
+            return False
+        numbers = [amount for pair in self.amounts for amount in pair if type(amount) is int]
+        return len(numbers) == 2 * len(self.amounts) and min(numbers, default=0) >= 0
 
     def over(self, rank: int) -> Amounts | None:
         """(begin, end) for each of `rank` axes; None where unknown or undefined."""
         pairs = self.amounts
         if pairs is None or not self.axes_known:
             return None
-        if not self.is_plain and any(map(_is_unknown, pairs)):
+        if Unknown in map(type, chain.from_iterable(pairs)):
             return None
         if self.axes is None:
             return pairs if len(pairs) == rank else None
@@ -329,7 +330,7 @@ class Padding(NamedTuple):
 
 def is_empty(amounts: Amounts) -> bool:
     """Whether nothing is padded or cropped at any size."""
-    return all(begin == 0 and end == 0 for begin, end in amounts)
+    return tuple(amounts) == ((0, 0),) * len(amounts)
 
 
 def least_of(dtype: int) -> float | int | None:
@@ -614,7 +615,7 @@ def check_arity(graph: Graph, node: Node) -> None:
     row = row_of(graph, node)
     schema = None if row is None else row.schema
     most = schema.inputs if schema is not None else _schema(node.op, graph.opset)[2]
-    if any(tensor.name for tensor in node.inputs[most:]):
+    if len(node.inputs) > most and any(tensor.name for tensor in node.inputs[most:]):
         raise MeaninglessError(f"{node.op} of opset {graph.opset} has {most} inputs at most")
 
 
@@ -738,10 +739,6 @@ def _pairs(
     if numbers and not -LONGEST <= min(numbers) <= max(numbers) <= LONGEST:
         raise MeaninglessError(f"no axis is as long as the amounts of node {describe(node)!r}")
     return tuple(zip(flat[:half], flat[half:], strict=True))
-
-
-def _is_unknown(pair: tuple[Extent, Extent]) -> bool:
-    return any(isinstance(amount, Unknown) for amount in pair)
 
 
 def _element(graph: Graph, analysis: Analysis, tensor: Tensor) -> float | int | None:

@@ -313,7 +313,7 @@ class Context:
 
     def mark(self) -> Mark:
         """A point to roll back to."""
-        learnt = tuple(each.analysis.mark() for each in self.domains)
+        learnt = tuple([each.analysis.mark() for each in self.domains])
         return Mark(self.graph.mark(), learnt, self.signs.mark())
 
     def lasting_mark(self) -> Mark:

@@ -184,7 +184,7 @@ def _pad(call: Call) -> Ask[Shape]:
         pads = yield from pad_amounts(call, len(shape))
     except UndeterminedError:
         return tuple(Unknown("a Pad whose pads are unknown") for _ in shape)
-    return tuple(size + begin + end for size, (begin, end) in zip(shape, pads, strict=True))
+    return tuple([size + begin + end for size, (begin, end) in zip(shape, pads, strict=True)])
 
 
 def _gather(call: Call) -> Ask[Shape]:
