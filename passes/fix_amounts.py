@@ -12,7 +12,7 @@ from onnxpad.finding import Severity
 from onnxpad.messages import Named
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import operator_of
+from onnxpad.operators.table import gathering
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
@@ -111,7 +111,7 @@ class FixAmounts(Pass):
         if context.style != "fold" or context.graph.is_output(output) or not uses:
             return False
         for use in uses:
-            known = operator_of(context.graph, use.node) is not None
+            known = gathering(context.graph, use.node) is not None
             read = context.window(use.node) if known else None
             if not isinstance(read, WindowOp) or use.index != read.operator.inputs.data:
                 return False

@@ -23,7 +23,7 @@ from onnxpad.analysis.rules.lower_bounds import (
 from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream, upstream
-from onnxpad.operators.table import FLOATS, operator_of
+from onnxpad.operators.table import FLOATS, gathering, operator_of
 
 # The least element of each type that has one, other than -inf.
 _LEAST: Final[Mapping[int | None, Bound]] = {
@@ -238,7 +238,7 @@ _FOUND: Final[WeakKeyDictionary[Graph, frozenset[str]]] = WeakKeyDictionary()
 def _tells(graph: Graph, node: Node, index: int) -> bool:
     """Whether a node without bodies may make other numbers of 0.0 and -0.0 in an input."""
     if not graph.is_standard(node):
-        return operator_of(graph, node) is None
+        return gathering(graph, node) is None
     if _TELLING.get(node.op) != index:
         return False
     if node.op == "Cast":

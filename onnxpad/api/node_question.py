@@ -22,9 +22,8 @@ from onnxpad.operators.read import (
     TransposedOp,
     UnreadableError,
     WindowOp,
-    is_transposed,
 )
-from onnxpad.operators.table import CONV_TRANSPOSE, Layout, operator_of
+from onnxpad.operators.table import Layout, operator_of
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
@@ -92,8 +91,7 @@ def node_question(
     windows = tuple(window for window in read.windows if isinstance(window, Window))
     if len(windows) != len(read.windows):
         raise UsageError(f"node {label!r} has a kernel that is known only at run time")
-    layout = CONV_TRANSPOSE.layout if isinstance(read, TransposedOp) else read.operator.layout
-    found = _extents(context, label, read.data, layout, len(windows))
+    found = _extents(context, label, read.data, read.operator.layout, len(windows))
     site = SiteReader(context.graph, context.analysis).of(read)
     data = found if isinstance(read, TransposedOp) else _unpadded(site, found)
     told = " x ".join(map(_text, data))
@@ -157,7 +155,7 @@ def _names(context: Context, node: Node) -> Iterator[str]:
 
 
 def _has_window(graph: Graph, node: Node) -> bool:
-    return is_transposed(graph, node) or operator_of(graph, node) is not None
+    return operator_of(graph, node) is not None
 
 
 def _op(read: WindowOp | TransposedOp, label: str) -> Op:

@@ -38,7 +38,6 @@ from onnxpad.operators.read import (
     is_pad,
     is_transposed,
     names_pad,
-    names_transposed,
 )
 from onnxpad.operators.table import Layout, operator_named, uncovered
 from onnxpad.padding.computed_pads import MANY
@@ -110,8 +109,7 @@ def _others(main: Graph, seen: set[int]) -> Iterator[Graph]:
 
 def _is_known(graph: Graph, node: Node) -> bool:
     """Whether an operator is one that onnxpad reads."""
-    is_window = operator_named(graph, node) is not None
-    return is_window or names_transposed(graph, node) or names_pad(graph, node)
+    return operator_named(graph, node) is not None or names_pad(graph, node)
 
 
 def _may_pad(graph: Graph, node: Node) -> bool:

@@ -22,7 +22,14 @@ from onnxpad.operators.amounts import (
     over_axes,
     pairs_of,
 )
-from onnxpad.operators.table import BESIDE, CONV_TRANSPOSE, Fill, Operator, operator_named
+from onnxpad.operators.table import (
+    BESIDE,
+    Direction,
+    Fill,
+    Operator,
+    operator_named,
+    operator_of,
+)
 from onnxpad.records import NamedTuple
 
 _Read = TypeVar("_Read")
@@ -145,6 +152,7 @@ class TransposedOp(NamedTuple):
 
     Attributes:
         node: The node.
+        operator: Its row.
         windows: One per spatial axis; a kernel that is unknown until run time is a symbol.
         auto_pad: `NOTSET`, `VALID`, `SAME_UPPER` or `SAME_LOWER`.
         pads: (begin, end) per spatial axis that crop the output, as written; zeros where absent.
@@ -154,6 +162,7 @@ class TransposedOp(NamedTuple):
     """
 
     node: Node
+    operator: Operator
     windows: tuple[AnyWindow, ...]
     auto_pad: str
     pads: Pairs
@@ -164,7 +173,7 @@ class TransposedOp(NamedTuple):
     @property
     def data(self) -> Tensor:
         """The tensor whose elements are spread over windows."""
-        return self.node.inputs[CONV_TRANSPOSE.inputs.data]
+        return self.node.inputs[self.operator.inputs.data]
 
     @property
     def is_explicit(self) -> bool:
@@ -174,13 +183,14 @@ class TransposedOp(NamedTuple):
     @property
     def bias(self) -> Tensor | None:
         """The bias, if there is one."""
-        place = CONV_TRANSPOSE.inputs.bias
+        place = self.operator.inputs.bias
         return None if place is None else self.node.given(place)
 
     @property
     def axes(self) -> tuple[int, ...]:
         """The spatial axes of data and output."""
-        return CONV_TRANSPOSE.layout.axes(CONV_TRANSPOSE.layout.rank(len(self.windows)))
+        layout = self.operator.layout
+        return layout.axes(layout.rank(len(self.windows)))
 
 
 class PadOp(NamedTuple):
@@ -262,20 +272,13 @@ def _is_settled(read: object) -> bool:
 
 @_kept
 def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
-    """Reads a window operator's node.
+    """Reads the node of an operator whose window gathers.
 
     Raises:
         ModelError: An attribute that the specification forbids (length, type, sign).
         UnreadableError: The node cannot be interpreted.
     """
-    operator = operator_named(graph, node)
-    assert operator is not None
-    _check_own(graph, node)
-    _check_version(graph, node, operator)
-    _check_ends(node, operator.inputs.data)
-    for name, opset in operator.since.items():
-        if name in node.attrs and graph.opset < opset:
-            raise UnreadableError(f"opset {graph.opset} has no attribute {name}")
+    operator = _sound_row(graph, node)
     slide = read_slide(node, _kernel(analysis, node, operator, graph.unique))
     counts = operator.counts is not None and _flag(node, operator.counts)
     if operator.channels_last is not None:
@@ -285,13 +288,9 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
 
 
 def is_transposed(graph: Graph, node: Node) -> bool:
-    """Whether a node is a transposed convolution."""
-    return names_transposed(graph, node) and graph.is_standard(node)
-
-
-def names_transposed(graph: Graph, node: Node) -> bool:
-    """Whether a node names a transposed convolution, even if it contradicts the schema."""
-    return node.op == CONV_TRANSPOSE.op_type and graph.names_standard(node)
+    """Whether a node is a transposed convolution: an operator of the table that scatters."""
+    row = operator_of(graph, node)
+    return row is not None and row.direction is Direction.SCATTERS
 
 
 def is_pad(graph: Graph, node: Node) -> bool:
@@ -304,6 +303,7 @@ def names_pad(graph: Graph, node: Node) -> bool:
     return node.op == "Pad" and graph.names_standard(node)
 
 
+@_kept
 def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
     """Reads the node of a transposed convolution.
 
@@ -311,20 +311,34 @@ def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
         ModelError: An attribute that the specification forbids (length, type, sign).
         UnreadableError: The node cannot be interpreted.
     """
-    _check_own(graph, node)
-    _check_version(graph, node, CONV_TRANSPOSE)
-    _check_ends(node, CONV_TRANSPOSE.inputs.data)
-    kernel = _kernel(analysis, node, CONV_TRANSPOSE, graph.unique)
+    operator = _sound_row(graph, node)
+    kernel = _kernel(analysis, node, operator, graph.unique)
     slide, rank = _read_slide(node, kernel), len(kernel)
-    data, whole = analysis.shape(node.inputs[0]), CONV_TRANSPOSE.layout.rank(rank)
+    data = analysis.shape(node.inputs[operator.inputs.data])
+    whole = operator.layout.rank(rank)
     if data is not None and len(data) != whole:
         raise UnreadableError(f"its data has {len(data)} axes, and its weight {whole}")
     appended = integers_of(node, "output_padding", rank, least=0) or (0,) * rank
     wanted = integers_of(node, "output_shape", rank, least=1)
-    _check_schema(graph, node)
-    return TransposedOp(
-        node, slide.windows, slide.auto_pad, slide.pads, slide.pads_written, appended, wanted
-    )
+    return TransposedOp(node, operator, *slide[:4], appended, wanted)
+
+
+def _sound_row(graph: Graph, node: Node) -> Operator:
+    """The row of a node, which has what the row asks of every node.
+
+    Raises:
+        ModelError: It has no data input, or no output.
+        UnreadableError: It cannot be interpreted in the opset, or outside of its function.
+    """
+    operator = operator_named(graph, node)
+    assert operator is not None
+    _check_own(graph, node)
+    _check_version(graph, node, operator)
+    _check_ends(node, operator.inputs.data)
+    for name, opset in operator.since.items():
+        if name in node.attrs and graph.opset < opset:
+            raise UnreadableError(f"opset {graph.opset} has no attribute {name}")
+    return operator
 
 
 def _check_version(graph: Graph, node: Node, operator: Operator) -> None:

@@ -1,11 +1,12 @@
 """The table of window operators: each row states every trait of one operator.
 
 A new operator is a new row here, one of where a runtime departs on it (`departures`), and one in
-`proof.meaning`, which shares nothing with this table. The passes take the rows that gather; rules
-of their own take ConvTranspose. No other module infers one trait from another, or assumes that
-batch and channels are the first two axes. Names of operators stand elsewhere only where something
-else is said about them: their shapes (`analysis.rules`), which of them keep signs
-(`analysis.signs`), and which the reference evaluator computes correctly (`validation.evaluator`).
+`proof.meaning` if it gathers or `proof.scattering` if it scatters, which share nothing with this
+table. Rows that gather take a `Pad`; rules of their own take those that scatter. No other module
+infers one trait from another, or assumes that batch and channels are the first two axes. Names of
+operators stand elsewhere only where something else is said about them: their shapes
+(`analysis.rules`), which of them keep signs (`analysis.signs`), and which the reference evaluator
+computes correctly (`validation.evaluator`).
 """
 
 from __future__ import annotations
@@ -262,9 +263,10 @@ class Operator:
         """Whether it pads with zeros, and no result shows the sign of a zero that it reads.
 
         A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes. Nothing is declared
-        of that.
+        of that, and where a window scatters it is not known.
         """
-        return self.padding is Fill.ZERO and self.declaration is None
+        gathers = self.direction is Direction.GATHERS
+        return gathers and self.padding is Fill.ZERO and self.declaration is None
 
     def laid_out(self, attributes: Mapping[str, object]) -> Operator:
         """The row with the layout that a node's attributes give."""
@@ -317,13 +319,6 @@ _QLINEAR_CONV: Final = replace(
     inputs=Inputs(weight=3, bias=8, zero_point=2, quantisation=(1, 2, 4, 5, 6, 7)),
     probe=replace(_ONE_GROUP, scales=(1, 4), weight_zero=5, result=(6, 7)),
 )
-CONV_TRANSPOSE: Final = replace(
-    _CONV,
-    op_type="ConvTranspose",
-    weight_layout=Layout(batch=1, channels=0),
-    direction=Direction.SCATTERS,
-)
-"""The row of ConvTranspose. Its pads crop, so it is apart from those that take a `Pad`."""
 MICROSOFT: Final = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 
@@ -336,6 +331,12 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
         _LP_POOL,
         _CONV_INTEGER,
         _QLINEAR_CONV,
+        replace(
+            _CONV,
+            op_type="ConvTranspose",
+            weight_layout=Layout(batch=1, channels=0),
+            direction=Direction.SCATTERS,
+        ),
         replace(_QLINEAR_CONV, domain=MICROSOFT, channels_last="channels_last"),
         replace(
             _CONV,
@@ -365,7 +366,7 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
 
 
 class Uncovered(NamedTuple):
-    """An operator with a window that takes no `Pad` in front of it."""
+    """An operator with a window whose padding is not rewritten."""
 
     inputs: Inputs
     direction: Direction
@@ -377,7 +378,6 @@ _GATHERS, _SCATTERS = Direction.GATHERS, Direction.SCATTERS
 # inference, kernels) does not agree on the layout of the weight, which holds the kernel's size.
 UNCOVERED: Final[Mapping[Key, Uncovered]] = MappingProxyType(
     {
-        ("", "ConvTranspose"): Uncovered(_WEIGHED, _SCATTERS),
         ("", "DeformConv"): Uncovered(Inputs(weight=1, bias=3), _GATHERS),
         (MICROSOFT, "NhwcConv"): Uncovered(_WEIGHED, _GATHERS),
         (MICROSOFT, "NhwcFusedConv"): Uncovered(_WEIGHED, _GATHERS),
@@ -400,6 +400,17 @@ def uncovered(graph: Graph, node: Node) -> Uncovered | None:
     """
     key = None if graph.contradiction(node) else key_of(graph, node)
     return None if key is None else UNCOVERED.get(key)
+
+
+def windowed(graph: Graph, node: Node) -> Operator | Uncovered | None:
+    """The row or entry of a node whose operator has a window; None for all others."""
+    return operator_of(graph, node) or uncovered(graph, node)
+
+
+def gathering(graph: Graph, node: Node) -> Operator | None:
+    """The row of a node whose window gathers, so that it can take a `Pad`; None for all others."""
+    row = operator_of(graph, node)
+    return row if row is not None and row.direction is Direction.GATHERS else None
 
 
 def operator_of(graph: Graph, node: Node) -> Operator | None:

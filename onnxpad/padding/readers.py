@@ -11,7 +11,7 @@ from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.no_padding import why_no_padding
-from onnxpad.operators.table import MICROSOFT, Inputs, key_of, operator_of, uncovered
+from onnxpad.operators.table import MICROSOFT, Inputs, gathering, key_of, windowed
 
 # Operators that pass elements on, changed one by one or moved: of the first input, or of any.
 # fmt: off
@@ -109,13 +109,13 @@ class Readers:
         return ()
 
     def slides(self, node: Node) -> bool:
-        """Whether a node is a window operator of the table."""
-        return operator_of(self._graph, node) is not None
+        """Whether a node is a window operator that gathers."""
+        return gathering(self._graph, node) is not None
 
     def inputs(self, node: Node) -> Inputs | None:
         """The inputs of an operator with a window, with or without a row; None for others."""
-        found = operator_of(self._graph, node) or uncovered(self._graph, node)
-        return found and found.inputs
+        found = windowed(self._graph, node)
+        return None if found is None else found.inputs
 
     def hands_on(self, node: Node, index: int) -> bool:
         """Whether a node passes the elements of an input on, changed one by one or moved."""

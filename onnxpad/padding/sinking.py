@@ -18,7 +18,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import add, is_padded, is_same_fill, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, read_window
-from onnxpad.operators.table import FLOATS, Direction, Fill, operator_of
+from onnxpad.operators.table import FLOATS, Fill, gathering, operator_of
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.readers import readers_of
@@ -304,7 +304,7 @@ def check_taken(
             readers = [each for each in sinking.readers(tensor) if each is not None]
             readers.sort(key=lambda each: [t.name for t in each.outputs])  # uses have no order
             for reader in readers:
-                is_end = operator_of(graph, reader) is not None or reader.op == "Pad"
+                is_end = gathering(graph, reader) is not None or reader.op == "Pad"
                 if is_end and needs_finite(graph, analysis, tensor, reader):
                     assuming = reader
                 elif is_end:
@@ -312,8 +312,7 @@ def check_taken(
             if parted(graph, analysis, sites, style, pad, readers):
                 continue
             for reader in readers:
-                row = operator_of(graph, reader)
-                if row is not None and row.direction is Direction.GATHERS:
+                if gathering(graph, reader) is not None:
                     _check_window(graph, analysis, sites, style, tensor, reader)
                 elif data_inputs(graph, reader):
                     for cut, refusal in Sinking(graph, analysis).cuts(pad):

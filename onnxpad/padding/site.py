@@ -39,7 +39,7 @@ from onnxpad.operators.read import (
     pad_giving,
     read_window,
 )
-from onnxpad.operators.table import CHANNELS_FIRST, FLOATS, Fill, Layout, lowest, operator_of
+from onnxpad.operators.table import CHANNELS_FIRST, FLOATS, Fill, Layout, gathering, lowest
 from onnxpad.padding.limits import (
     Form,
     Span,
@@ -415,7 +415,7 @@ class Sites:
 
     def _rank_read(self, node: Node, index: int) -> int | None:
         """The rank of an input that is a window operator's data; None for other inputs."""
-        row = operator_of(self._graph, node)
+        row = gathering(self._graph, node)
         if row is None or index != row.inputs.data:
             return None
         try:
@@ -639,5 +639,5 @@ def _least_size(graph: Graph, tensor: Tensor) -> int:
     if first.name in graph.inputs:
         return 1 if graph.is_main else 0  # what is passed to a body or function is computed
     node = graph.producer(first)
-    row = None if node is None or first is not node.outputs[0] else operator_of(graph, node)
+    row = None if node is None or first is not node.outputs[0] else gathering(graph, node)
     return 1 if row is not None and not row.pools else 0  # runtimes refuse a Conv without a window

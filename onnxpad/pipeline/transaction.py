@@ -13,7 +13,7 @@ from onnxpad.finding import Assumption, Certificate, Change, Finding, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
-from onnxpad.operators.table import operator_of
+from onnxpad.operators.table import gathering
 from onnxpad.pipeline.metadata import Key
 from onnxpad.pipeline.registry import failed, is_own
 from onnxpad.pipeline.written_form import written_form
@@ -185,7 +185,7 @@ class Editor:
         In a body, the outputs of the nodes around belong to it too.
         """
         graph = self.context.graph
-        is_step = node.op != "Pad" and operator_of(graph, node) is None
+        is_step = node.op != "Pad" and gathering(graph, node) is None
         names = set[str]()
         for tensor, above in _upstream(graph, node.outputs[0], roots):
             names.add(graph.unique(tensor.name))
@@ -279,7 +279,7 @@ class Editor:
         which its proof says what is needed. A node of which nothing is read keeps its first output.
         """
         graph = self.context.graph
-        if operator_of(graph, node) is not None or node.op == "Pad":
+        if gathering(graph, node) is not None or node.op == "Pad":
             return node.outputs[:1]
         return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
 

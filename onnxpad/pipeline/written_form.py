@@ -11,7 +11,7 @@ from onnxpad.arithmetic.notation import named
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, is_pad, is_transposed
-from onnxpad.operators.table import operator_of
+from onnxpad.operators.table import gathering
 from onnxpad.rewrite.context import Context
 from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 from onnxpad.sites.cropped_form import amounts_of
@@ -30,7 +30,7 @@ def written_form(
         computing: How many nodes compute its amounts; 0 where that need not be told.
     """
     graph = context.graph
-    slides = operator_of(graph, node) is not None
+    slides = gathering(graph, node) is not None
     op = context.window(node) if slides else None
     is_step = not slides and node.op != "Pad"
     steps = [] if op is None else [_window(node.op, op)]

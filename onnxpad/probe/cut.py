@@ -35,12 +35,19 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.read import (
     UnreadableError,
     WindowOp,
-    is_transposed,
     kernel_shape,
     read_pad,
     read_window,
 )
-from onnxpad.operators.table import CONV_TRANSPOSE, FLOATS, Fill, Operator, lowest, operator_of
+from onnxpad.operators.table import (
+    FLOATS,
+    Direction,
+    Fill,
+    Operator,
+    gathering,
+    lowest,
+    operator_of,
+)
 from onnxpad.probe.run import REACH, ProbeResult, compare_runs
 from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
@@ -188,7 +195,7 @@ class NeighbourhoodProbe:
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
         root, *beside = roots
         node = self._graph.producer(tensor)
-        row = operator_of(self._graph, node) if node is not None else None
+        row = gathering(self._graph, node) if node is not None else None
         shape = self._analysis.shape(self._graph.tensor(root))
         if shape is None:
             rank = self._rank(node, row) if node is not None and row is not None else None
@@ -278,7 +285,7 @@ class NeighbourhoodProbe:
         root = roots[0]
         # The node that computes the root is not in the cut.
         node = self._graph.producer(tensor) if tensor.name not in roots else None
-        row = operator_of(self._graph, node) if node is not None else None
+        row = gathering(self._graph, node) if node is not None else None
         compares = row is not None and row.padding is Fill.LOWEST
         if compares:
             bound = self._signs.bound(self._graph.tensor(root))
@@ -547,8 +554,6 @@ class _Cutting:
     def _read(self, node: Node) -> list[Tensor]:
         """The inputs of a node that the cut keeps: for a window operator the data at least."""
         row = operator_of(self._graph, node)
-        if row is None and is_transposed(self._graph, node):
-            row = CONV_TRANSPOSE
         kept = range(len(node.inputs)) if row is None else (row.inputs.data,)
         return [self._origin(node.inputs[index]) for index in kept]
 
@@ -613,12 +618,12 @@ class _Cutting:
             return
         kept = self._copy(node)
         row = operator_of(self._graph, node)
-        if row is not None:
-            self._feed(row, node, kept)
-        elif is_transposed(self._graph, node):
-            self._feed_transposed(node, kept)
-        else:
+        if row is None:
             kept.input.extend(self._name(t) if t.name else "" for t in node.inputs)
+        elif row.direction is Direction.GATHERS:
+            self._feed(row, node, kept)
+        else:
+            self._feed_transposed(row, node, kept)
         for output in node.outputs:
             if output.name:
                 self._names[output.name] = f"t{len(self._names)}"
@@ -662,14 +667,14 @@ class _Cutting:
         ones = () if probe.group is None else (make_attribute(probe.group, 1),)
         kept.attribute.extend([*others, *ones])
 
-    def _feed_transposed(self, node: Node, kept: NodeProto) -> None:
+    def _feed_transposed(self, row: Operator, node: Node, kept: NodeProto) -> None:
         """Gives a transposed convolution its data, and the same small taps for all channels.
 
         The steps behind it may have constants for each channel, so all channels stay.
         """
-        inputs = CONV_TRANSPOSE.inputs
+        inputs, layout = row.inputs, row.weight_layout
         assert inputs.weight is not None
-        assert inputs.bias is not None
+        assert layout is not None
         weight = node.inputs[inputs.weight]
         shape = self._analysis.shape(weight)
         if shape is None:
@@ -677,7 +682,7 @@ class _Cutting:
         sizes = self._numbers(shape, weight.name)
         if prod(sizes) > _LARGE:
             raise UnprobeableError(f"a weight of {'x'.join(map(str, sizes))} is too large")
-        taps = self._taps(kernel_shape(node) or shape[2:])[:1]
+        taps = self._taps(kernel_shape(node) or layout.spatial(shape))[:1]
         if self._graph.opset < _EXPANDS:
             spread = self._small(np.broadcast_to(taps, sizes), self._dtype)
         else:
@@ -685,15 +690,16 @@ class _Cutting:
             name = f"weight {len(self._names)}"
             self._names[name] = spread = f"t{len(self._names)}"
             self._proto.node.append(make_node("Expand", [one, all_], [spread]))
-        kept.input.extend([self._name(node.inputs[inputs.data]), spread])
-        if _has(node, inputs.bias):
+        names = {inputs.data: self._name(node.inputs[inputs.data]), inputs.weight: spread}
+        if inputs.bias is not None and _has(node, inputs.bias):
             bias = node.inputs[inputs.bias]
             if self._graph.constant(bias) is not None:
-                kept.input.append(self._name(bias))
+                names[inputs.bias] = self._name(bias)
             else:  # one for each output channel
                 group = int(node.attrs.get("group", 1))
-                values = np.arange(sizes[1] * group) % REACH - 1
-                kept.input.append(self._small(values, self._dtype))
+                values = np.arange(sizes[layout.batch] * group) % REACH - 1
+                names[inputs.bias] = self._small(values, self._dtype)
+        kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
 
     def _taps(self, said: Sequence[Extent]) -> np.ndarray[Any, Any]:
         """The small integers of a weight with two output channels and one input channel."""

@@ -376,7 +376,7 @@ def row_of(graph: Graph, node: Node) -> Sliding | None:
     if row_of in notes:
         known: Sliding | None = notes[row_of]
         return known
-    row = SLIDING.get(_key(graph, node)) if node.op in _SLIDING_OPS else None
+    row = SLIDING.get(key_of(graph, node)) if node.op in _SLIDING_OPS else None
     if row is None and (own := row_declared(graph, node)) is not None:
         row = _declared(own)
     notes[row_of] = row  # until the node is edited
@@ -401,8 +401,8 @@ def _declared(row: Row) -> Sliding:
     )
 
 
-def _key(graph: Graph, node: Node) -> tuple[str, str]:
-    """The key of a node in the table; one that is not there for a function of the model."""
+def key_of(graph: Graph, node: Node) -> tuple[str, str]:
+    """The key of a node in the tables; one that is not there for a function of the model."""
     if graph.is_standard(node):
         return _ONNX, node.op
     return ("a function", "") if graph.is_function(node) else (node.domain or "", node.op)
@@ -424,16 +424,14 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> SlideSpec:
     """
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
-    key, row = _key(graph, node), row_of(graph, node)
+    key, row = key_of(graph, node), row_of(graph, node)
     assert row is not None
     if row.declaration is not None and any(output.name for output in node.outputs[1:]):
         raise MeaninglessError(f"nothing is declared of the further outputs of {describe(node)!r}")
     kernel = None if row.weight is None else weight_kernel(graph, analysis, node, row.weight)
     has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
-    check_arity(graph, node)
-    opset = graph.opset if key[0] == _ONNX else graph.opsets.get(key[0], 0)
-    if not opset:
-        raise MeaninglessError(f"node {describe(node)!r}: its domain {key[0]} is not imported")
+    check_arity(graph, node, row.schema)
+    opset = opset_of(graph, node)
     zero = _zero(graph, analysis, node, row)
     says = tuple([(name, *frozen(value)) for name, value in node.attrs.items()])
     try:
@@ -606,14 +604,30 @@ def version_of(
     return version
 
 
-def check_arity(graph: Graph, node: Node) -> None:
+def opset_of(graph: Graph, node: Node) -> int:
+    """The version of the domain of a node's operator.
+
+    Raises:
+        MeaninglessError: The domain is not imported.
+    """
+    domain, _ = key_of(graph, node)
+    opset = graph.opset if domain == _ONNX else graph.opsets.get(domain, 0)
+    if not opset:
+        raise MeaninglessError(f"node {describe(node)!r}: its domain {domain} is not imported")
+    return opset
+
+
+def check_arity(graph: Graph, node: Node, schema: Schema | None = None) -> None:
     """Checks that the operator of a node has as many inputs as the node.
+
+    Args:
+        graph: The graph of the node.
+        node: The node.
+        schema: The operator's schema, if onnx has none of it.
 
     Raises:
         MeaninglessError: It has fewer.
     """
-    row = row_of(graph, node)
-    schema = None if row is None else row.schema
     most = schema.inputs if schema is not None else _schema(node.op, graph.opset)[2]
     if len(node.inputs) > most and any(tensor.name for tensor in node.inputs[most:]):
         raise MeaninglessError(f"{node.op} of opset {graph.opset} has {most} inputs at most")

@@ -12,30 +12,51 @@ formulas that they use (`arithmetic.window`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less_equal
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.proof.layers import Amounts, Layer, fill_of_tensor, never_pads
 from onnxpad.proof.meaning import (
     LONGEST,
     MeaninglessError,
+    Schema,
     WindowAxis,
     check_arity,
     frozen,
+    key_of,
+    opset_of,
     version_of,
     weight_kernel,
     whole,
 )
 from onnxpad.proof.step_rules.step_node import Passed
+from onnxpad.records import NamedTuple
 
-_VERSIONS: Final = frozenset({1, 11, 22})
-_WEIGHT: Final = 1
-_BIAS: Final = 2
+
+class Scattering(NamedTuple):
+    """One operator that spreads its first input over windows of its output.
+
+    Attributes:
+        versions: The versions of the operator with this meaning, as of a `Sliding`.
+        weight: The input whose axes from the third on are the kernel.
+        bias: The input with what is added to each output channel; None where it has none.
+        schema: Its schema; None for those of onnx.
+    """
+
+    versions: frozenset[int]
+    weight: int
+    bias: int | None = None
+    schema: Schema | None = None
+
+
+SCATTERING: Final[Mapping[tuple[str, str], Scattering]] = {
+    ("", "ConvTranspose"): Scattering(frozenset({1, 11, 22}), weight=1, bias=2)
+}
 _PLACING: Final = frozenset(
     {"auto_pad", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "strides"}
 )
@@ -44,8 +65,8 @@ _BEFORE: Final = 2  # batch and channels
 
 
 def scatters(graph: Graph, node: Node) -> bool:
-    """Whether a node is a transposed convolution."""
-    return node.op == "ConvTranspose" and graph.is_standard(node)
+    """Whether a node is a transposed convolution of the table."""
+    return key_of(graph, node) in SCATTERING
 
 
 def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = False) -> Passed:
@@ -73,12 +94,14 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
         MeaninglessError: The node is malformed, or its version is not in the table; or it appends
             others than those.
     """
-    if len(node.inputs) <= _WEIGHT or not all(each.name for each in node.inputs[: _WEIGHT + 1]):
+    operator = key_of(graph, node)
+    row = SCATTERING[operator]
+    if node.given(0) is None or node.given(row.weight) is None:
         raise MeaninglessError("a transposed convolution lacks its data or its weight")
     attributes = {name: frozen(value)[1] for name, value in node.attrs.items()}
-    version = version_of(node.op, graph.opset, node.attrs, _VERSIONS)
-    check_arity(graph, node)
-    kernel = weight_kernel(graph, analysis, node, _WEIGHT)
+    version = version_of(node.op, opset_of(graph, node), node.attrs, row.versions, row.schema)
+    check_arity(graph, node, row.schema)
+    kernel = weight_kernel(graph, analysis, node, row.weight)
     rank = len(kernel)
     strides = whole(attributes, "strides", rank, 1) or (1,) * rank
     dilations = whole(attributes, "dilations", rank, 1) or (1,) * rank
@@ -91,7 +114,7 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
     says = sorted(
         (name, *frozen(value)) for name, value in node.attrs.items() if name not in _PLACING
     )
-    key: tuple[object, ...] = ("ConvTranspose", version, axes, tuple(says), others)
+    key: tuple[object, ...] = (*filter(None, operator), version, axes, tuple(says), others)
     if doubtful := _perhaps_empty(analysis, node, axes, ends):
         key = (*key, "perhaps nothing of", doubtful)
     if further:
@@ -105,7 +128,8 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
         more < stride for more, stride in zip(appended, strides, strict=True)
     )
     disputed = any(is_open for _, _, is_open in found)
-    layer = Layer(amounts, _fill(graph, node, ends))
+    bias = None if row.bias is None else node.given(row.bias)
+    layer = Layer(amounts, _fill(graph, bias, ends))
     return Passed(key, (layer,), others, runs=runs, disputed=disputed)
 
 
@@ -175,12 +199,11 @@ def _perhaps_empty(
     )
 
 
-def _fill(graph: Graph, node: Node, ends: tuple[tuple[Extent, Extent], ...]) -> float | str:
+def _fill(graph: Graph, bias: Tensor | None, ends: Amounts) -> float | str:
     """The value of the line where no window reaches: that of the bias, if there is one.
 
     Both engines add the bias to 0, so a bias of -0.0 gives 0.0.
     """
-    bias = node.given(_BIAS)
     if bias is None or never_pads(ends):
         return 0.0
     array = graph.constant(bias)

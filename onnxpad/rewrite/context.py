@@ -15,7 +15,6 @@ from onnxpad.operators.read import (
     UnreadableError,
     WindowOp,
     names_pad,
-    names_transposed,
     read_pad,
     read_transposed,
     read_window,
@@ -197,10 +196,7 @@ class Context:
         return self.graph.place_of(node)
 
     def windows(self) -> Iterator[WindowOp]:
-        """The readable window operators of the table that gather, in file order.
-
-        Every pass takes pads to add to the data; those of a scattering operator crop its output.
-        """
+        """The readable window operators that gather, in file order."""
         return self._each(WindowOp)
 
     def pads(self) -> Iterator[PadOp]:
@@ -225,7 +221,7 @@ class Context:
         for read in self._reads().get(kind, ()):
             if journal.count == version:
                 yield read
-            elif isinstance(now := self.read(read.node), kind) and _is_listed(now):
+            elif isinstance(now := self.read(read.node), kind):
                 yield now
 
     def _reads(self) -> dict[type, list[Any]]:
@@ -246,7 +242,7 @@ class Context:
                         notes[_NOTHING] = True  # until the node is edited
                     elif isinstance(read, UnreadableError):
                         found.setdefault(UnreadableError, []).append((node, read))
-                    elif _is_listed(read):
+                    else:
                         found.setdefault(type(read), []).append(read)
             self._listed = version, found
         return self._listed[1]
@@ -260,12 +256,11 @@ class Context:
             return None
         if names_pad(self.graph, node):
             return self.pad(node)
-        if names_transposed(self.graph, node):
-            return self.transposed_of(node)
-        if operator_named(self.graph, node) is not None:
-            return self.window(node)
-        why = self.graph.contradiction(node)
-        return UnreadableError(why) if why else None
+        row = operator_named(self.graph, node)
+        if row is None:
+            why = self.graph.contradiction(node)
+            return UnreadableError(why) if why else None
+        return self.window(node) if row.direction is Direction.GATHERS else self.transposed_of(node)
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """Reads a window operator's node, or says why it cannot be read."""
@@ -344,8 +339,3 @@ class Context:
             self._version = self.graph.version
             self.signs.ask_again()
             self.sites.wording.ask_again()
-
-
-def _is_listed(read: WindowOp | PadOp | TransposedOp) -> bool:
-    """Whether what was read is a `Pad`, a transposed convolution or a window that gathers."""
-    return not isinstance(read, WindowOp) or read.operator.direction is Direction.GATHERS

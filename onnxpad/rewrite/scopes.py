@@ -26,7 +26,7 @@ from onnxpad.declared import Key, op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
-from onnxpad.operators.table import CONV_TRANSPOSE, OPERATORS
+from onnxpad.operators.table import OPERATORS
 from onnxpad.options import Options
 from onnxpad.rewrite.context import Around, Context
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
@@ -48,7 +48,7 @@ NO_OPSET: Final = "the function imports no version of ONNX's operators that is k
 
 PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
-_OPERATORS: Final = frozenset({"Pad", CONV_TRANSPOSE.op_type}) | {op for _, op in OPERATORS}
+_OPERATORS: Final = frozenset({"Pad"}) | {op for _, op in OPERATORS}
 
 
 def contexts(

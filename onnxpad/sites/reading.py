@@ -25,7 +25,7 @@ from onnxpad.operators.read import (
     is_pad,
     read_pad,
 )
-from onnxpad.operators.table import CONV_TRANSPOSE, Fill, Operator, lowest
+from onnxpad.operators.table import Fill, Operator, lowest
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.step_fills import Number
 from onnxpad.padding.step_table import PadLayer, behind, data_inputs
@@ -153,13 +153,13 @@ class Site:
     @property
     def operator(self) -> Operator | None:
         """Its row; None for a `Pad`."""
-        return None if isinstance(self.op, PadOp) else row_of(self.op)
+        return None if isinstance(self.op, PadOp) else self.op.operator
 
     @property
     def row(self) -> Operator:
         """The row of a window operator."""
         assert not isinstance(self.op, PadOp)
-        return row_of(self.op)
+        return self.op.operator
 
     @property
     def known_sizes(self) -> tuple[int | None, ...]:
@@ -184,7 +184,7 @@ class Site:
     @property
     def data(self) -> int:
         """The index of the input that is its data."""
-        return 0 if isinstance(self.op, PadOp) else row_of(self.op).inputs.data
+        return 0 if isinstance(self.op, PadOp) else self.op.operator.inputs.data
 
     @property
     def is_sized(self) -> bool:
@@ -200,11 +200,6 @@ class Site:
     def signature(self) -> tuple[object, ...]:
         """Equal for operators that one line of a program may have written."""
         return self.node.op, self.windows, self.padding
-
-
-def row_of(op: WindowOp | TransposedOp) -> Operator:
-    """The row of a window operator, a transposed convolution included."""
-    return CONV_TRANSPOSE if isinstance(op, TransposedOp) else op.operator
 
 
 class SiteReader:
@@ -225,7 +220,7 @@ class SiteReader:
         Raises:
             ModelError: A `Pad` upstream has amounts that the specification forbids.
         """
-        layout, windows = row_of(op).layout, tuple(w for w in op.windows if isinstance(w, Window))
+        layout, windows = op.operator.layout, tuple(w for w in op.windows if isinstance(w, Window))
         rank = layout.rank(len(op.windows))
         shape = self._analysis.shape(op.data)
         sizes = layout.spatial(shape) if shape is not None and len(shape) == rank else ()

@@ -10,7 +10,6 @@ from onnxpad.analysis import Analysis, open_axes
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import MismatchError
 from onnxpad.graph import Graph
-from onnxpad.operators.read import is_transposed
 from onnxpad.operators.table import operator_of
 from onnxpad.records import dataclass
 from onnxpad.sizes.domain import SizeDomain, in_words
@@ -103,9 +102,6 @@ def _analysed(graph: Graph, domain: SizeDomain, wanted: bool = True) -> Analysed
 def _may_gain(graph: Graph) -> bool:
     """Whether padding may depend on an open size other than the batch."""
     return any(axis.axis for axis in open_axes(graph.inputs)) and any(
-        node.op == "Pad"
-        or operator_of(graph, node) is not None
-        or is_transposed(graph, node)
-        or graph.runs_graphs(node)
+        node.op == "Pad" or operator_of(graph, node) is not None or graph.runs_graphs(node)
         for node in graph.nodes
     )

@@ -35,7 +35,7 @@ from onnxpad.arithmetic.size import (
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, auto_pad_of
-from onnxpad.operators.table import CHANNELS_FIRST, operator_of
+from onnxpad.operators.table import OPERATORS, Direction, operator_of
 from onnxpad.records import dataclass
 
 Conditions: TypeAlias = Iterator[Extent]
@@ -272,14 +272,15 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     """Conditions that a window operator runs.
 
     Conv needs room for a window; pools without one give an empty tensor. Pools and SAME need at
-    least one element on each axis, except pools of an empty batch.
+    least one element on each axis, except pools of an empty batch. A transposed convolution must
+    give something on each axis.
     """
     row = operator_of(graph, node)
     assert row is not None
     pools, layout, data = row.pools, row.layout, node.inputs[row.inputs.data]
     shape, read = analysis.shape(node.outputs[0]), analysis.shape(data)
     yield from (_at_least(0 if pools else 1, size) for size in layout.spatial(shape or ()))
-    if not read:
+    if not read or row.direction is Direction.SCATTERS:
         return
     try:
         wants_data = _is_positive(read[layout.batch]) if pools else _is_same(node)
@@ -287,12 +288,6 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
         return
     if wants_data:
         yield from (_at_least(1, size) for size in layout.spatial(read))
-
-
-def _transposed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
-    """Conditions that a transposed convolution gives something on each spatial axis."""
-    shape = analysis.shape(node.outputs[0]) or ()
-    yield from (_at_least(1, size) for size in CHANNELS_FIRST.spatial(shape))
 
 
 def _is_same(node: Node) -> bool:
@@ -305,12 +300,13 @@ def _at_least(least: int, size: Extent) -> Extent:
     return 1 if lowest is not None and lowest >= least else less_equal(least, size)
 
 
-_ENLARGING: Final = ("Concat", "ConvTranspose", "DepthToSpace", "Resize", "Tile", "Upsample")
+_ENLARGING: Final = {"Concat", "DepthToSpace", "Resize", "Tile", "Upsample"} | {
+    row.op_type for row in OPERATORS.values() if row.direction is Direction.SCATTERS
+}
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
     "Concat": _concatenated,
-    "ConvTranspose": _transposed,
     "Expand": _expanded,
     "MatMul": _multiplied,
     "Reshape": _reshaped,

@@ -1,12 +1,22 @@
 """The proof's reading of transposed convolutions: the layer around the full result."""
 
+from dataclasses import replace
+
+import onnx
 import pytest
 
-from onnxpad.analysis import Analysis
+from onnxpad.analysis import Analysis, analysis
+from onnxpad.analysis.rules.pools_and_convs import of_row
 from onnxpad.graph import Graph
-from onnxpad.proof.meaning import MeaninglessError
-from onnxpad.proof.scattering import scattered, scatters
-from tests.support import one
+from onnxpad.operators.read import TransposedOp
+from onnxpad.operators.table import OPERATORS
+from onnxpad.options import Options
+from onnxpad.pipeline.run import Run
+from onnxpad.proof.meaning import MeaninglessError, Schema
+from onnxpad.proof.scattering import SCATTERING, scattered, scatters
+from onnxpad.rewrite.context import Context
+from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
+from tests.support import assert_graph, one
 from tests.support.rows import each_row
 
 GIVEN = (
@@ -151,3 +161,79 @@ def test_elements_that_output_padding_may_append_are_part_of_it(
 @pytest.mark.parametrize("opset", [1, 10, 11, 22])
 def test_versions(opset: int) -> None:
     assert said("ConvTranspose <pads = [1, 0, 0, 1]> (x, w)", opset=opset) == "-1+0 0+-1"
+
+
+@pytest.fixture
+def spread(monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """A further operator that scatters, in all tables but the proof's."""
+    like = "", "ConvTranspose"
+    row = replace(OPERATORS[like], domain="mine", op_type="Spread")
+    monkeypatch.setitem(OPERATORS, row.key, row)
+    monkeypatch.setitem(DEPARTURES, row.key, DEPARTURES[like])
+    monkeypatch.setitem(analysis._SHAPE_RULES, "mine.Spread", of_row(row))
+    return row.key
+
+
+@pytest.fixture
+def proved(monkeypatch: pytest.MonkeyPatch, spread: tuple[str, str]) -> None:
+    """That operator in the proof's table, too."""
+    known = onnx.defs.get_schema("ConvTranspose", 17)
+    types = {name: attribute.type for name, attribute in known.attributes.items()}
+    row = SCATTERING["", "ConvTranspose"]._replace(
+        versions=frozenset({1}), schema=Schema(types, inputs=3)
+    )
+    monkeypatch.setitem(SCATTERING, spread, row)
+
+
+REWRITTEN = [
+    pytest.param('y = Spread <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)', "PAD401"),
+    pytest.param("f = Spread <strides = [2, 2]> (x, w, b) y = Slice (f, s, e)", "PAD402"),
+    pytest.param("f = Spread <strides = [1, 3]> (x, w) y = Pad (f, p)", "PAD402"),
+    pytest.param(
+        "y = Spread <output_padding = [1, 1], pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)",
+        "PAD403",
+    ),
+    pytest.param("y = Spread <pads = [1, 0, 0, 0], strides = [2, 2]> (x, w)", "PAD404"),
+    pytest.param("f = Pad (x, p) y = Spread <strides = [2, 2]> (f, w)", ""),
+]
+
+
+def model_of(nodes: str) -> onnx.ModelProto:
+    constants = "int64[8] p = {0, 0, 0, 0, 0, 0, 0, 1}, int64[4] s = {0, 0, 0, 1}"
+    ends = f"int64[4] e = {{{2**31 - 1}, {2**31 - 1}, {2**31 - 1}, -1}}"
+    model = one(nodes, inputs="float[1, 2, h, 5] x", initializers=f"{GIVEN}, {constants}, {ends}")
+    model.opset_import.append(onnx.helper.make_opsetid("mine", 1))
+    return model
+
+
+def rewritten(model: onnx.ModelProto, code: str) -> tuple[list[str], list[str], onnx.ModelProto]:
+    """The codes of what changed and of what the proof undid, and the model after that."""
+    graph = Graph.from_proto(model)
+    outcome = Run(graph, Options(symmetric_transpose=code == "PAD404")).rewrite()
+    after = onnx.load_model_from_string(graph.model.to_bytes())
+    return [each.code for each in outcome.changes], [each.code for each in outcome.undone], after
+
+
+@pytest.mark.usefixtures("proved")
+@each_row(("nodes", "code"), REWRITTEN)
+def test_a_further_row_that_scatters_is_rewritten_as_conv_transpose(nodes: str, code: str) -> None:
+    alike, _, expected = rewritten(model_of(nodes.replace("Spread", "ConvTranspose")), code)
+    found, undone, after = rewritten(model_of(nodes.replace("Spread", "mine.Spread")), code)
+    assert found == alike == [code] * bool(code)
+    assert undone == []
+    for node in after.graph.node:
+        if node.op_type == "Spread":
+            node.op_type, node.domain = "ConvTranspose", ""
+    assert_graph(after, expected)
+
+
+@each_row(("nodes", "code"), REWRITTEN)
+def test_a_row_that_scatters_proves_nothing_by_itself(
+    spread: tuple[str, str], nodes: str, code: str
+) -> None:
+    model = model_of(nodes.replace("Spread", ".".join(spread)))
+    context = Context(Graph.from_proto(model))
+    assert [type(op) for op in (*context.windows(), *context.transposed())] == [TransposedOp]
+    found, undone, after = rewritten(model, code)
+    assert (found, undone) == ([], [code] * bool(code))
+    assert after == model

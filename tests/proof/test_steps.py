@@ -17,9 +17,10 @@ import onnxpad
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import symbol
 from onnxpad.graph import Graph, Node
-from onnxpad.proof import meaning, scattering
+from onnxpad.proof import meaning
 from onnxpad.proof.layers import EITHER_ZERO, EXCLUDED, LEAST, NEGATIVE_ZERO, Layer, Layers
 from onnxpad.proof.meaning import SLIDING, MeaninglessError
+from onnxpad.proof.scattering import SCATTERING
 from onnxpad.proof.step_rules.fill_arithmetic import (
     computed,
     held,
@@ -386,7 +387,7 @@ LATER_THAN_1 = {
     [
         *((op, step.versions) for op, step in STEPS.items()),
         *((op, row.versions) for (domain, op), row in SLIDING.items() if not domain),
-        ("ConvTranspose", scattering._VERSIONS),
+        *((op, row.versions) for (domain, op), row in SCATTERING.items() if not domain),
         ("Pad", meaning._PAD_VERSIONS),
     ],
 )

@@ -6,7 +6,7 @@ exception: their size is truncated, as in onnxruntime and shape inference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
@@ -265,19 +265,10 @@ def resized(size: Extent, scale: float) -> Extent:
     return floor_div(size * numerator, denominator)
 
 
-def _uncovered(*op_types: str) -> Iterator[tuple[str, ShapeRule]]:
-    """The shape rules of operators that have no row yet, by name."""
-    transposed = Layout(batch=1, channels=0)
-    for op_type in op_types:
-        row = UNCOVERED["", op_type]
-        layout = transposed if row.direction is Direction.SCATTERS else CHANNELS_FIRST
-        yield op_type, _convolution(row.inputs, row.direction, weight_layout=layout)
-
-
 WINDOWS: dict[str, ShapeRule] = {
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
     **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
-    **dict(_uncovered("ConvTranspose", "DeformConv")),
+    "DeformConv": _convolution(UNCOVERED["", "DeformConv"].inputs),
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
     "MaxUnpool": _max_unpool,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.graph import Node
-from onnxpad.operators.read import PadOp, TransposedOp, WindowOp, is_transposed
+from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
 from onnxpad.operators.table import operator_of
 from onnxpad.rewrite.context import Context
 from onnxpad.sites.reading import Site, SiteReader
@@ -52,7 +52,7 @@ def with_pads(context: Context, sites: Sequence[Site]) -> tuple[list[Site], list
         (inner.place_of(node), "it is in a body or a function")
         for inner in (*graph.inside(), *graph.functions())
         for node in inner.nodes
-        if operator_of(inner, node) is not None or is_transposed(inner, node)
+        if operator_of(inner, node) is not None
     ]
     return sorted(found, key=lambda each: order[id(each.node)]), left
 

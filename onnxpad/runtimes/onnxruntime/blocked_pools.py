@@ -25,7 +25,7 @@ from onnxpad.arithmetic.window import meets_data, pool_output_size
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
 from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_window
-from onnxpad.operators.table import Fill, operator_of, uncovered
+from onnxpad.operators.table import Fill, operator_of, windowed
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import BLOCK, departures_of
@@ -121,7 +121,7 @@ class BlockedPools:
 
     def _unweighed(self, node: Node) -> Sequence[Tensor]:
         """The inputs of a node whose number of output channels no weight tells."""
-        found = operator_of(self._graph, node) or uncovered(self._graph, node)
+        found = windowed(self._graph, node)
         return node.inputs if found is None or found.inputs.weight is None else ()
 
     def _hazard(self, op: WindowOp) -> Hazard | None:

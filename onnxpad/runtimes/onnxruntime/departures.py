@@ -133,7 +133,7 @@ DEPARTURES: Final[Mapping[Key, Departures]] = {
     # Source: onnxruntime, qlinear_pool.cc and qlgavgpool.cpp.
     (MICROSOFT, "QLinearAveragePool"): replace(_WHOLE_AVERAGE_POOL, rounds_whole_apart=True),
 }
-"""Of each operator of the table and of ConvTranspose."""
+"""Of each operator of the table."""
 
 _DECLARED: Final[Mapping[str, Departures]] = {
     "Conv": _UNFUSED_CONV,

@@ -20,7 +20,7 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME
-from onnxpad.operators.table import CONV_TRANSPOSE
+from onnxpad.operators.read import is_transposed
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
@@ -33,7 +33,6 @@ Call: TypeAlias = tuple[Context, Node]
 Given: TypeAlias = tuple[Context, Tensor, Tensor]
 """A tensor of another graph, with the context of that graph, and what it is in this one."""
 
-_TRANSPOSED: Final = frozenset({CONV_TRANSPOSE.op_type})
 _UNLIKE_SINCE: Final = 11
 """The first version of If whose branches may give results of different sizes."""
 
@@ -90,7 +89,7 @@ def disputed(context: Context) -> Iterator[Node]:
     """The operators to which the runtime gives another size than the specification."""
     graph = context.graph
     try:
-        transposed = [n for n in graph.nodes if graph.is_standard(n) and n.op in _TRANSPOSED]
+        transposed = [node for node in graph.nodes if is_transposed(graph, node)]
         for node in (*(op.node for op in context.windows()), *transposed):
             shape = context.analysis.shape(node.outputs[0]) or ()
             if any(isinstance(n, Unknown) and n.is_disputed for n in shape):

@@ -11,7 +11,6 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.arithmetic.window import OpenWindow, Window
 from onnxpad.operators.read import WindowOp, read_window
-from onnxpad.operators.table import CONV_TRANSPOSE
 from onnxpad.operators.table import OPERATORS as ROWS
 from onnxpad.proof.meaning import SlideSpec, WindowAxis, meaning_of
 from onnxpad.proof.windows_by_engine import onnxruntime, specification
@@ -169,7 +168,7 @@ def test_an_open_kernel_is_told_by_no_number() -> None:
 
 
 def test_each_operator_has_a_row() -> None:
-    assert {*DEPARTURES} == {*ROWS, CONV_TRANSPOSE.key}
+    assert {*DEPARTURES} == {*ROWS}
 
 
 def test_what_a_row_does_not_name_is_as_specified() -> None:
