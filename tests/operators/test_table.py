@@ -24,6 +24,7 @@ from onnxpad.operators.table import (
     lowest,
 )
 from onnxpad.proof import meaning
+from onnxpad.validation.inputs import _WEIGHTS
 from tests.support.rows import each_row
 
 CONV = OPERATORS["", "Conv"]
@@ -189,6 +190,16 @@ def test_a_row_is_as_its_schema_says(row: Operator) -> None:
     if row.domain:  # of its own domain, which has one version
         since = {row.counts: 0} if row.counts else {}
     assert row.since == since
+
+
+def test_inputs_are_drawn_for_the_channels_of_every_weight() -> None:
+    """Validation has a table of its own, as it shares nothing with what rewrites."""
+    weights = {
+        row.op_type: (row.inputs.weight, row.weight_layout.channels)
+        for row in OPERATORS.values()
+        if row.weight_layout is not None
+    }
+    assert weights == {op: _WEIGHTS[op] for op in weights}
 
 
 @pytest.mark.parametrize("least_of", [lowest, meaning.least_of])
