@@ -6,8 +6,8 @@ from typing import Final, Literal, TypeAlias
 
 from onnxpad.records import NamedTuple, dataclass
 
-Kind: TypeAlias = Literal["pad", "window", "step"]
-"""A `Pad`, a window operator that can be read, or any other operator on the way."""
+Kind: TypeAlias = Literal["pad", "window", "transposed", "step"]
+"""A `Pad`, a window operator that can be read, one that scatters, or any other on the way."""
 
 _GUARDED: Final = " with its fill left empty"
 _COUNTED: Final = " counted"
@@ -117,7 +117,7 @@ class StepForm:
     @property
     def _beside(self) -> list[str]:
         auto_pad = [f"auto_pad={self.auto_pad}"] * bool(self.auto_pad)
-        return [*auto_pad, *self.beside] if self.kind == "step" else []
+        return [*auto_pad, *self.beside] if self.kind == "transposed" else []
 
     def _flags(self, guarded: str = _GUARDED, counted: str = _COUNTED) -> str:
         return guarded * self.is_guarded + counted * self.is_counted + " ceil_mode" * self.rounds_up

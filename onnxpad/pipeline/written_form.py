@@ -80,13 +80,15 @@ def _pads(pairs: Pairs) -> WrittenAmounts:
 
 def _step(context: Context, node: Node) -> StepForm:
     name = str(node.op)
-    op = context.transposed_of(node) if is_transposed(context.graph, node) else None
-    if op is None or isinstance(op, UnreadableError):
+    if not is_transposed(context.graph, node):
         return StepForm(name)
+    op = context.transposed_of(node)
+    if isinstance(op, UnreadableError):
+        return StepForm(name, "transposed")
     auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
     beside = ("output_shape",) * (op.output_shape is not None)
     beside += ("output_padding",) * any(op.output_padding)
-    return StepForm(name, amounts=amounts_of(op), auto_pad=auto_pad, beside=beside)
+    return StepForm(name, "transposed", amounts_of(op), auto_pad=auto_pad, beside=beside)
 
 
 def _fill(context: Context, node: Node) -> float | int | str | None:

@@ -125,7 +125,7 @@ def _in_words(steps: Sequence[StepForm], op_type: str, *, is_result: bool = Fals
     link, past = " and ", ""
     if not first:
         named = [last]
-    elif first[0].op.startswith("ConvTranspose") or last.source or last.op != op_type:
+    elif first[0].kind == "transposed" or last.source or last.op != op_type:
         named, link = [last, *reversed(first)], " behind "
     else:
         pads = [step for step in first if step.kind == "pad"]

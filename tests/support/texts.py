@@ -36,7 +36,8 @@ def _step_form(text: str) -> StepForm:
     axes = tuple((name, int(a), int(b)) for name, a, b in _AMOUNTS.findall(text))
     words, _, beside = _AMOUNTS.sub("", text).partition(" with ")
     op, *flags = words.removeprefix("computed ").split()
-    kind = "pad" if op == "Pad" else "window" if _WINDOWS.match(op) else "step"
+    kind = "pad" if op == "Pad" else "transposed" if op == "ConvTranspose" else "step"
+    kind = "window" if _WINDOWS.match(op) else kind
     pads = tuple(onnx_order([(begin, end) for _, begin, end in axes]))
     return StepForm(
         op,

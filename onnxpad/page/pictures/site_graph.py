@@ -125,9 +125,8 @@ def _kernel(node: onnx.NodeProto, given: dict[str, Any], scope: Scope) -> Sequen
     """Sizes of the window, by the attribute or by the weight; empty if they are not known."""
     kernel: Sequence[int] = given.get("kernel_shape") or ()
     if not kernel and "Conv" in node.op_type:
-        weight = 3 if node.op_type == "QLinearConv" else 1
-        shape = scope.shapes.get(node.input[weight], ()) if len(node.input) > weight else ()
-        kernel = shape[2:]
+        shapes = (scope.shapes.get(name, ()) for name in node.input[1:])
+        kernel = next((shape[2:] for shape in shapes if len(shape) > 2), ())  # its weight's
     return kernel
 
 
@@ -136,9 +135,7 @@ def _lines(node: onnx.NodeProto, scope: Scope, path: Sequence[onnx.NodeProto]) -
     given = attributes(node)
     if node.op_type == "Pad":
         return tuple(_pad_lines(node, given, scope, path))
-    if given.keys() & {"pads", "auto_pad", "kernel_shape", "strides", "dilations"} or (
-        node.op_type in {"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"}
-    ):
+    if _slides(node):
         return tuple(_window_lines(node, given, scope))
     if node.op_type == "Transpose" and "perm" in given:
         return (f"perm {given['perm']}",)
@@ -194,9 +191,8 @@ def _computing(amounts: str, scope: Scope) -> int:
 
 
 def _slides(node: onnx.NodeProto) -> bool:
-    return any(item.name in {"kernel_shape", "strides", "pads"} for item in node.attribute) or (
-        "Conv" in node.op_type
-    )
+    names = {"auto_pad", "dilations", "kernel_shape", "pads", "strides"}
+    return "Conv" in node.op_type or any(item.name in names for item in node.attribute)
 
 
 def _window_lines(node: onnx.NodeProto, given: dict[str, Any], scope: Scope) -> Iterator[str]:
