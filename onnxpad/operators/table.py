@@ -418,8 +418,13 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
 
     Nor is there one for a node that contradicts its schema: see `operator_named`.
     """
+    notes = node.notes
+    if operator_of in notes:
+        known: Operator | None = notes[operator_of]
+        return known
     row = operator_named(graph, node)
-    return None if row is None or graph.contradiction(node) else row
+    notes[operator_of] = found = None if row is None or graph.contradiction(node) else row
+    return found
 
 
 def operator_named(graph: Graph, node: Node) -> Operator | None:

@@ -546,10 +546,10 @@ class Certifier:
         root = self._graph.tensor(before.root)
         dtype = self._analysis.dtype(root) if old.compares else None
         # Networks repeat the same few windows, each of which is one object.
-        pair = PaddedWindow(old, before.layers), PaddedWindow(new, after.layers)
         key = (id(old), before.layers, id(new), after.layers, sizes, dtype, trust)
         found = self._compared.get(key)
         if found is None:
+            pair = PaddedWindow(old, before.layers), PaddedWindow(new, after.layers)
             found = self._compared[key] = compared(*pair, sizes, dtype, trust)
         outside = found.readings[0].outside
         tail = outside

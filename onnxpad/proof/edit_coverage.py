@@ -110,8 +110,8 @@ class _Account:
 
     def __init__(self, graph: Graph, touched: Sequence[Touched], proved: Sequence[Equal]) -> None:
         self._graph = graph
-        self._read = frozenset[int]().union(*(each.reading.nodes for each in proved))
-        self._taken = frozenset[str]().union(*(each.reading.taken for each in proved))
+        self._read = frozenset[int]().union(*[each.reading.nodes for each in proved])
+        self._taken = frozenset[str]().union(*[each.reading.taken for each in proved])
         self._touched = {id(each.node) for each in touched}
         self._proved = {tensor.name for each in proved for tensor in (each.old, each.new)}
         for each in proved:

@@ -221,6 +221,8 @@ class Context:
         for read in self._reads().get(kind, ()):
             if journal.count == version:
                 yield read
+            elif read.node.notes.get(self.analysis) is read and self.graph.has_node(read.node):
+                yield read  # which no edit has touched
             elif isinstance(now := self.read(read.node), kind):
                 yield now
 
