@@ -110,7 +110,7 @@ class Prover:
         Raises:
             UncertifiedError: They differ, or cannot be compared; the message says how.
         """
-        failure = UncertifiedError("nothing is known about it")
+        failure: UncertifiedError | None = None
         assuming: tuple[Certificate, Reading] | None = None
         for (domain, limits), certifier, old, new in zip(
             self._domains, self._certifiers, before.each, after.each, strict=True
@@ -131,13 +131,14 @@ class Prover:
                     within={name: sizes.as_data() for name, sizes in domain.given.items()},
                 )
             alone = not certificate.assumptions
-            certificate = _resting(certificate, self._declared(certifier, old, new, bool(limits)))
+            declared = self._declared(certifier, old, new, bool(limits))
+            certificate = _resting(certificate, declared) if declared else certificate
             if alone:
                 return certificate, new
             assuming = assuming or (certificate, new)
         if assuming is not None:
             return assuming
-        raise failure
+        raise failure or UncertifiedError("nothing is known about it")
 
     def _declared(
         self, certifier: Certifier, old: Reading, new: Reading, limited: bool
@@ -164,8 +165,6 @@ class Prover:
 
 def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Certificate:
     """A certificate that says on which declarations of operators by users it rests."""
-    if not declared:
-        return certificate
     names = sorted(set(map(operator_name, declared)))
     runnable = all(each.body is not None for each in declared)
     as_declared = f"; as declared of {', '.join(names)}"

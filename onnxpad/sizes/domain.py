@@ -52,8 +52,8 @@ class SizeDomain:
 
         SHORT_AXES is one because exporters compute pads in float32, which rounds longer sizes.
         """
-        taken = {Assumption.EQUAL_NAMES: self.by_name, Assumption.SHORT_AXES: self.short}
-        return tuple(assumption for assumption, is_taken in taken.items() if is_taken)
+        names = (Assumption.EQUAL_NAMES,) if self.by_name else ()
+        return (*names, Assumption.SHORT_AXES) if self.short else names
 
     def facts(self, graph: Graph) -> dict[str, dict[str, object]]:
         """The limited sizes of a graph's open axes as data, by symbol; as `Sizes.as_data`."""
