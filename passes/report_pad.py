@@ -12,7 +12,7 @@ from onnxpad.graph import Node, Use
 from onnxpad.messages import Named, and_list
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
-from onnxpad.operators.table import MICROSOFT, Direction, Inputs, windowed
+from onnxpad.operators.table import MICROSOFT, Inputs, crops
 from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
@@ -165,9 +165,7 @@ def _causes(
         elif readers.slides(node) and inputs is not None and index == inputs.data:
             yield _declined(context, node, name)
         elif inputs is not None and index == inputs.data:
-            other = windowed(context.graph, node)
-            is_cropped = other is not None and other.direction is Direction.SCATTERS
-            form = f"reads it, {_CROPS if is_cropped else _NOT_COVERED}"
+            form = f"reads it, {_CROPS if crops(context.graph, node) else _NOT_COVERED}"
             why = why_no_padding(context.graph, node, index)
             form += f": {why}" * bool(why)
             yield RefusalError(
@@ -202,9 +200,8 @@ def _between(context: Context, readers: Readers, path: Sequence[Use]) -> Refusal
     """The cause that nodes stand between a `Pad` and the next window."""
     *between, window = (use.node for use in path)
     stands = "stand" if len(between) > 1 else "stands"
-    other = windowed(context.graph, window)
-    is_cropped = other is not None and other.direction is Direction.SCATTERS
-    further = "" if readers.slides(window) else f", {_CROPS if is_cropped else _NOT_COVERED}"
+    beyond = _CROPS if crops(context.graph, window) else _NOT_COVERED
+    further = "" if readers.slides(window) else f", {beyond}"
     form = f"{{}} {stands} between it and {{}}{further}"
     for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in between}.items():
         form += f"; {op}: {why}" * bool(why)

@@ -91,7 +91,7 @@ class TakeCrop(Pass):
         message = named(
             lambda name: (
                 " and ".join(f"{each.op}{name(graph.label(each))}" for each in taking.taken)
-                + f" behind ConvTranspose{name(graph.label(node))}"
+                + f" behind {node.op}{name(graph.label(node))}"
             )
         )
         pads, becomes = onnx_order(taking.form.numbers), form_text(taking.form)
@@ -99,7 +99,7 @@ class TakeCrop(Pass):
 
     def _refused(self, context: Context, node: Node, left: Obstacle) -> Match:
         (crop, refusal), label = left, context.graph.label(node)
-        behind = f"{crop.op} behind ConvTranspose"
+        behind = f"{crop.op} behind {node.op}"
         message = Named(f"{behind} {label!r}", behind)
         return self.refused(context, crop, message, refusal, transposed=label)
 

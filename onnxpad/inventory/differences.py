@@ -12,7 +12,14 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, describe
 from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs, numbers_of, pairs_of
 from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
-from onnxpad.operators.table import CHANNELS_FIRST, Direction, Layout, operator_named, windowed
+from onnxpad.operators.table import (
+    CHANNELS_FIRST,
+    Direction,
+    Layout,
+    crops,
+    operator_named,
+    windowed,
+)
 from onnxpad.records import NamedTuple
 from onnxpad.sites.reading import Site, SiteReader, added, own_padding
 from onnxpad.sizes.analysed import analysed_domains
@@ -94,7 +101,7 @@ def padding_differences(
                 continue
             now = other.unread
         # What a Slice behind one cropped, the pads of the other may crop.
-        elif _is_same(one, other) or (_crops(original, one.node) and not kept):
+        elif _is_same(one, other) or (crops(original, one.node) and not kept):
             continue
         else:
             now = _numbers(other.total)
@@ -203,12 +210,6 @@ def _totals(graph: Graph, analysis: Analysis) -> Iterator[_Total]:
         except (ModelError, UnreadableError):
             unread = _unread(node.attrs.get("pads", ""))
         yield _Total(node, site, total, windows, unread)
-
-
-def _crops(graph: Graph, node: Node) -> bool:
-    """Whether it is a transposed convolution, whose pads crop its output."""
-    entry = windowed(graph, node)
-    return entry is not None and entry.direction is Direction.SCATTERS
 
 
 def _windows(analysis: Analysis, node: Node, layout: Layout) -> tuple[Extent, ...] | None:

@@ -407,6 +407,12 @@ def windowed(graph: Graph, node: Node) -> Operator | Uncovered | None:
     return operator_of(graph, node) or uncovered(graph, node)
 
 
+def crops(graph: Graph, node: Node) -> bool:
+    """Whether the pads of a node's operator crop its output; with or without a row."""
+    found = windowed(graph, node)
+    return found is not None and found.direction is Direction.SCATTERS
+
+
 def gathering(graph: Graph, node: Node) -> Operator | None:
     """The row of a node whose window gathers, so that it can take a `Pad`; None for all others."""
     row = operator_of(graph, node)

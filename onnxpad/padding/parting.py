@@ -15,7 +15,7 @@ from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
-from onnxpad.operators.table import Direction, operator_of
+from onnxpad.operators.table import gathering
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import set_amounts
 from onnxpad.reasons import RefusalError
@@ -54,15 +54,13 @@ def parts(
     Returns:
         Both over all axes; None where one of them is nothing, or the amounts are unknown.
     """
-    rows = [operator_of(graph, reader) for reader in readers]
+    rows = [gathering(graph, reader) for reader in readers]
     known = sound_amounts(analysis, pad)
     if not rows or None in rows or known is None or pad.mode != "constant":
         return None
     rank, found = len(known), list[tuple[int, ...]]()
     for row in rows:
         assert row is not None
-        if row.direction is not Direction.GATHERS:
-            return None
         found.append(row.layout.axes(rank))
     spatial = set(found[0]).intersection(*found)
     apart = [pair for axis, pair in enumerate(known) if axis not in spatial]
