@@ -39,7 +39,7 @@ from onnxpad.operators.read import (
     is_transposed,
     names_pad,
 )
-from onnxpad.operators.table import Layout, operator_named, uncovered
+from onnxpad.operators.table import Layout, operator_named, windowed
 from onnxpad.padding.computed_pads import MANY
 from onnxpad.padding.readers import Readers
 from onnxpad.reasons import RefusalError
@@ -114,7 +114,7 @@ def _is_known(graph: Graph, node: Node) -> bool:
 
 def _may_pad(graph: Graph, node: Node) -> bool:
     """Whether a node pads, or could by its attributes."""
-    known = _is_known(graph, node) or uncovered(graph, node) is not None
+    known = _is_known(graph, node) or windowed(graph, node) is not None
     return known or node.op == "Pad" or bool(PADDING & node.attrs.keys())
 
 

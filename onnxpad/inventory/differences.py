@@ -12,14 +12,7 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, describe
 from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs, numbers_of, pairs_of
 from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
-from onnxpad.operators.table import (
-    CHANNELS_FIRST,
-    Direction,
-    Layout,
-    crops,
-    operator_named,
-    windowed,
-)
+from onnxpad.operators.table import CHANNELS_FIRST, Layout, crops, operator_named, windowed
 from onnxpad.records import NamedTuple
 from onnxpad.sites.reading import Site, SiteReader, added, own_padding
 from onnxpad.sizes.analysed import analysed_domains
@@ -189,7 +182,7 @@ def _totals(graph: Graph, analysis: Analysis) -> Iterator[_Total]:
     sites = SiteReader(graph, analysis)
     for node in graph.nodes:
         row = operator_named(graph, node)
-        if row is not None and row.direction is Direction.SCATTERS:
+        if row is not None and row.scatters:
             row = None  # its pads are compared as written: a Slice downstream may be a part of them
         if not node.outputs or not node.inputs or not (row or windowed(graph, node)):
             continue

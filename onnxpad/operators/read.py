@@ -22,14 +22,7 @@ from onnxpad.operators.amounts import (
     over_axes,
     pairs_of,
 )
-from onnxpad.operators.table import (
-    BESIDE,
-    Direction,
-    Fill,
-    Operator,
-    operator_named,
-    operator_of,
-)
+from onnxpad.operators.table import BESIDE, Fill, Operator, operator_named, operator_of
 from onnxpad.records import NamedTuple
 
 _Read = TypeVar("_Read")
@@ -290,7 +283,7 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
 def is_transposed(graph: Graph, node: Node) -> bool:
     """Whether a node is a transposed convolution: an operator of the table that scatters."""
     row = operator_of(graph, node)
-    return row is not None and row.direction is Direction.SCATTERS
+    return row is not None and row.scatters
 
 
 def is_pad(graph: Graph, node: Node) -> bool:

@@ -39,15 +39,6 @@ FLOATS: Final = frozenset(
 )
 
 
-class Direction(enum.Enum):
-    """Whether windows slide over the input or over the output."""
-
-    GATHERS = "gathers"
-    """Each output element is computed from one window of the data; pads extend the data."""
-    SCATTERS = "scatters"
-    """Each data element is spread over one window of the output; pads crop the output."""
-
-
 class Fill(enum.StrEnum):
     """The value that an operator's own padding stands for."""
 
@@ -208,7 +199,8 @@ class Operator:
         layout: The axes of its data, and of its first output.
         channels_last: The attribute that puts their channels last, if there is one.
         weight_layout: The axes of its weight; None where it has none.
-        direction: Whether its window gathers or scatters.
+        scatters: Whether each element of the data is spread over one window of the output, which
+            pads crop; else each output is computed from one window of the data, which pads extend.
         counts: The attribute that makes this padding count, as zeros or zero points, if there is
             one.
         power: The attribute of a power to which elements are raised, if there is one. Unless it is
@@ -228,7 +220,7 @@ class Operator:
     layout: Layout = CHANNELS_FIRST
     channels_last: str | None = None
     weight_layout: Layout | None = None
-    direction: Direction = Direction.GATHERS
+    scatters: bool = False
     counts: str | None = None
     power: str | None = None
     pools: bool = False
@@ -265,8 +257,7 @@ class Operator:
         A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes. Nothing is declared
         of that, and where a window scatters it is not known.
         """
-        gathers = self.direction is Direction.GATHERS
-        return gathers and self.padding is Fill.ZERO and self.declaration is None
+        return not self.scatters and self.padding is Fill.ZERO and self.declaration is None
 
     def laid_out(self, attributes: Mapping[str, object]) -> Operator:
         """The row with the layout that a node's attributes give."""
@@ -335,7 +326,7 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
             _CONV,
             op_type="ConvTranspose",
             weight_layout=Layout(batch=1, channels=0),
-            direction=Direction.SCATTERS,
+            scatters=True,
         ),
         replace(_QLINEAR_CONV, domain=MICROSOFT, channels_last="channels_last"),
         replace(
@@ -369,19 +360,19 @@ class Uncovered(NamedTuple):
     """An operator with a window whose padding is not rewritten."""
 
     inputs: Inputs
-    direction: Direction
+    scatters: bool = False
 
-
-_GATHERS, _SCATTERS = Direction.GATHERS, Direction.SCATTERS
 
 # NhwcConv and NhwcFusedConv have no kernel on the CPU, and what describes them (their page, shape
 # inference, kernels) does not agree on the layout of the weight, which holds the kernel's size.
 UNCOVERED: Final[Mapping[Key, Uncovered]] = MappingProxyType(
     {
-        ("", "DeformConv"): Uncovered(Inputs(weight=1, bias=3), _GATHERS),
-        (MICROSOFT, "NhwcConv"): Uncovered(_WEIGHED, _GATHERS),
-        (MICROSOFT, "NhwcFusedConv"): Uncovered(_WEIGHED, _GATHERS),
-        (MICROSOFT, "ConvTransposeWithDynamicPads"): Uncovered(Inputs(weight=1, bias=3), _SCATTERS),
+        ("", "DeformConv"): Uncovered(Inputs(weight=1, bias=3)),
+        (MICROSOFT, "NhwcConv"): Uncovered(_WEIGHED),
+        (MICROSOFT, "NhwcFusedConv"): Uncovered(_WEIGHED),
+        (MICROSOFT, "ConvTransposeWithDynamicPads"): Uncovered(
+            Inputs(weight=1, bias=3), scatters=True
+        ),
     }
 )
 
@@ -393,30 +384,25 @@ def key_of(graph: Graph, node: Node) -> Key | None:
     return None if graph.is_function(node) else (node.domain or "", node.op)
 
 
-def uncovered(graph: Graph, node: Node) -> Uncovered | None:
-    """The entry of a node whose operator has a window but no row; None for all others.
+def windowed(graph: Graph, node: Node) -> Operator | Uncovered | None:
+    """The row of a node whose operator has a window, covered or not; None for all others.
 
     Nor is there one for a node that contradicts its schema.
     """
     key = None if graph.contradiction(node) else key_of(graph, node)
-    return None if key is None else UNCOVERED.get(key)
-
-
-def windowed(graph: Graph, node: Node) -> Operator | Uncovered | None:
-    """The row or entry of a node whose operator has a window; None for all others."""
-    return operator_of(graph, node) or uncovered(graph, node)
+    return operator_of(graph, node) or (None if key is None else UNCOVERED.get(key))
 
 
 def crops(graph: Graph, node: Node) -> bool:
-    """Whether the pads of a node's operator crop its output; with or without a row."""
+    """Whether the pads of a node's operator crop its output."""
     found = windowed(graph, node)
-    return found is not None and found.direction is Direction.SCATTERS
+    return found is not None and found.scatters
 
 
 def gathering(graph: Graph, node: Node) -> Operator | None:
     """The row of a node whose window gathers, so that it can take a `Pad`; None for all others."""
     row = operator_of(graph, node)
-    return row if row is not None and row.direction is Direction.GATHERS else None
+    return None if row is None or row.scatters else row
 
 
 def operator_of(graph: Graph, node: Node) -> Operator | None:

@@ -39,15 +39,7 @@ from onnxpad.operators.read import (
     read_pad,
     read_window,
 )
-from onnxpad.operators.table import (
-    FLOATS,
-    Direction,
-    Fill,
-    Operator,
-    gathering,
-    lowest,
-    operator_of,
-)
+from onnxpad.operators.table import FLOATS, Fill, Operator, gathering, lowest, operator_of
 from onnxpad.probe.run import REACH, ProbeResult, compare_runs
 from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
@@ -620,10 +612,10 @@ class _Cutting:
         row = operator_of(self._graph, node)
         if row is None:
             kept.input.extend(self._name(t) if t.name else "" for t in node.inputs)
-        elif row.direction is Direction.GATHERS:
-            self._feed(row, node, kept)
-        else:
+        elif row.scatters:
             self._feed_transposed(row, node, kept)
+        else:
+            self._feed(row, node, kept)
         for output in node.outputs:
             if output.name:
                 self._names[output.name] = f"t{len(self._names)}"

@@ -431,7 +431,9 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> SlideSpec:
     kernel = None if row.weight is None else weight_kernel(graph, analysis, node, row.weight)
     has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
     check_arity(graph, node, row.schema)
-    opset = opset_of(graph, node)
+    opset = graph.opset if key[0] == _ONNX else graph.opsets.get(key[0], 0)
+    if not opset:
+        raise MeaninglessError(f"node {describe(node)!r}: its domain {key[0]} is not imported")
     zero = _zero(graph, analysis, node, row)
     says = tuple([(name, *frozen(value)) for name, value in node.attrs.items()])
     try:
@@ -604,26 +606,8 @@ def version_of(
     return version
 
 
-def opset_of(graph: Graph, node: Node) -> int:
-    """The version of the domain of a node's operator.
-
-    Raises:
-        MeaninglessError: The domain is not imported.
-    """
-    domain, _ = key_of(graph, node)
-    opset = graph.opset if domain == _ONNX else graph.opsets.get(domain, 0)
-    if not opset:
-        raise MeaninglessError(f"node {describe(node)!r}: its domain {domain} is not imported")
-    return opset
-
-
 def check_arity(graph: Graph, node: Node, schema: Schema | None = None) -> None:
-    """Checks that the operator of a node has as many inputs as the node.
-
-    Args:
-        graph: The graph of the node.
-        node: The node.
-        schema: The operator's schema, if onnx has none of it.
+    """Checks that an operator has as many inputs as a node, by this schema or else by onnx's.
 
     Raises:
         MeaninglessError: It has fewer.

@@ -29,7 +29,6 @@ from onnxpad.proof.meaning import (
     check_arity,
     frozen,
     key_of,
-    opset_of,
     version_of,
     weight_kernel,
     whole,
@@ -95,11 +94,11 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
             others than those.
     """
     operator = key_of(graph, node)
-    row = SCATTERING[operator]
+    row, opset = SCATTERING[operator], graph.opsets.get(operator[0], 0)
     if node.given(0) is None or node.given(row.weight) is None:
         raise MeaninglessError("a transposed convolution lacks its data or its weight")
     attributes = {name: frozen(value)[1] for name, value in node.attrs.items()}
-    version = version_of(node.op, opset_of(graph, node), node.attrs, row.versions, row.schema)
+    version = version_of(node.op, opset, node.attrs, row.versions, row.schema)
     check_arity(graph, node, row.schema)
     kernel = weight_kernel(graph, analysis, node, row.weight)
     rank = len(kernel)

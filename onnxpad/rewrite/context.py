@@ -19,7 +19,7 @@ from onnxpad.operators.read import (
     read_transposed,
     read_window,
 )
-from onnxpad.operators.table import Direction, operator_named
+from onnxpad.operators.table import operator_named
 from onnxpad.options import Options
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
@@ -262,7 +262,7 @@ class Context:
         if row is None:
             why = self.graph.contradiction(node)
             return UnreadableError(why) if why else None
-        return self.window(node) if row.direction is Direction.GATHERS else self.transposed_of(node)
+        return self.transposed_of(node) if row.scatters else self.window(node)
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """Reads a window operator's node, or says why it cannot be read."""

@@ -35,7 +35,7 @@ from onnxpad.arithmetic.size import (
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.read import UnreadableError, auto_pad_of
-from onnxpad.operators.table import OPERATORS, Direction, operator_of
+from onnxpad.operators.table import OPERATORS, operator_of
 from onnxpad.records import dataclass
 
 Conditions: TypeAlias = Iterator[Extent]
@@ -280,7 +280,7 @@ def _windowed(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     pools, layout, data = row.pools, row.layout, node.inputs[row.inputs.data]
     shape, read = analysis.shape(node.outputs[0]), analysis.shape(data)
     yield from (_at_least(0 if pools else 1, size) for size in layout.spatial(shape or ()))
-    if not read or row.direction is Direction.SCATTERS:
+    if not read or row.scatters:
         return
     try:
         wants_data = _is_positive(read[layout.batch]) if pools else _is_same(node)
@@ -301,7 +301,7 @@ def _at_least(least: int, size: Extent) -> Extent:
 
 
 _ENLARGING: Final = {"Concat", "DepthToSpace", "Resize", "Tile", "Upsample"} | {
-    row.op_type for row in OPERATORS.values() if row.direction is Direction.SCATTERS
+    row.op_type for row in OPERATORS.values() if row.scatters
 }
 
 _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {

@@ -32,7 +32,6 @@ from onnxpad.operators.table import (
     MICROSOFT,
     OPERATORS,
     UNCOVERED,
-    Direction,
     Inputs,
     Layout,
     Operator,
@@ -64,12 +63,13 @@ def _windowed(
 
 def _convolution(
     inputs: Inputs,
-    direction: Direction = Direction.GATHERS,
     layout: Layout = CHANNELS_FIRST,
     weight_layout: Layout = CHANNELS_FIRST,
+    *,
+    scatters: bool = False,
 ) -> ShapeRule:
     """Make the rule for the shape of a convolution with these inputs."""
-    weight, scatters = inputs.weight, direction is Direction.SCATTERS
+    weight = inputs.weight
     sizes = _transposed_sizes if scatters else _convolution_sizes
     assert weight is not None
 
@@ -118,8 +118,8 @@ def of_row(row: Operator) -> ShapeRule:
 
 def _of_layout(row: Operator) -> ShapeRule:
     if row.weight_layout is not None:
-        return _convolution(row.inputs, row.direction, row.layout, row.weight_layout)
-    if row.direction is Direction.SCATTERS:
+        return _convolution(row.inputs, row.layout, row.weight_layout, scatters=row.scatters)
+    if row.scatters:
         return _pool(_transposed_sizes, row.layout, least=1)
     return _pool(_pool_sizes if row.pools else _convolution_sizes, row.layout, int(not row.pools))
 
