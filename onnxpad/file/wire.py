@@ -141,6 +141,8 @@ def _encode_varint(value: int) -> bytes:
 
 def _varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
     """The number at `position`, and the position after it."""
+    if position < end and data[position] < 0x80:
+        return data[position], position + 1
     start = position
     value = shift = 0
     while position < end and shift < 70:

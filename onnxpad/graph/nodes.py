@@ -362,8 +362,9 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
         label = proto.name
         if not isinstance(label, str):
             label = bytes(label).decode(errors="backslashreplace")
-        for text in (proto.op_type, proto.domain, *values):
-            _check_text(text, "name")
+        if not {str}.issuperset(map(type, (proto.op_type, proto.domain, *values))):
+            for text in (proto.op_type, proto.domain, *values):
+                _check_text(text, "name")
         node = Node(proto.op_type, label, values, proto.domain or None)
         identity = id(node)
         view.entries[identity] = Entry(node, record)
