@@ -168,7 +168,9 @@ def _comparison(compare: Callable[[Any, Any], Any], values: Values) -> Callable[
 
 
 def _initialiser(record: type, fields: Fields) -> Callable[..., None]:
-    """Returns `__init__`: it sets the fields, past `__setattr__`, and calls `__post_init__`."""
+    """Returns `__init__`: it sets the fields, also of frozen ones, and calls `__post_init__`."""
+    setter: Any = record.__setattr__
+    is_frozen = setter is not object.__setattr__
     defaults: dict[bool, dict[str, Any]] = {False: {}, True: {}}
     known: dict[str, Any] = {"missing": _MISSING}
     lines = []
@@ -185,7 +187,9 @@ def _initialiser(record: type, fields: Fields) -> Callable[..., None]:
             defaults[is_keyword][name] = default
         taken[is_keyword].append(name)
         slot = getattr(record, name, None)
-        if isinstance(slot, MemberDescriptorType):
+        if not is_frozen:
+            lines.append(f"self.{name} = {value}")
+        elif isinstance(slot, MemberDescriptorType):
             known[f"set_{name}"] = slot.__set__
             lines.append(f"set_{name}(self, {value})")
         else:

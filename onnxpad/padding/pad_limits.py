@@ -28,12 +28,11 @@ from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest
 from onnxpad.padding.limits import says_power, says_zero_point
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple
 from onnxpad.sizes.wording import Wording
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(NamedTuple):
     """A `Pad` that an operator is to take over.
 
     Attributes:
