@@ -54,6 +54,7 @@ _UNITS: Final = frozenset({
     "Mul", "Sigmoid", "Softmax", "Where",
 })  # fmt: skip
 _SCALARS: Final = frozenset({"Add", "AveragePool", "Mul"})
+# Those whose float weights onnxruntime rounds to 8 bits; the list is its own, not the table's.
 _WEIGHED: Final = frozenset({"Conv", "ConvTranspose", "Gemm"})
 _WEIGHT: Final = 1
 _ACTIVATIONS: Final = frozenset({"Clip", "Relu"})
