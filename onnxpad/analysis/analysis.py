@@ -205,26 +205,7 @@ class Analysis:
         memory = self._known[kind]
         if tensor in memory:
             return memory[tensor]
-        if tensor.inputs or self.outer is not None:
-            return self.answered(self._start(kind, tensor), memory, tensor)
-        memory[tensor] = None
-        try:
-            answer = self._given_fact(kind, tensor)
-        except UndeterminedError:
-            answer = None
-        memory[tensor] = answer
-        if _is_open(answer):
-            self._open.append((memory, tensor))
-        return answer
-
-    def _given_fact(self, kind: Kind, tensor: Any) -> Any:
-        """Return what is known of a tensor that no node but a Constant computes."""
-        if kind is Kind.SHAPE:
-            return self._declared_shape(tensor)
-        if kind is Kind.VALUE:
-            return self._constant_value(tensor)
-        dtype = self._declared_dtype(tensor) if kind is Kind.DTYPE else None
-        return dtype if dtype in _DTYPES else None
+        return self.answered(self._start(kind, tensor), memory, tensor)
 
     def answered(self, rule: Ask[Any], memory: Memory | None = None, asked: Any = None) -> Any:
         """Answer all that a rule asks for, with an explicit stack, and return what it returns.
@@ -252,8 +233,10 @@ class Analysis:
                 failure = None
                 there, wanted = wanted if isinstance(wanted, tuple) else (here, wanted)
                 known = there._known[wanted]
-                answer = known.get(needed)
-                if answer is None and needed not in known:
+                if needed in known:
+                    answer = known[needed]
+                else:
+                    answer = None
                     stack.append((here, memory, asked, rule))
                     here, memory, asked, rule = there, known, needed, there._start(wanted, needed)
                 continue
@@ -320,19 +303,16 @@ class Analysis:
         """Return a tensor's element type as the model has it: onnx may not know that type."""
         call = self._call(tensor)
         if call is None:
-            return self._declared_dtype(tensor)
+            declared = self._graph.declared(tensor)
+            if declared is not None and not declared[0] and self._is_input(tensor):
+                return self._given.get(tensor.name, NOTHING).dtype
+            return declared[0] or None if declared else None
         if self._shape_rule(call) is None:
             if call.op not in FOLDED:
                 return (yield from self._computed(call)).dtype
             value: Value | None = yield Kind.FOLDED, tensor
             return None if value is None else value.dtype
         return (yield from DTYPES.get(call.op, first_input_dtype)(call))
-
-    def _declared_dtype(self, tensor: Any) -> int | None:
-        declared = self._graph.declared(tensor)
-        if declared is not None and not declared[0] and self._is_input(tensor):
-            return self._given.get(tensor.name, NOTHING).dtype
-        return declared[0] or None if declared else None
 
     def _value(self, tensor: Any) -> Ask[Value | None]:
         call = self._call(tensor)

@@ -23,6 +23,7 @@ def axis_names(rank: int) -> tuple[str, ...]:
     return SPATIAL.get(rank) or tuple(f"D{axis + 1}" for axis in range(rank))
 
 
+@lru_cache(maxsize=1024)
 def named(pairs: Pairs) -> tuple[tuple[str, int, int], ...]:
     """Padding of spatial axes with their names.
 

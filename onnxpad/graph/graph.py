@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,6 +53,7 @@ from onnxpad.graph.nodes import (
     declaration,
     describe,
     held_bodies,
+    noted,
 )
 from onnxpad.graph.schema import contradiction
 from onnxpad.messages import place_in
@@ -61,6 +63,8 @@ __all__ = ["Declared", "ExternalData", "Graph", "Node", "Tensor", "Use", "descri
 
 SHARE_LIMIT: Final = 1024
 """Equal initializers of at most this many bytes are added only once."""
+
+_NODE: Final = attrgetter("node")
 
 _NO_FILE: Final = "(model in memory)"
 """Stands for the file of a model in memory whose external data lies in a folder."""
@@ -327,7 +331,7 @@ class Graph:
     @property
     def nodes(self) -> Iterator[Node]:
         """The nodes in file order, inserted ones in place; edits during the iteration are fine."""
-        return self._view.nodes()
+        return map(_NODE, self._view.order())
 
     def tensor(self, name: str) -> Tensor:
         """The tensor of that name.
@@ -412,31 +416,25 @@ class Graph:
         """Whether an input is also an initializer, so that a caller may omit it."""
         return name in self._view.initializers
 
+    @noted
     def is_standard(self, node: Node) -> bool:
         """Whether a node is an operator of ONNX itself, written as its schema asks.
 
         It is no custom operator, no function, and does not contradict its schema.
         """
-        found: bool | None = node.notes.get(Graph)
-        if found is None:
-            found = self.names_standard(node) and not self.contradiction(node)
-            node.notes[Graph] = found
-        return found
+        return self.names_standard(node) and not self.contradiction(node)
 
     def names_standard(self, node: Node) -> bool:
         """Whether a node names an operator of ONNX itself, not a custom one or a function."""
         is_default = self._knows_default and node.domain in DEFAULT_DOMAINS
         return is_default and node.op not in self._hidden
 
+    @noted
     def contradiction(self, node: Node) -> str:
         """How a node contradicts the schema of its operator; empty where it does not."""
-        found: str | None = node.notes.get(contradiction)
-        if found is None:
-            found = ""
-            if self.names_standard(node):
-                found = contradiction(node, self.opset, in_function=self._is_in_function)
-            node.notes[contradiction] = found
-        return found
+        if not self.names_standard(node):
+            return ""
+        return contradiction(node, self.opset, in_function=self._is_in_function)
 
     def is_function(self, node: Node) -> bool:
         """Whether a node calls a function of the model."""

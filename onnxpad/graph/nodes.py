@@ -5,9 +5,10 @@ Both are compared by identity, not by name: two bodies may use the same name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 import onnx
 
@@ -17,6 +18,9 @@ from onnxpad.file.skeleton import Section
 from onnxpad.file.wire import Record
 from onnxpad.graph import attributes
 from onnxpad.records import NamedTuple, dataclass
+
+_Graph = TypeVar("_Graph")
+_Fact = TypeVar("_Fact")
 
 
 class Node:
@@ -50,6 +54,20 @@ class Node:
             return None
         tensor = self.inputs[index]
         return tensor if tensor.name else None
+
+
+def noted(ask: Callable[[_Graph, Node], _Fact]) -> Callable[[_Graph, Node], _Fact]:
+    """Caches a function of a graph and a node of it, until the node is edited."""
+
+    @wraps(ask)
+    def answer(graph: _Graph, node: Node) -> _Fact:
+        notes = node.notes
+        if ask not in notes:
+            notes[ask] = ask(graph, node)
+        fact: _Fact = notes[ask]
+        return fact
+
+    return answer
 
 
 class Tensor:
@@ -207,14 +225,6 @@ class View:
         while entry is not self.tail:
             if entry.alive:
                 yield entry
-            entry = entry.next
-
-    def nodes(self) -> Iterator[Node]:
-        """As `order`, the nodes themselves."""
-        entry = self.head.next
-        while entry is not self.tail:
-            if entry.alive:
-                yield entry.node
             entry = entry.next
 
     def is_read(self, tensor: Tensor) -> bool:

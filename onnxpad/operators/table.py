@@ -26,6 +26,7 @@ from onnxpad.arithmetic.notation import named
 from onnxpad.declared import Key, Row
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.declared_nodes import row_declared
+from onnxpad.graph.nodes import noted
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.records import NamedTuple, dataclass
 
@@ -122,9 +123,16 @@ class Layout:
         """
         return ", ".join(f"{name} {begin}+{end}" for name, begin, end in self.named(amounts))
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - the layouts are a few constants
     def named(self, amounts: Pairs) -> tuple[tuple[str, int, int], ...]:
         """Amounts of a `Pad` with the names of their axes: those of batch and channels if any."""
-        return _named(self, amounts)
+        rank = len(amounts)
+        others = {"N": amounts[self.batch % rank], "C": amounts[self.channels % rank]}
+        said = [(name, *pair) for name, pair in others.items() if any(pair)]
+        spatial = self.spatial(amounts)
+        if is_padded(spatial) or not said:
+            said += named(spatial)
+        return tuple(said)
 
     def full(self, spatial: Sequence[T], others: T) -> tuple[T, ...]:
         """One item for each axis, given those of the spatial axes and one for the others."""
@@ -142,17 +150,6 @@ class Layout:
 def _spatial_axes(layout: Layout, rank: int) -> tuple[int, ...]:
     apart = {layout.batch, layout.channels}
     return tuple(axis for axis in range(rank) if apart.isdisjoint({axis, axis - rank}))
-
-
-@lru_cache(maxsize=1024)
-def _named(layout: Layout, amounts: Pairs) -> tuple[tuple[str, int, int], ...]:
-    rank = len(amounts)
-    others = {"N": amounts[layout.batch % rank], "C": amounts[layout.channels % rank]}
-    said = [(name, *pair) for name, pair in others.items() if any(pair)]
-    spatial = layout.spatial(amounts)
-    if is_padded(spatial) or not said:
-        said += named(spatial)
-    return tuple(said)
 
 
 CHANNELS_FIRST: Final = Layout(batch=0, channels=1)
@@ -405,35 +402,25 @@ def gathering(graph: Graph, node: Node) -> Operator | None:
     return None if row is None or row.scatters else row
 
 
+@noted
 def operator_of(graph: Graph, node: Node) -> Operator | None:
     """The row of a node, in the node's layout; None where its operator has none.
 
     Nor is there one for a node that contradicts its schema: see `operator_named`.
     """
-    notes = node.notes
-    if operator_of in notes:
-        known: Operator | None = notes[operator_of]
-        return known
     row = operator_named(graph, node)
-    notes[operator_of] = found = None if row is None or graph.contradiction(node) else row
-    return found
+    return None if row is None or graph.contradiction(node) else row
 
 
+@noted
 def operator_named(graph: Graph, node: Node) -> Operator | None:
     """The row of the operator that a node names, even if it contradicts the schema."""
-    notes = node.notes
-    if operator_named in notes:
-        known: Operator | None = notes[operator_named]
-        return known
     key = key_of(graph, node)
     row = None if key is None else OPERATORS.get(key)
     if row is None:
         own = row_declared(graph, node)
-        row = None if own is None else declared_operator(own)
-    elif row.channels_last is not None:
-        row = row.laid_out(node.attrs)
-    notes[operator_named] = row  # until the node is edited
-    return row
+        return None if own is None else declared_operator(own)
+    return row if row.channels_last is None else row.laid_out(node.attrs)
 
 
 _LIKE: Final = {

@@ -9,7 +9,7 @@ from typing import Literal
 
 from onnxpad.arithmetic.notation import named
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
+from onnxpad.operators.amounts import is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, is_pad, is_transposed
 from onnxpad.operators.table import gathering
 from onnxpad.rewrite.context import Context
@@ -66,16 +66,11 @@ def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
     return _form(
         name,
         "window",
-        _pads(op.pads),
+        WrittenAmounts(named(op.pads), (("pads", tuple(onnx_order(op.pads))),)),
         has_pads=True,
         is_counted=op.count_include_pad,
         rounds_up=op.ceil_mode,
     )
-
-
-@lru_cache(maxsize=1024)
-def _pads(pairs: Pairs) -> WrittenAmounts:
-    return WrittenAmounts(named(pairs), (("pads", tuple(onnx_order(pairs))),))
 
 
 def _step(context: Context, node: Node) -> StepForm:

@@ -27,6 +27,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.declared import Row
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.declared_nodes import row_declared
+from onnxpad.graph.nodes import noted
 from onnxpad.proof.layers import EXCLUDED, LEAST, Amounts, fill_of_tensor
 from onnxpad.records import NamedTuple, dataclass
 
@@ -370,16 +371,12 @@ def slides(graph: Graph, node: Node) -> bool:
     return row_of(graph, node) is not None
 
 
+@noted
 def row_of(graph: Graph, node: Node) -> Sliding | None:
     """The row of a node's operator, or what a user declared of it; None where there is neither."""
-    notes = node.notes
-    if row_of in notes:
-        known: Sliding | None = notes[row_of]
-        return known
     row = SLIDING.get(key_of(graph, node)) if node.op in _SLIDING_OPS else None
     if row is None and (own := row_declared(graph, node)) is not None:
-        row = _declared(own)
-    notes[row_of] = row  # until the node is edited
+        return _declared(own)
     return row
 
 

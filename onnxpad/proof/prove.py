@@ -131,8 +131,7 @@ class Prover:
                     within={name: sizes.as_data() for name, sizes in domain.given.items()},
                 )
             alone = not certificate.assumptions
-            declared = self._declared(certifier, old, new, bool(limits))
-            certificate = _resting(certificate, declared) if declared else certificate
+            certificate = _resting(certificate, self._declared(certifier, old, new, bool(limits)))
             if alone:
                 return certificate, new
             assuming = assuming or (certificate, new)
@@ -165,6 +164,8 @@ class Prover:
 
 def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Certificate:
     """A certificate that says on which declarations of operators by users it rests."""
+    if not declared:
+        return certificate
     names = sorted(set(map(operator_name, declared)))
     runnable = all(each.body is not None for each in declared)
     as_declared = f"; as declared of {', '.join(names)}"

@@ -227,12 +227,7 @@ class Context:
                 yield now
 
     def _reads(self) -> dict[type, list[Any]]:
-        """Reads all nodes; cached until the next edit.
-
-        Returns:
-            What was read, by its type, in file order: a list for each kind, so that who asks for
-            one does not walk over the others; errors come with their nodes.
-        """
+        """The readings of all nodes by type, in file order; cached until the next edit."""
         version = self.graph.version
         if self._listed is None or self._listed[0] != version:
             found: dict[type, list[Any]] = {}

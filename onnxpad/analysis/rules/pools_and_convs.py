@@ -54,11 +54,8 @@ def _windowed(
         result = sizes(call, data, _slide(call, kernel))
     except UndeterminedError as error:
         return [Unknown(str(error), error.is_disputed)] * len(data)
-    is_short = [isinstance(size, int) and size < least for size in result]
-    if True not in is_short:
-        return result
     nothing = Unknown("no window fits")
-    return [nothing if short else size for short, size in zip(is_short, result, strict=True)]
+    return [nothing if isinstance(size, int) and size < least else size for size in result]
 
 
 def _convolution(
