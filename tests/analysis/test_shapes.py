@@ -39,6 +39,8 @@ CASES: list[tuple[str, Any, int, Any]] = [
     ("Sum", {"x": X, "y": X}, 7, {}),
     ("Sum", {"x": X, "y": zeros(6, 1)}, 8, {}),
     ("PRelu", {"x": X, "s": zeros(4, 1, 1)}, 17, {}),
+    ("PRelu", {"x": zeros(2, 1, 6, 1), "s": zeros(4, 1, 5)}, 17, {}),
+    ("PRelu", {"x": zeros(5), "s": zeros(4, 1)}, 9, {}),
     ("LRN", {"x": X}, 17, {"size": 3}),
     ("Dropout", {"x": X}, 17, {"outputs": 2}),
     ("CumSum", {"x": X, "a": np.array(1, np.int64)}, 17, {}),

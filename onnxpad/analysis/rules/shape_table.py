@@ -167,9 +167,13 @@ def _grid_sample(call: Call) -> Ask[Shape]:
 
 BROADCASTING = (
     "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less"
-    " LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+    " LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Where Xor"
 )
-"""Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
+"""Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8).
+
+PRelu is one of them: by the specification the slope alone is broadcast, but onnxruntime also runs a
+slope that is longer than the data, and gives the longer result.
+"""
 
 KEEPING: Final = frozenset(
     {
@@ -185,7 +189,10 @@ KEEPING: Final = frozenset(
         "Tanh", "ThresholdedRelu", "Trilu",
     }
 )  # fmt: skip
-"""Operators whose first output has the shape of their first input."""
+"""Operators whose first output has the shape of their first input.
+
+PRelu is one of them unless its slope is longer, which the specification forbids.
+"""
 
 SHAPES: dict[str, ShapeRule] = {
     **LAYOUT_SHAPES,
