@@ -161,3 +161,76 @@ def all_coded(model: onnx.ModelProto, **options: str) -> None:
 )
 def test_every_reason_in_random_models_has_a_code(seed: int) -> None:
     all_coded(draw_model(random.Random(seed)).model, style=STYLES[seed % 3])
+
+
+DIFFERS = "and a window that holds only these differs between the two forms"
+Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
+
+
+@pytest.mark.parametrize(
+    ("model", "ends"),
+    [
+        (
+            one(
+                "a = Pad (x, q) b, m = Dropout (a) y = Conv (b, w) z = Not (m)",
+                outputs="float[] y, bool[] z",
+                initializers=f"{Q}, float[1, 2, 1, 1] w = {{1, 2}}",
+            ),
+            "Dropout stands between, and a further output is read too",
+        ),
+        (
+            one(
+                "a = ConvTranspose <strides = [2, 2]> (x, w) y = Slice (a, b, e, b) z = Relu (a)",
+                outputs="float[] y, float[] z",
+                initializers="float[2, 1, 1, 1] w = {1, 2}, int64[1] b = {2}, int64[1] e = {-1}",
+            ),
+            "what it gives is read elsewhere too",
+        ),
+        (
+            one(
+                "r = Relu (x) a = Pad (r, q) m = MaxPool <kernel_shape = [2, 2]> (a)"
+                " y = Div (k, m)",
+                initializers=f"{Q}, float k = {{1}}",
+            ),
+            "can win over -0.0 in a MaxPool, and Div downstream may tell them apart",
+        ),
+        (
+            one(
+                "r = Relu (x) a = Pad (r, q) m = MaxPool <kernel_shape = [2, 2]> (a)"
+                " y = If (b) <then_branch = t () => (float[] u) { u = Div (k, m) },"
+                " else_branch = e () => (float[] v) { v = Identity (m) }>",
+                inputs="float[1, 2, 9, 8] x, bool b",
+                initializers=f"{Q}, float k = {{1}}",
+            ),
+            "can win over -0.0 in a MaxPool, and If downstream may tell them apart",
+        ),
+        (
+            one(
+                "a = Pad (x, q) m = Mul (a, k) y = MaxPool <kernel_shape = [2, 2]> (m)",
+                initializers=f"{Q}, float[2, 1, 1] k = {{1, -1}}",
+            ),
+            "turns its value 0.0 into a zero of either sign, which MaxPool may tell",
+        ),
+        (
+            one(
+                'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
+                inputs="float[1, 2, 0, 8] x",
+                initializers="float[1, 2, 1, 1] w = {1, 2}",
+            ),
+            "the data is empty on axis 2",
+        ),
+        (
+            one(
+                "c = Concat <axis = 3> (x, v) a = Pad (c, q, u)"
+                " y = MaxPool <kernel_shape = [3, 3]> (a)",
+                inputs="float[1, 1, 2, 8] x",
+                initializers=f"{Q}, float[1, 1, 2, 1] v = {{-inf, -inf}}, float u = {{-inf}}",
+            ),
+            f"the data holds infinities, {DIFFERS}",
+        ),
+    ],
+)
+def test_a_reason_without_names_has_none(model: onnx.ModelProto, ends: str) -> None:
+    found = [each for each in onnxpad.check(model).findings if each.general.endswith(ends)]
+    assert found
+    assert not any(each.reason.endswith(ends) for each in found)

@@ -23,6 +23,7 @@ from onnxpad.analysis.rules.lower_bounds import (
 from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream, upstream
+from onnxpad.messages import Named
 from onnxpad.operators.table import FLOATS, gathering, operator_of
 
 # The least element of each type that has one, other than -inf.
@@ -187,26 +188,27 @@ class Signs:
         writes = mode == "constant" and not self._graph.refers(node)
         return writes and isinstance(value, float) and math.isinf(value)
 
-    def telling(self, tensor: Tensor) -> str:
-        """The operator downstream that may make other numbers of 0.0 and -0.0; empty for none.
+    def telling(self, tensor: Tensor) -> Named | None:
+        """The operator downstream that may make other numbers of 0.0 and -0.0; None without one.
 
         An output that shows -0.0 for 0.0 is no other number. A window operator that adds products
         to 0.0 loses the sign, as does a tensor without zeros, or without fractions.
         """
         if not _tellers(self._graph):
-            return ""
+            return None
         graph = self._graph
         for current in downstream(graph, [tensor], self._keeping_signs):
             if current is None or (graph.is_output(current) and not graph.is_main):
-                return f"what is computed from {(current or tensor).name!r}"
+                of = "what is computed from"
+                return Named(f"{of} {(current or tensor).name!r}", f"{of} it")
             for use in graph.uses(current):
                 node = use.node
                 tells = _tells(graph, node, use.index)
                 if graph.runs_graphs(node):
                     tells = not graph.inner_operators(node).isdisjoint(_tellers(graph))
                 if tells:
-                    return f"{node.op} {graph.label(node)!r}"
-        return ""
+                    return Named(f"{node.op} {graph.label(node)!r}", node.op)
+        return None
 
     def _keeping_signs(self, use: Use) -> Iterator[Tensor]:
         """The results of a node in which the signs of an input's zeros may show."""

@@ -17,7 +17,7 @@ from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
-from onnxpad.messages import RUNTIME, named
+from onnxpad.messages import RUNTIME, Named, named
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
@@ -93,10 +93,13 @@ def finite_data(form: Form) -> RefusalError | None:
 
 def says_infinite(source: Tensor, origin: Tensor) -> RefusalError:
     """The refusal of data that holds infinities, which come from `origin`."""
+    form = "and a window that holds only these differs between the two forms"
     return RefusalError(
         Reason.INFINITE_DATA,
-        f"{source.name!r} holds infinities, from {origin.name!r}, and a window that holds only "
-        "these differs between the two forms",
+        Named(
+            f"{source.name!r} holds infinities, from {origin.name!r}, {form}",
+            f"the data holds infinities, {form}",
+        ),
         tensor=source.name,
         origin=origin.name,
     )

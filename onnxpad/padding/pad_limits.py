@@ -16,7 +16,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Graph, Tensor
-from onnxpad.messages import named
+from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import (
     ExtentPair,
     is_negative_zero,
@@ -218,25 +218,22 @@ def _lowest_finite(dtype: int) -> float:
 
 def zeros_untold(case: Merge) -> RefusalError | None:
     """Nothing downstream makes other numbers of 0.0 and -0.0, if either may be the maximum."""
-    teller = _text(case) if _is_lowest(case) else ""
-    if not teller:
+    teller = _teller(case) if _is_lowest(case) else None
+    if teller is None:
         return None
-    return RefusalError(
-        Reason.FILL_WINS,
-        f"it pads with {case.pad.value}, which can win over -0.0 in a MaxPool, and "
-        f"{teller} downstream may tell them apart",
-        value=case.pad.value,
-    )
+    wins = f"it pads with {case.pad.value}, which can win over -0.0 in a MaxPool"
+    said = Named(*(f"{wins}, and {each} downstream may tell them apart" for each in teller))
+    return RefusalError(Reason.FILL_WINS, said, value=case.pad.value)
 
 
-def _text(case: Merge) -> str:
-    """The operator downstream that tells a 0 of the `Pad` from a -0.0 of the data; else empty."""
+def _teller(case: Merge) -> Named | None:
+    """The operator downstream that tells a 0 of the `Pad` from a -0.0 of the data; else None."""
     if (
         not is_plain_zero(case.pad.value)
         or case.dtype not in FLOATS
         or case.signs.bound(case.pad.data) > 0
     ):
-        return ""
+        return None
     return case.signs.telling(case.op.node.outputs[0])
 
 

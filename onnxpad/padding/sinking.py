@@ -399,7 +399,7 @@ def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:
             continue
         for use in readers_of(graph, tensor):
             if use is None or use.index < 0 or len(seen) > _MOST_NODES:
-                raise _shows(step, "an output may show")
+                raise _shows(step, Named.of("an output may show"))
             node, index = use
             row = operator_of(graph, node)
             if row is not None and row.loses_signs and index == 0:
@@ -407,11 +407,13 @@ def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:
             inputs = (0,) if node.op == "Pad" else data_inputs(graph, node)
             divides = node.op == "Div" and index == 1
             if not graph.is_standard(node) or index not in inputs or divides:
-                raise _shows(step, f"{node.op} {graph.label(node)!r} may tell")
+                label = graph.label(node)
+                raise _shows(step, Named(f"{node.op} {label!r} may tell", f"{node.op} may tell"))
             if id(node) not in seen:
                 seen.add(id(node))
                 pending += node.outputs
 
 
-def _shows(step: Node, who: str) -> RefusalError:
-    return says_uncertain(step.op, 0.0, f"a zero of either sign, which {who}")
+def _shows(step: Node, who: Named) -> RefusalError:
+    why = Named(*(f"a zero of either sign, which {each}" for each in who))
+    return says_uncertain(step.op, 0.0, why)

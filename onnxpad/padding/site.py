@@ -30,7 +30,7 @@ from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
-from onnxpad.messages import RUNTIME, named
+from onnxpad.messages import RUNTIME, Named, named
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.operators.read import (
     PadOp,
@@ -196,9 +196,10 @@ class Sites:
                     axis=axis,
                 )
             if isinstance(size, int) and size < 1:
+                form = f"is empty on axis {axis}"
                 raise RefusalError(
                     Reason.DATA_EMPTY,
-                    f"{op.data.name!r} is empty on axis {axis}",
+                    Named(f"{op.data.name!r} {form}", f"the data {form}"),
                     tensor=op.data.name,
                     axis=axis,
                 )

@@ -17,6 +17,7 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis.value import INTEGERS
+from onnxpad.messages import Named
 from onnxpad.operators.amounts import is_negative_zero, is_plain_zero
 from onnxpad.operators.table import FLOATS
 from onnxpad.reasons import Reason, RefusalError
@@ -50,14 +51,10 @@ class UncertainError(Exception):
     """The result of an operation is not certain; the message says why."""
 
 
-def says_uncertain(op: str, value: Number, why: str) -> RefusalError:
+def says_uncertain(op: str, value: Number, why: Named) -> RefusalError:
     """The refusal of a fill of which an operator makes nothing certain."""
-    return RefusalError(
-        Reason.FILL_CHANGES,
-        f"{op} between turns its value {value} into {why}",
-        value=value,
-        operator=op,
-    )
+    said = Named(*(f"{op} between turns its value {value} into {each}" for each in why))
+    return RefusalError(Reason.FILL_CHANGES, said, value=value, operator=op)
 
 
 def one_of(results: Iterable[Number]) -> Number:

@@ -175,7 +175,7 @@ class PaddedNode:
         try:
             return self.layer._replace(value=make())
         except UncertainError as error:
-            raise says_uncertain(self.node.op, self.layer.value, str(error)) from error
+            raise says_uncertain(self.node.op, self.layer.value, Named.of(str(error))) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +369,8 @@ def _check_first_alone(case: PaddedNode) -> None:
     graph = case.graph
     for tensor in case.node.outputs[1:]:
         if graph.is_read(tensor):
-            raise case.refusal(f"{tensor.name!r} is read too")
+            form = "is read too"
+            raise case.refusal(Named(f"{tensor.name!r} {form}", f"a further output {form}"))
 
 
 def _batch_normalisation(case: PaddedNode) -> Behind:
@@ -753,7 +754,7 @@ def behind(
     try:
         value = one_of(each.layer.value for each in found)
     except UncertainError as error:
-        raise says_uncertain(node.op, layers[0].value, str(error)) from error
+        raise says_uncertain(node.op, layers[0].value, Named.of(str(error))) from error
     return replace(found[0], layer=first._replace(value=value))
 
 

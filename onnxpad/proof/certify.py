@@ -622,7 +622,7 @@ class Certifier:
             return
         for use in self._graph.uses(self._graph.tensor(after.direct)):
             if id(use.node) in after.nodes and (teller := self._signs.telling(use.node.outputs[0])):
-                raise UncertifiedError(f"{teller} may tell 0.0 from -0.0")
+                raise UncertifiedError(f"{teller.text} may tell 0.0 from -0.0")
 
     def _check_reading(
         self, root: Tensor, reading: EngineReading, floor: float, assumptions: set[Assumption]

@@ -494,7 +494,9 @@ def _fill(graph: Graph, bias: Tensor | None) -> float | None:
 
 
 def _read_elsewhere(tensor: Tensor) -> RefusalError:
-    return RefusalError(Reason.READ_ELSEWHERE, f"{tensor.name!r} is read elsewhere too")
+    form = "is read elsewhere too"
+    said = Named(f"{tensor.name!r} {form}", f"what it gives {form}")
+    return RefusalError(Reason.READ_ELSEWHERE, said)
 
 
 def _fills_otherwise(fill: float | int | None) -> RefusalError:
