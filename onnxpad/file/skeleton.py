@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import mmap
+import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -21,7 +23,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]
 from onnxpad.errors import ModelError, let_through
 from onnxpad.file.external_data import external_tensors
 from onnxpad.file.wire import Chunk, MessageKind, Record, WireError, header, scan, strip
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 GRAPH_FIELD: Final = 7
 FUNCTION_FIELD: Final = 25
@@ -52,6 +54,9 @@ _MISTAKEN: Final = (
 
 
 _EMPTY: Final = "is empty; export or download it again"
+
+_READ: Final = 64 << 20
+"""The most bytes of a file that are read; a larger one is mapped into memory."""
 
 # Field numbers: a node's attributes, and an attribute's name and bodies.
 _ATTRIBUTE: Final = 5
@@ -86,6 +91,36 @@ class Section:
             yield from zip(getattr(self.light, name), self.fields.get(number, ()), strict=True)
 
 
+class MappedFile(NamedTuple):
+    """A file that is mapped into memory, and what it was like then."""
+
+    path: Path
+    inode: int
+    size: int
+    written: int
+
+    @classmethod
+    def of(cls, path: Path, found: os.stat_result) -> MappedFile:
+        """The file of a path, as the operating system describes it."""
+        return cls(path, found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def require_unchanged(self) -> None:
+        """Raises where the file itself was written to; another in its place does no harm.
+
+        Raises:
+            ModelError: Its bytes are no longer those that were read.
+        """
+        try:
+            now = self.of(self.path, self.path.stat())
+        except OSError:
+            return  # removed: the mapping keeps its bytes
+        if now.inode == self.inode and now != self:
+            raise ModelError(
+                f"{self.path}: has been overwritten since it was read; write the new model to "
+                "another file, or make the result again"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Skeleton:
     """A model as bytes, as the records these consist of, and as a proto without its weights.
@@ -98,6 +133,7 @@ class Skeleton:
         fields: The records of the graph by field number. They pair with the elements of `light`:
             the first of field 1 is the record of `light.graph.node[0]`.
         external: The tensors whose elements lie in other files.
+        mapped: The file that `data` is mapped from; None where `data` is in memory.
     """
 
     data: memoryview
@@ -106,6 +142,7 @@ class Skeleton:
     graphs: tuple[tuple[Record, ...], ...]
     fields: Mapping[int, Sequence[Record]]
     external: tuple[onnx.TensorProto, ...]
+    mapped: MappedFile | None = None
 
     @property
     def main(self) -> Section:
@@ -215,14 +252,16 @@ class Skeleton:
 
 
 def read_file(path: Path) -> Skeleton:
-    """The skeleton of a model file, which is mapped into memory rather than read.
+    """The skeleton of a model file.
 
-    The file must not change in place meanwhile: if another process truncates it, this one dies of
-    SIGBUS, as with any mapped file. Replacing it by another file does no harm.
+    A file of over 64 MiB is mapped into memory rather than read, and must not change in place
+    meanwhile: where another process truncates it, this one dies of SIGBUS, as with any mapped file.
+    Replacing it by another file does no harm.
 
     Raises:
         ModelError: There is no such file, or it is not an ONNX model.
     """
+    mapped = None
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -232,17 +271,23 @@ def read_file(path: Path) -> Skeleton:
         if _is_open_here(path):
             raise ModelError(f"{path} is a file that this process has open; give its own path")
         with path.open("rb") as file:
-            if not path.stat().st_size:
+            found = os.fstat(file.fileno())
+            if not found.st_size:
                 raise ModelError(f"{path} {_EMPTY}")
-            # Never closed: the view keeps it, and both go with the last reference.
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            if found.st_size > _READ:
+                # Never closed: the view keeps it, and both go with the last reference.
+                data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                mapped = MappedFile.of(path, found)
+            else:
+                data = memoryview(file.read())
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist; check the path") from None
     except (OSError, ValueError) as error:
         let_through(error)
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{path} cannot be read: {reason}") from None
-    return read_bytes(data, str(path))
+    read = read_bytes(data, str(path))
+    return read if mapped is None else replace(read, mapped=mapped)
 
 
 def _is_open_here(path: Path) -> bool:

@@ -215,6 +215,7 @@ class Graph:
         if not self.is_main:
             raise TypeError("a body or a function goes into another process with its model alone")
         model, path = self.model, self.model.path
+        now = model.to_bytes() if model.changed else None
         original: bytes | int = bytes(model.original.data)
         if path is not None:
             path = path.absolute()
@@ -223,7 +224,7 @@ class Graph:
                 is_there = _original(path, checksum) is not None
                 original = checksum if is_there else original
                 path = path if is_there else path.with_name(_NO_FILE)
-        return _restored, (path, original, model.to_bytes() if model.changed else None)
+        return _restored, (path, original, now)
 
     # Graphs inside
 

@@ -131,7 +131,12 @@ class Model:
         return self.original is not self.skeleton or any(self._differences())
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
-        """Inputs, nodes and initializers before and after the edits, without large weights."""
+        """Inputs, nodes and initializers before and after the edits, without large weights.
+
+        Raises:
+            ModelError: The file of the original was overwritten in place.
+        """
+        self._require_file()
         return self.original.light.graph, outline(self.skeleton, self.main)
 
     def function_outlines(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
@@ -216,8 +221,17 @@ class Model:
             raise OutputError(f"{target} cannot be written: {reason}") from None
         return tuple(file for file in files if file is not target)
 
+    def _require_file(self) -> None:
+        if self.skeleton.mapped is not None:
+            self.skeleton.mapped.require_unchanged()
+
     def _differences(self) -> Differences:
-        """The differences from the original; cached until the next edit."""
+        """The differences from the original; cached until the next edit.
+
+        Raises:
+            ModelError: The file of the original was overwritten in place.
+        """
+        self._require_file()
         version = self.journal.count
         if self._different is None or self._different[0] != version:
             functions = self.functions.values()

@@ -1,10 +1,12 @@
 """What a verdict allows: `ok`, `raise_for_failure` and `save` of a result of `fix`."""
 
 import json
+import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -12,7 +14,8 @@ import pytest
 
 import onnxpad
 from onnxpad.api.fix_validation import _repairs, _specified
-from onnxpad.errors import ValidationError
+from onnxpad.errors import ModelError, ValidationError
+from onnxpad.file import skeleton
 from onnxpad.finding import Assumption, Certificate, Change, Counts
 from onnxpad.options import Options
 from onnxpad.probe.cut import NeighbourhoodProbe
@@ -334,3 +337,44 @@ def test_a_repair_is_of_what_onnxruntime_refuses(
         changes=changes, made=[SimpleNamespace(key=("PAD201", name)) for name in made]
     )
     assert _repairs(decided, outcome, {"y", "x"}) == repairs
+
+
+OVERWRITTEN: Final[dict[str, Callable[[onnxpad.FixResult, Path], object]]] = {
+    "save": lambda result, folder: result.save(folder / "out.onnx"),
+    "model": lambda result, _: result.model,
+    "page": lambda result, _: result.to_html(),
+    "pickle": lambda result, _: pickle.dumps(result),
+}
+
+
+@pytest.mark.parametrize("use", OVERWRITTEN)
+def test_a_source_that_is_overwritten_in_place(
+    use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small model is in memory; a mapped one is refused, for its bytes are gone."""
+    source, other = tmp_path / "a.onnx", one("y = Relu (x)").SerializeToString()
+    for read in (skeleton._READ, 0):
+        monkeypatch.setattr(skeleton, "_READ", read)
+        source.write_bytes(PADDED.SerializeToString())
+        result = onnxpad.fix(source, validate=False)
+        source.write_bytes(other)
+        if read:
+            OVERWRITTEN[use](result, tmp_path)
+            assert result.model == onnxpad.fix(PADDED, validate=False).model
+        else:
+            with pytest.raises(ModelError, match=r"a\.onnx: has been overwritten since"):
+                OVERWRITTEN[use](result, tmp_path)
+
+
+@pytest.mark.parametrize("end", [Path.unlink, lambda path: path.replace(f"{path}.old")])
+def test_a_source_that_is_gone_or_replaced_does_no_harm(
+    end: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skeleton, "_READ", 0)
+    source = tmp_path / "a.onnx"
+    onnx.save(PADDED, source)
+    result = onnxpad.fix(source, validate=False)
+    end(source)
+    for _ in range(2):
+        assert result.model == onnxpad.fix(PADDED, validate=False).model
+        onnx.save(one("y = Relu (x)"), source)

@@ -181,7 +181,8 @@ class TestPayloads:
         light = read_bytes(memoryview(raw), "net.onnx").light
         assert light == onnx.ModelProto.FromString(raw)
 
-    def test_cost_no_memory(self, tmp_path: Path) -> None:
+    def test_cost_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(skeleton, "_READ", 1 << 20)
         path, target = tmp_path / "net.onnx", tmp_path / "out.onnx"
         path.write_bytes(large(60).SerializeToString())
         tracemalloc.start()
