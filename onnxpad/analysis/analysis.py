@@ -215,11 +215,11 @@ class Analysis:
             memory: Where to keep the answer, under `asked`.
             asked: The tensor that is asked about.
         """
-        stack: list[_Frame] = []
-        here, memory = self, {} if memory is None else memory
+        stack: list[_Frame] = [(self, {} if memory is None else memory, asked, rule)]
         answer: Any = None
         failure: ModelError | None = None
-        while True:
+        while stack:
+            here, memory, asked, rule = stack[-1]
             try:
                 wanted, needed = rule.send(answer) if failure is None else rule.throw(failure)
             except (StopIteration, UndeterminedError) as end:
@@ -227,22 +227,19 @@ class Analysis:
                 memory[asked] = answer
                 if _is_open(answer):
                     here._open.append((memory, asked))
+                stack.pop()
             except ModelError as error:  # whoever looks into bodies and functions may go on
                 answer, failure = None, error
+                stack.pop()
             else:
-                failure = None
-                there, wanted = wanted if isinstance(wanted, tuple) else (here, wanted)
-                known = there._known[wanted]
-                if needed in known:
-                    answer = known[needed]
+                answer, failure = None, None
+                if isinstance(wanted, tuple):
+                    here, wanted = wanted
+                memory = here._known[wanted]
+                if needed in memory:
+                    answer = memory[needed]
                 else:
-                    answer = None
-                    stack.append((here, memory, asked, rule))
-                    here, memory, asked, rule = there, known, needed, there._start(wanted, needed)
-                continue
-            if not stack:
-                break
-            here, memory, asked, rule = stack.pop()
+                    stack.append((here, memory, needed, here._start(wanted, needed)))
         if failure is not None:
             raise failure
         return answer

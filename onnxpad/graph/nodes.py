@@ -50,10 +50,8 @@ class Node:
 
     def given(self, index: int) -> Tensor | None:
         """An input; None where it is left out."""
-        if index >= len(self.inputs):
-            return None
-        tensor = self.inputs[index]
-        return tensor if tensor.name else None
+        inputs = self.inputs
+        return inputs[index] if index < len(inputs) and inputs[index].name else None
 
 
 def noted(ask: Callable[[_Graph, Node], _Fact]) -> Callable[[_Graph, Node], _Fact]:

@@ -142,8 +142,6 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
         inside = ((0, 0),) * len(total)
     else:
         inside = tuple((max(min(pair), 0),) * 2 for pair in total)
-    if inside == total:
-        return inside, ()
     outside = tuple([(b - i, e - j) for (b, e), (i, j) in zip(total, inside, strict=True)])
     return inside, outside if is_padded(outside) else ()
 

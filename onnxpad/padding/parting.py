@@ -31,8 +31,6 @@ def sound_amounts(analysis: Analysis, pad: PadOp) -> Pairs | None:
     if known is None or (pad.axes is not None and shape is None):
         return None
     full = pad.over(len(known) if shape is None else len(shape))
-    if min(map(min, full or ()), default=0) >= 0:
-        return full
     for axis, (begin, end) in enumerate(full or ()):
         crop = -min(begin, 0) - min(end, 0)
         if crop and (shape is None or always(less_equal(crop, shape[axis])) is not True):

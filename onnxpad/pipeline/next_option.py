@@ -101,9 +101,8 @@ def counts_of(graph: Graph) -> Counts:
     for each in (graph, *readable_graphs(graph)):
         for node in each.nodes:
             pads += node.op == "Pad" and each.is_standard(node)
-            if node.attrs:
-                auto_pads += node.attrs.get("auto_pad", "") not in ("NOTSET", "")
-                ceil_modes += node.attrs.get("ceil_mode", 0) == 1
+            auto_pads += node.attrs.get("auto_pad", "") not in ("NOTSET", "")
+            ceil_modes += node.attrs.get("ceil_mode", 0) == 1
     return Counts(pads, auto_pads, len(list(graph.nodes)), ceil_modes)
 
 

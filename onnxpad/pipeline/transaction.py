@@ -187,8 +187,9 @@ class Editor:
         graph = self.context.graph
         is_step = node.op != "Pad" and gathering(graph, node) is None
         names = set[str]()
-        for tensor, above in _upstream(graph, node.outputs[0], roots):
+        for tensor in _upstream(graph, node.outputs[0], roots):
             names.add(graph.unique(tensor.name))
+            above = graph.producer(tensor)
             if not (is_step or above is node or (above and above.op in {"Pad", "Identity"})):
                 break
         inner: Graph | None = graph
@@ -344,7 +345,7 @@ class Editor:
         Each with the harm that it would do.
         """
         graph, found = self.context.graph, []
-        for _, node in _upstream(graph, tensor, (root,)):
+        for node in map(graph.producer, _upstream(graph, tensor, (root,))):
             if node is not None and node.inputs and _hides(graph, node):
                 hazard = self.context.blocked_pools.behind(node.outputs[0])
                 if hazard is not None:
@@ -375,18 +376,13 @@ class Editor:
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
 
-def _upstream(
-    graph: Graph, tensor: Tensor, roots: Sequence[str]
-) -> Iterator[tuple[Tensor, Node | None]]:
-    """A tensor and those that it is computed from as first inputs, up to roots, which are left out.
-
-    Each with the node that computes it; none further away than a walk goes.
-    """
+def _upstream(graph: Graph, tensor: Tensor, roots: Sequence[str]) -> Iterator[Tensor]:
+    """A tensor and those upstream of it by first inputs, up to roots, which are left out."""
     for _ in range(MOST):
         if not tensor.name or tensor.name in roots:
             return
+        yield tensor
         node = graph.producer(tensor)
-        yield tensor, node
         if node is None or not node.inputs:
             return
         tensor = node.inputs[0]

@@ -43,12 +43,10 @@ def written_form(
         if pads:
             step = _pad(context, above, op, computing if above is node else 0)
             steps.append(replace(step, fill=_fill(context, above)) if is_step else step)
-            data = above.inputs[0]
         else:
             steps.append(_step(context, above))
-            given = (each for each in above.inputs if graph.constant(each) is None)
-            data = next(given, above.inputs[0])
-        tensor = graph.origin(data)
+        data = (each for each in above.inputs if pads or graph.constant(each) is None)
+        tensor = graph.origin(next(data, above.inputs[0]))
     return SiteForm(tuple(reversed(steps)))
 
 
