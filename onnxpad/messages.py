@@ -46,16 +46,22 @@ class Named(NamedTuple):
         return cls(text, text)
 
 
-def named(say: Callable[[Callable[[str], str]], str]) -> Named:
+def named(say: Callable[[Callable[..., str]], str]) -> Named:
     """A sentence with and without names.
 
     Args:
-        say: Makes it, given a function that writes a name and the space before it, or nothing.
+        say: Makes it, given a function that writes a name and the space before it; or, in place of
+            both, nothing or the words that it is given beside the name.
 
     >>> named(lambda name: f"Pad before Conv{name('stem/Conv')}")
     Named(text="Pad before Conv 'stem/Conv'", general='Pad before Conv')
+    >>> named(lambda name: f"the sizes of{name('x', 'the data')} are unknown").general
+    'the sizes of the data are unknown'
     """
-    return Named(say(lambda name: f" {name!r}"), say(lambda _: ""))
+    return Named(
+        say(lambda name, words="": f" {name!r}"),
+        say(lambda name, words="": f" {words}" if words else ""),
+    )
 
 
 def place_in(place: str, *steps: str) -> str:

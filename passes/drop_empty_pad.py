@@ -84,8 +84,8 @@ def _rank(data: Tensor, needs: int) -> RefusalError:
     """The refusal of a `Pad` whose data may have another number of axes than its amounts."""
     said = named(
         lambda name: (
-            f"the number of axes of{name(data.name)} is known only at run time, and unless it is "
-            f"{needs} the Pad is an error"
+            f"the number of axes of{name(data.name, 'the data')} is known only at run time, and "
+            f"unless it is {needs} the Pad is an error"
         )
     )
     return RefusalError(Reason.RANK_UNKNOWN, said, tensor=data.name, needs=needs)

@@ -213,6 +213,14 @@ Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
         ),
         (
             one(
+                "a = Pad (x, q) c = Clip (a, k) y = Conv (c, w)",
+                inputs="float[1, 2, 9, 8] x, float k",
+                initializers=f"{Q}, float[1, 2, 1, 1] w = {{1, 2}}",
+            ),
+            "and reads a tensor, which is known only at run time, or is large",
+        ),
+        (
+            one(
                 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
                 inputs="float[1, 2, 0, 8] x",
                 initializers="float[1, 2, 1, 1] w = {1, 2}",

@@ -195,7 +195,7 @@ class DynamicSites:
         if shape is None or any(isinstance(size, Unknown) for size in sizes):
             raise RefusalError(
                 Reason.NOT_WORKED_OUT,
-                named(lambda name: f"the sizes of{name(op.data.name)} are unknown"),
+                named(lambda name: f"the sizes of{name(op.data.name, 'the data')} are unknown"),
                 tensor=op.data.name,
             )
         self._check_meets_data(op, op.data, sizes, odd)

@@ -291,7 +291,8 @@ def says_empty(source: Tensor, axis: int) -> RefusalError:
         Reason.MAY_BE_EMPTY,
         named(
             lambda name: (
-                f"without its Pad the pool may read nothing on axis {axis} of{name(source.name)}"
+                f"without its Pad the pool may read nothing on axis {axis} of"
+                f"{name(source.name, 'the data')}"
             )
         ),
         axis=axis,

@@ -173,7 +173,7 @@ def type_known(case: Merge) -> RefusalError | None:
         return None
     return RefusalError(
         Reason.TYPE_UNKNOWN,
-        named(lambda name: f"the element type of{name(case.op.data.name)} is unknown"),
+        named(lambda name: f"the element type of{name(case.op.data.name, 'the data')} is unknown"),
         tensor=case.op.data.name,
     )
 

@@ -104,7 +104,11 @@ class PaddedNode:
         if dtype is None:
             raise RefusalError(
                 Reason.TYPE_UNKNOWN,
-                named(lambda name: f"the element type of{name(self.tensor.name)} is unknown"),
+                named(
+                    lambda name: (
+                        f"the element type of{name(self.tensor.name, 'the data')} is unknown"
+                    )
+                ),
                 tensor=self.tensor.name,
             )
         return dtype
@@ -121,10 +125,10 @@ class PaddedNode:
         array = self.graph.constant(tensor)
         if array is None:
             form = "which is known only at run time, or is large"
-            raise self.refusal(named(lambda name: f"reads{name(tensor.name)}, {form}"))
+            raise self.refusal(named(lambda name: f"reads{name(tensor.name, 'a tensor')}, {form}"))
         if array.dtype.kind in "OSUc":
             form = "which holds no real numbers"
-            raise self.refusal(named(lambda name: f"reads{name(tensor.name)}, {form}"))
+            raise self.refusal(named(lambda name: f"reads{name(tensor.name, 'a tensor')}, {form}"))
         return array
 
     def given(self, name: str, index: int, since: int) -> tuple[int, ...] | None:
@@ -769,9 +773,8 @@ def _declared(case: PaddedNode) -> Behind:
     for tensor in filter(None, map(case.node.given, range(1, len(case.node.inputs)))):
         shape = case.analysis.shape(tensor)
         if shape is None or any(size != 1 for size in shape):
-            reads = f"reads {tensor.name!r}"
             form = "which must have one element"
-            raise case.refusal(Named(f"{reads}, {form}", f"reads, {form}"))
+            raise case.refusal(Named(f"reads {tensor.name!r}, {form}", f"reads a tensor, {form}"))
     if step.permutes is not None:
         order = step.order(case.rank, case.node.attrs)
         if order is None:

@@ -157,8 +157,9 @@ class Context:
             Reason.SIZE_MISINFERRED,
             named(
                 lambda name: (
-                    f"onnx's shape inference is wrong about the size of{name(tensor.name)}, and "
-                    f"without {hidden_by} {RUNTIME} would take it for right downstream"
+                    "onnx's shape inference is wrong about the size of"
+                    f"{name(tensor.name, 'what it gives')}, and without {hidden_by} {RUNTIME} "
+                    "would take it for right downstream"
                 )
             ),
             tensor=tensor.name,

@@ -270,7 +270,7 @@ class CropsBehind:
         return named(
             lambda name: (
                 "it leaves one element on an axis, which could not be told from the axes that"
-                f"{name(self.graph.label(node))} adds or drops"
+                f"{name(self.graph.label(node), 'a step behind it')} adds or drops"
             )
         )
 
