@@ -28,8 +28,8 @@ class Later:
 
     def get(self) -> object:
         """The fact."""
-        if self._ask is not None:
-            ask, args = self._ask
+        if (asked := self._ask) is not None:  # read once: another thread may be done meanwhile
+            ask, args = asked
             self._known = ask(*args)
             self._ask = None
         return self._known
