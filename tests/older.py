@@ -17,6 +17,8 @@ onnxruntime before 1.24 follows links to external data out of the folder of the 
   tests/file/test_external_data.py::TestLinks::test_are_no_data_for_another_model_beside_them
 onnxruntime before 1.24 ends the process where the first zero point of ConvInteger is left out
   tests/padding/test_pad_limits.py::test_an_empty_name_is_no_zero_point
+onnxruntime before 1.24 rounds more of this model's sums than a reference may differ by
+  tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_their_frameworks[same_paddle]
 onnxruntime before 1.24 runs a model that has one function twice
   tests/runtimes/onnxruntime/test_guard.py::test_a_function_that_is_there_twice_ends_no_command
 onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceSum and Resize

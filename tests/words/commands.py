@@ -18,8 +18,10 @@ def main() -> None:
     asked = json.loads(sys.argv[1])
     if asked["planted"] is not None:
         install({name: (old, new) for name, old, new in asked["planted"]})
-    from tests.behaviour import cases  # which imports the product
+    from onnxpad.page.pictures import graph_svg
+    from tests.behaviour import cases
 
+    graph_svg._LETTERS = int(_WIDE)  # type: ignore[misc]  # lines break where words do
     models = {path.stem: path for path in cases.subjects()}
     found = [_run(line, models.get(stem)) for stem, line in asked["lines"]]
     sys.stdout.write(json.dumps(found))
