@@ -173,9 +173,8 @@ class RefusalError(Exception):
         self, code: Reason, message: str | Named, brief: str = "", /, **facts: object
     ) -> None:
         """Keeps the facts in the order given."""
-        text, general = (message, "") if isinstance(message, str) else message
+        text, self.general = (message, message) if isinstance(message, str) else message
         super().__init__(text)
-        self.general = general or str(facts.get("summary", text))
         self.code = code
         self.brief = brief
         self.facts = MappingProxyType(facts)

@@ -126,18 +126,18 @@ _NOT_COVERED: Final = "which onnxpad does not cover"
 
 
 def _general(cause: RefusalError) -> str:
-    """A cause without names, which groups equal ones."""
-    return str(cause.facts["summary"])
+    """A cause without names of readers, which groups equal ones."""
+    return str(cause.facts.get("summary", cause.general))
 
 
 def _foreign(node: Node, pad: PadOp | None) -> Iterator[RefusalError]:
     """Why a `Pad` of another domain stays."""
     if pad is None and node.domain == MICROSOFT:
         text = f"onnxpad does not cover {node.op} of {node.domain}"
-        yield RefusalError(Reason.OPERATOR_NOT_COVERED, text, summary=text)
+        yield RefusalError(Reason.OPERATOR_NOT_COVERED, text)
     elif pad is None:
         text = f"{node.op} is a custom operator of {node.domain}"
-        yield RefusalError(Reason.CUSTOM_OPERATOR, text, summary=text)
+        yield RefusalError(Reason.CUSTOM_OPERATOR, text)
 
 
 def _causes(
@@ -145,55 +145,45 @@ def _causes(
 ) -> Iterator[RefusalError]:
     """Why the readers of a `Pad` do not take over its padding."""
     if not found:
-        yield RefusalError(Reason.UNUSED, "nothing reads it", summary="nothing reads it")
+        yield RefusalError(Reason.UNUSED, "nothing reads it")
     if len(path) > 1:
         yield _between(context, readers, path)
     for use in found:
         if use is None:
-            text = "it is an output of the graph"
-            yield RefusalError(Reason.GRAPH_OUTPUT, text, summary=text)
+            yield RefusalError(Reason.GRAPH_OUTPUT, "it is an output of the graph")
             continue
         node, index = use
-        name, general = _named(context, node), str(node.op)
-        inputs = readers.inputs(node)
+        name, inputs = _name(context, node), readers.inputs(node)
         if index < 0:
-            yield RefusalError(
-                Reason.READ_IN_BODY,
-                f"a body of {name} reads it",
-                summary=f"a body of {general} reads it",
-            )
+            said = Named(*(f"a body of {each} reads it" for each in name))
+            yield RefusalError(Reason.READ_IN_BODY, said)
         elif readers.slides(node) and inputs is not None and index == inputs.data:
             yield _declined(context, node, name)
         elif inputs is not None and index == inputs.data:
             form = f"reads it, {_CROPS if crops(context.graph, node) else _NOT_COVERED}"
             why = why_no_padding(context.graph, node, index)
             form += f": {why}" * bool(why)
-            yield RefusalError(
-                Reason.OPERATOR_NOT_COVERED, f"{name} {form}", summary=f"{general} {form}"
-            )
+            yield RefusalError(Reason.OPERATOR_NOT_COVERED, _does(name, form))
         elif inputs is not None:
             form = f"reads it as {_operand(inputs, index)}"
-            yield RefusalError(
-                Reason.READ_AS_OPERAND, f"{name} {form}", summary=f"{general} {form}"
-            )
+            yield RefusalError(Reason.READ_AS_OPERAND, _does(name, form))
         elif len(path) < 2 or path[0].node is not node:
             yield _windowless(context, readers, node, index)
 
 
 def _windowless(context: Context, readers: Readers, node: Node, index: int) -> RefusalError:
     """Why an operator without a window does not take over the padding that it reads."""
-    graph, name, general = context.graph, _named(context, node), str(node.op)
+    graph, name = context.graph, _name(context, node)
     if why := why_no_padding(graph, node, index):
-        form = f"reads it: {why}"
-        return RefusalError(Reason.TAKES_NO_PADDING, f"{name} {form}", summary=f"{general} {form}")
+        return RefusalError(Reason.TAKES_NO_PADDING, _does(name, f"reads it: {why}"))
     path = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else ()
     if not path:
-        form = "reads it, which has no window"
-        return RefusalError(Reason.NO_WINDOW, f"{name} {form}", summary=f"{general} {form}")
-    end = path[-1].node
-    form = f"{{}} hands it on to {{}}: {why_no_padding(graph, *path[-1])}"
-    named = form.format(name, _named(context, end))
-    return RefusalError(Reason.TAKES_NO_PADDING, named, summary=form.format(general, end.op))
+        return RefusalError(Reason.NO_WINDOW, _does(name, "reads it, which has no window"))
+    why, end = why_no_padding(graph, *path[-1]), _name(context, path[-1].node)
+    said = Named(
+        *(f"{one} hands it on to {other}: {why}" for one, other in zip(name, end, strict=True))
+    )
+    return RefusalError(Reason.TAKES_NO_PADDING, said)
 
 
 def _between(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:
@@ -202,32 +192,29 @@ def _between(context: Context, readers: Readers, path: Sequence[Use]) -> Refusal
     stands = "stand" if len(between) > 1 else "stands"
     beyond = _CROPS if crops(context.graph, window) else _NOT_COVERED
     further = "" if readers.slides(window) else f", {beyond}"
-    form = f"{{}} {stands} between it and {{}}{further}"
     for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in between}.items():
-        form += f"; {op}: {why}" * bool(why)
-    steps = [_named(context, step) for step in between]
-    return RefusalError(
-        Reason.STEPS_BETWEEN,
-        form.format(and_list(steps), _named(context, window)),
-        summary=form.format(and_list([step.op for step in between]), window.op),
-    )
+        further += f"; {op}: {why}" * bool(why)
+    steps = map(and_list, zip(*(_name(context, step) for step in between), strict=True))
+    ends = zip(steps, _name(context, window), strict=True)
+    said = Named(*(f"{each} {stands} between it and {end}{further}" for each, end in ends))
+    return RefusalError(Reason.STEPS_BETWEEN, said)
 
 
-def _declined(context: Context, node: Node, name: str) -> RefusalError:
+def _declined(context: Context, node: Node, name: Named) -> RefusalError:
     """Why a window operator does not take over the padding of the `Pad` that it reads."""
     op = context.window(node)
     if isinstance(op, UnreadableError):
         form = f"reads it, and cannot be read itself: {op}"
-        return RefusalError(Reason.READER_UNREADABLE, f"{name} {form}", summary=f"{node.op} {form}")
+        return RefusalError(Reason.READER_UNREADABLE, _does(name, form))
     try:
         context.sites.planned(op, context.style)
     except RefusalError as refusal:
         brief = f"{node.op}: {refusal.brief}" if refusal.brief else ""
-        said = Named(f"{name}: {refusal}", f"{node.op}: {refusal.general}")
+        said = Named(f"{name.text}: {refusal}", f"{name.general}: {refusal.general}")
         summary = f"{node.op}: {refusal}"
         return RefusalError(refusal.code, said, brief, summary=summary, options=refusal.options)
-    form = f"in style {context.style} it stays before"
-    return RefusalError(Reason.AS_ASKED, f"{form} {name}", summary=f"{form} {node.op}")
+    said = Named(*(f"in style {context.style} it stays before {each}" for each in name))
+    return RefusalError(Reason.AS_ASKED, said)
 
 
 def _help_all(causes: Sequence[RefusalError]) -> tuple[str, ...]:
@@ -257,8 +244,14 @@ def described_pad(analysis: Analysis, node: Node, pad: PadOp | None) -> str:
     return f"Pad{amounts}{how}"
 
 
-def _named(context: Context, node: Node) -> str:
-    return f"{node.op} {context.graph.label(node)!r}"
+def _name(context: Context, node: Node) -> Named:
+    """A node with its label, and its operator alone."""
+    return Named(f"{node.op} {context.graph.label(node)!r}", node.op)
+
+
+def _does(name: Named, form: str) -> Named:
+    """A sentence of which a node is the subject."""
+    return Named(*(f"{each} {form}" for each in name))
 
 
 def _first(texts: Iterable[str]) -> Iterator[str]:
