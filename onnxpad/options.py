@@ -1,18 +1,17 @@
 """The choices of a user for a rewrite, as one value."""
 
-from __future__ import annotations
-
 import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypedDict, TypeVar
+from functools import cache
+from typing import Annotated, Any, TypedDict, TypeVar, cast
 
 from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
-from onnxpad.messages import meant
-from onnxpad.records import dataclass
+from onnxpad.messages import RUNTIME, meant
+from onnxpad.records import NamedTuple, dataclass
 
 
 class Style(enum.StrEnum):
@@ -32,6 +31,22 @@ class Dynamic(enum.StrEnum):
 
 
 Call = TypeVar("Call", bound=Callable[..., object])
+
+
+class Typed(NamedTuple):
+    """An option as it is typed on a command line.
+
+    Attributes:
+        help: What it does, for `--help`.
+        option: Its name there.
+        kind: The type of its value there.
+        metavar: What stands for its value in the help, if that is not the type.
+    """
+
+    help: str
+    option: str
+    kind: Any = bool
+    metavar: str | None = None
 
 
 class OptionKeywords(TypedDict, total=False):
@@ -54,32 +69,95 @@ class OptionKeywords(TypedDict, total=False):
 class Options:
     """The choices of a user, of which `fix` says what each does.
 
-    Attributes:
-        style: Where constant padding goes, one of `Style`.
-        dynamic: What becomes of padding that depends on an open size, one of `Dynamic`.
-        shapes: Sizes to fix, by input.
-        dims: Sizes to fix or ranges to prove for, by dimension.
-        trust_dim_names: Whether dimensions of one name are assumed to have one size.
-        no_ceil: Whether pools with `ceil_mode` are written as pools that round down.
-        trust: Whose reading counts where the runtime and the specification disagree; without it
-            neither does. Its name is as good.
-        symmetric_transpose: Whether pads of transposed convolutions must be equal at both ends.
-        strict: Whether a change that rests on an assumption is undone.
-        select: Codes or prefixes of codes to rewrite and to report; all if empty.
-        ignore: Codes or prefixes of codes to leave alone.
+    A command that takes options has the help, the type and the default of each from here, and a
+    configuration feeds them by name, with `from_mapping`. `OptionKeywords` has the same names.
     """
 
-    style: str = "fold"
-    dynamic: str = "keep"
-    shapes: Shapes | None = None
-    dims: Dims | None = None
-    trust_dim_names: bool = False
-    no_ceil: bool = False
-    trust: Trust | None = None
-    symmetric_transpose: bool = False
-    strict: bool = False
-    select: str | Sequence[str] = ()
-    ignore: str | Sequence[str] = ()
+    style: Annotated[
+        str,
+        Typed(
+            "Where constant padding goes: into the operator (fold), into a Pad node (pad), or the "
+            "part equal on both sides into the operator and the rest into a Pad node (symmetric).",
+            "--style",
+            Style,
+        ),
+    ] = "fold"
+    dynamic: Annotated[
+        str,
+        Typed(
+            "Padding that depends on an open size: keep it, write it as a Pad with computed "
+            "amounts (pad), or replace a computed Pad that equals SAME by auto_pad (auto-pad).",
+            "--dynamic",
+            Dynamic,
+        ),
+    ] = "keep"
+    shapes: Annotated[
+        Shapes | None,
+        Typed(
+            "Fix sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
+            "Repeatable.",
+            "--shape",
+            list[str] | None,
+            "[INPUT=]SIZES",
+        ),
+    ] = None
+    dims: Annotated[
+        Dims | None,
+        Typed(
+            "Fix a named dimension (height=224), or prove for a range (height=32..1024) or for "
+            "the multiples of 32 in a range (height=32..1024:32). Repeatable.",
+            "--dim",
+            list[str] | None,
+            "NAME=SIZE",
+        ),
+    ] = None
+    trust_dim_names: Annotated[
+        bool,
+        Typed("Assume that dimensions of the same name have the same size.", "--trust-dim-names"),
+    ] = False
+    no_ceil: Annotated[
+        bool,
+        Typed(
+            "Write pools that round up (ceil_mode) as pools that round down and have end pads, "
+            "where that is exact.",
+            "--no-ceil",
+        ),
+    ] = False
+    trust: Annotated[
+        Trust | None,
+        Typed(
+            f"Where {RUNTIME} and the specification compute different things, write what this "
+            "one computes. Without it such padding stays.",
+            "--trust",
+            Trust | None,
+        ),
+    ] = None
+    symmetric_transpose: Annotated[
+        bool,
+        Typed(
+            "Make the pads of a ConvTranspose equal at both ends, with output_padding or a Slice "
+            f"for the rest: {RUNTIME}'s CUDA provider runs no others.",
+            "--symmetric-transpose",
+        ),
+    ] = False
+    strict: Annotated[bool, Typed("Refuse rewrites that rest on an assumption.", "--strict")] = (
+        False
+    )
+    select: Annotated[
+        str | Sequence[str],
+        Typed(
+            "Only these codes or prefixes (PAD1), with commas.",
+            "--select",
+            list[str] | None,
+            "CODES",
+        ),
+    ] = ()
+    ignore: Annotated[
+        str | Sequence[str],
+        Typed(
+            "All but these codes or prefixes, with commas.", "--ignore", list[str] | None, "CODES"
+        ),
+    ] = ()
 
     def __post_init__(self) -> None:
         """Refuses a choice that there is not."""
@@ -94,6 +172,13 @@ class Options:
         """Whether pads of transposed convolutions become equal at both ends."""
         return self.symmetric_transpose or self.style == "symmetric"
 
+    @property
+    def keywords(self) -> OptionKeywords:
+        """The same as keywords of a call."""
+        return cast(
+            "OptionKeywords", {each.name: getattr(self, each.name) for each in fields(self)}
+        )
+
     def chooses(self, code: str) -> bool:
         """Whether a code is one to rewrite and to report; `select` and `ignore` must be tuples."""
         assert isinstance(self.select, tuple)
@@ -102,7 +187,7 @@ class Options:
         return chosen and not code.startswith(self.ignore)
 
     @classmethod
-    def of(cls, keywords: OptionKeywords) -> Options:
+    def of(cls, keywords: OptionKeywords) -> "Options":
         """Options of the keywords of a call.
 
         Raises:
@@ -116,7 +201,7 @@ class Options:
         return cls(**keywords)  # type: ignore[arg-type]  # trust by its name
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> Options:
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> "Options":
         """Options by name, as a configuration has them; a dash stands for an underscore.
 
         Raises:
@@ -138,6 +223,12 @@ class Options:
                 raise UsageError(f"option {name!r} is {value!r}; give true or false")
             given[name] = value
         return cls(**given)
+
+
+@cache
+def typed_options() -> Mapping[str, Typed]:
+    """How each option is typed on a command line, by its name in `Options`."""
+    return {name: kind.__metadata__[0] for name, kind in Options.__annotations__.items()}
 
 
 def names_options(call: Call) -> Call:

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 import onnxpad
+from onnxpad.cli import check_command, fix_command
+from onnxpad.cli.options import options_given
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
-from onnxpad.options import OptionKeywords, Options
+from onnxpad.options import OptionKeywords, Options, Style, typed_options
 
 
 def test_they_are_those_of_fix_and_check() -> None:
@@ -22,6 +24,25 @@ def test_they_are_those_of_fix_and_check() -> None:
     ):
         found = {name: each.default for name, each in signature(call).parameters.items()}
         assert {name: found[name] for name in found.keys() - others} == usual
+
+
+def test_commands_take_each_by_its_name() -> None:
+    """With the same defaults, none of which a command repeats; what is typed feeds `Options`."""
+    for command in (fix_command.fix, check_command.check):
+        found = {name: each.default for name, each in signature(command).parameters.items()}
+        assert {name: found[name] or () for name in typed_options()} == {
+            name: default or () for name, default in Options().keywords.items()
+        }
+    typed = {
+        "style": Style.PAD, "shapes": ["x=1,3"], "dims": ["n=2..4"], "no_ceil": True,
+        "trust": Trust.SPEC, "select": ["PAD2"], "ignore": ["PAD201,PAD3"],
+    }  # fmt: skip
+    asked = Options.from_mapping(options_given(typed))
+    assert asked == replace(asked, style="pad", shapes={"x": "1,3"}, dims={"n": "2..4"})
+    assert (asked.no_ceil, asked.trust, asked.strict) == (True, Trust.SPEC, False)
+    assert asked.chooses("PAD202")
+    assert not asked.chooses("PAD201")
+    assert not asked.chooses("PAD101")
 
 
 def test_an_option_that_there_is_not() -> None:

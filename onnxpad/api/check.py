@@ -83,21 +83,12 @@ def check(
 
     Args:
         model: As for `fix`.
-        style: As for `fix`.
-        dynamic: As for `fix`.
-        shapes: As for `fix`.
-        dims: As for `fix`.
-        trust_dim_names: As for `fix`.
-        no_ceil: As for `fix`.
-        trust: As for `fix`.
-        symmetric_transpose: As for `fix`.
-        strict: Whether padding stays if its rewrite rests on an assumption, as for `fix`.
         convention: A framework, such as `tensorflow`: operators that do not pad as it does are
             warnings. Without it, the conventions that the model's padding fits (PAD601 to PAD604)
             are told if `select` names these codes.
-        select: Codes or prefixes of codes to report; all if empty. The others count as left alone,
-            as `fix` leaves them.
-        ignore: Codes or prefixes of codes to leave out.
+        options: As for `fix`. With `strict`, padding stays if its rewrite rests on an assumption;
+            `select` and `ignore` say which codes to report, and the others count as left alone, as
+            `fix` leaves them.
 
     Returns:
         The findings, in the order of the graph.

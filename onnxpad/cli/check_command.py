@@ -5,37 +5,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
-    DimOption,
-    DynamicOption,
+    CHOSEN,
+    HOW,
     Format,
     FormatOption,
     HtmlOption,
-    IgnoreOption,
-    NoCeilOption,
     QuietOption,
-    SelectOption,
-    ShapeOption,
-    StrictOption,
-    StyleOption,
-    SymmetricTransposeOption,
-    TrustDimNamesOption,
-    TrustOption,
-    codes,
     completed,
-    given,
+    options_given,
     path,
     take_extensions,
+    takes_options,
 )
 from onnxpad.cli.output import explained, report_error, screen, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
-from onnxpad.options import Dynamic, OptionKeywords, Options, Style
+from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
@@ -43,6 +34,7 @@ if TYPE_CHECKING:
     from onnxpad.report import FileReport
 
 
+@takes_options(paths=(*HOW, "strict"), fail_on=CHOSEN)
 def check(
     paths: Annotated[
         list[Path],
@@ -50,15 +42,6 @@ def check(
             metavar="PATH...", help="Models, or folders to search for them.", parser=path
         ),
     ],
-    style: StyleOption = Style.FOLD,
-    dynamic: DynamicOption = Dynamic.KEEP,
-    shape: ShapeOption = None,
-    dim: DimOption = None,
-    trust_dim_names: TrustDimNamesOption = False,
-    no_ceil: NoCeilOption = False,
-    trust: TrustOption = None,
-    symmetric_transpose: SymmetricTransposeOption = False,
-    strict: StrictOption = False,
     convention: Annotated[
         str | None,
         typer.Option(
@@ -74,8 +57,7 @@ def check(
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
     ] = Severity.WARNING,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
+    **options: Any,
 ) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
 
@@ -84,25 +66,15 @@ def check(
     """
     check_target(html, paths)
     take_extensions()
-    selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
-    sizes = SharedSizes(given("--shape", shape or ()), given("--dim", dim or ()))
+    given = options_given(options)
+    sizes = SharedSizes(given.pop("shapes"), given.pop("dims"))
+    asked = Options.from_mapping(given)
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport
 
-    options: OptionKeywords = {
-        "style": style.value,
-        "dynamic": dynamic.value,
-        "trust_dim_names": trust_dim_names,
-        "no_ceil": no_ceil,
-        "trust": trust,
-        "symmetric_transpose": symmetric_transpose,
-        "strict": strict,
-        "select": selected,
-        "ignore": ignored,
-    }
-    ask = partial(api.check, convention=convention, **options)
+    ask = partial(api.check, convention=convention, **asked.keywords)
     found = _checked(paths, partial(sizes.asked, ask), draws=html is not None)
     if sizes.given:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
@@ -118,8 +90,7 @@ def check(
 
             few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else file
             write(file_text(few, place))
-    asked, page = Options.of(options), str(html or "")
-    report = CheckReport(asked, fail_on, tuple(files), convention or "", page)
+    report = CheckReport(asked, fail_on, tuple(files), convention or "", str(html or ""))
     if html is not None:
         from onnxpad.page.pages import check_page
 

@@ -1,20 +1,18 @@
 """`onnxpad explain`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from onnxpad.cli.options import (
-    DimOption,
     Format,
     FormatOption,
-    ShapeOption,
-    TrustDimNamesOption,
     completed,
-    given,
+    options_given,
     path,
     take_extensions,
+    takes_options,
 )
 from onnxpad.cli.output import painter, write
 from onnxpad.errors import UsageError
@@ -22,6 +20,7 @@ from onnxpad.errors import UsageError
 _PIXELS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
 
 
+@takes_options(output_padding=("shapes", "dims", "trust_dim_names"))
 def explain(
     model: Annotated[
         Path | None,
@@ -63,14 +62,12 @@ def explain(
         str | None,
         typer.Option(metavar="N[xN...]", help="What a convtranspose appends to its output."),
     ] = None,
-    shape: ShapeOption = None,
-    dim: DimOption = None,
-    trust_dim_names: TrustDimNamesOption = False,
     svg: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the drawing as a picture.", parser=path),
     ] = None,
     form: FormatOption = Format.TEXT,
+    **options: Any,
 ) -> int:
     """Compare what each framework's padding convention pads and returns, and draw it.
 
@@ -93,9 +90,7 @@ def explain(
         dilation=dilation,
         padding=padding,
         output_padding=output_padding,
-        shapes=given("--shape", shape or ()),
-        dims=given("--dim", dim or ()),
-        trust_dim_names=trust_dim_names,
+        **options_given(options),
     )
     if svg is not None and svg.suffix.lower() in _PIXELS:
         raise UsageError(f"{svg}: the picture is SVG; name it {svg.with_suffix('.svg')}")

@@ -3,38 +3,29 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
-    DimOption,
-    DynamicOption,
+    CHOSEN,
+    HOW,
     ExternalData,
     Format,
     FormatOption,
     HtmlOption,
-    IgnoreOption,
-    NoCeilOption,
     QuietOption,
     RunTimeoutOption,
-    SelectOption,
-    ShapeOption,
-    StrictOption,
-    StyleOption,
-    SymmetricTransposeOption,
-    TrustDimNamesOption,
-    TrustOption,
     VerboseOption,
-    codes,
-    given,
+    options_given,
     path,
     take_extensions,
+    takes_options,
 )
 from onnxpad.cli.output import painter, report_error, screen, write
 from onnxpad.errors import OutputError, UsageError
-from onnxpad.options import Dynamic, Style
+from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
@@ -42,6 +33,7 @@ if TYPE_CHECKING:
 
 
 @gc_paused_for_good()
+@takes_options(in_place=HOW, diff=("strict", *CHOSEN))
 def fix(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to fix.", parser=path)],
     output: Annotated[
@@ -55,14 +47,6 @@ def fix(
         ),
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Replace the model.")] = False,
-    style: StyleOption = Style.FOLD,
-    dynamic: DynamicOption = Dynamic.KEEP,
-    shape: ShapeOption = None,
-    dim: DimOption = None,
-    trust_dim_names: TrustDimNamesOption = False,
-    no_ceil: NoCeilOption = False,
-    trust: TrustOption = None,
-    symmetric_transpose: SymmetricTransposeOption = False,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
     quiet: QuietOption = False,
@@ -75,9 +59,6 @@ def fix(
         bool,
         typer.Option("--diff", help="As --check; prints a diff of the nodes that change."),
     ] = False,
-    strict: StrictOption = False,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
     no_validate: Annotated[
         bool, typer.Option("--no-validate", help="Do not run the models to compare them.")
     ] = False,
@@ -101,6 +82,7 @@ def fix(
             "weights beside the model. inline puts the weights inside the result, in any folder."
         ),
     ] = ExternalData.COPY,
+    **options: Any,
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
@@ -110,35 +92,24 @@ def fix(
     """
     target = target_of(model, output, in_place=in_place)
     named = str(model if in_place else target)
-    shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
     check |= diff
     require_apart(target, reference)
     check_target(html, [model, target, reference])
+    take_extensions()
+    asked = Options.from_mapping(options_given(options))
 
     from onnxpad.api import fix as api
     from onnxpad.report import Delivery, Outcome
     from onnxpad.report.progress import ProgressBar
 
-    take_extensions()
-    selected, ignored = codes("--select", select or ()), codes("--ignore", ignore or ())
     with ProgressBar(hidden=quiet) as progress:
         result = api.fix(
             model,
-            style=style.value,
-            dynamic=dynamic.value,
-            shapes=shapes,
-            dims=dims,
-            trust_dim_names=trust_dim_names,
-            no_ceil=no_ceil,
-            trust=trust,
-            symmetric_transpose=symmetric_transpose,
             validate=not no_validate,
             reference=reference,
-            strict=strict,
-            select=selected,
-            ignore=ignored,
             run_timeout=run_timeout,
             progress=progress,
+            **asked.keywords,
         )
     outcome = result.outcome
     written = not check and _is_written(

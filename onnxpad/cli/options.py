@@ -4,18 +4,20 @@ Nothing heavy is imported before a command runs: `--help` needs no onnx.
 """
 
 import enum
-from collections.abc import Callable, Collection, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
 from onnxpad.arguments import codes_given
 from onnxpad.errors import UsageError
-from onnxpad.finding import Trust
-from onnxpad.messages import RUNTIME
-from onnxpad.options import Dynamic, Style
+from onnxpad.options import Options, typed_options
 from onnxpad.process import may_have_entry_points
+
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
 class Format(enum.StrEnum):
@@ -52,85 +54,6 @@ def path(text: str) -> Path:
     return Path(text)
 
 
-StyleOption = Annotated[
-    Style,
-    typer.Option(
-        help="Where constant padding goes: into the operator (fold), into a Pad node (pad), or the "
-        "part equal on both sides into the operator and the rest into a Pad node (symmetric)."
-    ),
-]
-DynamicOption = Annotated[
-    Dynamic,
-    typer.Option(
-        help="Padding that depends on an open size: keep it, write it as a Pad with computed "
-        "amounts (pad), or replace a computed Pad that equals SAME by auto_pad (auto-pad)."
-    ),
-]
-ShapeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[INPUT=]SIZES",
-        help="Fix sizes of an input, such as input=1,3,224,224 or 1x3x224x224; ? leaves one open. "
-        "Repeatable.",
-    ),
-]
-DimOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=SIZE",
-        help="Fix a named dimension (height=224), or prove for a range (height=32..1024) or for "
-        "the multiples of 32 in a range (height=32..1024:32). Repeatable.",
-    ),
-]
-TrustDimNamesOption = Annotated[
-    bool,
-    typer.Option(
-        "--trust-dim-names", help="Assume that dimensions of the same name have the same size."
-    ),
-]
-NoCeilOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-ceil",
-        help="Write pools that round up (ceil_mode) as pools that round down and have end pads, "
-        "where that is exact.",
-    ),
-]
-TrustOption = Annotated[
-    Trust | None,
-    typer.Option(
-        "--trust",
-        help=f"Where {RUNTIME} and the specification compute different things, write what this "
-        "one computes. Without it such padding stays.",
-    ),
-]
-SymmetricTransposeOption = Annotated[
-    bool,
-    typer.Option(
-        "--symmetric-transpose",
-        help="Make the pads of a ConvTranspose equal at both ends, with output_padding or a Slice "
-        f"for the rest: {RUNTIME}'s CUDA provider runs no others.",
-    ),
-]
-StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Refuse rewrites that rest on an assumption.")
-]
-SelectOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CODES",
-        autocompletion=completed("codes"),
-        help="Only these codes or prefixes (PAD1), with commas.",
-    ),
-]
-IgnoreOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CODES",
-        autocompletion=completed("codes"),
-        help="All but these codes or prefixes, with commas.",
-    ),
-]
 RunTimeoutOption = Annotated[
     float | None,
     typer.Option(
@@ -162,6 +85,58 @@ HtmlOption = Annotated[
         parser=path,
     ),
 ]
+
+CHOSEN: Final = ("select", "ignore")
+"""Options that say which findings count."""
+HOW: Final = tuple(name for name in typed_options() if name not in (*CHOSEN, "strict"))
+"""Options that say what is written, and those of the sizes."""
+
+
+def takes_options(**places: Sequence[str]) -> Callable[[Command], Command]:
+    """A decorator for a command whose last parameter takes options of `Options` by name.
+
+    Args:
+        places: By parameter of the command, the options that its help lists after it.
+    """
+
+    def decorated(command: Command) -> Command:
+        signature = inspect.signature(command)
+        *own, _ = signature.parameters.values()
+        listed = ([each, *map(_parameter, places.get(each.name, ()))] for each in own)
+        vars(command)["__signature__"] = signature.replace(parameters=[*chain(*listed)])
+        return command
+
+    return decorated
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    """An option as a parameter of a command."""
+    typed, usual = typed_options()[name], getattr(Options(), name)
+    option = typer.Option(
+        typed.option,
+        help=typed.help,
+        metavar=typed.metavar,
+        autocompletion=completed("codes") if name in CHOSEN else None,
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None if usual == () else usual,
+        annotation=Annotated[typed.kind, option],
+    )
+
+
+def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of `Options` by name, as the parameters of a command have them.
+
+    Raises:
+        UsageError: A name or a size is missing, a name is given twice, or a selector names no code.
+    """
+    read = {"shapes": given, "dims": given, "select": codes, "ignore": codes}
+    return {
+        name: read[name](typed_options()[name].option, value or ()) if name in read else value
+        for name, value in typed.items()
+    }
 
 
 def given(option: str, texts: Sequence[str]) -> dict[str, str]:

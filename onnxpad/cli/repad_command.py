@@ -2,27 +2,27 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (
-    DimOption,
     ExternalData,
     Format,
     FormatOption,
     QuietOption,
     RunTimeoutOption,
-    ShapeOption,
     completed,
-    given,
+    options_given,
     path,
     take_extensions,
+    takes_options,
 )
 from onnxpad.cli.output import report_error, screen, write
 
 
+@takes_options(inputs=("shapes", "dims"))
 def repad(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="The model to repad.", parser=path)
@@ -69,8 +69,6 @@ def repad(
             parser=path,
         ),
     ] = None,
-    shape: ShapeOption = None,
-    dim: DimOption = None,
     rtol: Annotated[
         float | None,
         typer.Option(help="Allowed difference from the reference, relative to each element."),
@@ -92,6 +90,7 @@ def repad(
     ] = ExternalData.COPY,
     form: FormatOption = Format.TEXT,
     quiet: QuietOption = False,
+    **options: Any,
 ) -> int:
     """Bring the padding of a model to another framework's convention, and say what that changes.
 
@@ -104,7 +103,7 @@ def repad(
     """
     target = target_of(model, output, in_place=in_place, command="repad", ending="repadded")
     require_apart(target, reference, inputs)
-    shapes, dims = given("--shape", shape or ()), given("--dim", dim or ())
+    sizes = options_given(options)
 
     from onnxpad.api import repad as api
     from onnxpad.report import Delivery
@@ -116,14 +115,13 @@ def repad(
             model,
             to,
             only=only or (),
-            shapes=shapes,
-            dims=dims,
             inputs=inputs,
             reference=reference,
             rtol=rtol,
             atol=atol,
             run_timeout=run_timeout,
             progress=progress,
+            **sizes,
         )
     written = (result.ok or keep_invalid) and (result.is_changed or output is not None)
     data: tuple[Path, ...] = ()

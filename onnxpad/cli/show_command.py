@@ -1,26 +1,25 @@
 """`onnxpad show`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
-    DimOption,
     Format,
     FormatOption,
     HtmlOption,
-    ShapeOption,
-    TrustDimNamesOption,
-    given,
+    options_given,
     path,
     take_extensions,
+    takes_options,
 )
 from onnxpad.cli.output import screen, write
 from onnxpad.process import gc_paused_for_good
 
 
+@takes_options(node=("shapes", "dims", "trust_dim_names"))
 def show(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model.", parser=path)],
     node: Annotated[
@@ -31,11 +30,9 @@ def show(
             "as '*/conv1/*'. Repeatable.",
         ),
     ] = None,
-    shape: ShapeOption = None,
-    dim: DimOption = None,
-    trust_dim_names: TrustDimNamesOption = False,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
+    **options: Any,
 ) -> int:
     """Show every padding of a model, and what fix does to it; with --node one of them in full.
 
@@ -48,13 +45,7 @@ def show(
     with gc_paused_for_good():
         from onnxpad.api import show as api
 
-    found = api.show(
-        model,
-        node or (),
-        shapes=given("--shape", shape or ()),
-        dims=given("--dim", dim or ()),
-        trust_dim_names=trust_dim_names,
-    )
+    found = api.show(model, node or (), **options_given(options))
     if html is not None:
         from onnxpad.page.pages import show_page
 

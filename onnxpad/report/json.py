@@ -45,19 +45,16 @@ _RECORDS: Final = (
 )
 """Records that are written by their fields, in whatever report; others are words."""
 
+_WITHIN: Final = ("shapes", "dims", "trust_dim_names", "strict")
+"""Options that show in the changes and findings: the sizes, and which assumptions are made."""
+
 
 def fix_json(report: FixReport) -> str:
     """The report of one `fix` as one JSON object, with a newline at the end."""
     document = {
         **head("fix", report.exit_code),
         "model": report.name,
-        "style": report.options.style,
-        "dynamic": report.options.dynamic,
-        "no_ceil": report.options.no_ceil,
-        "trust": report.options.trust,
-        "symmetric_transpose": report.options.symmetric_transpose,
-        "select": report.options.select,
-        "ignore": report.options.ignore,
+        **{n: v for n, v in report.options.keywords.items() if n not in _WITHIN},
         "outcome": report.outcome,
         "written": report.delivery.written or None,
         "older": report.delivery.older or None,

@@ -149,8 +149,8 @@ def test_repad(
     calls.result = Result(ok=ok, is_changed=changed, is_quiet_success=ok, saved=saved)
     code = repad_command.repad(
         model, "keras", ["n"] if ok else None, target if output else None, in_place,
-        tmp_path / "r", tmp_path / "i", ["x=1,2"], ["h=3"], 0.5, 0.25, 7.0, keep,
-        form=form, quiet=quiet,
+        tmp_path / "r", tmp_path / "i", 0.5, 0.25, 7.0, keep,
+        form=form, quiet=quiet, shapes=["x=1,2"], dims=["h=3"],
     )  # fmt: skip
     assert calls.given == (model, "keras")
     assert [*calls.options.pop("only")] == (["n"] if ok else [])
