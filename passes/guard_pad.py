@@ -10,8 +10,8 @@ from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Example, Match, Pass
-from onnxpad.runtimes.onnxruntime.departures import folding_versions
-from onnxpad.runtimes.onnxruntime.guard import can_guard, guard, takes_empty_fill
+from onnxpad.runtimes.deployed import folding_versions
+from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
 
 
 class GuardPad(Pass):

@@ -23,14 +23,14 @@ from onnxpad.validation.result import (
 
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.runtimes.onnxruntime.guard import Exposing
+    from onnxpad.runtimes.protection import Exposing
     from onnxpad.validation.given import Arrays
 
 
 def engine_questions(graph: Graph) -> tuple[NeighbourhoodProbe, Exposing]:
     """The probe of each change, and who asks what the runtime's optimiser does to the result."""
     from onnxpad.probe.cut import NeighbourhoodProbe
-    from onnxpad.runtimes.onnxruntime.ask_optimiser import misfolded
+    from onnxpad.runtimes.protection import misfolded
 
     return NeighbourhoodProbe(graph), misfolded
 

@@ -12,7 +12,7 @@ from onnxpad.padding.limits import check_declared, check_rounding
 from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.runtimes.onnxruntime.departures import departures_of
+from onnxpad.runtimes.deployed import departures_of
 
 
 def floored(sites: Sites, op: WindowOp, style: str) -> tuple[Padding, RefusalError | None]:

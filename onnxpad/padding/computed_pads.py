@@ -51,7 +51,7 @@ from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.padding.write import insert_pad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
-from onnxpad.runtimes.onnxruntime.pad_fusion import misdeclared
+from onnxpad.runtimes.deployed import misdeclared
 
 MANY: Final = 100
 """The nodes that compute the amounts of a `Pad` are counted up to this number."""

@@ -1,7 +1,7 @@
 """The conditions on the padding that an operator is to have.
 
-They are the specification's, and those of the runtime, whose data `runtimes.onnxruntime.departures`
-has. Each is a function that returns why a form is refused, or None; it asks the operator's traits
+They are the specification's, and those of the runtime, whose data `runtimes.deployed` names.
+Each is a function that returns why a form is refused, or None; it asks the operator's traits
 whether it applies.
 """
 
@@ -24,7 +24,7 @@ from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError, ask
 from onnxpad.records import dataclass
-from onnxpad.runtimes.onnxruntime.departures import CHANGED, departures_of
+from onnxpad.runtimes.deployed import CHANGED, departures_of
 from onnxpad.sizes.wording import Wording
 
 Span: TypeAlias = tuple[Extent, ExtentPair]

@@ -54,13 +54,13 @@ from onnxpad.padding.limits import (
 from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
 from onnxpad.reasons import Reason, RefusalError, ask
-from onnxpad.runtimes.onnxruntime.departures import (
+from onnxpad.runtimes.deployed import (
+    Fusion,
     departures_of,
     disagreement,
     runtime_pads,
     why_not_run,
 )
-from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 from onnxpad.sizes.wording import Wording
 
 Rounding: TypeAlias = tuple[bool, bool]
@@ -545,7 +545,7 @@ class Sites:
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
         """Refuses to expose a `Pad` to the runtime's optimiser where nothing can protect it.
 
-        From opset 11 on `runtimes.onnxruntime.guard` does. Before, and where the runtime may drop
+        From opset 11 on `runtimes.protection` does. Before, and where the runtime may drop
         what protects it, only the `auto_pad` downstream of the `Pad` keeps it from being folded.
         """
         if self._graph.opset >= 11 and not self.fusion.drops_empty:

@@ -36,7 +36,7 @@ from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context, Mark
 from onnxpad.rewrite.rule import Match, Pass
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.runtimes.onnxruntime.guard import Exposing, met, shield
+from onnxpad.runtimes.protection import Exposing, met, shield
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, record_sizes, recorded_sizes
 from onnxpad.sizes.size_options import given_domain

@@ -30,7 +30,7 @@ from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.rule import Match, Pass
-from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
+from onnxpad.runtimes.deployed import Hazard
 from onnxpad.site_form import SiteForm
 
 Undone: TypeAlias = tuple[Finding, UncertifiedError]

@@ -25,8 +25,7 @@ from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DYNAMIC, BY_TRUST, Reason, RefusalError
 from onnxpad.records import NamedTuple
-from onnxpad.runtimes.onnxruntime.blocked_pools import BlockedPools
-from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
+from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
 

@@ -91,7 +91,7 @@ class OpenModel(Protocol):
 class Runtime(Protocol):
     """A runtime in this process, such as a module.
 
-    What it would miscompute is asked of other modules of its package: see `runtimes.onnxruntime`.
+    What it would miscompute is asked of other modules of its package: see `runtimes.deployed`.
     """
 
     @property

@@ -23,7 +23,7 @@ from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
-from onnxpad.runtimes.onnxruntime.departures import CHANGED, departures_of
+from onnxpad.runtimes.deployed import CHANGED, departures_of
 from onnxpad.sites.reading import Site
 
 

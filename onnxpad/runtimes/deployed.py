@@ -1,0 +1,33 @@
+"""The runtime that is deployed, as padding and rewriting ask it.
+
+Another runtime has all of these, and stands here in onnxruntime's place: nothing else names the one
+of which it is asked where it departs from the specification, and what its optimiser does to a graph
+(`protection`: how a graph is protected from that; `worker.DEPLOYED`: how a model runs).
+"""
+
+from __future__ import annotations
+
+from onnxpad.runtimes.onnxruntime.blocked_pools import BlockedPools, Hazard
+from onnxpad.runtimes.onnxruntime.departures import (
+    CHANGED,
+    departures_of,
+    disagreement,
+    folding_versions,
+    runtime_pads,
+    why_not_run,
+)
+from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed, Fusion, misdeclared
+
+__all__ = [
+    "CHANGED",
+    "BlockedPools",
+    "Exposed",
+    "Fusion",
+    "Hazard",
+    "departures_of",
+    "disagreement",
+    "folding_versions",
+    "misdeclared",
+    "runtime_pads",
+    "why_not_run",
+]
