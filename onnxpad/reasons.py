@@ -202,7 +202,7 @@ def advised(message: str, options: Sequence[str]) -> str:
     return f"{message}; {listed} decides" if decides else f"{message}. Pass {listed}"
 
 
-def ask(conditions: Iterable[Callable[[*T], RefusalError | None]], *case: *T) -> None:
+def require(conditions: Iterable[Callable[[*T], RefusalError | None]], *case: *T) -> None:
     """Raises unless every condition holds for a case; they are asked in order.
 
     Raises:

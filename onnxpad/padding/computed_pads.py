@@ -41,10 +41,10 @@ from onnxpad.padding.limits import (
     check_rounding,
     check_runs_same,
     is_never_empty,
-    says_empty,
-    says_power,
-    says_uncounted,
-    says_zero_point,
+    refusal_of_emptiness,
+    refusal_of_power,
+    refusal_of_uncounted,
+    refusal_of_zero_point,
 )
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Rounding, Sites, windows_over
@@ -155,7 +155,7 @@ class DynamicSites:
         if op.operator.pools:
             for axis, size in zip(op.axes, sizes, strict=True):
                 if not is_never_empty(size):
-                    raise says_empty(source, axis)
+                    raise refusal_of_emptiness(source, axis)
 
     def check_computed(self, op: WindowOp) -> None:
         """Raises unless a SAME that depends on open sizes can be written as a computed `Pad`.
@@ -174,11 +174,11 @@ class DynamicSites:
         if not all(isinstance(window, Window) for window in op.windows):
             raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
         if op.leaves_zeros_out:
-            raise says_power(op)
+            raise refusal_of_power(op)
         if op.padding is Fill.EXCLUDED:
-            raise says_uncounted(op)
+            raise refusal_of_uncounted(op)
         if op.zero is None:
-            raise says_zero_point(op)
+            raise refusal_of_zero_point(op)
         if op.gives_indices:
             raise RefusalError(
                 Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"

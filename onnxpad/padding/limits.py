@@ -1,8 +1,8 @@
 """The conditions on the padding that an operator is to have.
 
 They are the specification's, and those of the runtime, whose data `runtimes.deployed` names.
-Each is a function that returns why a form is refused, or None; it asks the operator's traits
-whether it applies.
+Each is a function named by what a form needs: it returns the refusal of one that lacks it, else
+None, and asks the operator's traits whether it applies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
-from onnxpad.reasons import Reason, RefusalError, ask
+from onnxpad.reasons import Reason, RefusalError, require
 from onnxpad.records import dataclass
 from onnxpad.runtimes.deployed import CHANGED, departures_of
 from onnxpad.sizes.wording import Wording
@@ -75,7 +75,7 @@ class Form:
         return pool_output_size(inner, self.op.windows[place], *pads, ceil_mode=self.op.ceil_mode)
 
 
-def indices_unread(form: Form) -> RefusalError | None:
+def needs_indices_unread(form: Form) -> RefusalError | None:
     """The operator gives no positions of the data that it reads."""
     if not form.op.gives_indices:
         return None
@@ -83,15 +83,15 @@ def indices_unread(form: Form) -> RefusalError | None:
     return RefusalError(Reason.INDICES_READ, told)
 
 
-def finite_data(form: Form) -> RefusalError | None:
+def needs_finite_data(form: Form) -> RefusalError | None:
     """The data of a maximum holds no infinities: windows of only -infinity differ."""
     if form.op.operator.padding is not Fill.LOWEST:
         return None
     origin = form.signs.infinite(form.source)
-    return None if origin is None else says_infinite(form.source, origin)
+    return None if origin is None else refusal_of_infinities(form.source, origin)
 
 
-def says_infinite(source: Tensor, origin: Tensor) -> RefusalError:
+def refusal_of_infinities(source: Tensor, origin: Tensor) -> RefusalError:
     """The refusal of data that holds infinities, which come from `origin`."""
     form = "and a window that holds only these differs between the two forms"
     return RefusalError(
@@ -105,15 +105,15 @@ def says_infinite(source: Tensor, origin: Tensor) -> RefusalError:
     )
 
 
-def own_padding_counted(form: Form) -> RefusalError | None:
+def needs_own_padding_counted(form: Form) -> RefusalError | None:
     """An average has no uncounted padding now."""
     averages = form.op.operator.counts is not None and form.op.padding is Fill.EXCLUDED
     if not averages or all(max(pair) <= 0 for pair in form.now.numbers):
         return None
-    return says_uncounted(form.op, pads=onnx_order(form.now.numbers))
+    return refusal_of_uncounted(form.op, pads=onnx_order(form.now.numbers))
 
 
-def says_uncounted(op: WindowOp, **facts: object) -> RefusalError:
+def refusal_of_uncounted(op: WindowOp, **facts: object) -> RefusalError:
     """The refusal of an average that leaves its padding out of the divisor."""
     return RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,
@@ -128,7 +128,7 @@ def article(op: WindowOp) -> str:
     return f"{'an' if op.node.op[0] in 'AEIOU' else 'a'} {op.node.op}"
 
 
-def counting_known(form: Form) -> RefusalError | None:
+def needs_opset_that_counts(form: Form) -> RefusalError | None:
     """The opset has `count_include_pad`, where it is needed."""
     if not form.begins_to_count:
         return None
@@ -144,7 +144,7 @@ def counting_known(form: Form) -> RefusalError | None:
     )
 
 
-def same_divisor(form: Form) -> RefusalError | None:
+def needs_same_divisor(form: Form) -> RefusalError | None:
     """Before opset 19 no kernel reaches past the padding of an average that counts it.
 
     The runtime then divides by the whole kernel.
@@ -167,12 +167,12 @@ def same_divisor(form: Form) -> RefusalError | None:
     return None
 
 
-def power_above_zero(form: Form) -> RefusalError | None:
+def needs_power_above_zero(form: Form) -> RefusalError | None:
     """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
-    return says_power(form.op) if form.changes_pads and form.op.leaves_zeros_out else None
+    return refusal_of_power(form.op) if form.changes_pads and form.op.leaves_zeros_out else None
 
 
-def says_power(op: WindowOp) -> RefusalError:
+def refusal_of_power(op: WindowOp) -> RefusalError:
     """The refusal of an LpPool with p of 0 or less, whose own padding does not equal zeros."""
     assert op.operator.power is not None
     return RefusalError(
@@ -182,12 +182,12 @@ def says_power(op: WindowOp) -> RefusalError:
     )
 
 
-def zero_point_known(form: Form) -> RefusalError | None:
+def needs_zero_point(form: Form) -> RefusalError | None:
     """The zero point of the data, with which the operator pads, is known."""
-    return says_zero_point(form.op) if form.changes_pads and form.op.zero is None else None
+    return refusal_of_zero_point(form.op) if form.changes_pads and form.op.zero is None else None
 
 
-def says_zero_point(op: WindowOp) -> RefusalError:
+def refusal_of_zero_point(op: WindowOp) -> RefusalError:
     """The refusal of data whose zero point, which its padding stands for, is not known."""
     place = op.operator.inputs.zero_point
     assert place is not None
@@ -205,28 +205,28 @@ def says_zero_point(op: WindowOp) -> RefusalError:
 
 
 LIMITS: Final = (
-    indices_unread,
-    finite_data,
-    own_padding_counted,
-    counting_known,
-    same_divisor,
-    power_above_zero,
-    zero_point_known,
+    needs_indices_unread,
+    needs_finite_data,
+    needs_own_padding_counted,
+    needs_opset_that_counts,
+    needs_same_divisor,
+    needs_power_above_zero,
+    needs_zero_point,
 )
 """The conditions on a form as a whole, in the order in which they are asked."""
 
 
-def pads_below_kernel(form: Form, place: int) -> RefusalError | None:
+def needs_pads_below_kernel(form: Form, place: int) -> RefusalError | None:
     """Each pad of a pool is smaller than its kernel without dilation, as the runtime asks."""
     kernel, inside = form.op.windows[place].kernel, form.then.numbers[place]
     if not form.op.operator.pools or not form.changes_pads:
         return None
     if isinstance(kernel, int) and max(inside) < kernel:
         return None
-    return says_not_below(kernel, form.op.axes[place], inside)
+    return refusal_of_pads(kernel, form.op.axes[place], inside)
 
 
-def says_not_below(kernel: Extent, axis: int, pads: Pair) -> RefusalError:
+def refusal_of_pads(kernel: Extent, axis: int, pads: Pair) -> RefusalError:
     """The refusal of pads of a pool that are not below its kernel."""
     return RefusalError(
         Reason.PADS_NOT_BELOW_KERNEL,
@@ -238,7 +238,7 @@ def says_not_below(kernel: Extent, axis: int, pads: Pair) -> RefusalError:
     )
 
 
-def as_many_windows(form: Form, place: int) -> RefusalError | None:
+def needs_as_many_windows(form: Form, place: int) -> RefusalError | None:
     """With `ceil_mode` the number of windows stays the same."""
     if not form.op.ceil_mode:
         return None
@@ -247,7 +247,7 @@ def as_many_windows(form: Form, place: int) -> RefusalError | None:
         return None
     axis = form.op.axes[place]
     if not (isinstance(was, int) and isinstance(would, int)):
-        return says_ceil(form.wording, form.source, axis, form.sizes[place])
+        return refusal_of_ceil(form.wording, form.source, axis, form.sizes[place])
     return RefusalError(
         Reason.CEIL_WINDOWS_DIFFER,
         f"with ceil_mode the output has {was} elements on axis {axis}, and would have "
@@ -258,7 +258,7 @@ def as_many_windows(form: Form, place: int) -> RefusalError | None:
     )
 
 
-def says_ceil(wording: Wording, source: Tensor, axis: int, size: Extent) -> RefusalError:
+def refusal_of_ceil(wording: Wording, source: Tensor, axis: int, size: Extent) -> RefusalError:
     """The refusal of a pool with `ceil_mode` whose number of windows depends on a size."""
     return RefusalError(
         Reason.SIZE_DEPENDENT,
@@ -270,14 +270,14 @@ def says_ceil(wording: Wording, source: Tensor, axis: int, size: Extent) -> Refu
     )
 
 
-def reads_something(form: Form, place: int) -> RefusalError | None:
+def needs_something_to_read(form: Form, place: int) -> RefusalError | None:
     """A pool reads no empty axis once a `Pad` is removed."""
     own, inside = (sum(each.numbers[place]) for each in (form.now, form.then))
     if not form.op.operator.pools or inside <= own:
         return None
     if is_never_empty(form.sizes[place] + sum(form.now.total[place]) - inside):
         return None
-    return says_empty(form.source, form.op.axes[place])
+    return refusal_of_emptiness(form.source, form.op.axes[place])
 
 
 def is_never_empty(size: Extent) -> bool:
@@ -285,7 +285,7 @@ def is_never_empty(size: Extent) -> bool:
     return always(less_equal(1, size)) is True
 
 
-def says_empty(source: Tensor, axis: int) -> RefusalError:
+def refusal_of_emptiness(source: Tensor, axis: int) -> RefusalError:
     """The refusal of a pool that would read a tensor that may be empty: engines refuse it too."""
     return RefusalError(
         Reason.MAY_BE_EMPTY,
@@ -300,7 +300,7 @@ def says_empty(source: Tensor, axis: int) -> RefusalError:
     )
 
 
-def meets_data_or_whole(form: Form, place: int) -> RefusalError | None:
+def needs_data_in_windows(form: Form, place: int) -> RefusalError | None:
     """Each window of a maximum holds an element of the data, unless that is of integers."""
     if form.op.operator.padding is not Fill.LOWEST or form.is_whole:
         return None
@@ -317,7 +317,7 @@ def meets_data_or_whole(form: Form, place: int) -> RefusalError | None:
     )
 
 
-def within_padding(form: Form, place: int) -> RefusalError | None:
+def needs_windows_within_padding(form: Form, place: int) -> RefusalError | None:
     """No window of an average that begins to count its padding reaches past all padding.
 
     That is asked where the runtime would divide by the whole kernel.
@@ -339,11 +339,11 @@ def within_padding(form: Form, place: int) -> RefusalError | None:
 
 
 AXIS_LIMITS: Final = (
-    pads_below_kernel,
-    as_many_windows,
-    reads_something,
-    meets_data_or_whole,
-    within_padding,
+    needs_pads_below_kernel,
+    needs_as_many_windows,
+    needs_something_to_read,
+    needs_data_in_windows,
+    needs_windows_within_padding,
 )
 """The conditions on each spatial axis of a form, by place, in the order in which they are asked."""
 
@@ -354,9 +354,9 @@ def check_form(form: Form) -> None:
     Raises:
         RefusalError: It may not; the message is that of the first condition that does not hold.
     """
-    ask(LIMITS, form)
+    require(LIMITS, form)
     for place in range(len(form.op.axes)):
-        ask(AXIS_LIMITS, form, place)
+        require(AXIS_LIMITS, form, place)
 
 
 def check_declared(op: WindowOp, pads: Pairs | None) -> None:

@@ -1,7 +1,7 @@
 """Conditions under which a window operator can take over a `Pad`, whatever the style.
 
-Each is a function that returns why the operator cannot, or None. The conditions on the pads that it
-would have then are in `limits`.
+Each is a function named by what that needs: it returns the refusal where it is lacking, else None.
+The conditions on the pads that the operator would have then are in `limits`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from onnxpad.operators.amounts import (
 )
 from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest
-from onnxpad.padding.limits import says_power, says_zero_point
+from onnxpad.padding.limits import refusal_of_power, refusal_of_zero_point
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.sizes.wording import Wording
@@ -64,7 +64,7 @@ class Merge(NamedTuple):
         return self.analysis.dtype(self.op.data)
 
 
-def copies_nothing(case: Merge) -> RefusalError | None:
+def needs_constant_mode(case: Merge) -> RefusalError | None:
     """The mode is constant."""
     if case.pad.mode == "constant":
         return None
@@ -75,7 +75,7 @@ def copies_nothing(case: Merge) -> RefusalError | None:
     )
 
 
-def rank_fits(case: Merge) -> RefusalError | None:
+def needs_rank_of_operator(case: Merge) -> RefusalError | None:
     """The amounts are for data of the operator's rank."""
     constants = case.pad.constant_amounts
     if constants is None or case.pad.axes is not None or case.amounts is not None:
@@ -89,12 +89,12 @@ def rank_fits(case: Merge) -> RefusalError | None:
     )
 
 
-def amounts_known(case: Merge) -> RefusalError | None:
+def needs_amounts(case: Merge) -> RefusalError | None:
     """The amounts are known, as numbers or in terms of sizes."""
     return None if case.amounts is not None else case.wording.amounts(case.pad)
 
 
-def spatial_only(case: Merge) -> RefusalError | None:
+def needs_spatial_amounts(case: Merge) -> RefusalError | None:
     """Batch and channels are not padded."""
     if not is_padded(case.beside):
         return None
@@ -105,7 +105,7 @@ def spatial_only(case: Merge) -> RefusalError | None:
     )
 
 
-def same_resolved(case: Merge) -> RefusalError | None:
+def needs_resolved_same(case: Merge) -> RefusalError | None:
     """The operator's own padding does not depend on the padded size."""
     if not case.op.auto_pad.startswith("SAME"):
         return None
@@ -117,7 +117,7 @@ def same_resolved(case: Merge) -> RefusalError | None:
     )
 
 
-def indices_unread(case: Merge) -> RefusalError | None:
+def needs_indices_unread(case: Merge) -> RefusalError | None:
     """The operator gives no positions in the padded data."""
     if not case.op.gives_indices:
         return None
@@ -128,17 +128,17 @@ def indices_unread(case: Merge) -> RefusalError | None:
     )
 
 
-def fill_known(case: Merge) -> RefusalError | None:
+def needs_fill(case: Merge) -> RefusalError | None:
     """The value of the `Pad` is known."""
     return None if case.pad.value is not None else case.wording.fill(case.pad)
 
 
-def zero_point_known(case: Merge) -> RefusalError | None:
+def needs_zero_point(case: Merge) -> RefusalError | None:
     """The zero point of the data, with which the operator pads, is known."""
-    return None if case.op.zero is not None else says_zero_point(case.op)
+    return None if case.op.zero is not None else refusal_of_zero_point(case.op)
 
 
-def zeros_for_zeros(case: Merge) -> RefusalError | None:
+def needs_fill_of_operator(case: Merge) -> RefusalError | None:
     """The `Pad` fills in what the operator does: the zero point, or 0.
 
     -0.0 only where the operator cannot tell it from 0.0.
@@ -167,7 +167,7 @@ def _zero_text(op: WindowOp) -> str:
     return f"{told}{op.zero}"
 
 
-def type_known(case: Merge) -> RefusalError | None:
+def needs_type(case: Merge) -> RefusalError | None:
     """The lowest value of the data's type is known, where the operator pads with that."""
     if not _is_lowest(case) or (case.dtype is not None and lowest(case.dtype) is not None):
         return None
@@ -178,7 +178,7 @@ def type_known(case: Merge) -> RefusalError | None:
     )
 
 
-def never_wins(case: Merge) -> RefusalError | None:
+def needs_fill_that_never_wins(case: Merge) -> RefusalError | None:
     """The `Pad` of a maximum fills in the lowest value, or one that no element is below."""
     if not _is_lowest(case) or _never_wins(case):
         return None
@@ -216,7 +216,7 @@ def _lowest_finite(dtype: int) -> float:
     return float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
 
 
-def zeros_untold(case: Merge) -> RefusalError | None:
+def needs_zeros_untold(case: Merge) -> RefusalError | None:
     """Nothing downstream makes other numbers of 0.0 and -0.0, if either may be the maximum."""
     teller = _teller(case) if _is_lowest(case) else None
     if teller is None:
@@ -237,12 +237,12 @@ def _teller(case: Merge) -> Named | None:
     return case.signs.telling(case.op.node.outputs[0])
 
 
-def power_above_zero(case: Merge) -> RefusalError | None:
+def needs_power_above_zero(case: Merge) -> RefusalError | None:
     """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
-    return says_power(case.op) if case.op.leaves_zeros_out else None
+    return refusal_of_power(case.op) if case.op.leaves_zeros_out else None
 
 
-def own_padding_counted(case: Merge) -> RefusalError | None:
+def needs_own_padding_counted(case: Merge) -> RefusalError | None:
     """An average has no uncounted padding of its own."""
     if case.op.padding is not Fill.EXCLUDED or case.op.auto_pad != "NOTSET":
         return None
@@ -257,7 +257,7 @@ def own_padding_counted(case: Merge) -> RefusalError | None:
     )
 
 
-def crops_nothing(case: Merge) -> RefusalError | None:
+def needs_no_crop(case: Merge) -> RefusalError | None:
     """No amount is negative."""
     known = case.pad.over(case.op.rank)
     if known is None or min(map(min, known)) >= 0:
@@ -271,20 +271,20 @@ def crops_nothing(case: Merge) -> RefusalError | None:
 
 
 MERGING: Final = (
-    copies_nothing,
-    rank_fits,
-    amounts_known,
-    spatial_only,
-    same_resolved,
-    indices_unread,
-    fill_known,
-    zero_point_known,
-    zeros_for_zeros,
-    type_known,
-    never_wins,
-    zeros_untold,
-    power_above_zero,
-    own_padding_counted,
-    crops_nothing,
+    needs_constant_mode,
+    needs_rank_of_operator,
+    needs_amounts,
+    needs_spatial_amounts,
+    needs_resolved_same,
+    needs_indices_unread,
+    needs_fill,
+    needs_zero_point,
+    needs_fill_of_operator,
+    needs_type,
+    needs_fill_that_never_wins,
+    needs_zeros_untold,
+    needs_power_above_zero,
+    needs_own_padding_counted,
+    needs_no_crop,
 )
 """All conditions, in the order in which they are asked."""

@@ -23,7 +23,7 @@ from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.site import Sites
-from onnxpad.padding.step_fills import EitherZero, says_uncertain
+from onnxpad.padding.step_fills import EitherZero, refusal_of_uncertain
 from onnxpad.padding.step_table import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
@@ -416,4 +416,4 @@ def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:
 
 def _shows(step: Node, who: Named) -> RefusalError:
     why = Named(*(f"a zero of either sign, which {each}" for each in who))
-    return says_uncertain(step.op, 0.0, why)
+    return refusal_of_uncertain(step.op, 0.0, why)

@@ -47,13 +47,13 @@ from onnxpad.padding.limits import (
     check_form,
     check_pads,
     check_rounding,
-    says_ceil,
-    says_infinite,
-    says_not_below,
+    refusal_of_ceil,
+    refusal_of_infinities,
+    refusal_of_pads,
 )
 from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
-from onnxpad.reasons import Reason, RefusalError, ask
+from onnxpad.reasons import Reason, RefusalError, require
 from onnxpad.runtimes.deployed import (
     Fusion,
     departures_of,
@@ -210,7 +210,7 @@ class Sites:
             if op.ceil_mode:
                 output = pool_output_size(size, window, *pads, ceil_mode=True)
                 if isinstance(output, Unknown) or output != same_output_size(size, window):
-                    raise says_ceil(self.wording, op.data, axis, size)
+                    raise refusal_of_ceil(self.wording, op.data, axis, size)
             resolved.append(pads)
         disputed = self._disagreement(op, sizes)
         if disputed is not None and self.trust is Trust.RUNTIME:
@@ -276,13 +276,13 @@ class Sites:
         """Raises unless a pool can have the pads of a SAME with dilation."""
         for axis, window, pair in zip(op.axes, op.windows, pads, strict=True):
             if op.operator.pools and isinstance(window.kernel, int) and max(pair) >= window.kernel:
-                raise says_not_below(window.kernel, axis, pair)
+                raise refusal_of_pads(window.kernel, axis, pair)
 
     def check_finite(self, source: Tensor) -> None:
         """Refuses data with infinities: the forms of a maximum differ on windows of only these."""
         origin = self._signs.infinite(source)
         if origin is not None:
-            raise says_infinite(source, origin)
+            raise refusal_of_infinities(source, origin)
 
     def is_whole(self, tensor: Tensor) -> bool:
         """Whether the elements of a tensor are known to be integers."""
@@ -318,7 +318,7 @@ class Sites:
         """
         amounts = pad.extents_over(op.rank)
         known = self._graph, self._analysis, self._signs, self.wording
-        ask(MERGING, Merge(op, pad, amounts, *known))
+        require(MERGING, Merge(op, pad, amounts, *known))
 
     def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
         """Constant amounts that read the same as size-dependent amounts, at every size."""

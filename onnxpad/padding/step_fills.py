@@ -51,7 +51,7 @@ class UncertainError(Exception):
     """The result of an operation is not certain; the message says why."""
 
 
-def says_uncertain(op: str, value: Number, why: Named) -> RefusalError:
+def refusal_of_uncertain(op: str, value: Number, why: Named) -> RefusalError:
     """The refusal of a fill of which an operator makes nothing certain."""
     said = Named(*(f"{op} between turns its value {value} into {each}" for each in why))
     return RefusalError(Reason.FILL_CHANGES, said, value=value, operator=op)

@@ -38,7 +38,7 @@ from onnxpad.padding.step_fills import (
     one_of,
     prelu,
     quantised,
-    says_uncertain,
+    refusal_of_uncertain,
 )
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
@@ -179,7 +179,9 @@ class PaddedNode:
         try:
             return self.layer._replace(value=make())
         except UncertainError as error:
-            raise says_uncertain(self.node.op, self.layer.value, Named.of(str(error))) from error
+            raise refusal_of_uncertain(
+                self.node.op, self.layer.value, Named.of(str(error))
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -758,7 +760,7 @@ def behind(
     try:
         value = one_of(each.layer.value for each in found)
     except UncertainError as error:
-        raise says_uncertain(node.op, layers[0].value, Named.of(str(error))) from error
+        raise refusal_of_uncertain(node.op, layers[0].value, Named.of(str(error))) from error
     return replace(found[0], layer=first._replace(value=value))
 
 
