@@ -24,7 +24,7 @@ from onnxpad.records import NamedTuple
 if TYPE_CHECKING:
     from onnxpad.declared import Declaration
 
-COVERED: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """Operators of ONNX whose bodies compute with what the node passes and what they capture."""
 
 MOST_NODES: Final = 100_000
@@ -358,7 +358,7 @@ def _computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[Passed
         return (yield from _results(function, analysis, given))
     if not graph.is_standard(node) or graph.refers(node):
         return []
-    found = list(graph.bodies(node)) if node.op in COVERED else []
+    found = list(graph.bodies(node)) if node.op in WITH_BODIES else []
     if node.op == "If" and len(found) == 2:
         first = yield from _results(found[0], analysis, {})
         second = yield from _results(found[1], analysis, {})

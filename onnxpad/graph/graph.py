@@ -506,11 +506,6 @@ class Graph:
         label = describe(node)
         return place_in(self.place, f"{node.op} {label!r}") if self.scope else label
 
-    def notes(self, node: Node) -> dict[object, Any]:
-        """A cache for facts derived from a node alone; emptied by an edit of the node."""
-        notes: dict[object, Any] = node.notes
-        return notes
-
     def is_edited(self, node: Node) -> bool:
         """Whether a node is not in the file, or differs from the file."""
         return is_edited(self.model.skeleton, self._view.entries[id(node)])

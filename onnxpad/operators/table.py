@@ -353,7 +353,7 @@ OPERATORS: Final[Mapping[Key, Operator]] = {
 }
 
 
-class Uncovered(NamedTuple):
+class NotRewritten(NamedTuple):
     """An operator with a window whose padding is not rewritten."""
 
     inputs: Inputs
@@ -362,12 +362,12 @@ class Uncovered(NamedTuple):
 
 # NhwcConv and NhwcFusedConv have no kernel on the CPU, and what describes them (their page, shape
 # inference, kernels) does not agree on the layout of the weight, which holds the kernel's size.
-UNCOVERED: Final[Mapping[Key, Uncovered]] = MappingProxyType(
+NOT_REWRITTEN: Final[Mapping[Key, NotRewritten]] = MappingProxyType(
     {
-        ("", "DeformConv"): Uncovered(Inputs(weight=1, bias=3)),
-        (MICROSOFT, "NhwcConv"): Uncovered(_WEIGHED),
-        (MICROSOFT, "NhwcFusedConv"): Uncovered(_WEIGHED),
-        (MICROSOFT, "ConvTransposeWithDynamicPads"): Uncovered(
+        ("", "DeformConv"): NotRewritten(Inputs(weight=1, bias=3)),
+        (MICROSOFT, "NhwcConv"): NotRewritten(_WEIGHED),
+        (MICROSOFT, "NhwcFusedConv"): NotRewritten(_WEIGHED),
+        (MICROSOFT, "ConvTransposeWithDynamicPads"): NotRewritten(
             Inputs(weight=1, bias=3), scatters=True
         ),
     }
@@ -381,13 +381,13 @@ def key_of(graph: Graph, node: Node) -> Key | None:
     return None if graph.is_function(node) else (node.domain or "", node.op)
 
 
-def windowed(graph: Graph, node: Node) -> Operator | Uncovered | None:
-    """The row of a node whose operator has a window, covered or not; None for all others.
+def windowed(graph: Graph, node: Node) -> Operator | NotRewritten | None:
+    """The row of a node whose operator has a window, rewritten or not; None for all others.
 
     Nor is there one for a node that contradicts its schema.
     """
     key = None if graph.contradiction(node) else key_of(graph, node)
-    return operator_of(graph, node) or (None if key is None else UNCOVERED.get(key))
+    return operator_of(graph, node) or (None if key is None else NOT_REWRITTEN.get(key))
 
 
 def crops(graph: Graph, node: Node) -> bool:

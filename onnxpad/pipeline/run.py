@@ -29,7 +29,7 @@ from onnxpad.pipeline.metadata import (
 )
 from onnxpad.pipeline.outlook import Found, outlook, taken_back
 from onnxpad.pipeline.registry import chooses_all, findings, passes_of, with_codes
-from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, key_of, place_of
+from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, match_key, place_of
 from onnxpad.process import gc_paused
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.records import dataclass
@@ -523,7 +523,7 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
         for match in findings(rule, context):
             # A finding may be about a function as a whole, which has no outputs to name it by.
             rewrites = barred and match.plan is not None
-            reason = barred.get(key_of(context.graph, rule, match)) if rewrites else None
+            reason = barred.get(match_key(context.graph, rule, match)) if rewrites else None
             if reason is None:
                 yield rule, match
             else:

@@ -91,7 +91,7 @@ class _Site(NamedTuple):
     uses: Sequence[Use]
 
 
-def key_of(graph: Graph, rule: Pass, match: Match) -> Key:
+def match_key(graph: Graph, rule: Pass, match: Match) -> Key:
     """The key under which a rewrite can be barred: its code, and the output that it keeps.
 
     In a body or a function, the output comes with the way to it.
@@ -145,7 +145,7 @@ class Editor:
         # Many findings may lead to one rewrite: of a node alone, it fails as it did before.
         alone = (rule.code, id(match.node)) if match.plan is match.node else None
         mark = self.context.mark()
-        key = key_of(self.context.graph, rule, match)
+        key = match_key(self.context.graph, rule, match)
         known = self._failures.get(alone)
         failure = None if known is None or known[0] != mark.edits else known[1]
         try:

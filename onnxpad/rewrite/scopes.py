@@ -17,7 +17,7 @@ import onnx
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import (
-    COVERED,
+    WITH_BODIES,
     PassedFacts,
     passed_to_body,
     passed_to_function,
@@ -233,7 +233,7 @@ def _with_callers(functions: Sequence[onnx.FunctionProto], keys: Collection[Key]
 
 def covers(graph: Graph, node: Node) -> bool:
     """Whether the bodies of a node can be rewritten: it runs them as the specification says."""
-    return graph.is_standard(node) and node.op in COVERED
+    return graph.is_standard(node) and node.op in WITH_BODIES
 
 
 def pads(nodes: Iterable[onnx.NodeProto], functions: Iterable[Key] = ()) -> bool:

@@ -309,6 +309,7 @@ _RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     "Concat": _concatenated,
     "Expand": _expanded,
     "MatMul": _multiplied,
+    "PRelu": _broadcast,
     "Reshape": _reshaped,
     "SpaceToDepth": _into_depth,
     "Split": _split,

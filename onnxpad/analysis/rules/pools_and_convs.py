@@ -30,8 +30,8 @@ from onnxpad.operators.table import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
     MICROSOFT,
+    NOT_REWRITTEN,
     OPERATORS,
-    UNCOVERED,
     Inputs,
     Layout,
     Operator,
@@ -268,7 +268,7 @@ def resized(size: Extent, scale: float) -> Extent:
 WINDOWS: dict[str, ShapeRule] = {
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
     **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
-    "DeformConv": _convolution(UNCOVERED["", "DeformConv"].inputs),
+    "DeformConv": _convolution(NOT_REWRITTEN["", "DeformConv"].inputs),
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
     "MaxUnpool": _max_unpool,

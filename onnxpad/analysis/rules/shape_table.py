@@ -167,13 +167,9 @@ def _grid_sample(call: Call) -> Ask[Shape]:
 
 BROADCASTING = (
     "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less"
-    " LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Where Xor"
+    " LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
 )
-"""Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8).
-
-PRelu is one of them: by the specification the slope alone is broadcast, but onnxruntime also runs a
-slope that is longer than the data, and gives the longer result.
-"""
+"""Operators whose inputs are broadcast to one shape, from opset 7 on (some from 8)."""
 
 KEEPING: Final = frozenset(
     {
@@ -189,9 +185,10 @@ KEEPING: Final = frozenset(
         "Tanh", "ThresholdedRelu", "Trilu",
     }
 )  # fmt: skip
-"""Operators whose first output has the shape of their first input.
+"""Operators whose first output has the shape of their first input, by the specification.
 
-PRelu is one of them unless its slope is longer, which the specification forbids.
+Of a PRelu the slope alone is broadcast, but onnxruntime also runs a slope that is longer than the
+data, and gives the longer result: its rule of shapes is another.
 """
 
 SHAPES: dict[str, ShapeRule] = {
@@ -212,6 +209,7 @@ SHAPES: dict[str, ShapeRule] = {
     "GatherElements": _as_input(1),
     "Gemm": _gemm,
     "GridSample": _grid_sample,
+    "PRelu": _broadcasting,
     "QLinearMatMul": _matmul(0, 3),
     "TopK": _top_k,
     **named(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.bodies_and_calls import COVERED
+from onnxpad.analysis.bodies_and_calls import WITH_BODIES
 from onnxpad.analysis.shape_inference_check import Disagreement, Sizes, disagreements
 from onnxpad.arithmetic.size import Size, Unknown
 from onnxpad.declared import Key
@@ -337,11 +337,11 @@ class Misjudged:
     def _is_handed_on(self, node: Node) -> bool:
         """Whether an If, Loop or Scan may hand on what a node computes."""
         graph = self._context.graph
-        if not graph.is_main or not COVERED.isdisjoint(graph.inner_operators(node)):
+        if not graph.is_main or not WITH_BODIES.isdisjoint(graph.inner_operators(node)):
             return True  # it is inside one, or may be, or has one inside
         below = downstream(graph, node.outputs, lambda use: use.node.outputs, most=None)
         readers = (use.node for each in below if each is not None for use in graph.uses(each))
-        return any(each.op in COVERED or graph.is_function(each) for each in readers)
+        return any(each.op in WITH_BODIES or graph.is_function(each) for each in readers)
 
     def _hazard(self, node: Node) -> Hazard:
         label = self._context.graph.label(node)
