@@ -229,6 +229,7 @@ class _Task:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._late = time.monotonic() + _LATE * seconds
+        self._ran_out = False  # a search has stopped for lack of time
         self._progress = progress or (lambda *_: None)
         self._options = options
         self._whole = _conventions(copy.sites, options)
@@ -246,7 +247,9 @@ class _Task:
     # Evaluating
 
     def _is_over(self) -> bool:
-        return time.monotonic() > self._end
+        is_over = time.monotonic() > self._end
+        self._ran_out |= is_over
+        return is_over
 
     def _choices(self, point: Point) -> list[Padding]:
         return [options[at].padding for options, at in zip(self._options, point, strict=True)]
@@ -311,6 +314,11 @@ class _Task:
             first = self._reach(whole)
         self._put_back_idle()
         final = self._trial(self._point, every, whole)
+        explained, is_right = (None, False) if final.solved else self._borne(base, every)
+        if explained is not None and is_right:  # time ran out before it was reached
+            self._point, first = explained, ""
+            self._put_back_idle()
+            final = self._trial(self._point, every, whole)
         result = Matching(
             "matched",
             before=base.greatest,
@@ -327,7 +335,6 @@ class _Task:
             return replace(result, outcome="not matched", reason=reason, changes=())
         if final.solved:
             return replace(result, by=self._convention(every))
-        explained = self._borne(base, every)
         if explained is None and self._is_certain():
             explained = self._settled
         if explained is not None:
@@ -337,22 +344,25 @@ class _Task:
             result = replace(result, after=left.greatest, changes=tuple(self._changes()))
         is_partly = explained is not None and bool(result.changes)
         outcome: Outcome = "partly matched" if is_partly else "not matched"
-        reason = self._reason(told, is_partly=is_partly, is_late=self._is_over())
+        reason = self._reason(told, is_partly=is_partly)
         if not is_partly:
             result = replace(result, after=final.greatest, changes=())
         return replace(result, outcome=outcome, reason=reason, first=first)
 
-    def _borne(self, base: Trial, names: Sequence[str]) -> Point | None:
-        """The nearest point that takes away most of the difference and is no chance; None if none.
+    def _borne(self, base: Trial, names: Sequence[str]) -> tuple[Point | None, bool]:
+        """The nearest point that takes away most of the difference, and whether it leaves none.
 
-        That is a convention of the whole model, or what was found, as far as operators that are
-        alike have it together: single operators, chosen freely, come near anything.
+        None where that may be chance. It is a convention of the whole model, or what was found, as
+        far as operators that are alike have it together: single operators, chosen freely, come near
+        anything.
         """
         ways = [*self._whole.values(), self._in_groups(self._point)]
         whole = range(len(self._wanted))
         tried = {way: self._trial(way, names, whole) for way in dict.fromkeys(ways) if any(way)}
         best = min(tried, key=lambda way: tried[way].rank, default=None)
-        return best if best is not None and self._explains(base, tried[best]) else None
+        if best is None or not self._explains(base, tried[best]):
+            return None, False
+        return best, tried[best].solved
 
     def _in_groups(self, point: Point) -> Point:
         """A point with only those changes that all operators share that are alike, two or more."""
@@ -426,13 +436,14 @@ class _Task:
         told = elements * math.log2(before / max(final.error, _TINY))
         return told > math.log2(self.runs) + _SURE
 
-    def _reason(self, told: Sequence[Distinguishable], *, is_partly: bool, is_late: bool) -> str:
+    def _reason(self, told: Sequence[Distinguishable], *, is_partly: bool) -> str:
         none = "no padding that was tried reproduces"
+        late = "; time ran out (--seconds)" if self._ran_out else ""
         if not told:
             return f"{none} it: at these sizes no other one of its operators computes anything else"
         if is_partly:
-            return f"this padding explains a part of the difference; {none} the rest"
-        return f"{none} it; time ran out (--seconds)" if is_late else f"{none} it"
+            return f"this padding explains a part of the difference; {none} the rest{late}"
+        return f"{none} it{late}"
 
     def _reach(self, samples: Sequence[int]) -> str:
         """Reproduces the goals in order; returns the operator of the first out of reach."""
