@@ -54,18 +54,21 @@ def _headline(report: MatchReport) -> Iterator[str]:
     if matching.first:
         yield f"  the first recorded tensor out of reach is that of {shown(matching.first)}:"
         yield "  the cause is there or upstream, behind the recorded tensors that are reached"
-    before, after = _error(matching.before), _error(matching.after)
-    off = _off(matching.before)
-    change = off if before == after else f"{off} before, {after} after"
-    yield f"  {change} (of the output's range, from {shown(report.reference)})"
+    yield f"  {_gap(matching.before, matching.after)}from {shown(report.reference)})"
 
 
-def _off(error: float) -> str:
-    return f"off by {_error(error)}" if math.isfinite(error) else _error(error)
+def _gap(before: float, after: float) -> str:
+    """How far outputs are off, up to the parenthesis in which the reference is named."""
+    first, last = _off(before), _off(after)
+    if first != last:
+        last = last if math.isinf(before) else last.removeprefix("off by ")
+        first = f"{first} before, {last} after"
+    share = "of the output's range, " if math.isfinite(min(before, after)) else ""
+    return f"{first} ({share}"
 
 
-def _error(error: float) -> str:
-    return f"{error:.2g}" if math.isfinite(error) else "no output of that shape"
+def _off(error: float, unlike: str = "no output of the recorded shape") -> str:
+    return f"off by {error:.2g}" if math.isfinite(error) else unlike
 
 
 def _changes(report: MatchReport) -> Iterator[str]:
@@ -109,10 +112,11 @@ def _tried(report: MatchReport) -> Iterator[str]:
     if tried:
         yield "Conventions tried on the whole model, nearest first:"
     width = max((len(each.name) for each in tried), default=0)
-    wide = max((len(_off(each.error)) for each in tried), default=0)
-    for each in tried:
+    offs = [_off(each.error, "another shape") for each in tried]
+    wide = max(map(len, offs), default=0)
+    for each, off in zip(tried, offs, strict=True):
         count = counted(each.operators, "operator")
-        yield f"  {each.name:<{width}}  {_off(each.error):<{wide}}  changes {count}"
+        yield f"  {each.name:<{width}}  {off:<{wide}}  changes {count}"
 
 
 def _left(report: MatchReport) -> Iterator[str]:
