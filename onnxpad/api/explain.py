@@ -21,7 +21,7 @@ PerAxis: TypeAlias = int | Sequence[int] | str
 """A number for all axes, or one for each; as text `3` or `3x5`."""
 
 _ASKED: Final = (
-    "give op, size and kernel, or a model and the name of a node, as `onnxpad show` lists them"
+    "give --op, --size and --kernel, or a model and --node, with a name that `onnxpad show` lists"
 )
 _MOST_AXES: Final = 3
 _LARGEST: Final = 2**31 - 1
@@ -93,7 +93,7 @@ def explain(
             raise UsageError("shapes and dims are about a model, but none is given")
         return _answered(_of_operator(given, padding, output_padding))
     if model is None or node is None:
-        lacking = "the model" if model is None else "the node"
+        lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
     if given:
         raise UsageError(
@@ -111,7 +111,7 @@ def _of_operator(
     """The question about an operator, from the arguments that were given."""
     for name in ("op", "size", "kernel"):
         if name not in given:
-            raise UsageError(f"{name} is missing; {_ASKED}")
+            raise UsageError(f"--{name} is missing; {_ASKED}")
     op, sizes = _op(given["op"]), _numbers("size", given["size"], None, least=1)
     if len(sizes) > _MOST_AXES:
         raise UsageError(

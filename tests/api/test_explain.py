@@ -47,7 +47,7 @@ def test_numbers_come_in_any_form(size: Any) -> None:
         ({"op": "deconv"}, "did you mean 'convtranspose'"),
         ({"shapes": {"x": "1,2"}}, "shapes and dims are about a model"),
         ({"node": "c"}, "the model is missing"),
-        ({"model": b""}, "the node is missing.*`onnxpad show` lists them"),
+        ({"model": b""}, "^--node is missing.*`onnxpad show` lists$"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], words: str) -> None:

@@ -292,9 +292,9 @@ class TestNode:
 @each_row(
     ("args", "words"),
     [
-        (("--size", "9", "--kernel", "3"), "op is missing"),
-        (("--op", "conv", "--kernel", "3"), "size is missing"),
-        (("--op", "conv", "--size", "9"), "kernel is missing"),
+        (("--size", "9", "--kernel", "3"), "error: --op is missing; give --op, --size and"),
+        (("--op", "conv", "--kernel", "3"), "error: --size is missing"),
+        (("--op", "conv", "--size", "9"), "error: --kernel is missing"),
         (("--op", "cnv", "--size", "9", "--kernel", "3"), "did you mean 'conv'?"),
         (("--op", "conv", "--size", "-9", "--kernel", "3"), "size -9 is not in 1 to"),
         (("--op", "conv", "--size", "0", "--kernel", "3"), "size 0 is not in 1 to"),
@@ -314,7 +314,7 @@ class TestNode:
             "conv has no output_padding",
         ),
         (("--node", "conv"), "the model is missing"),
-        (("model.onnx",), "the node is missing"),
+        (("model.onnx",), "error: --node is missing; give"),
         (("model.onnx", "--node", "c", "--size", "9"), "size cannot be given for a node"),
         (
             ("--op", "conv", "--size", "9", "--kernel", "3", "--dim", "height=9"),
