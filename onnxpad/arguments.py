@@ -157,7 +157,7 @@ def codes_given(option: str, codes: str | Sequence[str], known: Collection[str])
     """Codes or prefixes of codes; a text is split at its commas.
 
     Args:
-        option: Name of the option, for the message.
+        option: Name of the option, for the message; empty for a positional argument.
         codes: The argument as given.
         known: Every code there is.
 
@@ -171,7 +171,8 @@ def codes_given(option: str, codes: str | Sequence[str], known: Collection[str])
     for code in found:
         if not code or not any(each.startswith(code) for each in known):
             raise UsageError(
-                f"{option} {code!r} names no code; there is {', '.join(sorted(known))}"
+                f"{option} {code!r} names no code; there is ".lstrip()
+                + ", ".join(sorted(known))
                 + meant(code, known)
             )
     return tuple(found)

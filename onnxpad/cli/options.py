@@ -171,7 +171,7 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
     """The known codes that the selectors name, whole or by prefix, sorted.
 
     Args:
-        option: The option they come from, for the message.
+        option: The option they come from, for the message; empty for a positional argument.
         selectors: Codes or prefixes; a string may have several, separated by commas.
         known: Every code there is.
 

@@ -42,7 +42,7 @@ def rule(
 
     take_extensions()
     pages = catalogue()
-    chosen = [pages[code] for code in expand_codes("CODE", codes, pages.keys())]
+    chosen = [pages[code] for code in expand_codes("", codes, pages.keys())]
     if form is Format.JSON:
         from onnxpad.report.json import rules_json
 
