@@ -14,7 +14,12 @@ from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Se
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
 from onnxpad.report.documents import Picture
-from onnxpad.report.documents.check_document import LINES_A_GROUP, check_text, file_text
+from onnxpad.report.documents.check_document import (
+    LINES_A_GROUP,
+    check_document,
+    check_text,
+    file_text,
+)
 from onnxpad.report.documents.fix_document import _short_groups
 from onnxpad.report.documents.fix_document import fix_text as short_text
 from onnxpad.report.documents.fix_in_full import fix_in_full, fix_with_pictures
@@ -657,6 +662,16 @@ class TestJson:
             "warning": 1,
             "error": 0,
         }
+
+
+@each_row(
+    ("fail_on", "told"),
+    [(Severity.WARNING, "fails: --fail-on warning"), (Severity.ERROR, "passes: --fail-on error")],
+)
+def test_the_page_of_a_check_says_what_would_fail_it(fail_on: Severity, told: str) -> None:
+    report = CheckReport(Options(style="pad"), fail_on, (FileReport("a", (warning("c"),)),))
+    text = text_of(check_document(report, "page"), Screen())
+    assert f"\n{told}, style pad\n" in text
 
 
 DIVERGENCE = Divergence(
