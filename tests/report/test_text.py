@@ -160,7 +160,19 @@ class TestFixText:
         for certificates, told in (((exact,), 0), ((exact, rests), 1)):
             changes = tuple(change("a", certificate=each) for each in certificates)
             text = fix_text(fixed(changes=changes, ranges=sizes))
-            assert text.count(f"Proved for {sizes} only") == told
+            assert text.count(f"Holds for {sizes} only, as the result's metadata records") == told
+
+    def test_ranges_given_are_told_once(self) -> None:
+        sizes = "height 32..1024 in steps of 32"
+        facts = {"sizes": {"height": {"first": 32, "last": 1024, "step": 32}}}
+        within = {"height": {"first": 32}}
+        rests = replace(SAME_READS, limits=sizes, within=within, facts=facts)
+        for limits, count, said in ((sizes, 1, "these sizes"), ("height 64", 1, "height 64")):
+            made = change(certificate=replace(rests, limits=limits))
+            text = " ".join(short_text(fixed(changes=(made,), ranges=sizes, check=True)).split())
+            assert text.count(sizes) == count
+            assert f"Holds for {sizes} only, as the result's metadata would record" in text
+            assert f"as before, at {said} only" in text
 
     def test_the_reason_all_changes_share_is_said_once(self) -> None:
         text = fix_text(fixed(changes=tuple(change(f"conv{i}") for i in range(5))))

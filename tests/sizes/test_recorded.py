@@ -401,4 +401,4 @@ def test_the_commands_say_what_they_take_as_given(
     assert document["notes"] == [note.removeprefix("note: ")]
     options = ["--dim", "height=32..1024:32", "--dim", "width=2..64:2", "--no-validate"]
     stdout = onnxpad_runs("fix", before, *options).stdout
-    assert f"Proved for {TOLD} only, as the model's metadata says" in stdout
+    assert f"Holds for {TOLD} only, as the result's metadata records" in stdout

@@ -226,7 +226,8 @@ def _proved(report: FixReport) -> str:
         others = f" and {len(sizes) - 1:,} other ranges" if len(sizes) > 1 else ""
         rest = [change for change in changes if not change.certificate.limited_to]
         apart = f"; {counted(len(rest), 'change')} {_at(report, rest)}" if rest else ""
-        return f"{said}, at {shown(sizes[0])} only{others}{apart}"
+        which = "these sizes" if sizes == [report.ranges] else shown(sizes[0])
+        return f"{said}, at {which} only{others}{apart}"
     return f"{said}, {_at(report, changes)}"
 
 
@@ -331,8 +332,8 @@ def _declared(report: FixReport) -> Iterator[Block]:
     """A line for each input with sizes newly declared, and one for ranges."""
     declares = "would declare" if report.delivery.check else "declares"
     if any(made.certificate.within for made in report.changes):
-        which = "would say" if report.delivery.check else "says"
-        yield f"Proved for {shown(report.ranges)} only, as the model's metadata {which}"
+        records = "would record" if report.delivery.check else "records"
+        yield f"Holds for {shown(report.ranges)} only, as the result's metadata {records}"
     for name, shape in report.declared.items():
         sizes = "x".join("?" if size is None else str(size) for size in shape)
         yield Line(f"{declares} input {shown(repr(name))} as {shown(sizes)}", "  ", "  ")
