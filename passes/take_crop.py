@@ -67,7 +67,7 @@ class TakeCrop(Pass):
                 taking, left = crops.taking(op)
             except RefusalError:
                 continue  # the rule on its own padding reports it
-            if taking is not None:
+            if taking is not None and (taking := taking.without_empty_pads()) is not None:
                 wrong = context.misinferred(op.data, f"the {taking.last.op}")
                 if wrong is None:
                     yield self._found(context, taking)

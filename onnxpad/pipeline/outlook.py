@@ -70,12 +70,19 @@ def outlook(
         if node in holding:
             stays.setdefault(node, []).append(finding)
     left = {node: tuple(findings) for node, findings in stays.items()}
+    rewritten: dict[int, int] = {}
+    for place, match in found:
+        for each in made.get(place, ()):
+            node, rank = about(match), each.finding.severity.rank
+            rewritten[node] = max(rewritten.get(node, rank), rank)
     changing = {about(match) for place, match in found if place in made or match.plan is not None}
+    done = set[Place]()
     told: list[Finding] = []
     for place, match in found:
         node = about(match)
         if place in made:
-            told.append(_changed(match, made[place]))
+            told += [_changed(match, made[place])] if place not in done else []
+            done.add(place)
         elif place in waiting:
             told.append(taken_back(waiting.pop(place), "fix would undo it"))
         elif match.finding.code not in rewriting or node not in holding:
@@ -83,7 +90,9 @@ def outlook(
         elif node in stays:
             pass
         elif match.plan is not None:
-            told.append(match.finding)  # it disappears with another rewrite
+            # It disappears with another rewrite, which may be of the same node and as severe.
+            is_told = rewritten.get(node, -1) >= match.finding.severity.rank
+            told += [] if is_told else [match.finding]
         elif node not in changing:
             told.append(_changed_by_another(match, holding[node], changes))
         told += left.pop(node, ())

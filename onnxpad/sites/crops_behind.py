@@ -115,6 +115,15 @@ class Taking(NamedTuple):
         """The Slices and `Pad`s that are taken over."""
         return [stage.node for stage in self.stages if stage.amounts is not None]
 
+    def without_empty_pads(self) -> Taking | None:
+        """The same up to the last Slice, or `Pad` of anything; None if there is none."""
+        ends = [
+            place
+            for place, (node, _, _, amounts, _) in enumerate(self.stages, 1)
+            if amounts is not None and (node.op != "Pad" or any(map(any, amounts)))
+        ]
+        return self._replace(stages=self.stages[: ends[-1]]) if ends else None
+
 
 Obstacle: TypeAlias = tuple[Node, RefusalError]
 """A Slice or `Pad` behind a transposed convolution that stays, and why."""

@@ -434,3 +434,30 @@ def test_names_differ_where_a_dead_node_keeps_the_operator(dead: str, read: str)
     names = [node.name for node in result.model.graph.node if node.name]
     assert len(set(names)) == len(names)
     assert_same(model, result.model)
+
+
+@each_row(
+    ("nodes", "constants", "told"),
+    [
+        (
+            f"f = {SPREAD} [cut] q = Slice (f, s, e, a) [none] y = Pad (q, p)",
+            f"{TRIM}, int64[6] p = {{0, 0, 0, 0, 0, 0}}",
+            [("PAD204", "none"), ("PAD402", "cut")],
+        ),
+        (
+            f"f = {SPREAD} q = Cast <to = 7> (h) [ends] y = Pad (f, q)",
+            "int32[6] h = {0, 0, 0, 0, 0, 4}",
+            [("PAD402", "ends")],
+        ),
+        (
+            f"f = {SPREAD} [idle] g = Slice (f, s, m, a) q = Cast <to = 7> (h) y = Pad (g, q)",
+            f"{TRIM}, int64[1] m = {{99}}, int32[6] h = {{0, 0, 1, 0, 0, 0}}",
+            [("PAD402", "idle"), ("PAD205", "<y>")],
+        ),
+    ],
+)
+def test_a_node_has_one_fate(nodes: str, constants: str, told: list[tuple[str, str]]) -> None:
+    model = behind(nodes, constants)
+    findings = [each for each in onnxpad.check(model).findings if each.fixable]
+    assert sorted((each.code, each.node) for each in findings) == sorted(told)
+    assert len(onnxpad.fix(model, validate=False).changes) == len(told)
