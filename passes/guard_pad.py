@@ -67,7 +67,10 @@ class GuardPad(Pass):
             node, window = exposed.pad.node, exposed.window
             reader = graph.label(window)
             into = f"onnxruntime folds it into {window.op}"
-            why = Named(*(f"{into}{which}, though {exposed.why}" for which in (f" {reader!r}", "")))
+            why = Named(
+                f"{into} {reader!r}, though {exposed.why}",
+                f"{into}, though {exposed.general or exposed.why}",
+            )
             seen = folding_versions(graph.opset)
             if can_guard(context, exposed):
                 # The node to edit, and so the one whose output must stay the same.

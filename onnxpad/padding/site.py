@@ -30,7 +30,7 @@ from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
-from onnxpad.messages import RUNTIME, Named, named
+from onnxpad.messages import RUNTIME, Named
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.operators.read import (
     PadOp,
@@ -525,21 +525,23 @@ class Sites:
             return False
         return True
 
-    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | str:
+    def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | Named:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
         is_far = self._graph.producer(op.data) is not pad.node  # a Cast between may change signs
         is_lowest = op.operator.padding is Fill.LOWEST
         if is_far and is_lowest and not self._signs.non_negative(op.data):
-            return f"{op.data.name!r}, which it reads, may be negative"
+            form = "which it reads, may be negative"
+            return Named(f"{op.data.name!r}, {form}", f"the data, {form}")
         try:
             around = self.outside(op, pad)
             if not around:
                 return op
             padding = self.plan(op, "fold", pad, around)
         except RefusalError as refusal:
-            return str(refusal)
+            return Named(str(refusal), refusal.general)
         if not has_amounts(op, pad, around):
-            return str(self.wording.amounts(pad))
+            why = self.wording.amounts(pad)
+            return Named(str(why), why.general)
         return op._replace(pads=padding.numbers, count_include_pad=padding.counted)
 
     def _check_optimiser(self, op: WindowOp, own: Pairs, inside: Pairs) -> None:
@@ -555,13 +557,12 @@ class Sites:
             exposed = self.fusion.feeding_weight(op)  # else VALID will protect it
         if exposed is not None:
             label = self._graph.label(exposed.pad.node)
+            folds = f"without auto_pad {RUNTIME}'s optimiser would fold Pad"
             raise RefusalError(
                 Reason.OPTIMISER_FOLDS,
-                named(
-                    lambda name: (
-                        f"without auto_pad {RUNTIME}'s optimiser would fold Pad{name(label)}, "
-                        f"though {exposed.why}"
-                    )
+                Named(
+                    f"{folds} {label!r}, though {exposed.why}",
+                    f"{folds}, though {exposed.general or exposed.why}",
                 ),
                 pad=label,
                 because=exposed.why,

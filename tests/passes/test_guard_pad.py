@@ -229,3 +229,10 @@ def test_an_attribute_that_a_call_sets_guards_nothing() -> None:
     assert result.changes == ()
     (kept,) = [finding for finding in result.findings if finding.code == "PAD203"]
     assert kept.reason_code == Reason.LAYS_PAD_OPEN
+
+
+def test_like_findings_name_no_tensor() -> None:
+    model = one(f"a = Pad (x, p) copied = Identity (a) {POOL} (copied)", initializers=BORDER)
+    (finding,) = [each for each in onnxpad.check(model).findings if each.code == "PAD701"]
+    assert "MaxPool '<y>', though 'copied', which it reads, may be negative" in finding.message
+    assert "into MaxPool, though the data, which it reads, may be negative" in finding.alike

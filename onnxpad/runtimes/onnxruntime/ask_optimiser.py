@@ -141,5 +141,5 @@ def _as_ours(
         pad = pad._replace(value=met.pad.value)
     windows = {id(each.window): each for each in reached if each.pad.node is node}
     if not windows:
-        return [Exposed(pad, node, (), met.why)]
-    return [each._replace(pad=pad, why=met.why) for each in windows.values()]
+        return [Exposed(pad, node, (), met.why, met.general)]
+    return [each._replace(pad=pad, why=met.why, general=met.general) for each in windows.values()]

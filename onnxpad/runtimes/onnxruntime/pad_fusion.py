@@ -22,6 +22,7 @@ from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream, upstream
+from onnxpad.messages import Named
 from onnxpad.operators.amounts import is_padded, is_plain_zero
 from onnxpad.operators.read import (
     PadOp,
@@ -57,8 +58,11 @@ _FAR: Final = 512
 """Most nodes upstream to look at, Identities not counted."""
 
 
-Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | str]
+Fold: TypeAlias = Callable[[WindowOp, PadOp], WindowOp | Named]
 """Gives an operator with a `Pad` folded into its pads, or why that is not the same."""
+
+
+_RIGHT: Final = Named.of("")
 
 
 class Exposed(NamedTuple):
@@ -70,12 +74,14 @@ class Exposed(NamedTuple):
         window: The operator that it is folded into, or a node whose body or function holds one.
         way: The nodes in between, from the window upstream.
         why: Why the fold is wrong, in words; empty where it is right.
+        general: The same without names, where it has any; else empty.
     """
 
     pad: PadOp
     window: Node
     way: tuple[Node, ...]
     why: str
+    general: str = ""
 
 
 class Fusion:
@@ -184,8 +190,8 @@ class Fusion:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
             op = self._read(node)
             why = self._fold(op, pad) if op is not None and _is_choosy(row) else None
-            if isinstance(why, str):
-                return Exposed(pad, node, (), why)
+            if isinstance(why, Named):
+                return Exposed(pad, node, (), *why)
         return None
 
     def takes(self, node: Node) -> Node | None:
@@ -254,26 +260,27 @@ class Fusion:
                     continue
                 behind = (*passed, *way)
                 if pad.node.op != "Pad":
-                    why = f"it may be inside {pad.node.op}" if _is_choosy(row) else ""
-                    yield Exposed(pad, node, behind, why)
+                    unseen = f"it may be inside {pad.node.op}" if _is_choosy(row) else ""
+                    yield Exposed(pad, node, behind, unseen)
                     continue
-                now, why = slides, ""
+                now, why = slides, _RIGHT
                 if _is_choosy(row):
                     now, why = self._folded(slides, pad, way)
-                if not why and self._is_copied(pad.data):
-                    why = f"{pad.data.name!r}, which it reads, is copied to a graph output"
-                yield Exposed(pad, node, behind, why)
-                pending.append((pad.data, now if not why else None, (*behind, pad.node)))
+                if not why.text and self._is_copied(pad.data):
+                    form = "which it reads, is copied to a graph output"
+                    now, why = None, Named(f"{pad.data.name!r}, {form}", f"the data, {form}")
+                yield Exposed(pad, node, behind, *why)
+                pending.append((pad.data, now, (*behind, pad.node)))
 
     def _folded(
         self, op: WindowOp | None, pad: PadOp, way: Sequence[Node]
-    ) -> tuple[WindowOp | None, str]:
+    ) -> tuple[WindowOp | None, Named]:
         if op is None:
-            return None, "the operator that it would be folded into is unknown"
+            return None, Named.of("the operator that it would be folded into is unknown")
         if not _is_straight(way):
-            return None, "other nodes are in between"
+            return None, Named.of("other nodes are in between")
         now = self._fold(op, pad)
-        return (None, now) if isinstance(now, str) else (now, "")
+        return (None, now) if isinstance(now, Named) else (now, _RIGHT)
 
     def _reached_all(self, tensors: Iterable[Tensor]) -> Iterator[tuple[PadOp, tuple[Node, ...]]]:
         for tensor in tensors:
