@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Unpack
 
-import onnx
-
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
 from onnxpad.finding import Finding, Severity
@@ -16,6 +14,7 @@ from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import Run
+from onnxpad.pipeline.written_form import with_forms
 from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
 from onnxpad.report import CheckReport, FileReport
@@ -63,14 +62,6 @@ class CheckResult(FileReport):
 
         return check_page(self.report())
 
-    def outline(self) -> onnx.GraphProto | None:
-        """Inputs, nodes and initializers of the model; long tensors lack their elements."""
-        return None if self.light is None else self.light.graph
-
-    def functions(self) -> list[onnx.FunctionProto]:
-        """The functions of the model; long tensors lack their elements."""
-        return [] if self.light is None else list(self.light.functions)
-
 
 @names_options
 def check(
@@ -112,10 +103,9 @@ def check(
         found = run.find(partial(_conventions, reports, convention or "") if reports else None)
     return CheckResult(
         kinds.name_of(given),
-        tuple(finding for finding in found if chosen.chooses(finding.code)),
+        with_forms(run.analysed(), (each for each in found if chosen.chooses(each.code))),
         run.notes,
         run.warnings,
-        light=graph.model.skeleton.light,
         _options=asked,
         _convention=convention or "",
     )

@@ -26,6 +26,7 @@ from onnxpad.options import OptionKeywords, Options, names_options
 from onnxpad.pipeline.next_option import counts_of, next_option
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import Run
+from onnxpad.pipeline.written_form import with_forms
 from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, FixReport, Outcome
@@ -103,7 +104,7 @@ class FixResult(FixReport):
         """The report as one self-contained HTML page, as `onnxpad fix --html` writes it."""
         from onnxpad.page.pages import fix_page
 
-        return fix_page(self, self.outlines(), self.functions())
+        return fix_page(self)
 
     @property
     def ok(self) -> bool:
@@ -299,9 +300,9 @@ def fix(
         changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=tuple(each for each in outcome.findings if asked.chooses(each.code)),
-        undone=tuple(outcome.undone),
-        barred=barred,
+        findings=with_forms(run.left, (e for e in outcome.findings if asked.chooses(e.code))),
+        undone=with_forms(run.left, outcome.undone),
+        barred=with_forms(run.left, barred),
         validation=validation,
         counts=(before, after),
         seconds=time.perf_counter() - start,

@@ -75,7 +75,7 @@ def check(
         from onnxpad.report import CheckReport
 
     ask = partial(api.check, convention=convention, **asked.keywords)
-    found = _checked(paths, partial(sizes.asked, ask), draws=html is not None)
+    found = _checked(paths, partial(sizes.asked, ask))
     if sizes.given:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
         sizes.require_used()
@@ -167,13 +167,8 @@ def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:
     return sorted(found), failures
 
 
-def _checked(
-    paths: Sequence[Path], ask: "Callable[[Path], CheckResult]", *, draws: bool
-) -> "Iterator[FileReport]":
-    """One report for each model, once; a model that cannot be read gets a report with the error.
-
-    Unless a page draws the models, the reports go without them.
-    """
+def _checked(paths: Sequence[Path], ask: "Callable[[Path], CheckResult]") -> "Iterator[FileReport]":
+    """One report for each model, once; a model that cannot be read gets a report with the error."""
     from onnxpad.report import FileReport
 
     seen: set[Path] = set()
@@ -193,7 +188,7 @@ def _checked(
             except (ModelError, MismatchError, OSError) as error:
                 yield FileReport(str(model), error=_about(model, error))
             else:
-                yield result if draws else replace(result, light=None)
+                yield result
 
 
 def _models(argument: Path) -> tuple[list[Path], list[OSError]]:

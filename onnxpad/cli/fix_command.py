@@ -144,7 +144,7 @@ def fix(
     if html is not None:
         from onnxpad.page.pages import fix_page
 
-        write_page(html, fix_page(report, result.outlines(), result.functions()))
+        write_page(html, fix_page(report))
     if form is Format.JSON:
         from onnxpad.report.json import fix_json
 

@@ -9,7 +9,6 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.finding import Change, Finding
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
-from onnxpad.page.document_page import Draw
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph
 from onnxpad.page.pictures.axis_pictures import (
     axis_picture,
@@ -18,45 +17,36 @@ from onnxpad.page.pictures.axis_pictures import (
     residues,
     same_residues,
 )
-from onnxpad.page.pictures.both_graphs import Outline
 from onnxpad.page.pictures.graph_svg import graph_svg
 from onnxpad.page.pictures.histograms import decades, histogram
-from onnxpad.page.pictures.site_graph import auto_padded, change_graphs, finding_graph
+from onnxpad.page.pictures.site_graph import change_graphs, finding_graph
 from onnxpad.reasons import Reason
 from onnxpad.report.documents import Picture
 from onnxpad.report.groups import grouped
 from onnxpad.validation.result import Comparison
 
 
-def drawing_of(models: Sequence[Outline | None]) -> Draw:
-    """The functions that draw the pictures of a page.
-
-    Args:
-        models: The models that it is of; None for one that cannot be read.
-    """
-
-    def draw(picture: Picture) -> Html:
-        match picture.subject:
-            case Finding() as finding:
-                return _finding(finding, models[picture.model])
-            case Change() as change:
-                return _change(change)
-            case PaddingSite() as site:
-                return _site(site)
-            case "legend":
-                return legend()
-            case tuple() as compared:
-                return _histograms(compared)
-        return NOTHING
-
-    return draw
+def drawn(picture: Picture) -> Html:
+    """A picture of a page."""
+    match picture.subject:
+        case Finding() as finding:
+            return _finding(finding)
+        case Change() as change:
+            return _change(change)
+        case PaddingSite() as site:
+            return _site(site)
+        case "legend":
+            return legend()
+        case tuple() as compared:
+            return _histograms(compared)
+    return NOTHING
 
 
-def _finding(finding: Finding, model: Outline | None) -> Html:
+def _finding(finding: Finding) -> Html:
     """The node of a finding as it is, and its padding by the remainder of an open size."""
-    boxes = finding_graph(finding, model) if model else ()
-    picture = el("figure", graph_svg(boxes, "As it is")) if boxes else NOTHING
-    return join(filter(None, (picture, *(case_tables(finding) or same_tables(finding, model)))))
+    form = finding.form
+    picture = el("figure", graph_svg(finding_graph(form), "As it is")) if form.steps else NOTHING
+    return join(filter(None, (picture, *(case_tables(finding) or same_tables(finding)))))
 
 
 def _change(change: Change) -> Html:
@@ -67,8 +57,8 @@ def _change(change: Change) -> Html:
         for caption, boxes in sides
     )
     windows = axis_pictures(change.certificate.facts)
-    drawn = [el("div", *pair, class_="pair"), *([el("div", windows)] if windows else [])]
-    return el("div", *drawn, class_="drawn")
+    parts = [el("div", *pair, class_="pair"), *([el("div", windows)] if windows else [])]
+    return el("div", *parts, class_="drawn")
 
 
 def _histograms(compared: Sequence[tuple[Comparison, str]]) -> Html:
@@ -86,12 +76,12 @@ def _site(site: PaddingSite) -> Html:
     """Pictures of the axes whose sizes and padding are known; none of transposed convolutions."""
     if site.kind != "window" or len(site.kernel) != len(site.axes):
         return NOTHING
-    drawn: dict[AxisAnswer, list[str]] = {}
+    alike: dict[AxisAnswer, list[str]] = {}
     for place, axis in enumerate(site.axes):
         answer = _answer(site, place, axis)
         if answer is not None:
-            drawn.setdefault(answer, []).append(axis.name)
-    pictures = [axis_picture(" and ".join(names), answer) for answer, names in drawn.items()]
+            alike.setdefault(answer, []).append(axis.name)
+    pictures = [axis_picture(" and ".join(names), answer) for answer, names in alike.items()]
     return join([*_tables(site), *pictures])
 
 
@@ -101,8 +91,7 @@ def _tables(site: PaddingSite) -> list[Html]:
         if found := case_tables(finding):
             return found
     windows = zip(site.kernel, site.stride, site.dilation, strict=False)
-    known = [(k, s, d) for k, s, d in windows if k is not None]
-    return same_residues(site.auto_pad, known) if any(axis.formula for axis in site.axes) else []
+    return same_residues(site.auto_pad, windows) if any(axis.formula for axis in site.axes) else []
 
 
 def _answer(site: PaddingSite, place: int, axis: AxisPadding) -> AxisAnswer | None:
@@ -130,12 +119,12 @@ def case_tables(finding: Finding) -> list[Html]:
     ]
 
 
-def same_tables(finding: Finding, model: Outline | None) -> list[Html]:
+def same_tables(finding: Finding) -> list[Html]:
     """The pads of a SAME that stays since its size is open, by remainder."""
-    if model is None or finding.reason_code not in {Reason.SIZE_DEPENDENT, Reason.AS_ASKED}:
+    steps = finding.form.steps
+    if not steps or finding.reason_code not in {Reason.SIZE_DEPENDENT, Reason.AS_ASKED}:
         return []
-    auto_pad, windows = auto_padded(finding, model)
-    return same_residues(auto_pad, windows)
+    return same_residues(steps[0].auto_pad, steps[0].windows)
 
 
 def _by_axes(cases: object) -> list[tuple[str, Mapping[str, Any]]]:

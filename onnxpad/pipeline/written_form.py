@@ -1,20 +1,34 @@
-"""How the padding of a place in a graph is written, for the changes of a report."""
+"""How the padding of a place in a graph is written, for changes and findings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Literal
+from functools import cache, lru_cache
+from typing import Final, Literal
 
 from onnxpad.arithmetic.notation import named
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.errors import ModelError
+from onnxpad.finding import Finding
+from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.operators.amounts import is_padded, onnx_order
-from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, is_pad, is_transposed
+from onnxpad.operators.read import (
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+    is_pad,
+    is_transposed,
+)
 from onnxpad.operators.table import gathering
 from onnxpad.rewrite.context import Context
 from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 from onnxpad.sites.cropped_form import amounts_of
+
+_MOST_READERS: Final = 3
+_SLIDING: Final = (WindowOp, TransposedOp)
+_MOVES: Final = {"Transpose": "perm", "Concat": "axis"}
+"""Operators that move axes, with the attribute that says how."""
 
 
 def written_form(
@@ -50,6 +64,72 @@ def written_form(
     return SiteForm(tuple(reversed(steps)))
 
 
+def with_forms(contexts: Iterable[Context], findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings with the form of each node that is in one of some graphs, as they are now."""
+    by_scope = {each.graph.scope: each for each in contexts if each.graph.is_there()}
+
+    @cache
+    def named(context: Context) -> dict[tuple[str, str], Node]:
+        return {(each.name, str(each.op)): each for each in context.graph.nodes if each.name}
+
+    def form(finding: Finding) -> SiteForm:
+        scope, name, output = finding.location
+        context = by_scope.get(scope)
+        if context is None:
+            return SiteForm()
+        graph = context.graph
+        node = graph.producer(graph.tensor(output)) if graph.has_tensor(output) else None
+        if node is None or (node.name, node.op) != (name, finding.op_type):
+            node = named(context).get((name, finding.op_type))  # changes gave it another output
+        return SiteForm() if node is None else node_form(context, node)
+
+    return tuple([replace(each, form=form(each)) for each in findings])
+
+
+def node_form(context: Context, node: Node) -> SiteForm:
+    """How a node is written where it stays, and of a `Pad` also the first nodes that read it.
+
+    Of one that cannot be read there is no more than the operator.
+    """
+    try:
+        return _whole_form(context, node)
+    except ModelError:
+        return SiteForm((StepForm(str(node.op)),))
+
+
+def _whole_form(context: Context, node: Node) -> SiteForm:
+    graph = context.graph
+    step = _node(context, node)
+    if step.kind != "pad" or not node.outputs:
+        return SiteForm((step,))
+    uses = graph.uses(node.outputs[0])
+    reads = ((context.read(use.node), use.index) for use in uses)
+    slides = ((op, index) for op, index in reads if isinstance(op, _SLIDING))
+    op = next((op for op, index in slides if index == op.operator.inputs.data), None)
+    pad = context.pad(node)
+    if op is not None and isinstance(pad, PadOp):
+        step = replace(step, amounts=_amounts(pad, op))
+    if step.source == "computed":
+        step = replace(step, computing=context.open_sites.computing(node.inputs[1]))
+    readers = list({id(use.node): use.node for use in uses}.values())[:_MOST_READERS]
+    return SiteForm((step,), readers=tuple(_node(context, each) for each in readers))
+
+
+def _node(context: Context, node: Node) -> StepForm:
+    """One node by itself."""
+    graph = context.graph
+    if is_pad(graph, node):
+        return replace(_pad(context, node, None, 0), fill=_fill(context, node))
+    if gathering(graph, node) is not None:
+        return _window(str(node.op), context.window(node))
+    if is_transposed(graph, node):
+        return _step(context, node)
+    name = _MOVES.get(str(node.op), "")
+    moved = node.attrs.get(name) if graph.is_standard(node) else None
+    op = ".".join(filter(None, (normal_domain(node.domain), str(node.op))))
+    return StepForm(op, beside=(f"{name} {moved}",) * isinstance(moved, int | list))
+
+
 # Networks repeat the same few forms.
 _form = lru_cache(maxsize=1024)(StepForm)
 
@@ -57,10 +137,12 @@ _form = lru_cache(maxsize=1024)(StepForm)
 def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
     if isinstance(op, UnreadableError):
         return _form(name)
+    windows = _windows(op)
     if op.auto_pad != "NOTSET":
-        return _form(name, "window", auto_pad=op.auto_pad, rounds_up=op.ceil_mode)
+        auto_pad, ceil = op.auto_pad, op.ceil_mode
+        return _form(name, "window", auto_pad=auto_pad, rounds_up=ceil, windows=windows)
     if not is_padded(op.pads):
-        return _form(name, "window", rounds_up=op.ceil_mode)
+        return _form(name, "window", rounds_up=op.ceil_mode, windows=windows)
     return _form(
         name,
         "window",
@@ -68,6 +150,14 @@ def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
         has_pads=True,
         is_counted=op.count_include_pad,
         rounds_up=op.ceil_mode,
+        windows=windows,
+    )
+
+
+def _windows(op: WindowOp | TransposedOp) -> tuple[tuple[int | None, int, int], ...]:
+    return tuple(
+        (window.kernel if isinstance(window.kernel, int) else None, window.stride, window.dilation)
+        for window in op.windows
     )
 
 
@@ -81,7 +171,8 @@ def _step(context: Context, node: Node) -> StepForm:
     auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
     beside = ("output_shape",) * (op.output_shape is not None)
     beside += ("output_padding",) * any(op.output_padding)
-    return StepForm(name, "transposed", amounts_of(op), auto_pad=auto_pad, beside=beside)
+    amounts, windows = amounts_of(op), _windows(op)
+    return _form(name, "transposed", amounts, auto_pad=auto_pad, beside=beside, windows=windows)
 
 
 def _fill(context: Context, node: Node) -> float | int | str | None:
@@ -107,13 +198,17 @@ def _pad(
     )
 
 
-def _amounts(pad: PadOp, op: WindowOp | UnreadableError | None) -> WrittenAmounts | None:
+def _amounts(
+    pad: PadOp, op: WindowOp | TransposedOp | UnreadableError | None
+) -> WrittenAmounts | None:
     """The constant amounts of a `Pad`: by name of the axis where a window reads it."""
     if pad.constant_amounts is None:
         return None
-    full = pad.over(op.rank) if isinstance(op, WindowOp) else None
-    if full is not None and isinstance(op, WindowOp):
-        return WrittenAmounts(op.operator.layout.named(full))
+    if isinstance(op, _SLIDING):
+        layout = op.operator.layout
+        full = pad.over(layout.rank(len(op.windows)))
+        if full is not None:
+            return WrittenAmounts(layout.named(full))
     axes = range(len(pad.constant_amounts)) if pad.axes is None else pad.axes
     padded = zip(axes, pad.constant_amounts, strict=True)
     return WrittenAmounts(tuple((f"axis {axis}", *pair) for axis, pair in padded if any(pair)))

@@ -13,8 +13,6 @@ from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
-    import onnx
-
     from onnxpad.frameworks.repadding.changes import Difference, Rewritten, Unchanged
     from onnxpad.frameworks.repadding.verdict import Matching
     from onnxpad.inventory.padding_site import PaddingSite
@@ -160,7 +158,6 @@ class FileReport:
         notes: The sizes that were taken from the model's metadata as they are, in one line.
         warnings: Why sizes in the metadata cannot be used, in one line.
         error: Why the file could not be read, in one line; empty if it could.
-        light: The model without the elements of long tensors, for pictures; None without it.
     """
 
     path: str = "model"
@@ -168,7 +165,6 @@ class FileReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     error: str = ""
-    light: onnx.ModelProto | None = None
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit."""

@@ -326,7 +326,8 @@ _WORDS: Final = {
     "totals": "pads",
     "limits": "sizes",
     **dict.fromkeys(
-        ("drawn", "is_pad", "is_warned", "brief", "general", "alike", "data", "elements"), ""
+        ("drawn", "is_pad", "is_warned", "brief", "general", "alike", "form", "data", "elements"),
+        "",
     ),
 }
 """The words that JSON has for facts, by field: the property with these, or none."""

@@ -54,7 +54,7 @@ def told(result: Any) -> Iterator[str]:
 def told_of(result: FixResult) -> Iterator[str]:
     """What the report of a result says, without its model."""
     yield from (str(result), repr(result), result._repr_html_(), as_json.fix_json(result))
-    yield str(result.next)
+    yield from (str(result.next), result.to_html())
 
 
 CALLS: Final[dict[str, Callable[[Any], Any]]] = {

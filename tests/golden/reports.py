@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-import onnx
-
 from onnxpad.finding import (
     Assumption,
     Certificate,
@@ -338,7 +336,7 @@ def forms(name: str) -> Iterator[tuple[str, str]]:
         report = _FIXES[name]
         yield ".txt", fix_text(report, screen)
         yield ".txt", text_of(fix_in_full(report), screen)
-        yield ".html", fix_page(report, (onnx.GraphProto(), onnx.GraphProto()))
+        yield ".html", fix_page(report)
         yield ".html", fragment_of(fix_document(report))
     elif command == "check":
         found = _CHECKED[name]

@@ -2,20 +2,21 @@
 
 import pytest
 
-from onnxpad.finding import Certificate, Change, Finding, Severity
-from onnxpad.page.pictures.both_graphs import Outline, outlines
-from onnxpad.page.pictures.site_graph import Boxes, auto_padded, change_graphs, finding_graph
+from onnxpad.finding import Certificate, Change
+from onnxpad.graph import Graph
+from onnxpad.page.pictures.site_graph import Boxes, change_graphs, finding_graph
+from onnxpad.pipeline.written_form import node_form
+from onnxpad.rewrite.context import Context
+from onnxpad.site_form import Kind, SiteForm, StepForm, WrittenAmounts
 from tests.support import BORDER, W, parsed, site_form
 from tests.support.rows import each_row
 
 GIVEN = f"""{W}, {BORDER}, float five = {{5}}, int64[2] yx = {{2, 3}},
     int64[4] four = {{1, 0, 2, 1}}, int64[2] back = {{-1, 1}}, int64[3] odd = {{1, 1, 1}},
-    int64[4] deep = {{1, 0, 1, 0}}"""
-
-
-def outline(body: str, inputs: str = "float[1, 2, 9, 8] x, int64[8] a") -> Outline:
-    graph = parsed(f"g ({inputs}) => (float[] y) <{GIVEN}> {{ {body} }}").graph
-    return outlines(graph, graph, ())[0]
+    int64[4] deep = {{1, 0, 1, 0}}, float nought = {{0}}"""
+APPENDING = "output_padding = [1, 0], strides = [2, 2], pads = [1, 2, 3, 4]"
+APPENDED = "H 1+3, W 2+4, pads [1, 2, 3, 4], output_padding [1, 0]"
+COUNTED = "count_include_pad = 1, pads = [0, 0, 1, 1]"
 
 
 def told(boxes: Boxes) -> str:
@@ -28,74 +29,78 @@ def told(boxes: Boxes) -> str:
     )
 
 
-def found(body: str, node: str = "<y>") -> str:
-    finding = Finding("PAD1", Severity.INFO, node, "Pad", "a message")
-    return told(finding_graph(finding, outline(body)))
+def found(body: str, output: str = "y", opset: int = 17) -> str:
+    inputs = "float[1, 2, 9, 8] x, int64[8] a, float[4, 2, k, k] open, float v"
+    text = f"g ({inputs}) => (float[] y) <{GIVEN}> {{ {body} }}"
+    graph = Graph.from_proto(parsed(text, opset=opset))
+    node = graph.producer(graph.tensor(output))
+    assert node is not None
+    return told(finding_graph(node_form(Context(graph), node)))
 
 
 @each_row(
-    ("node", "lines"),
+    ("node", "opset", "lines"),
     [
-        ("Pad (x, p)", " | axis 2 1+1, axis 3 1+1"),
-        ("Pad (x, p, five)", " | axis 2 1+1, axis 3 1+1 | with 5"),
-        ('Pad <mode = "reflect"> (x, p, five)', " | reflect | axis 2 1+1, axis 3 1+1"),
-        ("Pad (x, four, , yx)", " | axis 2 1+2, axis 3 0+1"),
-        ("Pad (x, four, , odd)", " | axis 0 1+2, axis 1 0+1"),
-        ("Pad (x, four, , back)", " | axis -1 1+2, axis 1 0+1"),
-        ("Pad (x, deep)", " | axis 0 1+1"),
-        ("Pad (x, a)", " | amounts computed"),
-        ("Pad <pads = [0, 1]> (x)", " | axis 0 0+1"),
-        ("Pad <paddings = [0, 1], value = 2.5> (x)", " | axis 0 0+1 | with 2.5"),
-        ("Pad <pads = [0, 1], value = 0.0> (x, p)", " | axis 0 0+1"),
-        ("Pad <pads = [0, 1], value = 3.0> (x, p, absent)", " | axis 0 0+1"),
-        ("Pad ()", " | amounts computed"),
-        ("Conv (x, w)", " | kernel 3x3 | no pads"),
-        ("Conv <kernel_shape = [2, 4]> (x, w)", " | kernel 2x4 | no pads"),
-        ("Conv (x)", " | no pads"),
-        ("Conv <strides = [1, 1], dilations = [1, 1]> (x, w)", " | kernel 3x3 | no pads"),
-        ("Conv <strides = [2, 1], dilations = [1, 2]> (x, w)",
-         " | kernel 3x3, stride 2x1, dilation 1x2 | no pads"),
-        ("Conv <pads = [1, 0, 2, 0]> (x, w)", " | kernel 3x3 | H 1+2, W 0+0, pads [1, 0, 2, 0]"),
-        ("Conv <pads = [0, 0, 0, 0]> (x, w)", " | kernel 3x3 | no pads"),
-        ("Conv <pads = [1, 1, 1]> (x, w)", " | kernel 3x3 | no pads"),
-        ('Conv <auto_pad = "VALID", pads = [1, 1, 1, 1]> (x, w)', " | kernel 3x3 | auto_pad VALID"),
-        ('Conv <auto_pad = "NOTSET"> (x, w)', " | kernel 3x3 | no pads"),
-        ("QLinearConv (x, s, z, w)", " | kernel 3x3 | no pads"),
-        ("ConvInteger (x, w)", " | kernel 3x3 | no pads"),
-        ("ConvTranspose <output_padding = [0, 1]> (x, w)",
-         " | kernel 3x3 | no pads | output_padding 0x1"),
-        ("ConvTranspose <output_padding = [0, 0]> (x, w)", " | kernel 3x3 | no pads"),
-        ("AveragePool <kernel_shape = [2], ceil_mode = 1, count_include_pad = 0> (x)",
-         " | kernel 2 | no pads | ceil_mode"),
-        ("AveragePool <kernel_shape = [2], ceil_mode = 1, count_include_pad = 1> (x)",
-         " | kernel 2 | no pads | ceil_mode, count_include_pad"),
-        ("MaxPool <strides = [2]> (x)", " | stride 2 | no pads"),
-        ("Mine <dilations = [2]> (x)", " | dilation 2 | no pads"),
-        ("Transpose <perm = [1, 0]> (x)", " | perm [1, 0]"),
-        ("Transpose (x)", ""),
-        ("Concat <axis = 1> (x, x)", " | axis 1"),
-        ("Concat (x, x)", ""),
-        ("Softmax <axis = 1> (x)", ""),
+        ("Pad (x, p)", 17, " | axis 2 1+1, axis 3 1+1"),
+        ("Pad (x, p, five)", 17, " | axis 2 1+1, axis 3 1+1 with 5.0"),
+        ("Pad (x, p, nought)", 17, " | axis 2 1+1, axis 3 1+1"),
+        ("Pad (x, p, v)", 17, " | axis 2 1+1, axis 3 1+1"),
+        ('Pad <mode = "reflect"> (x, p)', 17, " | reflect axis 2 1+1, axis 3 1+1"),
+        ("Pad (x, four, , yx)", 18, " | axis 2 1+2, axis 3 0+1"),
+        ("Pad (x, four, , back)", 18, " | axis -1 1+2, axis 1 0+1"),
+        ("Pad (x, four, , odd)", 18, ""),
+        ("Pad (x, deep)", 17, ""),
+        ("Pad (x, a)", 17, " | (computed)"),
+        ("Pad <pads = [0, 0, 1, 0, 0, 0, 2, 0], value = 2.5> (x)", 10, " | axis 2 1+2 with 2.5"),
+        ("Pad ()", 17, ""),
+        ("Conv (x, w)", 17, " | kernel 3x3 | without pads"),
+        ("Conv (x, open)", 17, " | kernel ?x? | without pads"),
+        ("Conv <kernel_shape = [2, 4]> (x, w)", 17, ""),
+        ("Conv <strides = [1, 1], dilations = [1, 1]> (x, w)", 17, " | kernel 3x3 | without pads"),
+        ("Conv <strides = [2, 1], dilations = [1, 2]> (x, w)", 17,
+         " | kernel 3x3, stride 2x1, dilation 1x2 | without pads"),
+        ("Conv <pads = [1, 0, 2, 0]> (x, w)", 17,
+         " | kernel 3x3 | H 1+2, W 0+0, pads [1, 0, 2, 0]"),
+        ("Conv <pads = [1, 1, 1]> (x, w)", 17, ""),
+        ('Conv <auto_pad = "SAME_LOWER"> (x, w)', 17, " | kernel 3x3 | auto_pad=SAME_LOWER"),
+        ('Conv <auto_pad = "NOTSET"> (x, w)', 17, " | kernel 3x3 | without pads"),
+        ("ConvInteger (x, w)", 17, " | kernel 3x3 | without pads"),
+        (f"ConvTranspose <{APPENDING}> (x, w)", 17, f" | kernel 3x3, stride 2x2 | {APPENDED}"),
+        ('ConvTranspose <auto_pad = "SAME_UPPER"> (x, w)', 17,
+         " | kernel 3x3 | auto_pad=SAME_UPPER"),
+        ("MaxPool <kernel_shape = [3, 3], ceil_mode = 1> (x)", 17,
+         " | kernel 3x3 | without pads ceil_mode"),
+        (f"AveragePool <kernel_shape = [2, 3], {COUNTED}> (x)", 17,
+         " | kernel 2x3 | H 0+1, W 0+1, pads [0, 0, 1, 1] counted"),
+        ("MaxPool <strides = [2]> (x)", 17, ""),
+        ("local.Mine <dilations = [2]> (x)", 17, ""),
+        ("Transpose <perm = [1, 0]> (x)", 17, " | perm [1, 0]"),
+        ("Transpose (x)", 17, ""),
+        ("local.Transpose <perm = [1, 0]> (x)", 17, ""),
+        ("Concat <axis = 1> (x, x)", 17, " | axis 1"),
+        ("Softmax <axis = 1> (x)", 17, ""),
     ],
 )  # fmt: skip
-def test_the_lines_of_a_node(node: str, lines: str) -> None:
+def test_the_lines_of_a_node(node: str, opset: int, lines: str) -> None:
     op = node.partition(" ")[0]
-    data = "" if node.endswith("()") else "data; "
-    assert found(f"y = {node}") == f"{data}{op}{lines}{' <- [0]' if data else ''}"
+    assert found(f"y = {node}", opset=opset) == f"data; {op}{lines} <- [0]"
 
 
-COMPUTED = "s = Shape (r) n = Neg (s) m = Add (n, one) o = Constant <value_int = 1> ()"
+COMPUTED = "s = Shape (x) n = Neg (s) m = Add (n, n) c = Concat <axis = 0> (m, s)"
+ITS_AXES = "axis 1 -4+2, axis 2 -18+9, axis 3 -16+8"
 
 
 @each_row(
     ("body", "shown"),
     [
         ("t = Pad (x, p) [y] y = Conv (t, w)",
-         "data; Pad | H 1+1, W 1+1 <- [0]; Conv | kernel 3x3 | no pads <- [1]"),
+         "data; Pad | H 1+1, W 1+1 <- [0]; Conv | kernel 3x3 | without pads <- [1]"),
+        ('t = Pad (x, p) y = ConvTranspose <auto_pad = "VALID"> (t, w)',
+         "data; Pad | H 1+1, W 1+1 <- [0]; ConvTranspose | kernel 3x3 | auto_pad=VALID <- [1]"),
         ("t = Pad (x, p) y = Neg (t)",
          "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Neg <- [1]"),
         ("t = Pad (x, p) y = Conv (x, t)",
-         "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Conv | no pads <- [0, 1]"),
+         "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Conv | kernel 11x10 | without pads <- [1]"),
         ("t = Pad (x, p) b = Neg (t) c = Abs (t) d = Exp (t) y = Sin (t)",
          "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Neg <- [1]; Abs <- [1]; Exp <- [1]"),
         ("t = Pad (x, p) y = Add (t, t)",
@@ -104,36 +109,17 @@ COMPUTED = "s = Shape (r) n = Neg (s) m = Add (n, one) o = Constant <value_int =
          "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; local.Neg <- [1]"),
         ("t = Pad (x, p) y = ai.onnx.Neg (t)",
          "data; Pad | axis 2 1+1, axis 3 1+1 <- [0]; Neg <- [1]"),
-        (f"r = Neg (x) {COMPUTED} c = Concat <axis = 0> (m, o, n) t = Pad (x, c) y = Neg (t)",
-         "data; Pad | amounts computed by 4 nodes <- [0]; Neg <- [1]"),
-        ("s = Shape (x) t = Pad (x, s) y = Neg (t)",
-         "data; Pad | amounts computed by 1 node <- [0]; Neg <- [1]"),
+        (f"{COMPUTED} t = Pad (x, c) y = Neg (t)",
+         f"data; Pad | axis 0 -2+1, {ITS_AXES} (computed by 4 nodes) <- [0]; Neg <- [1]"),
     ],
 )  # fmt: skip
 def test_a_pad_and_those_that_read_it(body: str, shown: str) -> None:
-    assert found(body, "<t>") == shown
+    assert found(body, "t") == shown
 
 
-def test_a_node_that_is_not_there_is_not_drawn() -> None:
-    assert found("y = Neg (x)", "<q>") == ""
-
-
-@each_row(
-    ("node", "told"),
-    [
-        ('Conv <auto_pad = "SAME_UPPER", strides = [2, 1]> (x, w)',
-         ("SAME_UPPER", [(3, 2, 1), (3, 1, 1)])),
-        ("Conv <dilations = [2, 1]> (x, w)", ("", [(3, 1, 2), (3, 1, 1)])),
-        ("Conv <strides = [2]> (x, w)", ("", [])),
-        ("Conv <dilations = [2]> (x, w)", ("", [])),
-        ("Conv (x)", ("", [])),
-        ("MaxPool <kernel_shape = [2]> (x)", ("", [(2, 1, 1)])),
-    ],
-)  # fmt: skip
-def test_auto_pad_and_windows(node: str, told: tuple[str, list[tuple[int, int, int]]]) -> None:
-    finding = Finding("PAD1", Severity.INFO, "<y>", "Conv", "a message")
-    assert auto_padded(finding, outline(f"y = {node}")) == told
-    assert auto_padded(finding, outline("x2 = Neg (x)")) == ("", [])
+def test_an_empty_form_is_not_drawn() -> None:
+    assert not SiteForm().steps
+    assert told(finding_graph(SiteForm((StepForm("Neg"),)))) == "data; Neg <- [0]"
 
 
 def changed(old: str, new: str, **facts: object) -> str:
@@ -162,18 +148,18 @@ def test_the_steps_of_a_change(old: str, new: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("axes", "line"),
+    ("windows", "line"),
     [
-        ([(3, 1, 1), (3, 1, 1)], "kernel 3x3"),
-        ([(3, 2, 1), (5, 1, 2)], "kernel 3x5, stride 2x1, dilation 1x2"),
-        ([("height", 1, 1)], "kernel height"),
+        (((3, 1, 1), (3, 1, 1)), "kernel 3x3"),
+        (((3, 2, 1), (5, 1, 2)), "kernel 3x5, stride 2x1, dilation 1x2"),
+        (((None, 1, 1),), "kernel ?"),
     ],
 )
-def test_the_window_of_a_change_as_it_was_proved(
-    axes: list[tuple[object, int, int]], line: str
+@pytest.mark.parametrize("kind", ["window", "transposed"])
+def test_the_window_of_a_change(
+    kind: Kind, windows: tuple[tuple[int | None, int, int], ...], line: str
 ) -> None:
-    facts = [dict(zip(("kernel", "stride", "dilation"), each, strict=True)) for each in axes]
-    assert changed("Neg -> Conv", "Pad L 1+0 -> Neg -> Conv", axes=facts) == (
-        f"data; Neg <- [0]; Conv | {line} | without pads <- [1] => "
-        f"data; Pad | L 1+0 (added) <- [0]; Neg <- [1]; Conv | {line} | without pads <- [2]"
-    )
+    step = StepForm("Conv", kind, WrittenAmounts((("L", 1, 0),)), has_pads=True, windows=windows)
+    change = Change("PAD1", "y", "Conv", SiteForm((step,)), SiteForm((step,)), Certificate("a"))
+    (drawn, same) = map(told, change_graphs(change))
+    assert drawn == same == f"data; Conv | {line} | L 1+0 <- [0]"

@@ -1,5 +1,6 @@
 """The words for groups of changes: the form before, the form after, and the amounts."""
 
+from dataclasses import replace
 from typing import Any
 
 from onnxpad.finding import Certificate, Change
@@ -11,7 +12,7 @@ from onnxpad.report.groups import (
     was_in_words,
 )
 from onnxpad.report.layout import _first_of
-from onnxpad.site_form import WrittenAmounts
+from onnxpad.site_form import SiteForm, WrittenAmounts
 from tests.support import site_form
 from tests.support.rows import each_row
 
@@ -98,19 +99,25 @@ def test_amounts(amounts: list[tuple[Any, int]], said: list[str]) -> None:
     assert amounts_in_words(group("a", "b", CONV, *amounts)) == said
 
 
-def changed(was: str, now: str, code: str = "PAD1") -> Change:
-    return Change(code, "n", CONV, site_form(was), site_form(now), Certificate("s"))
+def changed(was: str, now: str, kernel: int, code: str = "PAD1") -> Change:
+    window = ((kernel, 1, 1),)
+    before, after = (
+        SiteForm((*form.steps[:-1], replace(form.steps[-1], windows=window)))
+        for form in map(site_form, (was, now))
+    )
+    return Change(code, "n", CONV, before, after, Certificate("s"))
 
 
-def test_changes_that_differ_in_amounts_alone_are_one_group() -> None:
+def test_changes_that_differ_in_amounts_and_windows_alone_are_one_group() -> None:
     found = change_groups(
         [
-            changed("Pad H 1+0 -> Conv", "Conv", "PAD2"),
-            changed("Pad H 1+0 -> Conv", "Conv"),
-            changed("Pad H 1+0 -> Conv pads H 1+0", "Conv pads H 2+0"),
-            changed("Pad H 1+0 -> Conv", "Conv pads H 2+0"),
+            changed("Pad H 1+0 -> Conv", "Conv", 2, "PAD2"),
+            changed("Pad H 1+0 -> Conv", "Conv", 2),
+            changed("Pad H 1+0 -> Conv pads H 1+0", "Conv pads H 2+0", 3),
+            changed("Pad H 1+0 -> Conv", "Conv pads H 2+0", 4),
         ]
     )
+    assert not any(step.windows for each in found for step in (*each.was.steps, *each.now.steps))
     one, two = given(("H", 1, 0)), given(("H", 2, 0), pads=(2, 0))
     assert [(each.code, each.was.form, each.now.form, each.amounts) for each in found] == [
         ("PAD1", "Pad -> Conv pads", "Conv pads", ((two, 2), (one, 1))),

@@ -49,6 +49,7 @@ IN_JSON = {
     "limits": "sizes",
     "general": "",
     "alike": "",
+    "form": "",
     "is_warned": "",
     "data": "",
     "elements": "",

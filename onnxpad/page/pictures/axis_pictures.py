@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from onnxpad.arithmetic.residue_table import residue_table
@@ -76,17 +76,17 @@ def residues(
     return table(caption, [*head, *columns], cells, range(1, len(columns) + 1))
 
 
-def same_residues(auto_pad: str, windows: Sequence[tuple[int, int, int]]) -> list[Html]:
+def same_residues(auto_pad: str, windows: Iterable[tuple[int | None, int, int]]) -> list[Html]:
     """The pads of SAME by the remainder of the size; a table for windows that are alike.
 
     Args:
         auto_pad: `SAME_UPPER` or `SAME_LOWER`; there is no table for others.
-        windows: Kernel, stride and dilation on each axis.
+        windows: Kernel, stride and dilation on each axis; None for a kernel that is not known.
     """
     tables = []
     for kernel, stride, dilation in dict.fromkeys(windows):
         side = ODD.get(auto_pad)
-        if side is None:
+        if side is None or kernel is None:
             continue
         pads = same_pads(symbol("size"), Window(kernel, stride, dilation), odd=side)
         found = residue_table(pads, symbol("size"))

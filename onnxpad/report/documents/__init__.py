@@ -118,11 +118,9 @@ class Picture:
 
     Attributes:
         subject: A change, a finding, the place of a padding, or outputs that differ.
-        model: The model it is in, by its place among those that the page is of.
     """
 
     subject: Any
-    model: int = 0
 
 
 @dataclass(frozen=True, slots=True)

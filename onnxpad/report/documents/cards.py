@@ -17,16 +17,11 @@ LISTED: Final = 2000
 _MEANINGS: Final = {reason.value: reason.meaning for reason in Reason}
 
 
-def finding_cards(findings: Sequence[Finding], model: int) -> list[Group]:
-    """Findings, a card for each code and reason, the most frequent ones first.
-
-    Args:
-        findings: The findings.
-        model: The place of their model among those that the page is of.
-    """
+def finding_cards(findings: Sequence[Finding]) -> list[Group]:
+    """Findings, a card for each code and reason, the most frequent ones first."""
     groups = grouped(findings, lambda finding: (finding.severity, finding.code, _why(finding)))
     groups.sort(key=lambda group: (-group[0].severity.rank, -len(group)))
-    return [_finding_card(group, model) for group in groups]
+    return [_finding_card(group) for group in groups]
 
 
 def _why(finding: Finding) -> str:
@@ -36,7 +31,7 @@ def _why(finding: Finding) -> str:
     return str(finding.evidence.get("summary") or finding.reason_code or finding.reason)
 
 
-def _finding_card(group: Sequence[Finding], model: int) -> Group:
+def _finding_card(group: Sequence[Finding]) -> Group:
     first = group[0]
     if not first.reason:
         said = _why(first) if len(group) > 1 else first.message
@@ -52,7 +47,7 @@ def _finding_card(group: Sequence[Finding], model: int) -> Group:
     blocks: list[Block] = []
     for variant in variants:
         one = variant[0]
-        blocks.append(Picture(one, model))
+        blocks.append(Picture(one))
         blocks += [f"{marked('why', 'info')} {shown(one.reason)}"] * bool(one.reason)
         if not any(each.reason or each.sizes for each in variant):
             blocks.append(f"{marked('exact', 'good')} for every size that the model takes")

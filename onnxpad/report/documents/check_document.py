@@ -27,7 +27,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         verdict = marked("fails", "error") if report.exit_code else marked("passes", "good")
         on = f"--fail-on {report.fail_on}, style {report.options.style}"
         head = Group("", [_counts(report), *of_all.blocks, f"{verdict}: {on}"])
-        groups = [head, *(_page_group(file, place) for place, file in enumerate(files))]
+        groups = [head, *map(_page_group, files)]
     title = files[0].path if len(files) == 1 else f"{len(files):,} models"
     return Document("check", title, groups)
 
@@ -77,7 +77,7 @@ def file_group(file: FileReport) -> Group:
     return Group(shown(file.path), [*_fixable(file), *_staying(file), *remarks(file)])
 
 
-def _page_group(file: FileReport, place: int) -> Group:
+def _page_group(file: FileReport) -> Group:
     """The same with every finding, and pictures of them."""
     from onnxpad.report.documents.cards import finding_cards
 
@@ -95,7 +95,7 @@ def _page_group(file: FileReport, place: int) -> Group:
         ("Another convention", unfit),
         ("Stays", [each for each in rest if not each.fixable]),
     ):
-        blocks += [Group(title, finding_cards(findings, place), is_open=True)] if findings else []
+        blocks += [Group(title, finding_cards(findings), is_open=True)] if findings else []
     return Group(shown(file.path), blocks)
 
 

@@ -59,9 +59,9 @@ def fix_with_pictures(report: FixReport) -> Document:
     sections: dict[str, Sequence[Block]] = {
         "Changes": [*_change_cards(report.changes)],
         "Assumptions": _assumptions_in_full(report.changes),
-        "Taken back": finding_cards((*report.undone, *report.barred), 0),
-        "What stays": finding_cards([each for each in kept if not each.asked], 1),
-        "Left as asked": finding_cards([each for each in kept if each.asked], 1),
+        "Taken back": finding_cards((*report.undone, *report.barred)),
+        "What stays": finding_cards([each for each in kept if not each.asked]),
+        "Left as asked": finding_cards([each for each in kept if each.asked]),
     }
     groups = [Group("", head)]
     groups += [Group(title, blocks) for title, blocks in sections.items() if blocks]
