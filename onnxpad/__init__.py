@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from onnxpad.finding import Certificate, Change, Finding, Severity
     from onnxpad.rewrite.context import Context
-    from onnxpad.rewrite.rule import Example, Match, Pass
+    from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 __all__ = [
     "Certificate",
@@ -75,7 +75,7 @@ _MODULES = {
     "declared": {"Row", "Step"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},
     "rewrite.context": {"Context"},
-    "rewrite.rule": {"Example", "Match", "Pass"},
+    "rewrite.pass_api": {"Example", "Match", "Pass"},
     "api.explain": {"Explanation", "explain"},
     "api.extensions": {"register", "register_entry_points", "registered", "unregister"},
     "api.match": {"MatchResult", "match"},

@@ -27,7 +27,7 @@ from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
 from onnxpad.passes.take_crop import TakeCrop
 from onnxpad.passes.take_output_padding import TakeOutputPadding
-from onnxpad.rewrite.rule import Pass
+from onnxpad.rewrite.pass_api import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (
     DropEmptyPad,

@@ -10,7 +10,7 @@ from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import is_padded
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 _NOTHING: Final = Named.of("Pad of nothing")
 

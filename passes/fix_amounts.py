@@ -15,7 +15,7 @@ from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import gathering
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 _LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
 

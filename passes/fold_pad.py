@@ -11,7 +11,7 @@ from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class FoldPad(Pass):

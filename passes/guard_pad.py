@@ -9,7 +9,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.runtimes.deployed import folding_versions
 from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
 

@@ -13,7 +13,7 @@ from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.write import changes, write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.sites.cropped_form import check_gives, crop_of, form_text, symmetric_form
 
 

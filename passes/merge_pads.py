@@ -11,7 +11,7 @@ from onnxpad.operators.read import PadOp, is_pad
 from onnxpad.padding.write import set_amounts
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class MergePads(Pass):

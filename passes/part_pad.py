@@ -14,7 +14,7 @@ from onnxpad.padding.parting import part, parted, parts
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.sinking import needs_finite
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class PartPad(Pass):

@@ -11,7 +11,7 @@ from onnxpad.operators.table import Fill
 from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class RecogniseSame(Pass):

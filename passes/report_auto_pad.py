@@ -11,7 +11,7 @@ from onnxpad.graph import Node
 from onnxpad.operators.table import MICROSOFT
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class ReportAutoPad(Pass):

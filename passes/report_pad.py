@@ -17,7 +17,7 @@ from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 MOST_READERS: Final = 4
 """A reason names at most this many readers."""

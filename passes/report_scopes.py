@@ -18,7 +18,7 @@ from onnxpad.passes.report_auto_pad import described_auto_pad, reported_auto_pad
 from onnxpad.passes.report_pad import described_pad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.rewrite.scopes import covers, pads
 
 

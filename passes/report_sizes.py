@@ -8,7 +8,7 @@ from onnxpad.analysis.shape_inference_check import Sizes, disagreements
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class ReportSizes(Pass):

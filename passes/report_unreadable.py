@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.rewrite.scopes import PADDING
 
 

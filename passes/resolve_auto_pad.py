@@ -10,7 +10,7 @@ from onnxpad.padding.padding import Padding, SizeDependentError
 from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class ResolveAutoPad(Pass):

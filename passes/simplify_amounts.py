@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from onnxpad.padding.computed_pads import MANY, SimplerPlan
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class SimplifyAmounts(Pass):

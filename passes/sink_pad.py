@@ -12,7 +12,7 @@ from onnxpad.padding.readers import Readers
 from onnxpad.padding.sinking import Sinking, check_taken
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 
 
 class SinkPad(Pass):

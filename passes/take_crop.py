@@ -9,7 +9,7 @@ from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.sites.cropped_form import form_text
 from onnxpad.sites.crops_behind import CropsBehind, Obstacle, Taking, take
 

@@ -9,7 +9,7 @@ from onnxpad.padding.padding import padding_of
 from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.sites.cropped_form import crop_of, form_of, form_text
 
 

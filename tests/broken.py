@@ -11,7 +11,7 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 
 
 class Swapped(FoldPad):

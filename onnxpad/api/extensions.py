@@ -24,7 +24,7 @@ from onnxpad.errors import UsageError
 from onnxpad.operators.table import OPERATORS
 from onnxpad.pipeline import registry
 from onnxpad.process import may_have_entry_points
-from onnxpad.rewrite.rule import Pass
+from onnxpad.rewrite.pass_api import Pass
 
 Extension: TypeAlias = type[Pass] | Row | Step
 """A pass or a declaration: all that can be registered."""

@@ -11,7 +11,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.pipeline.transaction import Made, Place, Undone
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match
+from onnxpad.rewrite.pass_api import Match
 
 Found: TypeAlias = tuple[Place, Match]
 

@@ -25,7 +25,7 @@ from onnxpad.passes import PASSES, REPORTS
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 
 _CODE: Final = r"(?!PAD)[A-Z]{2,12}[0-9]{3}"
 _own: dict[str, type[Pass]] = {}
@@ -76,10 +76,10 @@ def every_code() -> tuple[str, ...]:
     return tuple(sorted([*(kind.code for kind in every_pass()), *REPORTS]))
 
 
-def is_own(rule: Pass) -> bool:
+def is_own(pass_: Pass) -> bool:
     """Whether a pass is a user's."""
-    kind = _own.get(rule.code)
-    return kind is not None and isinstance(rule, kind)
+    kind = _own.get(pass_.code)
+    return kind is not None and isinstance(pass_, kind)
 
 
 def catalogue() -> Mapping[str, Page]:
@@ -122,20 +122,20 @@ def chooses_all(options: Options) -> bool:
     return all(options.chooses(kind.code) for kind in every_pass() if kind.rewrites)
 
 
-def findings(rule: Pass, context: Context) -> Iterator[Match]:
+def findings(pass_: Pass, context: Context) -> Iterator[Match]:
     """The findings of a pass, of which a user's may raise nothing but errors of onnxpad.
 
     Raises:
         UsageError: A user's pass raised an error, edited the graph, or yielded something else.
     """
-    if not is_own(rule):
-        yield from rule.find(context)
+    if not is_own(pass_):
+        yield from pass_.find(context)
         return
     found: Iterator[object] | None = None
     while True:
         mark, version = context.mark(), context.graph.version
         try:
-            found = iter(rule.find(context)) if found is None else found
+            found = iter(pass_.find(context)) if found is None else found
             match = next(found)
         except StopIteration:
             return
@@ -143,21 +143,27 @@ def findings(rule: Pass, context: Context) -> Iterator[Match]:
             raise
         except Exception as error:  # whatever a user's code raises
             let_through(error)
-            raise UsageError(f"{_named(type(rule))}, find: {_said(error)}") from error
+            raise UsageError(f"{_named(type(pass_))}, find: {_said(error)}") from error
         if context.graph.version != version:
             context.rollback(mark)
-            raise UsageError(f"{_named(type(rule))}: find edits the graph, which rewrite alone may")
+            raise UsageError(
+                f"{_named(type(pass_))}: find edits the graph, which rewrite alone may"
+            )
         if not isinstance(match, Match):
-            raise UsageError(f"{_named(type(rule))}: find yields what is no onnxpad.Match")
+            raise UsageError(f"{_named(type(pass_))}: find yields what is no onnxpad.Match")
         if match.plan is None and match.finding.fixable:
-            raise UsageError(f"{_named(type(rule))}: what has no plan to rewrite it needs a reason")
+            raise UsageError(
+                f"{_named(type(pass_))}: what has no plan to rewrite it needs a reason"
+            )
         yield match
 
 
-def failed(rule: Pass, error: Exception) -> UncertifiedError:
+def failed(pass_: Pass, error: Exception) -> UncertifiedError:
     """The reason to take back the change of a user's pass that raised an error, or led to one."""
     name = type(error).__name__
-    return UncertifiedError(f"{_named(type(rule))}: {_said(error)}", Reason.PASS_RAISED, error=name)
+    return UncertifiedError(
+        f"{_named(type(pass_))}: {_said(error)}", Reason.PASS_RAISED, error=name
+    )
 
 
 def _named(kind: type[Pass]) -> str:

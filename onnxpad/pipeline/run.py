@@ -34,7 +34,7 @@ from onnxpad.process import gc_paused
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context, Mark
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.protection import Exposing, met, shield
 from onnxpad.sizes.domain import SizeDomain
@@ -438,10 +438,10 @@ class Run:
         def changed(stage: Passes) -> bool:
             changes = len(editor.made)
             editor.context.ask_again()
-            for rule, match in _matches(editor.context, stage, self._barred):
-                seen.append((place_of(rule, match), match))
+            for pass_, match in _matches(editor.context, stage, self._barred):
+                seen.append((place_of(pass_, match), match))
                 if match.plan is not None:
-                    editor.apply(rule, match)
+                    editor.apply(pass_, match)
                     self._report()
             return len(editor.made) != changes
 
@@ -504,7 +504,7 @@ def _found(found: Iterable[Context], passes: Passes, barred: Barred) -> list[Fou
 
 
 def _found_in(context: Context, passes: Passes, barred: Barred) -> list[Found]:
-    return [(place_of(rule, match), match) for rule, match in _matches(context, passes, barred)]
+    return [(place_of(pass_, match), match) for pass_, match in _matches(context, passes, barred)]
 
 
 def _rest(found: Sequence[Context], passes: Passes, seen: Sequence[Found]) -> list[Found]:
@@ -519,13 +519,13 @@ def _rest(found: Sequence[Context], passes: Passes, seen: Sequence[Found]) -> li
 
 def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple[Pass, Match]]:
     for kind in passes:
-        rule = kind()
-        for match in findings(rule, context):
+        pass_ = kind()
+        for match in findings(pass_, context):
             # A finding may be about a function as a whole, which has no outputs to name it by.
             rewrites = barred and match.plan is not None
-            reason = barred.get(match_key(context.graph, rule, match)) if rewrites else None
+            reason = barred.get(match_key(context.graph, pass_, match)) if rewrites else None
             if reason is None:
-                yield rule, match
+                yield pass_, match
             else:
                 finding = replace(
                     match.finding,
@@ -533,7 +533,7 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
                     reason=reason_text(reason),
                     reason_code=code_of(reason),
                 )
-                yield rule, match._replace(finding=finding, plan=None, barred=True)
+                yield pass_, match._replace(finding=finding, plan=None, barred=True)
 
 
 def _deciding(kind: type[Pass]) -> type[Pass]:

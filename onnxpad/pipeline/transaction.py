@@ -29,7 +29,7 @@ from onnxpad.proof.prove import Prover, Readings
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.runtimes.deployed import Hazard
 from onnxpad.site_form import SiteForm
 
@@ -91,18 +91,18 @@ class _Site(NamedTuple):
     uses: Sequence[Use]
 
 
-def match_key(graph: Graph, rule: Pass, match: Match) -> Key:
+def match_key(graph: Graph, pass_: Pass, match: Match) -> Key:
     """The key under which a rewrite can be barred: its code, and the output that it keeps.
 
     In a body or a function, the output comes with the way to it.
     """
     kept = match.node.outputs[0].name if match.node.outputs else ""
-    return rule.code, graph.unique(kept)
+    return pass_.code, graph.unique(kept)
 
 
-def place_of(rule: Pass, match: Match) -> Place:
+def place_of(pass_: Pass, match: Match) -> Place:
     """The place of a match."""
-    return rule.code, match.finding.node, id(match.node)
+    return pass_.code, match.finding.node, id(match.node)
 
 
 class Editor:
@@ -137,29 +137,29 @@ class Editor:
         self._outdated = False
         self._certifier = Prover(context.graph, context.domains, context.signs)
 
-    def apply(self, rule: Pass, match: Match) -> None:
+    def apply(self, pass_: Pass, match: Match) -> None:
         """Makes a change or takes it back; one that was taken back is not tried again."""
-        place = place_of(rule, match)
+        place = place_of(pass_, match)
         if place in self.undone:
             return
         # Many findings may lead to one rewrite: of a node alone, it fails as it did before.
-        alone = (rule.code, id(match.node)) if match.plan is match.node else None
+        alone = (pass_.code, id(match.node)) if match.plan is match.node else None
         mark = self.context.mark()
-        key = match_key(self.context.graph, rule, match)
+        key = match_key(self.context.graph, pass_, match)
         known = self._failures.get(alone)
         failure = None if known is None or known[0] != mark.edits else known[1]
         try:
             if failure is None:
-                change, tensors, wrote = self._apply(rule, match, place)
+                change, tensors, wrote = self._apply(pass_, match, place)
         except UncertifiedError as error:
             failure = error
             if alone is not None:
                 self._failures[alone] = mark.edits, failure
         except Exception as error:  # whatever a user's pass raises, or leads to
-            if not is_own(rule):
+            if not is_own(pass_):
                 raise
             let_through(error)
-            failure = failed(rule, error)
+            failure = failed(pass_, error)
         if failure is not None:
             self.context.rollback(mark)
             self.undone[place] = match.finding, failure.with_traceback(None)
@@ -215,7 +215,7 @@ class Editor:
         return outdated
 
     def _apply(
-        self, rule: Pass, match: Match, place: Place
+        self, pass_: Pass, match: Match, place: Place
     ) -> tuple[Change, frozenset[str], frozenset[str]]:
         """Makes a change; returns it, the tensors that belong to it, and the nodes it added."""
         graph, node = self.context.graph, match.node
@@ -223,21 +223,21 @@ class Editor:
         label, op_type = self.context.label(node), node.op  # which the rewrite may change
         if self._probe is not None:
             self._probe.take(graph, self.context.analysis, self.context.signs)
-        sites = [self._site(node, tensor, rule) for tensor in self._kept(node)]
+        sites = [self._site(node, tensor, pass_) for tensor in self._kept(node)]
         first, roots = sites[0].tensor, sites[0].reading.roots
         tensors = self._along(node, roots)
-        nodes = rule.computing(match)
+        nodes = pass_.computing(match)
         was = written_form(self.context, node, first, roots, nodes[0])
         if any(was.text == each.text for each in self._seen.get(place, ())):
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
         hiding = self._hiding(first, roots[0])
-        replacements = rule.rewrite(match, self.context) or tuple(site.tensor for site in sites)
+        replacements = pass_.rewrite(match, self.context) or tuple(site.tensor for site in sites)
         tensors |= {graph.unique(new.name) for new in replacements}
         trust = self.context.trust if match.decides else None
         pairs = zip(sites, replacements, strict=True)
-        found = [self._proved(node, site, new, rule, trust) for site, new in pairs]
+        found = [self._proved(node, site, new, pass_, trust) for site, new in pairs]
         certificate = found[0][0]
         for each, _ in found:
             self._check_assumptions(each)
@@ -261,7 +261,7 @@ class Editor:
             check_renamed(graph, graph.touched(mark))
             removed += absorbed
         change = Change(
-            code=rule.code,
+            code=pass_.code,
             node=label,
             op_type=op_type,
             was=was,
@@ -284,14 +284,14 @@ class Editor:
             return node.outputs[:1]
         return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
 
-    def _site(self, node: Node, tensor: Tensor, rule: Pass) -> _Site:
-        reading = self._certifier.read(node, tensor, steps=rule.behind)
+    def _site(self, node: Node, tensor: Tensor, pass_: Pass) -> _Site:
+        reading = self._certifier.read(node, tensor, steps=pass_.behind)
         probe = self._probe
         cut = probe.before(tensor, reading.roots) if probe is not None else None
         return _Site(tensor, reading, cut, self.context.graph.uses(tensor))
 
     def _proved(
-        self, node: Node, site: _Site, new: Tensor, rule: Pass, trust: Trust | None
+        self, node: Node, site: _Site, new: Tensor, pass_: Pass, trust: Trust | None
     ) -> tuple[Certificate, Equal]:
         """The proof that a tensor equals the one before the change, as the one trusted reads that.
 
@@ -300,7 +300,7 @@ class Editor:
         """
         if new is not site.tensor:
             self._check_uses(site.tensor, new, site.uses)
-        after = self._certifier.read(node, new, site.reading, steps=rule.behind)
+        after = self._certifier.read(node, new, site.reading, steps=pass_.behind)
         certificate, reading = self._certifier.certify(site.reading, after, trust)
         return certificate, Equal(reading, site.tensor, new)
 

@@ -78,7 +78,7 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
         if node.op in _ENLARGING:
             shape = analysis.shape(node.outputs[0]) or ()
             large |= {size for size in shape if (bounds(size)[1] or 0) > LARGEST_SIZE}
-        rule = _windowed if slides else _RULES.get(node.op)
+        rule = _windowed if slides else _CONDITIONS.get(node.op)
         for condition in rule(node, graph, analysis) if rule is not None else ():
             if condition == 0:
                 return Feasible(stops=node)
@@ -112,7 +112,7 @@ def stopping(graph: Graph, analysis: Analysis) -> Node | None:
     node may never be taken.
     """
     for node in graph.nodes:
-        rule = _RULES.get(node.op) if node.inputs and graph.is_standard(node) else None
+        rule = _CONDITIONS.get(node.op) if node.inputs and graph.is_standard(node) else None
         if rule is not None and any(condition == 0 for condition in rule(node, graph, analysis)):
             return node
     return refused(graph, analysis)
@@ -304,7 +304,7 @@ _ENLARGING: Final = {"Concat", "DepthToSpace", "Resize", "Tile", "Upsample"} | {
     row.op_type for row in OPERATORS.values() if row.scatters
 }
 
-_RULES: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
+_CONDITIONS: Final[Mapping[str, Callable[[Node, Graph, Analysis], Conditions]]] = {
     **dict.fromkeys(BROADCASTING.split(), _broadcast),
     "Concat": _concatenated,
     "Expand": _expanded,

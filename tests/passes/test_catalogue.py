@@ -11,7 +11,7 @@ from onnxpad.finding import Page
 from onnxpad.frameworks.fitting.reports import ModelReport
 from onnxpad.passes import MODEL_REPORTS, PASSES, REPORTS
 from onnxpad.pipeline.registry import catalogue
-from onnxpad.rewrite.rule import Example, Pass
+from onnxpad.rewrite.pass_api import Example, Pass
 from tests.support import assert_graph, fixed, one
 from tests.support.rows import each_row
 

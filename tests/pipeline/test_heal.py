@@ -21,7 +21,7 @@ from onnxpad.pipeline.heal import heal
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.proof.certify import Certifier
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match
+from onnxpad.rewrite.pass_api import Match
 from onnxpad.runtimes.onnxruntime import guard
 from onnxpad.validation.result import Run, Validation
 from tests.support import feeds_of, one, onnxpad_runs, run

@@ -18,7 +18,7 @@ from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline.run import Run
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Pass
+from onnxpad.rewrite.pass_api import Pass
 from onnxpad.rewrite.scopes import contexts
 from tests.broken import (
     Cluttering,

@@ -17,7 +17,7 @@ from onnxpad.pipeline import registry
 from onnxpad.pipeline.transaction import Editor
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from tests.broken import Swapped
 from tests.support import BORDER, PADS, W, assert_graph, one
 

@@ -14,7 +14,7 @@ from onnxpad.probe import cut as cutting
 from onnxpad.probe.cut import Neighbourhood, NeighbourhoodProbe, Scene, UnprobeableError
 from onnxpad.probe.run import ProbeResult, compare_runs
 from onnxpad.proof import certify
-from onnxpad.rewrite.rule import Pass
+from onnxpad.rewrite.pass_api import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
 from tests.support import PADS, W, feeds_of, one, run
 from tests.support.rows import each_row

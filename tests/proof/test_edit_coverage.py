@@ -15,7 +15,7 @@ from onnxpad.proof.certify import UncertifiedError
 from onnxpad.proof.edit_coverage import check_in_place, check_renamed
 from onnxpad.proof.prove import Prover
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.runtimes.onnxruntime import guard
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.sizes.analysed import analysed_domains

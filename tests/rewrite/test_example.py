@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from onnxpad.rewrite.rule import Example
+from onnxpad.rewrite.pass_api import Example
 from tests.support.rows import each_row
 
 GIVEN = "    float[1] x"

@@ -620,6 +620,6 @@ def test_what_each_operator_asks(body: str, opset: int, expected: str) -> None:
     )
     (node,) = graph.nodes
     slides = operator_of(graph, node) is not None
-    rule = feasible._windowed if slides else feasible._RULES.get(node.op)
+    rule = feasible._windowed if slides else feasible._CONDITIONS.get(node.op)
     asked = None if rule is None else map(sizes_told, rule(node, graph, Analysis(graph)))
     assert ("no rule" if asked is None else "; ".join(asked)) == expected

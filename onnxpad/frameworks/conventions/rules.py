@@ -53,7 +53,7 @@ Limit: TypeAlias = Callable[[Axis, AxisAnswer], str]
 """Why a convention has no such padding on an axis, in a few words; empty if it has."""
 
 
-class Rule(NamedTuple):
+class PaddingRule(NamedTuple):
     """How a convention pads one operator.
 
     Attributes:

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.question import OPS, Answer, Axis, AxisAnswer, Op, Question
-from onnxpad.frameworks.conventions.rules import Demand, Limit, Rule
+from onnxpad.frameworks.conventions.rules import Demand, Limit, PaddingRule
 from onnxpad.records import dataclass
 
 
@@ -46,7 +46,7 @@ class Convention:
 
     name: str
     source: str
-    rules: Mapping[Op, Rule]
+    rules: Mapping[Op, PaddingRule]
     counts: bool = False
 
     def answer(self, question: Question) -> Answer:
@@ -65,7 +65,7 @@ class Convention:
         return Answer(axes, self.counts and question.op == "avgpool")
 
 
-def _on(axis: Axis, rule: Rule, op: Op) -> AxisAnswer:
+def _on(axis: Axis, rule: PaddingRule, op: Op) -> AxisAnswer:
     found = rule.padding(axis, transposed=op == "convtranspose")
     for limit in rule.limits:
         if words := limit(axis, found):
@@ -164,13 +164,13 @@ def _to_multiple(axis: Axis, found: AxisAnswer) -> str:
 # Rules
 
 
-def _windows(rule: Rule, *demands: Demand) -> dict[Op, Rule]:
+def _windows(rule: PaddingRule, *demands: Demand) -> dict[Op, PaddingRule]:
     """A rule for convolutions and pools, whose pools have further demands."""
     pool = rule._replace(demands=demands)
     return {"conv": rule, "maxpool": pool, "avgpool": pool}
 
 
-def _pools(rule: Rule, limit: Limit, *demands: Demand) -> dict[Op, Rule]:
+def _pools(rule: PaddingRule, limit: Limit, *demands: Demand) -> dict[Op, PaddingRule]:
     """A rule for pools that have a limit to the padding; demands are those of averages."""
     pool = rule._replace(limits=(limit,))
     return {"maxpool": pool, "avgpool": pool._replace(demands=demands)}
@@ -178,31 +178,31 @@ def _pools(rule: Rule, limit: Limit, *demands: Demand) -> dict[Op, Rule]:
 
 # TensorFlow's, `GetWindowedOutputSizeVerbose` in core/framework/kernel_shape_util.cc: ceil(size /
 # stride) outputs, the odd element at the end. Keras's averages and TensorFlow's count no padding.
-_SAME: Final = Rule("same")
-_LOWER: Final = Rule("same", odd="begin")
-_NONE: Final = Rule("none")
-_HALF: Final = Rule("number", usual="half")
-_NUMBER: Final = Rule("number", takes=True)
-_HALF_OR_NUMBER: Final = Rule("number", usual="half", takes=True)
+_SAME: Final = PaddingRule("same")
+_LOWER: Final = PaddingRule("same", odd="begin")
+_NONE: Final = PaddingRule("none")
+_HALF: Final = PaddingRule("number", usual="half")
+_NUMBER: Final = PaddingRule("number", takes=True)
+_HALF_OR_NUMBER: Final = PaddingRule("number", usual="half", takes=True)
 
 # The gradient of SAME on an input of size * stride, so it crops what that pads. Where the full
 # output is shorter, the missing zeros are at the end: `Conv2DBackpropInput` in
 # core/kernels/conv_grad_shape_utils.cc.
-_CROP_SAME: Final = Rule("same", appends_missing=True)
+_CROP_SAME: Final = PaddingRule("same", appends_missing=True)
 # Keras appends to its valid, too: size * stride + max(extent - stride, 0) outputs.
-_CROP_NONE: Final = Rule("none", appends_missing=True)
-_TORCH_TRANSPOSED: Final = Rule(
+_CROP_NONE: Final = PaddingRule("none", appends_missing=True)
+_TORCH_TRANSPOSED: Final = PaddingRule(
     "number", usual="half", takes=True, appends_given=True, appends_missing=True,
     limits=(_torch_appends, _torch_reaches),
 )  # fmt: skip
 
 
-def _onnx(rule: Rule) -> dict[Op, Rule]:
+def _onnx(rule: PaddingRule) -> dict[Op, PaddingRule]:
     """The specification's: size * stride outputs, or less where the full output is shorter."""
     return {**_windows(rule), "convtranspose": rule._replace(appends_given=True)}
 
 
-def _demanding(rule: Rule, *demands: Demand) -> Rule:
+def _demanding(rule: PaddingRule, *demands: Demand) -> PaddingRule:
     return rule._replace(demands=demands)
 
 
@@ -237,6 +237,8 @@ _ROWS: Final = (
     # pools with a dilation. onnxruntime crops nothing of a full output that is too short.
     Convention("onnx-same-upper", "ONNX, auto_pad of each operator", _onnx(_SAME)),
     Convention("onnx-same-lower", "ONNX, auto_pad of each operator", _onnx(_LOWER)),
+    # `coreml` and `coreml-top-left` below are the frameworks, as `repad --to` takes them; these are
+    # their conventions for SAME, as `explain` lists them.
     Convention("coreml-same", _COREML, _windows(_SAME, _undilated), counts=True),
     Convention("coreml-same-top-left", _COREML, _windows(_LOWER, _undilated), counts=True),
     # It sets the dilation to 1, whatever was asked. Transposed it crops what its SAME pads on an
@@ -246,8 +248,8 @@ _ROWS: Final = (
         "PaddlePaddle, UpdatePaddingAndDilation in phi/kernels/cpu/conv_util.h",
         {
             **_windows(_SAME, _undilated),
-            "conv": Rule("same", undilated=True),
-            "convtranspose": Rule(
+            "conv": PaddingRule("same", undilated=True),
+            "convtranspose": PaddingRule(
                 "input", undilated=True, appends_given=True, limits=(_paddle_appends,)
             ),
         },
@@ -326,7 +328,7 @@ _ROWS: Final = (
     Convention(
         "keras-causal",
         "Keras, src/layers/convolutional/conv1d.py",
-        {"conv": _demanding(Rule("causal"), _one_axis, _apart)},
+        {"conv": _demanding(PaddingRule("causal"), _one_axis, _apart)},
     ),
     # `compute_conv_transpose_output_shape`; the crop is SAME's on an input of that length.
     Convention(
@@ -344,7 +346,7 @@ _ROWS: Final = (
         "onnx-output-shape",
         "ONNX ConvTranspose, output_shape",
         {
-            "convtranspose": Rule(
+            "convtranspose": PaddingRule(
                 "same",
                 odd="begin",
                 usual="half",
@@ -360,7 +362,7 @@ _ROWS: Final = (
         "tensorflow-crop",
         "VALID, then a slice (tf.slice, Keras Cropping1D to Cropping3D)",
         {
-            "convtranspose": Rule(
+            "convtranspose": PaddingRule(
                 "begin",
                 usual="half",
                 takes=True,
@@ -466,7 +468,7 @@ def _rows(*names: str) -> tuple[Convention, ...]:
     return tuple(CONVENTIONS[name] for name in names)
 
 
-def _with(name: str, transposed: Rule) -> Convention:
+def _with(name: str, transposed: PaddingRule) -> Convention:
     """A convention with another rule for transposed convolutions."""
     row = CONVENTIONS[name]
     return replace(row, rules={**row.rules, "convtranspose": transposed})

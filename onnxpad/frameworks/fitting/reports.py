@@ -17,7 +17,7 @@ from onnxpad.graph import Node
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Example
+from onnxpad.rewrite.pass_api import Example
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.fitting.case import Fit, Likeness

@@ -86,12 +86,15 @@ class Pass:
         examples: Nodes before and after, for its page.
         severity: The severity of what it finds, if it can be rewritten or is only reported.
         why: Why what it writes means the same, for its findings.
-        last: Whether it runs when the other passes find nothing more to do.
+        last: Whether its turn comes only when no other pass finds anything more to do, as for what
+            protects a `Pad` from the optimiser.
         rewrites: Whether it ever rewrites; a pass that only reports runs once, at the end.
-        scopes: Whether it looks into graphs that the other passes leave alone.
-        behind: Whether the padding that it takes stands behind its operator, so that proofs read
-            further up.
-        rest: Whether it reports padding at the end about which no rewriting pass has a finding.
+        scopes: Whether it also looks into bodies and functions that are closed to rewrites, to
+            report what stays there; no other pass does.
+        behind: Whether it takes padding downstream of its operator, such as a crop, so that proofs
+            read the steps from there up to the operator, too.
+        rest: Whether it reports what is left at the end: padding of its kind about which no pass
+            that rewrites has a finding.
     """
 
     code: ClassVar[str]

@@ -9,7 +9,7 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.rule import Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from tests.support import one
 from tests.support.rows import each_row
 
