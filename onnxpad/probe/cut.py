@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from math import inf, lcm, prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -40,7 +40,7 @@ from onnxpad.operators.read import (
     read_window,
 )
 from onnxpad.operators.table import FLOATS, Fill, Operator, gathering, lowest, operator_of
-from onnxpad.probe.run import REACH, ProbeResult, compare_runs
+from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
 from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
 
@@ -69,6 +69,11 @@ _MIDDLE: Final = 8  # the zero point of an unsigned weight
 _ANY_ZERO: Final = 5  # stands for a zero point that is known only at run time
 
 
+_Shapes: TypeAlias = tuple[tuple[int, ...], ...]
+_Models: TypeAlias = tuple[bytes, bytes, bool]
+"""Both sides of a change, and whether the one before is meant as specified."""
+
+
 class UnprobeableError(Exception):
     """A neighbourhood cannot be cut out and run by itself; the message says why."""
 
@@ -82,7 +87,7 @@ class Scene:
         symbols: The value of each symbol.
     """
 
-    shapes: tuple[tuple[int, ...], ...]
+    shapes: _Shapes
     symbols: Mapping[str, int]
 
     @property
@@ -112,7 +117,7 @@ class NeighbourhoodProbe:
         """Cuts out of a graph as it is at each call, at all sizes until `take` says otherwise."""
         analysis = Analysis(graph)
         self.take(graph, analysis, Signs(graph, analysis))
-        self._seen: dict[tuple[bytes, bytes, bool], ProbeResult] = {}
+        self._seen: dict[_Models, dict[_Shapes, ProbeResult]] = {}
         self.count = 0
         self.repaired: set[str] = set()
 
@@ -128,9 +133,8 @@ class NeighbourhoodProbe:
             pool.warm()  # start the worker early: a change is about to be run
         try:
             scenes = self._scenes(tensor, roots)
-            return Neighbourhood(
-                tuple((scene, self._cut(tensor, roots, scene)) for scene in scenes)
-            )
+            cuts = self._cuts(tensor, roots, scenes)
+            return Neighbourhood(tuple(zip(scenes, cuts, strict=True)))
         except UnprobeableError as error:
             return Neighbourhood((), str(error))
 
@@ -157,11 +161,14 @@ class NeighbourhoodProbe:
         if not before.scenes:
             return None, f"not probed: {before.why}"
         runs, reasons, repairs = 0, [], True
-        for scene, model in before.scenes:
-            try:
-                result = self._compare(model, self._cut(tensor, roots, scene), specified)
-            except UnprobeableError as error:
-                return None, f"not probed: {error}"
+        cuts: list[ModelProto] = []
+        why = ""
+        try:
+            cuts.extend(self._cuts(tensor, roots, [scene for scene, _ in before.scenes]))
+        except UnprobeableError as error:
+            why = str(error)
+        compared = [(*one, other) for one, other in zip(before.scenes, cuts, strict=False)]
+        for scene, result in self._compare(compared, specified):
             if not result.ok:
                 shapes = ("x".join(map(str, shape)) for shape in scene.shapes)
                 return False, f"{result.detail} (data {', '.join(shapes)})"
@@ -169,6 +176,8 @@ class NeighbourhoodProbe:
             runs += result.runs
             if result.detail:
                 reasons.append(result.detail)
+        if why:
+            return None, f"not probed: {why}"
         if repairs:
             self.repaired.add(self._graph.unique(tensor.name))
         if not runs:
@@ -177,12 +186,25 @@ class NeighbourhoodProbe:
         by = ", by onnx's reference evaluator" if specified else ""
         return True, f"equal on {runs} inputs{by}"
 
-    def _compare(self, before: ModelProto, after: ModelProto, specified: bool) -> ProbeResult:
-        key = (before.SerializeToString(), after.SerializeToString(), specified)
-        result = self._seen.get(key)
-        if result is None:
-            result = self._seen[key] = compare_runs(before, after, specified=specified)
-        return result
+    def _compare(
+        self, cuts: Sequence[tuple[Scene, ModelProto, ModelProto]], specified: bool
+    ) -> Iterator[tuple[Scene, ProbeResult]]:
+        """Yields the result of each scene; those of the same two models run in one go."""
+        names: dict[tuple[int, int], _Models] = {}
+        waiting: dict[_Models, dict[_Shapes, None]] = {}
+        for scene, before, after in cuts:
+            both = id(before), id(after)
+            if both not in names:
+                names[both] = before.SerializeToString(), after.SerializeToString(), specified
+            waiting.setdefault(names[both], {})[scene.shapes] = None
+        for scene, before, after in cuts:
+            models = names[id(before), id(after)]
+            seen = self._seen.setdefault(models, {})
+            if scene.shapes not in seen:
+                shapes = [each for each in waiting[models] if each not in seen]
+                results = compare_scenes(before, after, shapes, specified=specified)
+                seen.update(zip(shapes, results, strict=True))
+            yield scene, seen[scene.shapes]
 
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
         root, *beside = roots
@@ -272,7 +294,18 @@ class NeighbourhoodProbe:
         shape = self._analysis.shape(node.inputs[row.inputs.weight])
         return None if shape is None else row.layout.rank(len(row.weight_layout.axes(len(shape))))
 
-    def _cut(self, tensor: Tensor, roots: Sequence[str], scene: Scene) -> ModelProto:
+    def _cuts(
+        self, tensor: Tensor, roots: Sequence[str], scenes: Sequence[Scene]
+    ) -> Iterator[ModelProto]:
+        """Yields the cut of each scene: the same one as long as no size of a scene is in it."""
+        cutting = None
+        for scene in scenes:
+            if cutting is None or cutting.holds_sizes:
+                cutting = self._cut(tensor, roots, scene)
+                model = cutting.model(tensor)
+            yield model
+
+    def _cut(self, tensor: Tensor, roots: Sequence[str], scene: Scene) -> _Cutting:
         cutting = _Cutting(self._graph, self._analysis, roots, scene)
         root = roots[0]
         # The node that computes the root is not in the cut.
@@ -285,7 +318,7 @@ class NeighbourhoodProbe:
         op = self._window(node) if node is not None and row is not None else None
         if op is not None and op.operator.inputs.zero_point is not None and len(roots) == 1:
             cutting.centre(_ANY_ZERO if op.zero is None else op.zero)
-        return cutting.model(tensor)
+        return cutting
 
     def _grounds(self, root: str) -> list[str]:
         """The inputs of the elementwise operators that bound a tensor from below, as a Relu does.
@@ -439,7 +472,12 @@ def _has(node: Node, index: int) -> bool:
 
 
 class _Cutting:
-    """Builds one cut. Tensors are renamed in order, so that equal cuts are equal bytes."""
+    """Builds one cut. Tensors are renamed in order, so that equal cuts are equal bytes.
+
+    Attributes:
+        holds_sizes: Whether a size that another scene has otherwise is in the cut; the sizes of its
+            inputs are open.
+    """
 
     def __init__(
         self, graph: Graph, analysis: Analysis, roots: Sequence[str], scene: Scene
@@ -452,8 +490,10 @@ class _Cutting:
             root: f"data{place or ''}" for place, root in enumerate(roots)
         }
         self._blanks: set[str] = set()
+        self.holds_sizes = False
         for root, shape in zip(roots, scene.shapes, strict=True):
-            info = make_tensor_value_info(self._names[root], self._type(root), shape)
+            open_shape = [None] * len(shape)
+            info = make_tensor_value_info(self._names[root], self._type(root), open_shape)
             self._proto.input.append(info)
         self._dtype = self._type(roots[0])
 
@@ -590,6 +630,7 @@ class _Cutting:
 
     def _numbers(self, sizes: Sequence[Extent], data: str) -> list[int]:
         """The sizes as numbers in this scene."""
+        self.holds_sizes |= not all(isinstance(size, int) for size in sizes)
         return [_number(size, self._scene.symbols, data) for size in sizes]
 
     def _copy(self, node: Node) -> NodeProto:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -25,7 +26,9 @@ REACH = 8
 
 _STEPS = (1, 5, 3, 7, 2)  # a ramp's step along each axis: neighbours differ along all of them
 
-_Outputs: TypeAlias = dict[str, Value]
+_Shapes: TypeAlias = Sequence[tuple[int, ...]]
+_Runs: TypeAlias = tuple[dict[Draw, dict[str, Value]], EngineError | None]
+"""The outputs for each of the inputs that a model ran on, and the first error."""
 _Pattern = Callable[[Input, tuple[int, ...]], Array]
 
 
@@ -47,38 +50,90 @@ class ProbeResult:
 
 
 def compare_runs(
-    before: onnx.ModelProto, after: onnx.ModelProto, *, seeds: int = 3, specified: bool = False
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    shapes: _Shapes = (),
+    *,
+    seeds: int = 3,
+    specified: bool = False,
 ) -> ProbeResult:
+    """As `compare_scenes`, for one choice of shapes."""
+    (result,) = compare_scenes(before, after, [shapes], seeds=seeds, specified=specified)
+    return result
+
+
+def compare_scenes(
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    scenes: Sequence[_Shapes],
+    *,
+    seeds: int = 3,
+    specified: bool = False,
+) -> list[ProbeResult]:
     """Whether two small models give the same outputs, bit for bit, on data that shows padding.
 
-    Both must have the same inputs of static shape, outputs of the same names, and weights of small
-    integers. The oracle is the runtime with optimisation off. Where that cannot run `before`, it is
-    onnx's reference evaluator, for the operators that this computes right; also if `before` is to
-    be computed as `specified`, and not as the runtime reads it.
+    Both must have the same inputs, outputs of the same names, and weights of small integers. The
+    oracle is the runtime with optimisation off. Where that cannot run `before`, it is onnx's
+    reference evaluator, for the operators that this computes right; also if `before` is to be
+    computed as `specified`, and not as the runtime reads it.
+
+    Args:
+        before: The one model.
+        after: The other.
+        scenes: Shapes of the first inputs, a result each; further inputs have those they declare.
+        seeds: How many inputs are random.
+        specified: Whether the runtime reads the one model otherwise than it is meant.
     """
     names = [output.name for output in before.graph.output]
+    inputs = describe(before)
     try:
-        draws = list(_draws(describe(before), seeds))
+        by_scene = [list(_draws(_shaped(inputs, shapes), seeds)) for shapes in scenes]
     except UndrawableError as error:
-        return ProbeResult(True, 0, f"not probed: {error}")
-    feeds = [draw.feeds for draw in draws]
-    before, after = (with_seeds(each) if drawn(each) else each for each in (before, after))
+        return [ProbeResult(True, 0, f"not probed: {error}")] * len(scenes)
+    feeds = [draw.feeds for draws in by_scene for draw in draws]
+    one, other = (with_seeds(each) if drawn(each) else each for each in (before, after))
     if specified:
         ours: Sequence[Answer] | EngineError = EngineError(
             f"{RUNTIME} reads the original otherwise"
         )
-        (theirs,) = answers([after], names, feeds)
+        (theirs,) = answers([other], names, feeds)
         if isinstance(theirs, CrashError):  # two models are asked for again one by one, too
-            (theirs,) = answers([after], names, feeds)
+            (theirs,) = answers([other], names, feeds)
     else:
-        ours, theirs = answers([before, after], names, feeds)
+        ours, theirs = answers([one, other], names, feeds)
+    crashed = any(isinstance(each, CrashError) for each in (ours, theirs))
+    if crashed and len(scenes) > 1:  # not every scene crashes
+        return [
+            compare_runs(before, after, shapes, seeds=seeds, specified=specified)
+            for shapes in scenes
+        ]
     if isinstance(theirs, LimitError) and not isinstance(ours, EngineError):
         with pool.longer(3):  # a change is not blamed for a slow machine
-            (theirs,) = answers([after], names, feeds)
-    expected, why = _by_draw(ours, draws)
-    found, trouble = _by_draw(theirs, draws)
+            (theirs,) = answers([other], names, feeds)
+    results = []
+    for number, draws in enumerate(by_scene):
+        part = slice(number * len(draws), (number + 1) * len(draws))
+        mine, yours = (e if isinstance(e, EngineError) else e[part] for e in (ours, theirs))
+        runs = _by_draw(mine, draws), _by_draw(yours, draws)
+        results.append(_compared(one, other, names, draws, *runs, specified=specified))
+    return results
+
+
+def _compared(
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    names: Sequence[str],
+    draws: Sequence[Draw],
+    ours: _Runs,
+    theirs: _Runs,
+    *,
+    specified: bool,
+) -> ProbeResult:
+    """The result of the runs of both models on the same draws."""
+    (expected, why), (found, trouble) = ours, theirs
     repairs = bool(found) and not (specified or expected or isinstance(why, LimitError))
     if not expected:
+        feeds = [draw.feeds for draw in draws]
         expected, doubt = _by_draw(evaluator.answers(before, names, feeds), draws)
         if not expected:
             return ProbeResult(True, 0, f"not probed: {why} ({doubt})", repairs)
@@ -89,8 +144,7 @@ def compare_runs(
             lacks_kernel = trouble is not None and trouble.lacks_kernel
             if not found and (str(trouble) == str(why) or lacks_kernel):
                 return ProbeResult(True, 0, f"not probed: {trouble}")
-    draws = list(expected)
-    for draw in draws:
+    for draw in expected:
         if draw not in found:
             return ProbeResult(False, len(found), f"the rewritten side does not run: {trouble}")
         if found[draw] is AGREED:
@@ -99,17 +153,21 @@ def compare_runs(
             seen = compare(name, expected[draw][name], found[draw][name])
             if not seen.equal:
                 detail = seen.detail or f"max abs difference {seen.max_abs:g}"
-                return ProbeResult(False, len(draws), f"{name}: {detail}, on {draw.label}")
-    return ProbeResult(True, len(draws), "", repairs)
+                return ProbeResult(False, len(expected), f"{name}: {detail}, on {draw.label}")
+    return ProbeResult(True, len(expected), "", repairs)
 
 
-def _by_draw(
-    given: Sequence[Answer] | EngineError, draws: Sequence[Draw]
-) -> tuple[dict[Draw, _Outputs], EngineError | None]:
+def _shaped(inputs: Sequence[Input], shapes: _Shapes) -> list[Input]:
+    """The inputs, the first ones with these shapes."""
+    sized = [replace(each, shape=shape) for each, shape in zip(inputs, shapes, strict=False)]
+    return [*sized, *inputs[len(sized) :]]
+
+
+def _by_draw(given: Sequence[Answer] | EngineError, draws: Sequence[Draw]) -> _Runs:
     """The outputs for each of the inputs that a model ran on, and the first error."""
     if isinstance(given, EngineError):
         return {}, given
-    answered: dict[Draw, _Outputs] = {}
+    answered: dict[Draw, dict[str, Value]] = {}
     complaint = None
     for draw, answer in zip(draws, given, strict=True):
         if isinstance(answer, EngineError):

@@ -1,5 +1,6 @@
 """Neighbourhoods: they run, they hold what they must, and they show by themselves what is wrong."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import onnx
@@ -12,7 +13,7 @@ from onnxpad.options import Options
 from onnxpad.pipeline.run import Run
 from onnxpad.probe import cut as cutting
 from onnxpad.probe.cut import Neighbourhood, NeighbourhoodProbe, Scene, UnprobeableError
-from onnxpad.probe.run import ProbeResult, compare_runs
+from onnxpad.probe.run import ProbeResult, compare_runs, compare_scenes
 from onnxpad.proof import certify
 from onnxpad.rewrite.pass_api import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
@@ -85,6 +86,16 @@ WHOLE = [
 ]
 
 
+def at(scene: Scene, model: onnx.ModelProto) -> onnx.ModelProto:
+    """A cut with the sizes of a scene."""
+    sized = onnx.ModelProto()
+    sized.CopyFrom(model)
+    for value, shape in zip(sized.graph.input, scene.shapes, strict=False):
+        for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
+            dim.dim_value = size
+    return sized
+
+
 @pytest.mark.parametrize("proto", WHOLE)
 def test_a_cut_runs_and_gives_what_the_whole_has_there(proto: onnx.ModelProto) -> None:
     scenes = cut(proto).scenes
@@ -101,9 +112,9 @@ def test_a_cut_runs_and_gives_what_the_whole_has_there(proto: onnx.ModelProto) -
             (whole,) = run(sized, feeds_of(sized))
         except Exception:  # no window fits data of this size
             with pytest.raises(Exception, match="Invalid input shape"):
-                run(model, feeds_of(model))
+                run(model, feeds_of(at(scene, model)))
             continue
-        (part,) = run(model, feeds_of(model))
+        (part,) = run(model, feeds_of(at(scene, model)))
         assert part.dtype == whole.dtype
         assert part.shape[2:] == whole.shape[2:]
         if not window:
@@ -142,7 +153,7 @@ def test_a_quantised_cut_shows_small_differences(
     last = "last" in attributes
     shape = "1, 7, 8, 2" if last else "1, 2, 7, 8"
 
-    def cut_of(value: str, amounts: str) -> onnx.ModelProto:
+    def cut_of(value: str, amounts: str) -> tuple[Scene, onnx.ModelProto]:
         pads = f"0, {amounts}, 0, 0, 0, 0, 0" if last else f"0, 0, {amounts}, 0, 0, 0, 0"
         proto = one(
             f"a = Pad (x, p, c) y = {op} <{attributes}> {inputs}",
@@ -150,13 +161,13 @@ def test_a_quantised_cut_shows_small_differences(
             outputs=f"{'int32' if op == 'ConvInteger' else 'uint8'}[] y",
             initializers=f"{LINEAR}, int64[8] p = {{{pads}}}, uint8 c = {{{value}}}",
         )
-        ((_, model),) = cut(proto).scenes
-        return model
+        (found,) = cut(proto).scenes
+        return found
 
-    before = cut_of("200", "1, 0")
-    assert compare_runs(before, before).runs == 7
-    after = cut_of("200", "0, 1") if "elsewhere" in wrong else cut_of(wrong, "1, 0")
-    result = compare_runs(before, after)
+    scene, before = cut_of("200", "1, 0")
+    assert compare_runs(before, before, scene.shapes).runs == 7
+    _, after = cut_of("200", "0, 1") if "elsewhere" in wrong else cut_of(wrong, "1, 0")
+    result = compare_runs(before, after, scene.shapes)
     assert not result.ok
     assert "does not run" not in result.detail
 
@@ -204,14 +215,16 @@ def test_few_sizes_are_all_that_is_tried(sizes: str) -> None:
     assert "equal on" in change.probe
 
 
+TO_MULTIPLE = (
+    "t = Shape <start = 2> (x) n = Neg (t) e = Mod (n, z) o = Concat <axis = 0> (zeros, zeros,"
+    " zeros, e) a = Pad (x, o) y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (a)"
+)
+REMAINDERS = "int64[1] z = {32}, int64[2] zeros = {0, 0}"
+
+
 def test_every_remainder_that_the_amounts_know_is_there() -> None:
     """Amounts that pad to a multiple of 32 are something else for each remainder."""
-    to_multiple = (
-        "t = Shape <start = 2> (x) n = Neg (t) e = Mod (n, z) o = Concat <axis = 0> (zeros, zeros,"
-        " zeros, e) a = Pad (x, o) y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (a)"
-    )
-    numbers = "int64[1] z = {32}, int64[2] zeros = {0, 0}"
-    found = cut(one(to_multiple, inputs=OPEN, initializers=numbers)).scenes
+    found = cut(one(TO_MULTIPLE, inputs=OPEN, initializers=REMAINDERS)).scenes
     for axis in (2, 3):
         assert {scene.shape[axis] % 32 for scene, _ in found} == set(range(32))
 
@@ -276,16 +289,38 @@ def test_data_that_cannot_be_below_a_bound_is_not_given_so(
 def probed(monkeypatch: pytest.MonkeyPatch) -> list[ProbeResult]:
     """The result of every pair that was run."""
     results: list[ProbeResult] = []
-    original = compare_runs
+    original = compare_scenes
 
-    def counting(
-        before: onnx.ModelProto, after: onnx.ModelProto, *, specified: bool
-    ) -> ProbeResult:
-        results.append(original(before, after, specified=specified))
-        return results[-1]
+    def counting(*sides: Any, specified: bool) -> list[ProbeResult]:
+        results.extend(found := original(*sides, specified=specified))
+        return found
 
-    monkeypatch.setattr(cutting, "compare_runs", counting)
+    monkeypatch.setattr(cutting, "compare_scenes", counting)
     return results
+
+
+def test_all_sizes_of_one_change_run_in_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    original = compare_scenes
+
+    def counting(before: Any, after: Any, scenes: Any, **others: Any) -> list[ProbeResult]:
+        asked.append(len(scenes))
+        return original(before, after, scenes, **others)
+
+    monkeypatch.setattr(cutting, "compare_scenes", counting)
+    pads = "a = Pad (x, p) y = Conv <strides = [2, 2]> (a, w)"
+    (change,) = onnxpad.fix(one(pads, inputs=OPEN, initializers=f"{W}, {PADS}")).changes
+    (scenes,) = asked
+    assert scenes > 5
+    assert change.probe == f"equal on {7 * scenes} inputs"
+
+
+def test_a_cut_that_holds_a_size_is_made_for_each_scene() -> None:
+    scenes = cut(one(TO_MULTIPLE, inputs=OPEN, initializers=REMAINDERS)).scenes
+    assert len({model.SerializeToString() for _, model in scenes}) == len(scenes) > 5
+    plain = "a = Pad (x, p) y = Conv (a, w)"
+    scenes = cut(one(plain, inputs=OPEN, initializers=f"{W}, {PADS}")).scenes
+    assert len({id(model) for _, model in scenes}) == 1 < len(scenes)
 
 
 def test_equal_neighbourhoods_run_once(probed: list[ProbeResult]) -> None:
@@ -449,16 +484,21 @@ def test_what_a_probe_says_of_its_runs(
     probe = NeighbourhoodProbe(graph)
     asked: list[bool] = []
 
-    def compared(before: object, after: object, specified: bool) -> ProbeResult:
-        asked.append(specified)
-        result = results[len(asked) - 1]
-        if isinstance(result, UnprobeableError):
-            raise result
-        assert isinstance(result, ProbeResult)
-        return result
+    def cuts(tensor: object, roots: object, scenes: Sequence[Scene]) -> Iterator[onnx.ModelProto]:
+        for _, result in zip(scenes, results, strict=True):
+            if isinstance(result, UnprobeableError):
+                raise result
+            yield onnx.ModelProto()
+
+    def compared(
+        sides: Sequence[tuple[Scene, object, object]], specified: bool
+    ) -> Iterator[tuple[Scene, ProbeResult]]:
+        for (scene, _, _), result in zip(sides, results, strict=False):
+            asked.append(specified)
+            yield scene, result
 
     monkeypatch.setattr(probe, "_compare", compared)
-    monkeypatch.setattr(probe, "_cut", lambda *_: onnx.ModelProto())
+    monkeypatch.setattr(probe, "_cuts", cuts)
     scenes = tuple(
         (Scene(((1, place + 2), (2,)), {}), onnx.ModelProto()) for place in range(len(results))
     )
@@ -467,4 +507,5 @@ def test_what_a_probe_says_of_its_runs(
     by = ", by onnx's reference evaluator" if specified and same else ""
     assert found == (same, seen + by)
     assert probe.repaired == ({"y"} if repaired else set())
-    assert (probe.count, asked) == (count, [specified] * len(results))
+    ran_of = [each for each in results if isinstance(each, ProbeResult)]
+    assert (probe.count, asked) == (count, [specified] * len(ran_of))

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.probe.run import compare_runs
+from onnxpad.probe.run import compare_runs, compare_scenes
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
@@ -175,6 +175,12 @@ class TestMade:
         assert compare_runs(refused, refused).ok
         found = compare_runs(refused, parsed(f"{name} {text}"))
         assert (found.ok, found.detail) == (False, f"the rewritten side does not run: {TOLD}")
+
+    def test_a_probe_of_many_sizes_runs_each_after_a_crash(self, name: str) -> None:
+        crashes = compare_scenes(named(name), named("g"), [((1, 1, n),) for n in (7, 8)])
+        assert [each.runs for each in crashes] == [7, 7]
+        falls = compare_scenes(named("g"), named(name), [((1, 1, n),) for n in (7, 8)])
+        assert [each.ok for each in falls] == [False, False]
 
     def test_answers_of_one_side_survive_the_other(self, name: str) -> None:
         fed = [{"x": np.ones((1, 1, 7), np.float32)}] * 2

@@ -139,14 +139,15 @@ def test_answers_that_agree_are_not_sent(noted: list[Any]) -> None:
     assert told(one, one, twice) == [[1, "error", 3]] * 2 + [[2, "error", 6]]
 
 
-@pytest.mark.parametrize(("free", "runs"), [(None, True), (16 * 1024, True), (15 * 1024, False)])
+@pytest.mark.parametrize(("free", "runs"), [(None, True), (64 << 20, True), (60 << 20, False)])
 def test_outputs_take_a_sixteenth_of_the_memory_at_most(
     free: int | None, runs: bool, noted: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "spare", lambda: free)
     handler = serving()
     handler.open(opening(), None)
-    data = {"x": np.ones(1024, np.uint8)}
+    handler.run({"x": np.ones(1 << 20, np.uint8)}, ["y"])  # never too much
+    data = {"x": np.ones(4 << 20, np.uint8)}
     if runs:
         assert handler.run(data, ["y"])[1] == 0.5
     else:
