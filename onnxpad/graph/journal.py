@@ -6,7 +6,6 @@ The cost of an edit does not grow with the graph: no list of nodes or consumers 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from onnxpad.file.proto_walk import Names
@@ -67,7 +66,7 @@ class Journal:
         self.inner = 0
         self.undone = 0
         self.suspects: dict[int, tuple[Edits, Tensor]] = {}
-        self._steps: list[Callable[[], object]] = []
+        self._steps: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self._touched: list[tuple[int, View, Touched]] = []
 
     def mark(self) -> int:
@@ -79,7 +78,8 @@ class Journal:
         self.undone += len(self._steps) > mark
         while len(self._steps) > mark:
             self.count += 1
-            self._steps.pop()()
+            undo, given = self._steps.pop()
+            undo(*given)
         while self._touched and self._touched[-1][0] >= mark:
             self._touched.pop()
 
@@ -97,15 +97,15 @@ class Journal:
             start -= 1
         return [(view, each) for _, view, each in touched[start:]]
 
-    def record(self, undo: Callable[[], object]) -> None:
-        """Stores the function that undoes an edit."""
+    def record(self, undo: Callable[..., object], *given: object) -> None:
+        """Stores the function that undoes an edit, and what that is given."""
         self.count += 1
-        self._steps.append(undo)
+        self._steps.append((undo, given))
 
     def sweep(self) -> tuple[str, ...]:
         """Removes what edits since the last sweep left unused; returns the nodes' names."""
         removed: list[str] = []
-        self.record(partial(setattr, self, "suspects", self.suspects))
+        self.record(setattr, self, "suspects", self.suspects)
         while self.suspects:
             suspects, self.suspects = self.suspects, {}
             for edits, tensor in suspects.values():
@@ -150,8 +150,8 @@ class Edits:
         self._outer = outer
         self._is_inner = not view.is_main
 
-    def _record(self, undo: Callable[[], object]) -> None:
-        self._journal.record(undo)
+    def _record(self, undo: Callable[..., object], *given: object) -> None:
+        self._journal.record(undo, *given)
         self._journal.inner += self._is_inner
         view: View | None = self._view
         while view is not None and not (view.touched and view.outer is None):
@@ -164,29 +164,30 @@ class Edits:
         """Changes the declared shape of an input."""
         before = self._view.inputs[name]
         self._view.inputs[name] = before._replace(shape=shape)
-        self._record(partial(self._view.inputs.__setitem__, name, before))
+        self._record(self._view.inputs.__setitem__, name, before)
 
     def declare_output(self, name: str, declared: Declared) -> None:
         """Changes the declared shape of an output."""
         known = self._view.redeclared_outputs
         before = known.get(name)
         known[name] = declared
-        self._record(
-            partial(known.pop, name) if before is None else partial(known.__setitem__, name, before)
-        )
+        if before is None:
+            self._record(known.pop, name)
+        else:
+            self._record(known.__setitem__, name, before)
 
     def undeclare(self, name: str) -> None:
         """Drops the value_info of a tensor."""
         if name not in self._view.undeclared:
             self._view.undeclared.add(name)
-            self._record(partial(self._view.undeclared.discard, name))
+            self._record(self._view.undeclared.discard, name)
 
     def put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         """Sets an input, appends one at the end, or (None) removes the last one."""
         before = node.inputs[index] if index < len(node.inputs) else None
         self._journal.touch(self._view, node)
         self._put(node, index, tensor)
-        self._record(partial(self._put, node, index, before))
+        self._record(self._put, node, index, before)
 
     def _put(self, node: Node, index: int, tensor: Tensor | None) -> None:
         if index < len(node.inputs):
@@ -203,10 +204,10 @@ class Edits:
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
     ) -> None:
         """Turns a node into another operator, or gives it other attributes."""
-        undo = partial(self._set_operator, node, node.op, node.domain, node.attrs)
+        before = node.op, node.domain, node.attrs
         self._journal.touch(self._view, node)
         self._set_operator(node, op, domain, values)
-        self._record(undo)
+        self._record(self._set_operator, node, *before)
 
     def _set_operator(
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
@@ -258,18 +259,18 @@ class Edits:
         self._view.entries[id(node)] = entry
         self._journal.touch(self._view, node, was_there=False)
         self._attach(entry)
-        self._record(partial(self._uninsert, entry, fresh_name=fresh_name))
+        self._record(self._uninsert, entry, node.name if fresh_name else None)
         self._suspect(node.outputs)
 
-    def _uninsert(self, entry: Entry, *, fresh_name: bool) -> None:
+    def _uninsert(self, entry: Entry, fresh_name: str | None) -> None:
         self._detach(entry)
         del self._view.entries[id(entry.node)]
         for tensor in reversed(entry.node.outputs):
             if tensor.name:
                 del self._view.gone[tensor.name]
                 self._names().release(tensor.name)
-        if fresh_name:
-            self._names().release(entry.node.name)
+        if fresh_name is not None:
+            self._names().release(fresh_name)
 
     def remove(self, node: Node) -> None:
         """Removes a node whose outputs nothing reads."""
@@ -278,7 +279,7 @@ class Edits:
             raise ValueError(f"node '{describe(node)}' is in use or gone")
         self._journal.touch(self._view, node)
         self._detach(entry)
-        self._record(partial(self._attach, entry))
+        self._record(self._attach, entry)
 
     def _attach(self, entry: Entry) -> None:
         """Links a node between its neighbours, and registers it with its tensors."""
@@ -319,7 +320,7 @@ class Edits:
         self._journal.touch(self._view, copying)
         self._journal.touch(self._view, source)
         self._absorb(copying, source, original)
-        self._record(partial(self._unabsorb, copying, source, original))
+        self._record(self._unabsorb, copying, source, original)
 
     def _absorb(self, copying: Node, source: Node, original: Tensor) -> None:
         (copy,) = copying.outputs
@@ -347,7 +348,7 @@ class Edits:
         """Adds a constant."""
         self._view.added.append(tensor.name)
         self._restore_initializer(tensor, initializer)
-        self._record(partial(self._unadd_initializer, tensor))
+        self._record(self._unadd_initializer, tensor)
         self._suspect([tensor])
 
     def _unadd_initializer(self, tensor: Tensor) -> None:
@@ -359,7 +360,7 @@ class Edits:
     def remove_initializer(self, tensor: Tensor) -> None:
         """Removes a constant that nothing reads."""
         initializer = self._remove_initializer(tensor)
-        self._record(partial(self._restore_initializer, tensor, initializer))
+        self._record(self._restore_initializer, tensor, initializer)
 
     def _remove_initializer(self, tensor: Tensor) -> Initializer:
         initializer = self._view.initializers.pop(tensor.name)
@@ -394,10 +395,11 @@ class Edits:
     def _read(self, node: Node, index: int, tensor: Tensor) -> None:
         if tensor.outer is not None and not self._view.is_read(tensor):
             self._capture(tensor.outer, 1)
-        tensor.uses[id(node), index] = Use(node, index)
+        use = Use(node, index)
+        tensor.uses[use] = use
 
     def _unread(self, node: Node, index: int, tensor: Tensor) -> None:
-        del tensor.uses[id(node), index]
+        del tensor.uses[node, index]
         self._suspect([tensor])
         if tensor.outer is not None and not self._view.is_read(tensor):
             self._capture(tensor.outer, -1)
@@ -422,7 +424,7 @@ class Edits:
             known = Tensor(tensor.name)
             known.outer = tensor
             self._view.tensors[tensor.name] = known
-            self._record(partial(self._view.tensors.pop, tensor.name))
+            self._record(self._view.tensors.pop, tensor.name)
         return known
 
     def _suspect(self, tensors: Sequence[Tensor]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +121,9 @@ class Model:
             return
         self._metadata[key] = value
         if before is None:
-            self.journal.record(partial(self._metadata.pop, key))
+            self.journal.record(self._metadata.pop, key)
         else:
-            self.journal.record(partial(self._metadata.__setitem__, key, before))
+            self.journal.record(self._metadata.__setitem__, key, before)
 
     @property
     def changed(self) -> bool:

@@ -74,7 +74,7 @@ class Tensor:
     Attributes:
         name: Its name; empty for one that is left out.
         inputs: The node that computes it; empty for inputs and initializers.
-        uses: Its uses, by identity of the node and index of the input.
+        uses: Its uses, each under itself: so one is found by its node and the index of the input.
         origin: The tensor that it is a copy of, through Identities; None until it is looked up.
         outer: In a body, the tensor of the graph around that it captures; else None.
     """
@@ -85,7 +85,7 @@ class Tensor:
         """A tensor that no node writes or reads yet."""
         self.name: str = name
         self.inputs: list[Node] = []
-        self.uses: dict[tuple[int, int], Use] = {}
+        self.uses: dict[tuple[Node, int], Use] = {}
         self.origin: Tensor | None = None
         self.outer: Tensor | None = None
 
@@ -374,8 +374,7 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
             for text in (proto.op_type, proto.domain, *values):
                 _check_text(text, "name")
         node = Node(proto.op_type, label, values, proto.domain or None)
-        identity = id(node)
-        view.entries[identity] = Entry(node, record)
+        view.entries[id(node)] = Entry(node, record)
         for index, name in enumerate(proto.input):
             tensor = tensors.get(name)
             if tensor is None:
@@ -383,7 +382,8 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
                 if name:
                     tensors[name] = tensor
                     unknown[name] = node
-            tensor.uses[identity, index] = Use(node, index)
+            use = Use(node, index)
+            tensor.uses[use] = use
             node.inputs.append(tensor)
         for name in proto.output:
             if name in unknown:
@@ -459,7 +459,8 @@ def _add_captures(view: View) -> bool:
     for identity, entry in view.entries.items():
         entry.captures = captures(entry, view.tensors)
         for tensor in entry.captures:
-            tensor.uses[identity, -1] = Use(entry.node, -1)
+            use = Use(entry.node, -1)
+            tensor.uses[use] = use
             unsorted |= any(id(node) not in done for node in tensor.inputs)
         done.add(identity)
     return unsorted
