@@ -17,6 +17,7 @@ import onnx
 from onnxpad.analysis.value import INTEGERS, Elements, Shape, Value, filled
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.nodes import noted
 from onnxpad.records import dataclass
 
 LIMIT = 64
@@ -257,6 +258,7 @@ def named(rule: Rule, names: str, domain: str = "") -> dict[str, Rule]:
     return dict.fromkeys([f"{domain}.{name}" if domain else name for name in names.split()], rule)
 
 
+@noted
 def name_in_tables(graph: Graph, node: Node) -> str:
     """The name of a node's operator in tables of rules; empty for a function of the model.
 

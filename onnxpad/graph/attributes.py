@@ -19,7 +19,7 @@ _FLOAT, _INT, _STRING = _Type.FLOAT, _Type.INT, _Type.STRING
 _FLOATS, _INTS, _STRINGS = _Type.FLOATS, _Type.INTS, _Type.STRINGS
 
 _SINGLE: dict[int, tuple[type, ...]] = {_INT: (int,), _FLOAT: (float,), _STRING: (str, bytes)}
-_ITEMS: dict[int, tuple[type, ...]] = {_INTS: (int,), _FLOATS: (float,), _STRINGS: (str, bytes)}
+_ITEMS: dict[int, set[type]] = {_INTS: {int}, _FLOATS: {float}, _STRINGS: {str, bytes}}
 _FIELDS: dict[int, str] = {
     _Type.TENSOR: "t",
     _Type.GRAPH: "g",
@@ -63,7 +63,7 @@ def is_of(value: Value, kind: int) -> bool:
         is_there = kind not in _FIELDS or value.HasField(_FIELDS[kind])
         return value.type == kind and not value.ref_attr_name and is_there
     if isinstance(value, list):
-        return kind in _ITEMS and all(isinstance(item, _ITEMS[kind]) for item in value)
+        return kind in _ITEMS and _ITEMS[kind].issuperset(map(type, value))
     return kind in _SINGLE and isinstance(value, _SINGLE[kind])
 
 

@@ -787,6 +787,7 @@ class Graph:
             if view is not self._view and view.owner_in(self._view) is None
         ]
 
+    @noted
     def runs_graphs(self, node: Node) -> bool:
         """Whether a node has bodies, or calls a function of the model."""
         return self.is_function(node) or next(held_bodies(node), None) is not None

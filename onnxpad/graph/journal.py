@@ -190,8 +190,9 @@ class Edits:
         self._record(self._put, node, index, before)
 
     def _put(self, node: Node, index: int, tensor: Tensor | None) -> None:
-        if index < len(node.inputs):
-            self._unread(node, index, node.inputs[index])
+        before = node.inputs[index : index + 1]
+        if before:
+            self._unread(node, index, *before)
         if tensor is None:
             node.inputs.pop()
         else:
@@ -199,6 +200,8 @@ class Edits:
             node.inputs[index : index + 1] = [tensor]
             self._read(node, index, tensor)
         self._edited(node)
+        if tensor is None or not before or bool(tensor.name) != bool(before[0].name):
+            node.notes = self._view.notes_of(node)
 
     def set_operator(
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
@@ -214,6 +217,7 @@ class Edits:
     ) -> None:
         entry = self._edited(node)
         node.op, node.domain, node.attrs = op, domain, values
+        node.notes = self._view.notes_of(node)
         for tensor in entry.captures:
             self._unread(node, -1, tensor)
         entry.captures = captures(entry, self._view.tensors)
@@ -225,7 +229,7 @@ class Edits:
         """Marks a node as edited, and returns its entry."""
         entry = self._view.entries[id(node)]
         entry.touched = True
-        node.notes = {}
+        node.reading = None
         for tensor in node.outputs:
             self._constants.forget(tensor)
         self._forget_origins(node)
@@ -257,6 +261,7 @@ class Edits:
         entry = Entry(node, like=None if like is None else self._view.entries[id(like)])
         entry.previous, entry.next = follower.previous, follower
         self._view.entries[id(node)] = entry
+        node.notes = self._view.notes_of(node)
         self._journal.touch(self._view, node, was_there=False)
         self._attach(entry)
         self._record(self._uninsert, entry, node.name if fresh_name else None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import wraps
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import onnx
@@ -19,6 +20,7 @@ from onnxpad.file.wire import Record
 from onnxpad.graph import attributes
 from onnxpad.records import NamedTuple, dataclass
 
+_NAME: Final = attrgetter("name")
 _Graph = TypeVar("_Graph")
 _Fact = TypeVar("_Fact")
 
@@ -33,10 +35,13 @@ class Node:
         inputs: The tensors that it reads; one without a name for an input that is left out.
         outputs: The tensors that it computes, likewise.
         domain: The domain of the operator; None for that of ONNX.
-        notes: A cache for facts derived from the node alone; an edit of the node empties it.
+        notes: A cache for facts that follow from what `written` gives alone. All nodes of a graph
+            that are written alike share it, as networks repeat the same few layers.
+        reading: What was last read of it and of its inputs, with the analysis that knew these; an
+            edit of the node drops it.
     """
 
-    __slots__ = ("attrs", "domain", "inputs", "name", "notes", "op", "outputs")
+    __slots__ = ("attrs", "domain", "inputs", "name", "notes", "op", "outputs", "reading")
 
     def __init__(self, op: str, name: str, attrs: Mapping[str, Any], domain: str | None) -> None:
         """A node without inputs and outputs yet."""
@@ -47,6 +52,7 @@ class Node:
         self.outputs: list[Tensor] = []
         self.domain: str | None = domain
         self.notes: dict[object, Any] = {}
+        self.reading: tuple[object, Any] | None = None
 
     def given(self, index: int) -> Tensor | None:
         """An input; None where it is left out."""
@@ -55,7 +61,7 @@ class Node:
 
 
 def noted(ask: Callable[[_Graph, Node], _Fact]) -> Callable[[_Graph, Node], _Fact]:
-    """Caches a function of a graph and a node of it, until the node is edited."""
+    """Caches a function of a graph and a node of it that looks at nothing but what is written."""
 
     @wraps(ask)
     def answer(graph: _Graph, node: Node) -> _Fact:
@@ -100,6 +106,24 @@ class Use(NamedTuple):
 
     node: Node
     index: int  # type: ignore[assignment]
+
+
+def written(node: Node) -> tuple[object, ...] | None:
+    """All that is written in a node but names; None where an attribute is no number, text or list.
+
+    Of inputs and outputs, it says how many there are, and which are left out.
+    """
+    says: list[object] = []
+    for name, value in node.attrs.items():
+        each = value if type(value) is list else (value,)
+        kinds = set(map(type, each))
+        if onnx.AttributeProto in kinds:
+            return None
+        # Equal numbers of several types are not alike, nor are 0.0 and -0.0.
+        says += name, type(value), *kinds, *(map(float.hex, each) if float in kinds else each)
+    inputs = tuple(map(bool, map(_NAME, node.inputs)))
+    outputs = tuple(map(bool, map(_NAME, node.outputs)))
+    return node.op, node.domain, inputs, outputs, *says
 
 
 class Declared(NamedTuple):
@@ -170,6 +194,7 @@ class View:
         outer: For a body, the graph around it and the node there that has it; else None.
         tensors: All tensors of the graph by name, and in a body those that it captures.
         entries: The nodes by identity, in file order, removed ones included.
+        alike: The notes of nodes by what is written in them.
         inputs: The inputs; from IR version 4 on, those with an initializer as default too.
         outputs: Names of the outputs.
         initializers: The initializers, by name.
@@ -188,6 +213,7 @@ class View:
     outer: tuple[View, Entry] | None = None
     tensors: dict[str, Tensor] = field(default_factory=dict)
     entries: dict[int, Entry] = field(default_factory=dict)
+    alike: dict[tuple[object, ...], dict[object, Any]] = field(default_factory=dict)
     inputs: dict[str, Declared] = field(default_factory=dict)
     outputs: frozenset[str] = frozenset()
     initializers: dict[str, Initializer] = field(default_factory=dict)
@@ -224,6 +250,11 @@ class View:
             if entry.alive:
                 yield entry
             entry = entry.next
+
+    def notes_of(self, node: Node) -> dict[object, Any]:
+        """The notes that a node shares with all nodes that are written alike."""
+        key = written(node)
+        return {} if key is None else self.alike.setdefault(key, {})
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether anything reads a tensor, or it is an output."""
@@ -396,6 +427,7 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
             node.outputs.append(tensor)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
+        node.notes = view.notes_of(node)
     return unknown, unsorted
 
 

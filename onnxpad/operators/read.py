@@ -12,6 +12,7 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, OpenWindow, Window, window_of
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.graph.nodes import noted
 from onnxpad.graph.schema import exists
 from onnxpad.operators.amounts import (
     ExtentPair,
@@ -244,13 +245,14 @@ def _kept(
 
     @wraps(read)
     def kept(graph: Graph, analysis: Known, node: Node) -> _Read:
-        notes = node.notes
-        found: _Read | None = notes.get(analysis)
-        if found is None:
-            found = read(graph, analysis, node)
-            _check_schema(graph, node)
-            if _is_settled(found):
-                notes[analysis] = found
+        reading = node.reading
+        if reading is not None and reading[0] is analysis:
+            known: _Read = reading[1]
+            return known
+        found = read(graph, analysis, node)
+        _check_schema(graph, node)
+        if _is_settled(found):
+            node.reading = analysis, found
         return found
 
     return kept
@@ -316,6 +318,7 @@ def read_transposed(graph: Graph, analysis: Known, node: Node) -> TransposedOp:
     return TransposedOp(node, operator, *slide[:4], appended, wanted)
 
 
+@noted
 def _sound_row(graph: Graph, node: Node) -> Operator:
     """The row of a node, which has what the row asks of every node.
 

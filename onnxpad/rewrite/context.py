@@ -221,7 +221,7 @@ class Context:
         for read in self._reads().get(kind, ()):
             if journal.count == version:
                 yield read
-            elif read.node.notes.get(self.analysis) is read and self.graph.has_node(read.node):
+            elif read.node.reading == (self.analysis, read) and self.graph.has_node(read.node):
                 yield read  # which no edit has touched
             elif isinstance(now := self.read(read.node), kind):
                 yield now
@@ -236,7 +236,7 @@ class Context:
                 if _NOTHING not in notes:
                     read = self.read(node)
                     if read is None:
-                        notes[_NOTHING] = True  # until the node is edited
+                        notes[_NOTHING] = True
                     elif isinstance(read, UnreadableError):
                         found.setdefault(UnreadableError, []).append((node, read))
                     else:

@@ -300,6 +300,67 @@ class TestReading:
         assert list(graph.inputs) == ["x"]
 
 
+ALIKE = """
+<ir_version: 9, opset_import: ["" : 17, "Custom" : 1]>
+g (float[2, 2] x) => (float[2, 2] y) {
+    [first] a = Selu <alpha = 0.0> (x)
+    [alike] b = Selu <alpha = 0.0> (a)
+    [negative] c = Selu <alpha = -0.0> (b)
+    [none] d = Selu (c)
+    [float] e = Custom.Selu <alpha = 1.0> (d)
+    [integer] f = Custom.Selu <alpha = 1> (e)
+    [list] g1 = Custom.Selu <alpha = [1]> (f)
+    [clip] h = Clip (g1, a)
+    [high] y = Clip (h, , a)
+}
+"""
+
+
+class TestNotes:
+    """Facts of nodes that are written alike are asked for once."""
+
+    def notes(self) -> tuple[Graph, dict[str, dict[object, Any]]]:
+        graph = load(ALIKE)
+        return graph, {node.name: node.notes for node in graph.nodes}
+
+    def test_nodes_share_them_that_differ_in_names_alone(self) -> None:
+        _, notes = self.notes()
+        assert notes["first"] is notes["alike"]
+        assert len(set(map(id, notes.values()))) == len(notes) - 1
+
+    def test_an_edited_node_shares_those_of_what_it_is_now(self) -> None:
+        graph, notes = self.notes()
+        nodes = {node.name: node for node in graph.nodes}
+        mark = graph.mark()
+        graph.set_attribute(nodes["none"], "alpha", 0.0)
+        for place, name in ((1, "a"), (2, "a"), (1, "")):
+            graph.set_input(nodes["clip"], place, graph.tensor(name) if name else None)
+        assert nodes["none"].notes is notes["first"]
+        assert nodes["clip"].notes is notes["high"]
+        graph.rollback(mark)
+        assert {name: id(node.notes) for name, node in nodes.items()} == {
+            name: id(each) for name, each in notes.items()
+        }
+
+    def test_a_node_that_reads_another_tensor_keeps_its_own(self) -> None:
+        graph, notes = self.notes()
+        node = next(iter(graph.nodes))
+        graph.set_input(node, 0, graph.tensor("x"))
+        assert node.notes is notes["first"]
+
+    def test_one_with_a_body_or_a_tensor_has_its_own(self) -> None:
+        graph = load(
+            CAPTURE.replace(
+                "a = Relu (x)",
+                "c = Constant <value = float {1}> ()\n"
+                "d = Constant <value = float {1}> ()\na = Add (c, d)",
+            )
+        )
+        first, second, _, branch = graph.nodes
+        assert first.notes is not second.notes
+        assert branch.notes is not first.notes
+
+
 class TestConstants:
     @pytest.mark.parametrize("form", ["initializer", "node"])
     @pytest.mark.parametrize(
