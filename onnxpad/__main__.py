@@ -32,13 +32,13 @@ def main() -> None:
             pool.fork_first()
         _run()
     except BaseException as error:  # while the command line, which reports interrupts, is not up
-        if not isinstance(error, KeyboardInterrupt) and not _asked(error):
+        if not isinstance(error, KeyboardInterrupt) and not _was_interrupted(error):
             raise
         _tell_of_interrupt()
         os._exit(130)  # a normal exit could be interrupted once more
 
 
-def _asked(error: BaseException) -> bool:
+def _was_interrupted(error: BaseException) -> bool:
     """Whether an interrupt caused an error: creating a class turns it into another exception."""
     from onnxpad.process import was_interrupted
 

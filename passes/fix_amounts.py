@@ -65,7 +65,9 @@ class FixAmounts(Pass):
         elsewhere: set[int] | None = None
         for pad in context.pads():
             given = [
-                (index, tensor) for index in (1, 3) if (tensor := pad.node.given(index)) is not None
+                (index, tensor)
+                for index in (1, 3)
+                if (tensor := pad.node.operand(index)) is not None
             ]
             external = any(graph.is_external(tensor) for _, tensor in given)
             wrong = [

@@ -79,7 +79,7 @@ class PartPad(Pass):
         return known if len(known) == len(found) else []
 
     def _is_taken(self, context: Context, pad: PadOp, readers: list[Node]) -> bool:
-        if context.asked.strict and any(
+        if context.user_options.strict and any(
             needs_finite(context.graph, context.analysis, pad.data, reader) for reader in readers
         ):
             return False  # the fold would be undone

@@ -99,7 +99,7 @@ class RecogniseSame(Pass):
                 )
             else:
                 maxima = op.operator.padding is Fill.LOWEST  # then finite data is assumed
-                strict = context.asked.strict
+                strict = context.user_options.strict
                 option = () if strict and maxima else ("--dynamic auto-pad",)
                 formula = context.sites.wording.amounts(pad, *option)
                 facts = {**formula.facts, "auto_pad": auto_pad}

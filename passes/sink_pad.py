@@ -142,7 +142,7 @@ class _Looked:
         mark = context.mark()
         try:
             sites, style = context.sites, context.style
-            strict = context.asked.strict
+            strict = context.user_options.strict
             context.absorbed.update(
                 check_taken(context.graph, context.analysis, sites, style, step, strict=strict)
             )

@@ -624,7 +624,7 @@ _SIGNS: Final = (
             "Pad MaxPool, 0 behind Concat", VALIDATION, lower_bounds._all, "case.inputs()",
             "case.inputs()[:1]"),
     _mutant("zero points are 0", "Pad MaxPool, 0 behind DequantizeLinear", VALIDATION,
-            lower_bounds._zero_points, "if case.node.given(2) is None", "if True"),
+            lower_bounds._zero_points, "if case.node.operand(2) is None", "if True"),
     _mutant("cubic weights are not negative", "Pad MaxPool, 0 behind a cubic Resize", VALIDATION,
             lower_bounds._resized, '{"linear", "bilinear"}', '{"cubic"}'),
 )

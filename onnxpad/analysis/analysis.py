@@ -102,7 +102,7 @@ class Analysis:
         graph: Graph,
         dims: Mapping[str, Extent] | None = None,
         outer: Analysis | None = None,
-        given: Mapping[str, PassedFacts] = MappingProxyType({}),
+        input_facts: Mapping[str, PassedFacts] = MappingProxyType({}),
     ) -> None:
         """Analyse a graph.
 
@@ -112,13 +112,13 @@ class Analysis:
                 also stand under the name of a dimension, for all axes that have it.
             outer: For a body of If, Loop or Scan: the analysis of the graph around it, whose
                 tensors the body may read. Where that is rolled back or asked again, so must this.
-            given: For a body or a function: what is known of its inputs, by name.
+            input_facts: For a body or a function: what is known of its inputs, by name.
         """
         self._graph = graph
         self._dims = dict(dims or {})
         self.outer = outer
         self.declared: set[Declaration] = set() if outer is None else outer.declared
-        self._given = given
+        self._input_facts = input_facts
         self._inside: dict[int, list[PassedFacts]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
         self._open: list[tuple[dict[Any, Any], Any]] = []
@@ -192,13 +192,13 @@ class Analysis:
             self._inside.clear()
         return forgotten
 
-    def of_body(self, body: Graph, given: Mapping[str, PassedFacts]) -> Analysis:
+    def of_body(self, body: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
         """Return a new analysis of a body in the graph."""
-        return Analysis(body, outer=self, given=given)
+        return Analysis(body, outer=self, input_facts=input_facts)
 
-    def of_function(self, function: Graph, given: Mapping[str, PassedFacts]) -> Analysis:
+    def of_function(self, function: Graph, input_facts: Mapping[str, PassedFacts]) -> Analysis:
         """Return a new analysis of a function of the model."""
-        return Analysis(function, given=given)
+        return Analysis(function, input_facts=input_facts)
 
     def _answer(self, kind: Kind, tensor: Any) -> Any:
         """Answer a request and all that it depends on."""
@@ -207,26 +207,26 @@ class Analysis:
             return memory[tensor]
         return self.answered(self._start(kind, tensor), memory, tensor)
 
-    def answered(self, rule: Ask[Any], memory: Memory | None = None, asked: Any = None) -> Any:
+    def answered(self, rule: Ask[Any], memory: Memory | None = None, subject: Any = None) -> Any:
         """Answer all that a rule asks for, with an explicit stack, and return what it returns.
 
         Args:
             rule: The rule. It may ask this analysis, or others by a pair of one and a kind.
-            memory: Where to keep the answer, under `asked`.
-            asked: The tensor that is asked about.
+            memory: Where to keep the answer, under `subject`.
+            subject: The tensor that is asked about.
         """
-        stack: list[_Frame] = [(self, {} if memory is None else memory, asked, rule)]
+        stack: list[_Frame] = [(self, {} if memory is None else memory, subject, rule)]
         answer: Any = None
         failure: ModelError | None = None
         while stack:
-            here, memory, asked, rule = stack[-1]
+            here, memory, subject, rule = stack[-1]
             try:
                 wanted, needed = rule.send(answer) if failure is None else rule.throw(failure)
             except (StopIteration, UndeterminedError) as end:
                 answer, failure = end.value if isinstance(end, StopIteration) else None, None
-                memory[asked] = answer
+                memory[subject] = answer
                 if _is_open(answer):
-                    here._open.append((memory, asked))
+                    here._open.append((memory, subject))
                 stack.pop()
             except ModelError as error:  # whoever looks into bodies and functions may go on
                 answer, failure = None, error
@@ -302,7 +302,7 @@ class Analysis:
         if call is None:
             declared = self._graph.declared(tensor)
             if declared is not None and not declared[0] and self._is_input(tensor):
-                return self._given.get(tensor.name, NOTHING).dtype
+                return self._input_facts.get(tensor.name, NOTHING).dtype
             return declared[0] or None if declared else None
         if self._shape_rule(call) is None:
             if call.op not in FOLDED:
@@ -414,17 +414,18 @@ class Analysis:
             for tensor, (_, shape) in self._graph.inputs.items()
         }
         for tensor, axis, label, name in open_axes(self._graph.inputs):
-            given = self._dims.get(name)
-            if given is None and isinstance(self._dims.get(label), int):
-                given = self._dims[label]
-            shapes[tensor][axis] = symbol(name, OPEN_SIZES) if given is None else given
-        passed = {name: self._given[name].shape for name in shapes if name in self._given}
+            size = self._dims.get(name)
+            if size is None and isinstance(self._dims.get(label), int):
+                size = self._dims[label]
+            shapes[tensor][axis] = symbol(name, OPEN_SIZES) if size is None else size
+        facts = self._input_facts
+        passed = {name: facts[name].shape for name in shapes if name in facts}
         found = {each: None if shape is None else tuple(shape) for each, shape in shapes.items()}
         return found | passed
 
     def _constant_value(self, tensor: Any) -> Value | None:
         """Return the content of a constant that is small enough to be read."""
-        passed = self._given.get(tensor.name)
+        passed = self._input_facts.get(tensor.name)
         if passed is not None and passed.value is not None and self._is_input(tensor):
             return passed.value
         declared = self._graph.declared(tensor)

@@ -72,10 +72,10 @@ class Answers(Protocol):
     def answered(self, rule: Ask[Any]) -> Any:
         """The answer that a rule works out."""
 
-    def of_body(self, body: Graph, given: Mapping[str, PassedFacts]) -> Answers:
+    def of_body(self, body: Graph, input_facts: Mapping[str, PassedFacts]) -> Answers:
         """An analysis of a body."""
 
-    def of_function(self, function: Graph, given: Mapping[str, PassedFacts]) -> Answers:
+    def of_function(self, function: Graph, input_facts: Mapping[str, PassedFacts]) -> Answers:
         """An analysis of a function."""
 
 
@@ -145,12 +145,12 @@ class _Iterated(NamedTuple):
     """The values that a Loop or Scan carries, and its body for any iteration.
 
     Attributes:
-        given: What is known of the inputs of the body in every iteration.
+        input_facts: What is known of the inputs of the body in every iteration.
         states: The names of the inputs that are carried.
         stacked: What is known of the results that are stacked.
     """
 
-    given: dict[str, PassedFacts]
+    input_facts: dict[str, PassedFacts]
     states: Sequence[str]
     stacked: Sequence[PassedFacts]
 
@@ -163,7 +163,7 @@ def passed_to_body(body: Graph, outer: Answers) -> dict[str, PassedFacts]:
         outer: The analysis of the graph around it.
     """
     found = outer.answered(_iterated(body, outer))
-    return {} if found is None else found.given
+    return {} if found is None else found.input_facts
 
 
 def _iterated(body: Graph, outer: Answers) -> Ask[_Iterated | None]:
@@ -189,8 +189,8 @@ def _iterated(body: Graph, outer: Answers) -> Ask[_Iterated | None]:
     for place, (name, tensor) in enumerate(zip(names[states:], node.inputs[states:], strict=True)):
         axis = axes[place] if isinstance(axes, list) and place < len(axes) else None
         slices[name] = PassedFacts(outer.dtype(tensor), _without(outer.shape(tensor), axis))
-    given = names[:states], node.inputs[:states]
-    return (yield from _carried(body, outer, *given, 0, slices))
+    states_passed = names[:states], node.inputs[:states]
+    return (yield from _carried(body, outer, *states_passed, 0, slices))
 
 
 def _without(shape: Shape | None, axis: object) -> Shape | None:
@@ -231,26 +231,26 @@ def _carried(
         for tensor in initial
     ]
     for _ in range(_ROUNDS):
-        given = {**others, **dict(zip(names, assumed, strict=True))}
-        found = yield from _results(body, outer, given)
+        input_facts = {**others, **dict(zip(names, assumed, strict=True))}
+        found = yield from _results(body, outer, input_facts)
         kept = [common(one, other) for one, other in zip(assumed, found[first:last], strict=True)]
         if all(map(_says_as_much, kept, assumed)):
-            return _Iterated(given, names, found[last:])
+            return _Iterated(input_facts, names, found[last:])
         assumed = kept
     return None
 
 
 def _results(
-    graph: Graph, outer: Answers, given: Mapping[str, PassedFacts]
+    graph: Graph, outer: Answers, input_facts: Mapping[str, PassedFacts]
 ) -> Ask[list[PassedFacts]]:
     """Facts about the results of a body or function; nothing is known of one that is left alone.
 
     Args:
         graph: The body or function.
         outer: The analysis of the graph around it, or of one that calls it.
-        given: What is known of its inputs.
+        input_facts: What is known of its inputs.
     """
-    read = list(given.values())
+    read = list(input_facts.values())
     for tensor in graph.captured():
         dtype: int | None = yield (outer, Kind.DTYPE), tensor.outer
         shape: Shape | None = yield (outer, Kind.SHAPE), tensor.outer
@@ -263,7 +263,7 @@ def _results(
     if known is None:
         if not inside.begins(key, graph):
             return [NOTHING] * len(graph.results)
-        analysis = (outer.of_body if graph.parent else outer.of_function)(graph, given)
+        analysis = (outer.of_body if graph.parent else outer.of_function)(graph, input_facts)
         found = []
         for tensor in map(graph.tensor, graph.results):
             dtype = yield (analysis, Kind.DTYPE), tensor
@@ -354,8 +354,8 @@ def _computed_by(graph: Graph, analysis: Answers, node: Node) -> Ask[list[Passed
         function = graph.called(node)
         if function is None:
             return []
-        given = passed_to_function(function, [(node, analysis)])
-        return (yield from _results(function, analysis, given))
+        input_facts = passed_to_function(function, [(node, analysis)])
+        return (yield from _results(function, analysis, input_facts))
     if not graph.is_standard(node) or graph.refers(node):
         return []
     found = list(graph.bodies(node)) if node.op in WITH_BODIES else []
@@ -373,7 +373,7 @@ def _stacked(node: Node, body: Graph, analysis: Answers) -> Ask[list[PassedFacts
     known = yield from _iterated(body, analysis)
     if known is None:
         return []
-    found = [known.given[name] for name in known.states]
+    found = [known.input_facts[name] for name in known.states]
     axes: Any = node.attrs.get("scan_output_axes", [0] * len(known.stacked))
     if not isinstance(axes, list) or any(axis != 0 for axis in axes):
         return found

@@ -81,10 +81,10 @@ class Call:
 
     def has(self, index: int) -> bool:
         """Whether an input is present."""
-        return self.node.given(index) is not None
+        return self.node.operand(index) is not None
 
     def _input(self, index: int) -> Tensor:
-        tensor = self.node.given(index)
+        tensor = self.node.operand(index)
         if tensor is None:
             raise UndeterminedError(f"{self.op} lacks input {index}")
         return tensor

@@ -85,19 +85,19 @@ def disagreements(
         among: The operators to compare; the first `NODES` of the graph without it.
     """
     inquiry = _Inquiry(graph, analysis)
-    asked: dict[_Question, list[Node]] = {}
+    questions: dict[_Question, list[Node]] = {}
     for node in islice(graph.nodes, NODES) if among is None else among:
         question = inquiry.question(node)
-        if question in asked:
-            asked[question].append(node)
+        if question in questions:
+            questions[question].append(node)
         elif question is not None and _is_valid(question, graph.opset):
-            asked[question] = [node]
+            questions[question] = [node]
     found: dict[int, Disagreement] = {}
-    for question, answer in _answers(graph, asked) if asked else ():
+    for question, answer in _answers(graph, questions) if questions else ():
         place = _difference(question.outputs, answer)
         if place is None:
             continue
-        for node in asked[question]:
+        for node in questions[question]:
             output, derived, inferred = node.outputs[place], question.outputs[place], answer[place]
             found[id(node)] = Disagreement(node, output, derived or (), inferred or ())
     if found:
@@ -110,24 +110,24 @@ def refused(graph: Graph, analysis: Analysis) -> Node | None:
     It refuses, for example, a Squeeze of an axis of 3 elements.
     """
     inquiry = _Inquiry(graph, analysis)
-    asked: dict[_Question, list[Node]] = {}
+    questions: dict[_Question, list[Node]] = {}
     for node in islice(graph.nodes, NODES):
         question = inquiry.question(node, complete=False)
         if question is not None and _is_valid(question, graph.opset):
-            asked.setdefault(question, [node])
-    if not asked or not _complaint(graph, asked):
+            questions.setdefault(question, [node])
+    if not questions or not _complaint(graph, questions):
         return None
-    for question, nodes in asked.items():
+    for question, nodes in questions.items():
         # It also complains about types, which are not given here.
         if "[ShapeInferenceError]" in _complaint(graph, {question: nodes}).rpartition("op_type")[2]:
             return nodes[0]
     return None
 
 
-def _complaint(graph: Graph, asked: Mapping[_Question, Sequence[Node]]) -> str:
+def _complaint(graph: Graph, questions: Mapping[_Question, Sequence[Node]]) -> str:
     """The message with which shape inference refuses operators; empty if it takes all."""
     try:
-        shape_inference.infer_shapes(_model(graph, asked), strict_mode=True)
+        shape_inference.infer_shapes(_model(graph, questions), strict_mode=True)
     except Exception as error:  # it raises anything
         let_through(error)
         return str(error)
@@ -214,25 +214,25 @@ def _is_valid(question: _Question, opset: int) -> bool:
 
 
 def _answers(
-    graph: Graph, asked: Mapping[_Question, Sequence[Node]]
+    graph: Graph, questions: Mapping[_Question, Sequence[Node]]
 ) -> Iterator[tuple[_Question, tuple[Sizes | None, ...]]]:
     """Each question with the output sizes that shape inference infers, None where unknown."""
     try:
-        inferred = shape_inference.infer_shapes(_model(graph, asked))
+        inferred = shape_inference.infer_shapes(_model(graph, questions))
     except Exception as error:  # it raises anything, and without an answer nothing is compared
         let_through(error)
         return
     sizes = {value.name: _read(value.type.tensor_type) for value in inferred.graph.value_info}
-    for number, question in enumerate(asked):
+    for number, question in enumerate(questions):
         names = (f"{number}>{place}" for place in range(len(question.outputs)))
         yield question, tuple(sizes.get(name) for name in names)
 
 
-def _model(graph: Graph, asked: Mapping[_Question, Sequence[Node]]) -> onnx.ModelProto:
+def _model(graph: Graph, questions: Mapping[_Question, Sequence[Node]]) -> onnx.ModelProto:
     """A model with all the operators side by side: none reads an output of another."""
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
     model.opset_import.add(version=graph.opset)
-    for number, (question, nodes) in enumerate(asked.items()):
+    for number, (question, nodes) in enumerate(questions.items()):
         node = graph.node_proto(nodes[0])
         node.ClearField("domain")
         node.input[:] = [

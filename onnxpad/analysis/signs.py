@@ -176,7 +176,7 @@ class Signs:
         if self._graph.opset < 11:
             written = pad.attrs.get("pads")
             return np.array(written, np.int64) if isinstance(written, list) else None
-        if len(pad.inputs) < 2 or pad.given(3) is not None:
+        if len(pad.inputs) < 2 or pad.operand(3) is not None:
             return None
         return self._graph.constant(pad.inputs[1])
 

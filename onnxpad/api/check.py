@@ -89,7 +89,7 @@ def check(
         ModelError: The model cannot be read, or the specification forbids it.
     """
     asked = Options.of(options)
-    given, _ = kinds.given(model, "check")
+    given, _ = kinds.source_of(model, "check")
     chosen = with_codes(asked)
     asked_for = convention is not None or chosen.select  # they take longer than all the rest
     reports = {code for code in REPORTS if asked_for and chosen.chooses(code)}

@@ -137,7 +137,7 @@ def _of_node(
     from onnxpad.api.node_question import node_question
     from onnxpad.process import gc_paused
 
-    source, _ = kinds.given(model, "explain")
+    source, _ = kinds.source_of(model, "explain")
     with kinds.naming(source), gc_paused():
         return node_question(
             source, node, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names

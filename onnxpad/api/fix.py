@@ -34,7 +34,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.validation.result import Validation, why_not
 
 if TYPE_CHECKING:
-    from onnxpad.validation.given import Arrays
+    from onnxpad.validation.arrays import Arrays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,7 +276,7 @@ def fix(
     require_timeout(run_timeout)
     if reference is not None and not validate:
         raise UsageError("a reference is for the validation, which is not asked for; leave out one")
-    source, same_kind = kinds.given(model, "fix")
+    source, same_kind = kinds.source_of(model, "fix")
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
         before = counts_of(graph)

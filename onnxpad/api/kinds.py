@@ -60,7 +60,7 @@ class SameKind:
         return SameKind, held
 
 
-def given(model: ModelSource, call: str) -> tuple[Source, SameKind]:
+def source_of(model: ModelSource, call: str) -> tuple[Source, SameKind]:
     """A model in whatever form a caller gave it; it is only read.
 
     Args:
@@ -75,10 +75,10 @@ def given(model: ModelSource, call: str) -> tuple[Source, SameKind]:
         ModelError: It cannot be serialised.
     """
     with gc_paused():
-        return _given(model, call)
+        return _source_of(model, call)
 
 
-def _given(model: Any, call: str) -> tuple[Source, SameKind]:
+def _source_of(model: Any, call: str) -> tuple[Source, SameKind]:
     for package, name, whole in _PARTS:
         if _is_a(model, package, name):
             raise UsageError(f"{call} takes a whole {whole}, not a {name} of one")

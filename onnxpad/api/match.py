@@ -19,7 +19,7 @@ from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, MatchReport
 from onnxpad.runtimes.runtime import LimitError
-from onnxpad.validation.given import Arrays
+from onnxpad.validation.arrays import Arrays
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.verdict import Distinguishable, Outcome, Repadded, Tried
@@ -165,7 +165,7 @@ def match(
     start = time.perf_counter()
     require_positive(rtol=rtol, atol=atol, seconds=seconds)
     require_timeout(run_timeout)
-    source, _ = kinds.given(model, "match")
+    source, _ = kinds.source_of(model, "match")
 
     from onnxpad.runtimes import pool
 

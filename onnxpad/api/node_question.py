@@ -15,7 +15,7 @@ from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.frameworks.repadding.intents import answer_of
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.inventory.asked_for import nearest
+from onnxpad.inventory.named_sites import nearest
 from onnxpad.operators.amounts import numbers_of
 from onnxpad.operators.read import (
     PadOp,

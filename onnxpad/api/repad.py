@@ -32,7 +32,7 @@ from onnxpad.sizes.size_options import Dims, Shapes
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference
-    from onnxpad.validation.given import Arrays
+    from onnxpad.validation.arrays import Arrays
     from onnxpad.validation.result import Validation
 
 _COMPUTED_SAME = "PAD501"
@@ -182,7 +182,7 @@ def repad(
     names = _names(only)
     require_positive(rtol=rtol, atol=atol)
     require_timeout(run_timeout)
-    source, _ = kinds.given(model, "repad")
+    source, _ = kinds.source_of(model, "repad")
 
     from onnxpad.runtimes import pool
 

@@ -11,8 +11,8 @@ from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, padding_of
 from onnxpad.graph import Graph
-from onnxpad.inventory.asked_for import chosen
 from onnxpad.inventory.collect import sites_in, written_sites
+from onnxpad.inventory.named_sites import chosen
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.run import Run
@@ -84,7 +84,7 @@ def show(
         ModelError: The model cannot be read.
     """
     asked = (node,) if isinstance(node, str) else tuple(node)
-    given, _ = kinds.given(model, "show")
+    given, _ = kinds.source_of(model, "show")
     with kinds.naming(given), gc_paused():
         graph = Graph.read(given)
         run = Run(graph, Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names))

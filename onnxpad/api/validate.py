@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from onnxpad.runtimes.timing import Timing
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import RecordedByBoth
-    from onnxpad.validation.given import Arrays
+    from onnxpad.validation.arrays import Arrays
 
 
 class ValidationResult(ValidateReport):
@@ -171,7 +171,7 @@ def validate(
     """
     start = perf_counter()
     held = (original,) if rewritten is None else (original, rewritten)
-    models = [source for source, _ in (kinds.given(each, "validate") for each in held)]
+    models = [source for source, _ in (kinds.source_of(each, "validate") for each in held)]
     _check(models, reference, rtol, atol)
     require_timeout(run_timeout)
     if time and len(models) == 1:

@@ -75,8 +75,8 @@ def check(
         from onnxpad.report import CheckReport
 
     ask = partial(api.check, convention=convention, **asked.keywords)
-    found = _checked(paths, partial(sizes.asked, ask))
-    if sizes.given:  # a name that no model has is bad usage, known only when all were asked
+    found = _checked(paths, partial(sizes.result_of, ask))
+    if sizes.sizes:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
         sizes.require_used()
     place = screen()
@@ -113,14 +113,14 @@ class SharedSizes:
 
     def __init__(self, shapes: Mapping[str, str], dims: Mapping[str, str]) -> None:
         """Keeps the sizes given by `--shape` and `--dim`, by name."""
-        self.given = {("shapes", name): text for name, text in shapes.items()}
-        self.given |= {("dims", name): text for name, text in dims.items()}
-        self._lacking: dict[tuple[str, str], list[str]] = {key: [] for key in self.given}
+        self.sizes = {("shapes", name): text for name, text in shapes.items()}
+        self.sizes |= {("dims", name): text for name, text in dims.items()}
+        self._lacking: dict[tuple[str, str], list[str]] = {key: [] for key in self.sizes}
         self._asked = 0
 
-    def asked(self, ask: "Callable[..., CheckResult]", model: Path) -> "CheckResult":
+    def result_of(self, ask: "Callable[..., CheckResult]", model: Path) -> "CheckResult":
         """The result of `ask` for one model, given only the sizes whose name it has."""
-        left = dict(self.given)
+        left = dict(self.sizes)
         while True:
             sizes: dict[str, dict[str, str]] = {"shapes": {}, "dims": {}}
             for (kind, name), text in left.items():

@@ -113,7 +113,7 @@ def fix(
         )
     outcome = result.outcome
     written = not check and _is_written(
-        outcome, asked=output is not None, keep_invalid=keep_invalid
+        outcome, is_named=output is not None, keep_invalid=keep_invalid
     )
     data: tuple[Path, ...] = ()
     if written:
@@ -226,6 +226,6 @@ def _behind_links(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _is_written(outcome: "Outcome", *, asked: bool, keep_invalid: bool) -> bool:
+def _is_written(outcome: "Outcome", *, is_named: bool, keep_invalid: bool) -> bool:
     """Whether the result goes to disk; an unchanged one does only if --output names a file."""
-    return {"unchanged": asked, "fixed": True, "invalid": keep_invalid}[outcome.value]
+    return {"unchanged": is_named, "fixed": True, "invalid": keep_invalid}[outcome.value]

@@ -132,14 +132,14 @@ def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: A name or a size is missing, a name is given twice, or a selector names no code.
     """
-    read = {"shapes": given, "dims": given, "select": codes, "ignore": codes}
+    read = {"shapes": sizes_by_name, "dims": sizes_by_name, "select": codes, "ignore": codes}
     return {
         name: read[name](typed_options()[name].option, value or ()) if name in read else value
         for name, value in typed.items()
     }
 
 
-def given(option: str, texts: Sequence[str]) -> dict[str, str]:
+def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Sizes by name, from texts `NAME=SIZES`; `--shape` may omit the name, which is then empty.
 
     Raises:

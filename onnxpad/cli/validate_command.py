@@ -15,8 +15,8 @@ from onnxpad.cli.options import (
     RunTimeoutOption,
     VerboseOption,
     completed,
-    given,
     path,
+    sizes_by_name,
     take_extensions,
 )
 from onnxpad.cli.output import report_error, screen, write
@@ -119,8 +119,8 @@ def validate(
             reference=reference,
             samples=samples,
             seed=seed,
-            shapes=given("--shape", shape or ()),
-            dims=given("--dim", dim or ()),
+            shapes=sizes_by_name("--shape", shape or ()),
+            dims=sizes_by_name("--dim", dim or ()),
             rtol=rtol,
             atol=atol,
             time=time,

@@ -120,12 +120,12 @@ class Machine:
 
 def examine(machine: Machine | None = None) -> Diagnosis:
     """Everything that onnxpad needs, tried on this machine."""
-    asked = machine or Machine()
-    system, architecture = asked.platform()
-    wheels = asked.owners(NAME)
+    tried = machine or Machine()
+    system, architecture = tried.platform()
+    wheels = tried.owners(NAME)
     gpu = (system, architecture) in {("Linux", "x86_64"), ("Windows", "AMD64")}
     wheel = f"{NAME}-gpu" if gpu else NAME
-    problems = _package_problems(asked)
+    problems = _package_problems(tried)
     importable = not problems
     if len(wheels) > 1:
         problems.append(_conflict(wheels, wheel))
@@ -133,24 +133,24 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     cuda = ""
     if importable:
         try:
-            providers = tuple(_provider(asked, name) for name in asked.providers())
-            cuda = asked.cuda()
+            providers = tuple(_provider(tried, name) for name in tried.providers())
+            cuda = tried.cuda()
         except OnnxpadError as error:
             what = str(error) if wheels else f"{NAME} is not installed"
             cure = (
                 "" if len(wheels) > 1 else f"pip install --force-reinstall {(wheels or [wheel])[0]}"
             )
             problems.append(Problem(what, cure, broken=True))
-    driver = _driver(asked, system)
-    libraries = _libraries(asked, cuda, system)
+    driver = _driver(tried, system)
+    libraries = _libraries(tried, cuda, system)
     problems += _provider_problems(providers, wheels, driver, libraries, cuda)
     return Diagnosis(
         python=platform.python_version(),
         platform=f"{system} {architecture}",
         packages=(
             Package("onnxpad", __version__),
-            *(Package(name, asked.version(name)) for name in _IMPORTED),
-            *(Package(name, asked.version(name)) for name in wheels or (NAME,)),
+            *(Package(name, tried.version(name)) for name in _IMPORTED),
+            *(Package(name, tried.version(name)) for name in wheels or (NAME,)),
         ),
         providers=providers,
         cuda=cuda,
@@ -160,17 +160,17 @@ def examine(machine: Machine | None = None) -> Diagnosis:
     )
 
 
-def _package_problems(asked: Machine) -> list[Problem]:
+def _package_problems(machine: Machine) -> list[Problem]:
     problems = []
     for name, module in _IMPORTED.items():
-        if not asked.version(name):
+        if not machine.version(name):
             problems.append(Problem(f"{name} is not installed", f"pip install {name}", broken=True))
-        elif error := asked.import_error(module):
+        elif error := machine.import_error(module):
             cure = f"pip install --force-reinstall {name}"
             problems.append(Problem(f"{name} cannot be imported ({error})", cure, broken=True))
-    needed = _least("protobuf", asked.requirements("onnx")) if asked.version("onnx") else ""
-    if needed and _numbers(asked.version("protobuf")) < _numbers(needed):
-        what = f"onnx {asked.version('onnx')} needs protobuf {needed} or later"
+    needed = _least("protobuf", machine.requirements("onnx")) if machine.version("onnx") else ""
+    if needed and _numbers(machine.version("protobuf")) < _numbers(needed):
+        what = f"onnx {machine.version('onnx')} needs protobuf {needed} or later"
         problems.append(Problem(what, f"pip install 'protobuf>={needed}'", broken=True))
     return problems
 
@@ -185,8 +185,8 @@ def _conflict(wheels: tuple[str, ...], best: str) -> Problem:
     )
 
 
-def _provider(asked: Machine, name: str) -> Provider:
-    trouble = asked.trouble_with(name)
+def _provider(machine: Machine, name: str) -> Provider:
+    trouble = machine.trouble_with(name)
     return Provider(name, not trouble, trouble)
 
 
@@ -225,17 +225,17 @@ def _provider_problems(
     return [*problems, Problem(what, cure, broken=False)]
 
 
-def _driver(asked: Machine, system: str) -> Driver:
-    rows = [line.split(", ", 1) for line in asked.nvidia_smi().splitlines() if ", " in line]
-    module = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)", asked.kernel_module())
+def _driver(machine: Machine, system: str) -> Driver:
+    rows = [line.split(", ", 1) for line in machine.nvidia_smi().splitlines() if ", " in line]
+    module = re.search(r"Kernel Module.*?\s(\d+(?:\.\d+)+)", machine.kernel_module())
     version = rows[0][0] if rows else module[1] if module else ""
-    library = asked.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
+    library = machine.loads("nvcuda.dll" if system == "Windows" else "libcuda.so.1")
     return Driver(version, tuple(name.strip() for _, name in rows), library)
 
 
-def _libraries(asked: Machine, cuda: str, system: str) -> tuple[Library, ...]:
+def _libraries(machine: Machine, cuda: str, system: str) -> tuple[Library, ...]:
     return tuple(
-        Library(name, file, asked.from_pip(file) or ("system" if asked.loads(file) else ""))
+        Library(name, file, machine.from_pip(file) or ("system" if machine.loads(file) else ""))
         for name, file in needed(cuda, system).items()
     )
 

@@ -254,8 +254,8 @@ class Graph:
         with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
             assert entry.record is not None
             section = self.model.skeleton.body(entry.record, attribute, light, index)
-            given = self._given(node, light)
-            view = build(section, (self._view, entry), given=given)
+            given = self._passed_to_body(node, light)
+            view = build(section, (self._view, entry), passed=given)
             scope = (*self.scope, describe(node), key)
             graph = Graph(self.model, view, self, self.main, scope)
         entry.bodies[key] = view
@@ -272,7 +272,7 @@ class Graph:
     def _place_of_body(self, node: Node, key: str) -> str:
         return place_in(self.place, f"{node.op} {describe(node)!r}", key)
 
-    def _given(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
+    def _passed_to_body(self, node: Node, light: onnx.GraphProto) -> list[Declared]:
         """The types that a node passes to its body: no runtime enforces those that it declares.
 
         A Loop passes its iteration number and its condition, which some bodies declare as vectors
@@ -317,7 +317,7 @@ class Graph:
             section = self.model.function_sections[index]
             place = function_label(section.light)
             with gc_paused(), _one_line(f"function {place}: "):
-                view = build(section, given=())
+                view = build(section, passed=())
                 self._functions[index] = Graph(self.model, view, None, self, (place,))
             self.model.functions[index] = view
         return self._functions[index]

@@ -54,7 +54,7 @@ class Node:
         self.notes: dict[object, Any] = {}
         self.reading: tuple[object, Any] | None = None
 
-    def given(self, index: int) -> Tensor | None:
+    def operand(self, index: int) -> Tensor | None:
         """An input; None where it is left out."""
         inputs = self.inputs
         return inputs[index] if index < len(inputs) and inputs[index].name else None
@@ -266,7 +266,7 @@ def build(
     outer: tuple[View, Entry] | None = None,
     *,
     defaults: bool = True,
-    given: Sequence[Declared] | None = None,
+    passed: Sequence[Declared] | None = None,
 ) -> View:
     """Builds one graph of a model.
 
@@ -275,7 +275,7 @@ def build(
         outer: For a body, the graph around it and the node there that has it.
         defaults: Whether an initializer that is also an input is the default of that input. Before
             IR version 4 it is a plain constant: every initializer had to be an input too.
-        given: Types and shapes of the inputs, where the declared ones do not count.
+        passed: Types and shapes of the inputs, where the declared ones do not count.
 
     Raises:
         ModelError: A tensor has no source or several, or the graph has a cycle.
@@ -283,7 +283,7 @@ def build(
     view = View(section, outer)
     named = (getattr(each, "name", each) for each in section.light.output)
     view.outputs = frozenset(named)
-    _add_sources(view, defaults, given)
+    _add_sources(view, defaults, passed)
     unknown, unsorted = _add_nodes(view)
     if outer is not None:
         _add_captured(view, outer, unknown)
@@ -338,7 +338,7 @@ def describe(node: Node) -> str:
     return f"<{outputs[0] if outputs else node.op}>"
 
 
-def _add_sources(view: View, defaults: bool, given: Sequence[Declared] | None) -> None:
+def _add_sources(view: View, defaults: bool, passed: Sequence[Declared] | None) -> None:
     """Adds inputs and initializers."""
     section = view.section
     for proto, record in section.parts("initializer"):
@@ -352,7 +352,7 @@ def _add_sources(view: View, defaults: bool, given: Sequence[Declared] | None) -
         dims = constant_shape(sparse.dims, name)
         view.initializers[name] = Initializer(sparse.values, dims, (record,), sparse=True)
     seen = set()
-    known = iter(given or ())
+    known = iter(passed or ())
     for value, record in section.parts("input"):
         name = getattr(value, "name", value)
         if name in seen:
@@ -362,7 +362,7 @@ def _add_sources(view: View, defaults: bool, given: Sequence[Declared] | None) -
         if initializer is None:
             _add_source(view.tensors, name)
         if initializer is None or defaults:
-            view.inputs[name] = declaration(value) if given is None else next(known, UNDECLARED)
+            view.inputs[name] = declaration(value) if passed is None else next(known, UNDECLARED)
         else:
             # Before IR version 4 every initializer had to be an input too.
             records_of = (*initializer.records, record)

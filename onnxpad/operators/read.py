@@ -178,7 +178,7 @@ class TransposedOp(NamedTuple):
     def bias(self) -> Tensor | None:
         """The bias, if there is one."""
         place = self.operator.inputs.bias
-        return None if place is None else self.node.given(place)
+        return None if place is None else self.node.operand(place)
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -361,7 +361,7 @@ def _zero_point(graph: Graph, analysis: Known, node: Node, operator: Operator) -
     The specification wants one zero point for all data, and onnxruntime runs no other.
     """
     place = operator.inputs.zero_point
-    tensor = None if place is None else node.given(place)
+    tensor = None if place is None else node.operand(place)
     if tensor is None:
         return 0
     if analysis.shape(tensor) not in ((), (1,)):
@@ -445,7 +445,7 @@ def _kernel(
                 f"{_where(node)} has no kernel_shape, which the specification requires"
             )
         return written
-    weight = node.given(place)
+    weight = node.operand(place)
     if weight is None:
         raise ModelError(f"{_where(node)} has no weight input: the model is damaged")
     shape = analysis.shape(weight)
@@ -513,7 +513,7 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
             raise ModelError(f"{_where(node)} has no {name}, which opset {graph.opset} requires")
         value = _number(node, "value")
     else:
-        amounts = node.given(1)
+        amounts = node.operand(1)
         if amounts is None:
             raise ModelError(
                 f"{_where(node)} has no pads input, which opset {graph.opset} requires"
@@ -521,9 +521,9 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
         if analysis.dtype(amounts) not in _INTEGERS:
             raise ModelError(f"{_where(node)}: its pads {amounts.name!r} must be int64")
         flat = analysis.integers(amounts)
-        filler = node.given(2)
+        filler = node.operand(2)
         value = 0 if filler is None else _scalar(graph, analysis, filler)
-        named = node.given(3)
+        named = node.operand(3)
         if named is not None:
             found = analysis.integers(named)
             known = [a for a in found or () if isinstance(a, int)]
@@ -590,7 +590,7 @@ def _check_schema(graph: Graph, node: Node) -> None:
 
 def _check_ends(node: Node, data: int) -> None:
     """Raises ModelError unless a node has a data input and an output."""
-    if node.given(data) is None or not node.outputs:
+    if node.operand(data) is None or not node.outputs:
         raise ModelError(f"{_where(node)} has no data input or no output: the model is damaged")
 
 

@@ -351,7 +351,7 @@ def _check_window(
     except UnreadableError as error:
         raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
     if graph.origin(op.data).name != padded.name:
-        raise _stands(graph, reader)
+        raise _refusal_of_step(graph, reader)
     try:
         sites.planned(op, style)
     except RefusalError as refusal:
@@ -374,10 +374,10 @@ def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> 
             crops = min(map(min, sums)) < 0
             if is_same_fill(one.value, other.value) and not crops:
                 return
-    raise _stands(graph, reader)
+    raise _refusal_of_step(graph, reader)
 
 
-def _stands(graph: Graph, node: Node) -> RefusalError:
+def _refusal_of_step(graph: Graph, node: Node) -> RefusalError:
     label = graph.label(node)
     said = named(lambda name: f"{node.op}{name(label)} stands between")
     return RefusalError(Reason.STEPS_BETWEEN, said, operator=label)

@@ -119,7 +119,7 @@ class PaddedNode:
         Raises:
             RefusalError: It is not constant.
         """
-        tensor = self.node.given(index)
+        tensor = self.node.operand(index)
         if tensor is None:
             return None
         array = self.graph.constant(tensor)
@@ -131,7 +131,7 @@ class PaddedNode:
             raise self.refusal(named(lambda name: f"reads{name(tensor.name, 'a tensor')}, {form}"))
         return array
 
-    def given(self, name: str, index: int, since: int) -> tuple[int, ...] | None:
+    def integers(self, name: str, index: int, since: int) -> tuple[int, ...] | None:
         """Integers that are an attribute before an opset, and a constant input since.
 
         Raises:
@@ -419,7 +419,7 @@ def _normal(axes: Sequence[int], rank: int, case: PaddedNode) -> tuple[int, ...]
 
 
 def _unsqueeze(case: PaddedNode) -> Behind:
-    axes = case.given("axes", 1, 13)
+    axes = case.integers("axes", 1, 13)
     if axes is None:
         raise case.refusal("lacks its axes")
     rank = case.rank + len(axes)
@@ -432,7 +432,7 @@ def _unsqueeze(case: PaddedNode) -> Behind:
 
 
 def _squeeze(case: PaddedNode) -> Behind:
-    axes = case.given("axes", 1, 13)
+    axes = case.integers("axes", 1, 13)
     if axes is None:
         return _squeeze_all(case)
     dropped = set(_normal(axes, case.rank, case))
@@ -456,7 +456,7 @@ def _squeeze_all(case: PaddedNode) -> Behind:
 def _reshape(case: PaddedNode) -> Behind:
     if case.graph.opset < 5 or case.node.attrs.get("allowzero"):
         raise case.refusal("its shape has no constant that could be corrected")
-    shape = case.node.given(1)
+    shape = case.node.operand(1)
     if shape is not None and case.graph.constant(shape) is None:
         form = "which is known only at run time"
         raise case.refusal(named(lambda name: f"reads its shape{name(shape.name)}, {form}"))
@@ -464,7 +464,10 @@ def _reshape(case: PaddedNode) -> Behind:
     # Its own -1 (the rest) stays right without the padding, and so does its own 0 (a size of the
     # input), except on an axis that is moved to another place: that size may be another one then.
     sizes = []
-    said, after = case.given("shape", 1, 5) or (), case.analysis.shape(case.node.outputs[0]) or ()
+    said, after = (
+        case.integers("shape", 1, 5) or (),
+        case.analysis.shape(case.node.outputs[0]) or (),
+    )
     for axis, (number, size) in enumerate(zip(said, after, strict=True)):
         stays = number == -1 or (number == 0 and axis not in moved) or not isinstance(size, int)
         sizes.append(number if stays else size - sum(layer.amounts[axis]))
@@ -494,10 +497,10 @@ def _reshaped(case: PaddedNode) -> tuple[PadLayer, Collection[int]]:
 
 def _expand(case: PaddedNode) -> Behind:
     """An Expand that repeats only what is not padded; its shape is corrected."""
-    given, sizes = case.node.given(1), case.analysis.shape(case.tensor)
+    given, sizes = case.node.operand(1), case.analysis.shape(case.tensor)
     if given is not None and case.graph.constant(given) is None:
         raise case.refusal("its shape is known only at run time")
-    shape = case.given("shape", 1, 8)
+    shape = case.integers("shape", 1, 8)
     if shape is None or min(shape, default=1) < 1:
         raise case.refusal("its shape is none")
     written, taken = list(shape), []
@@ -671,9 +674,9 @@ def _bounds(
         RefusalError: They are not constant, or contradict one another.
     """
     since = 10
-    starts, ends = case.given("starts", 1, since), case.given("ends", 2, since)
-    axes = case.given("axes", 3, since)
-    steps = case.given("steps", 4, since) if case.graph.opset >= since else None
+    starts, ends = case.integers("starts", 1, since), case.integers("ends", 2, since)
+    axes = case.integers("axes", 3, since)
+    steps = case.integers("steps", 4, since) if case.graph.opset >= since else None
     if starts is None or ends is None or len(starts) != len(ends):
         raise case.refusal("lacks its bounds")
     axes = _normal(axes if axes is not None else range(len(starts)), case.rank, case)
@@ -772,7 +775,7 @@ def _declared(case: PaddedNode) -> Behind:
     """The rule of a step that a user declared."""
     step = step_declared(case.graph, case.node)
     assert step is not None
-    for tensor in filter(None, map(case.node.given, range(1, len(case.node.inputs)))):
+    for tensor in filter(None, map(case.node.operand, range(1, len(case.node.inputs)))):
         shape = case.analysis.shape(tensor)
         if shape is None or any(size != 1 for size in shape):
             form = "which must have one element"

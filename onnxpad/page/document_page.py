@@ -39,7 +39,7 @@ def page_of(document: Document, draw: Draw) -> str:
         document: What it says; sections without a title stand before its contents.
         draw: The drawing of a picture.
     """
-    head = [_told(group.blocks, draw, 2) for group in document.groups if not group.title]
+    head = [_blocks(group.blocks, draw, 2) for group in document.groups if not group.title]
     parts = [group for group in document.groups if group.title]
     anchors = [f"part-{place}" for place in range(len(parts))]
     links = (
@@ -51,7 +51,7 @@ def page_of(document: Document, draw: Draw) -> str:
         el(
             "section",
             el("h2", _text(group.title), id=anchor),
-            _told(group.blocks, draw, 3),
+            _blocks(group.blocks, draw, 3),
             aria_labelledby=anchor,
         )
         for group, anchor in zip(parts, anchors, strict=True)
@@ -96,10 +96,10 @@ def page_of(document: Document, draw: Draw) -> str:
 def fragment_of(document: Document) -> str:
     """A part of a page, as notebooks show it, without pictures and a style of its own."""
     blocks = [block for group in document.groups for block in (group.title, *group.blocks)]
-    return el("div", _told(filter(None, blocks), lambda _: NOTHING, 3, _LONGEST))
+    return el("div", _blocks(filter(None, blocks), lambda _: NOTHING, 3, _LONGEST))
 
 
-def _told(blocks: Iterable[Block], draw: Draw, level: int, longest: int = 0) -> Html:
+def _blocks(blocks: Iterable[Block], draw: Draw, level: int, longest: int = 0) -> Html:
     """Blocks one below the other.
 
     Args:
@@ -138,7 +138,7 @@ def _told(blocks: Iterable[Block], draw: Draw, level: int, longest: int = 0) -> 
 
 def _card(group: Group, draw: Draw, level: int) -> Html:
     """A group that opens below its title."""
-    inside = _told(group.blocks, draw, level + 1)
+    inside = _blocks(group.blocks, draw, level + 1)
     title = el(f"h{min(level, 6)}", _text(group.title))
     return folded(title, el("div", inside, class_="inside"), is_open=group.is_open, kind="card")
 

@@ -535,7 +535,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
         if flat is None or value is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts or its value")
     else:
-        amounts, fill, named = map(node.given, (1, 2, 3))
+        amounts, fill, named = map(node.operand, (1, 2, 3))
         if amounts is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts")
         _check_types(graph, analysis, node)
@@ -552,7 +552,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
 
 def _check_types(graph: Graph, analysis: Analysis, node: Node) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
-    amounts, fill, axes = map(node.given, (1, 2, 3))
+    amounts, fill, axes = map(node.operand, (1, 2, 3))
     for tensor, types in ((amounts, _AMOUNTS), (axes, _AXES)):
         if tensor is None:
             continue
@@ -641,7 +641,7 @@ def _zero(graph: Graph, analysis: Analysis, node: Node, row: Sliding) -> int | s
     Raises:
         MeaninglessError: It is of another type than the data.
     """
-    tensor = None if row.zero_point is None else node.given(row.zero_point)
+    tensor = None if row.zero_point is None else node.operand(row.zero_point)
     if tensor is None:
         return ZERO
     if len({analysis.dtype(tensor), analysis.dtype(node.inputs[0])} - {None}) > 1:
@@ -659,7 +659,7 @@ def weight_kernel(
     Raises:
         MeaninglessError: There is no weight, or it contradicts `kernel_shape`.
     """
-    weight = node.given(place)
+    weight = node.operand(place)
     if weight is None:
         raise MeaninglessError(f"node {describe(node)!r} has no weight")
     shape, written = analysis.shape(weight), node.attrs.get("kernel_shape")

@@ -95,7 +95,7 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
     """
     operator = key_of(graph, node)
     row, opset = SCATTERING[operator], graph.opsets.get(operator[0], 0)
-    if node.given(0) is None or node.given(row.weight) is None:
+    if node.operand(0) is None or node.operand(row.weight) is None:
         raise MeaninglessError("a transposed convolution lacks its data or its weight")
     attributes = {name: frozen(value)[1] for name, value in node.attrs.items()}
     version = version_of(node.op, opset, node.attrs, row.versions, row.schema)
@@ -127,7 +127,7 @@ def scattered(graph: Graph, analysis: Analysis, node: Node, *, further: bool = F
         more < stride for more, stride in zip(appended, strides, strict=True)
     )
     disputed = any(is_open for _, _, is_open in found)
-    bias = None if row.bias is None else node.given(row.bias)
+    bias = None if row.bias is None else node.operand(row.bias)
     layer = Layer(amounts, _fill(graph, bias, ends))
     return Passed(key, (layer,), others, runs=runs, disputed=disputed)
 

@@ -199,12 +199,12 @@ class Screen:
         """A text, wrapped; see `wrapped`."""
         return wrapped(text, self.width, first, rest)
 
-    def told(self, blocks: Iterable[Block]) -> Iterator[str]:
+    def block_lines(self, blocks: Iterable[Block]) -> Iterator[str]:
         """The lines of blocks of a document, without marks where nothing is painted."""
-        lines = (line for block in blocks for line in self._told(block))
+        lines = (line for block in blocks for line in self._lines_of_block(block))
         return lines if self.paint is not plain else map(unmarked, lines)
 
-    def _told(self, block: Block) -> Iterable[str]:
+    def _lines_of_block(self, block: Block) -> Iterable[str]:
         match block:
             case str():
                 return self.lines(block, "", "  ")
@@ -224,7 +224,7 @@ class Screen:
             case Tallies():
                 return self.lines(marked(counts_text(block), "strong"), "  ")
             case Group():
-                return self.told([*filter(None, [block.title]), *block.blocks])
+                return self.block_lines([*filter(None, [block.title]), *block.blocks])
         return ()
 
     def _filled(self, table: Table) -> str:
@@ -354,7 +354,7 @@ class Screen:
 
 def text_of(document: Document, screen: Screen) -> str:
     """A document as text, with an empty line between its sections."""
-    sections = (list(screen.told(group.blocks)) for group in document.groups)
+    sections = (list(screen.block_lines(group.blocks)) for group in document.groups)
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
@@ -367,7 +367,7 @@ def by_path(group: Group, screen: Screen) -> str:
     elif group.title:
         blocks = [f"{group.title}: {line}" for line in blocks]
         screen = Screen(None, screen.paint)
-    return "".join(f"{line}\n" for line in screen.told(blocks))
+    return "".join(f"{line}\n" for line in screen.block_lines(blocks))
 
 
 def counts_text(counts: Tallies) -> str:

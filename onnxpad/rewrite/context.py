@@ -71,8 +71,8 @@ class Context:
         is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
         reported: The nodes, by identity, about which a rewriting rule has a finding.
         absorbed: Names of padded tensors all of whose consumers are known to take the padding.
-        asked: The options of the user; `dynamic` may be tried otherwise.
-        given: The sizes that the user gave.
+        user_options: The options of the user; `dynamic` may be tried otherwise.
+        size_domain: The sizes that the user gave.
         asks_to_compute: The option that asks for computed `Pad`s; empty without one.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
     """
@@ -80,7 +80,7 @@ class Context:
     def __init__(
         self,
         graph: Graph,
-        asked: Options | None = None,
+        options: Options | None = None,
         domain: SizeDomain | None = None,
         around: Around | None = None,
     ) -> None:
@@ -91,13 +91,13 @@ class Context:
         self.graph = graph
         outer = None if around is None else around.graph
         fed = None if around is None else around.fed
-        self.asked = asked or Options()
-        self.style = self.asked.style
-        self.given = domain or SizeDomain()
-        self.choose(self.asked.dynamic)
-        self.no_ceil = self.asked.no_ceil
-        self.trust = self.asked.trust
-        self.symmetric_transpose = self.asked.makes_symmetric
+        self.user_options = options or Options()
+        self.style = self.user_options.style
+        self.size_domain = domain or SizeDomain()
+        self.choose(self.user_options.dynamic)
+        self.no_ceil = self.user_options.no_ceil
+        self.trust = self.user_options.trust
+        self.symmetric_transpose = self.user_options.makes_symmetric
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
         # The sizes of a body or function are limited by the main graph alone.
         self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
@@ -174,22 +174,22 @@ class Context:
         return tuple(option for option in refusal.options if self._is_free(option, sizes))
 
     def _is_free(self, option: str, sizes: object) -> bool:
-        is_strict = self.asked.strict
+        is_strict = self.user_options.strict
         if option in BY_TRUST:
             return self.trust is None and not is_strict
         if option in BY_DYNAMIC:
             risky = is_strict and self.domains[-1].domain.assumptions
             return self.dynamic == "keep" and not risky
-        if not self.given.shaped and not self.given.named:
+        if not self.size_domain.shaped and not self.size_domain.named:
             return True
         if isinstance(sizes, Sequence) and sizes:
             axes = [(each["name"], each["input"]) for each in sizes]
         else:
             listed = open_axes(self.graph.model.main.inputs)
             axes = [(axis.label, axis.tensor) for axis in listed]
-        if option == "--shape" and any(tensor in self.given.shaped for _, tensor in axes):
+        if option == "--shape" and any(tensor in self.size_domain.shaped for _, tensor in axes):
             return False
-        return not any(label in self.given.named for label, _ in axes)
+        return not any(label in self.size_domain.named for label, _ in axes)
 
     def label(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""

@@ -31,7 +31,7 @@ from onnxpad.options import Options
 from onnxpad.rewrite.context import Around, Context
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Call,
-    Given,
+    Captured,
     Misjudged,
     at_border,
     disputed,
@@ -53,21 +53,21 @@ _OPERATORS: Final = frozenset({"Pad"}) | {op for _, op in OPERATORS}
 
 def contexts(
     graph: Graph,
-    asked: Options | None = None,
+    options: Options | None = None,
     domain: SizeDomain | None = None,
 ) -> list[Context]:
     """The contexts of the graphs of a model that pad, and of those around them.
 
     Args:
         graph: The main graph.
-        asked: The options of the user.
+        options: The options of the user.
         domain: The sizes that the user allows.
 
     Returns:
         The main graph first, then the bodies in it, each before those inside it, then the
         functions, each after those that call it.
     """
-    main = Context(graph, asked, domain)
+    main = Context(graph, options, domain)
     return _Finder(main).found
 
 
@@ -99,7 +99,7 @@ class _Finder:
         misranked = _with_callers(functions, self._misranked)
         judged: dict[int, Misjudged] = {}
         for context in self.found:
-            given = partial(self._given, context)
+            given = partial(self._captured, context)
             each = judged[id(context)] = Misjudged(context, wrong, misranked, given, judged)
             callers = self._callers.get(id(context), ())
             hide(context, each, self._branches(context), self.found, callers)
@@ -138,7 +138,7 @@ class _Finder:
     def _add_body(self, outer: Context, body: Graph) -> None:
         given = [_passed(body, each.analysis) for each in outer.domains]
         domains = tuple(
-            replace(each, analysis=Analysis(body, outer=each.analysis, given=facts))
+            replace(each, analysis=Analysis(body, outer=each.analysis, input_facts=facts))
             for each, facts in zip(outer.domains, given, strict=True)
         )
         # A body's inputs change from one iteration to the next.
@@ -161,7 +161,7 @@ class _Finder:
         for place, each in enumerate(self._main.domains):
             asked = [(node, context.domains[place].analysis) for context, node in calls]
             given: Mapping[str, PassedFacts] = passed_to_function(function, asked)
-            analysis = Analysis(function, given=given)
+            analysis = Analysis(function, input_facts=given)
             analysis.declared = each.analysis.declared
             domains.append(replace(each, analysis=analysis))
         fed = frozenset(
@@ -180,7 +180,7 @@ class _Finder:
         if any(map(is_misranked, wrongly_sized(context))):
             self._misranked.add(key)
 
-    def _given(self, context: Context) -> Iterator[Given]:
+    def _captured(self, context: Context) -> Iterator[Captured]:
         """The tensors of other graphs that a body captures, or that are passed to a graph."""
         graph, outer = context.graph, context.outer
         if outer is not None and graph.owner is not None:
@@ -196,7 +196,7 @@ class _Finder:
 
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
-        context = Context(graph, main.asked, main.given, around)
+        context = Context(graph, main.user_options, main.size_domain, around)
         if not graph.opset:
             context.closed = NO_OPSET
         else:

@@ -120,10 +120,10 @@ class Channel:
 
     def _write(self, data: memoryview) -> None:
         while data.nbytes:
-            data = data[_asked(os.write, self._writing, data[:_MOST]) :]
+            data = data[_or_closed(os.write, self._writing, data[:_MOST]) :]
 
     def _read(self, size: int) -> bytes:
-        data = _asked(self._reader.read, size)
+        data = _or_closed(self._reader.read, size)
         if len(data) < size:
             raise ClosedError
         return data
@@ -131,12 +131,12 @@ class Channel:
     def _filled(self, size: int) -> bytearray:
         """Read so many bytes into a buffer that a writable array can use."""
         data = bytearray(size)
-        if _asked(self._reader.readinto, data) < size:
+        if _or_closed(self._reader.readinto, data) < size:
             raise ClosedError
         return data
 
 
-def _asked(call: Callable[..., _T], *arguments: object) -> _T:
+def _or_closed(call: Callable[..., _T], *arguments: object) -> _T:
     """The result of a call of the system.
 
     Raises:

@@ -559,7 +559,7 @@ def _bounds(
         if graph.opset < 10:
             given.append(node.attrs.get(name))
             continue
-        tensor = node.given(place)
+        tensor = node.operand(place)
         values = None if tensor is None else analysis.integers(tensor)
         if tensor is not None and values is None:
             return None

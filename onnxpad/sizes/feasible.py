@@ -220,7 +220,7 @@ def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     if not isinstance(given, list) or not all(isinstance(part, int) for part in given):
         return
     parts: tuple[Extent, ...] | None = tuple(given)
-    if graph.opset >= 13 and (sizes := node.given(1)) is not None:
+    if graph.opset >= 13 and (sizes := node.operand(1)) is not None:
         parts = analysis.integers(sizes)
     if parts == ():
         # With `num_outputs` the last part may be smaller; opset 1 has the parts as an input.

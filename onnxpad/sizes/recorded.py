@@ -55,14 +55,14 @@ class Recorded(NamedTuple):
     entries: Mapping[str, RecordedDim] = MappingProxyType({})
     warning: str = ""
 
-    def text(self, given: Mapping[str, Sizes]) -> str:
+    def text(self, limits: Mapping[str, Sizes]) -> str:
         """The recorded sizes in words, as `height 32..1024 in steps of 32`.
 
         Args:
-            given: The sizes that the open dimensions may have, by name. A dimension for which they
+            limits: The sizes that the open dimensions may have, by name. A dimension for which they
                 are fewer than those recorded is left out.
         """
-        same = {name: sizes for name, sizes in self.sizes.items() if given.get(name) == sizes}
+        same = {name: sizes for name, sizes in self.sizes.items() if limits.get(name) == sizes}
         return ", ".join(f"{name} {sizes}" for name, sizes in same.items())
 
     def by_axis(self) -> Iterator[tuple[Place, Sizes]]:
@@ -134,12 +134,12 @@ class RecordedByBoth(NamedTuple):
     fixed: frozenset[str]
     warnings: tuple[str, ...]
 
-    def text(self, given: Mapping[str, Sizes]) -> Iterator[str]:
+    def text(self, limits: Mapping[str, Sizes]) -> Iterator[str]:
         """The sizes that come from metadata alone, a line for each source; as `Recorded.text`."""
         for source in dict.fromkeys(self.sources.values()):
             drawn = {
                 name: sizes
-                for name, sizes in given.items()
+                for name, sizes in limits.items()
                 if self.sources.get(name) == source and name not in self.fixed
             }
             if told := self.recorded.text(drawn):
@@ -205,16 +205,16 @@ def _common(place: Place, one: Sizes, other: Sizes) -> Sizes:
     return found
 
 
-def record_sizes(graph: Graph, given: Mapping[str, Sizes], recorded: Recorded) -> None:
+def record_sizes(graph: Graph, limits: Mapping[str, Sizes], recorded: Recorded) -> None:
     """Adds the sizes for which a model was rewritten to its metadata.
 
     Args:
         graph: The graph of the model.
-        given: The sizes of its open dimensions, by name; within those recorded already.
+        limits: The sizes of its open dimensions, by name; within those recorded already.
         recorded: The entries recorded already, which stay.
     """
     entries = dict(recorded.entries)
-    for name, sizes in given.items():
+    for name, sizes in limits.items():
         axes = [axis for axis in open_axes(graph.inputs) if axis.label == name]
         entries[name] = RecordedDim(sizes, tuple((axis.tensor, axis.axis) for axis in axes))
     data = {name: {**entry.sizes.as_data(), "axes": entry.axes} for name, entry in entries.items()}

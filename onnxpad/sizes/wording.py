@@ -134,7 +134,7 @@ class Wording:
             pad: The `Pad`.
             options: Options that help, besides those that give sizes.
         """
-        if any(map(self._graph.is_external, _given(pad))):
+        if any(map(self._graph.is_external, _amounts_and_axes(pad))):
             text = "its amounts lie in another file; pass the path of the model"
             return RefusalError(Reason.AMOUNTS_IN_FILE, text)
         amounts = pad.amounts or ()
@@ -177,7 +177,7 @@ class Wording:
 
     def obstacle(self, pad: PadOp) -> str:
         """Why amounts are unknown although no graph input feeds them; empty for all others."""
-        obstacle = self._provenance.obstacle(_given(pad))
+        obstacle = self._provenance.obstacle(_amounts_and_axes(pad))
         return (
             f"no graph input feeds its amounts, but they come from {obstacle}" if obstacle else ""
         )
@@ -195,7 +195,7 @@ class Wording:
     def _is_known_at_one_size(self, pad: PadOp) -> bool:
         """Whether a `Pad`'s amounts are numbers once every open size is fixed."""
         analysis = self._analysis_at_one_size()
-        given = [analysis.integers(tensor) for tensor in _given(pad) if tensor.name]
+        given = [analysis.integers(tensor) for tensor in _amounts_and_axes(pad) if tensor.name]
         return all(each and all(isinstance(one, int) for one in each) for each in given)
 
     def _are_known_at_one_size(self, axes: Iterable[int], data: Tensor) -> bool:
@@ -363,7 +363,7 @@ class Provenance:
         return self._graph.sources(node)
 
 
-def _given(pad: PadOp) -> Sequence[Tensor]:
+def _amounts_and_axes(pad: PadOp) -> Sequence[Tensor]:
     """The tensors that give a `Pad` its amounts and axes."""
     return [*pad.node.inputs[1:2], *pad.node.inputs[3:4]]
 

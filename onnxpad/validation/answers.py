@@ -18,8 +18,8 @@ from onnxpad.records import dataclass
 from onnxpad.runtimes.runtime import CrashError, EngineError, LimitError, Optimisation
 from onnxpad.runtimes.sessions import CPU, Array, Session, Source, Value, open_session
 from onnxpad.validation.align import distance, nearest
+from onnxpad.validation.arrays import MatchedInputs, settled
 from onnxpad.validation.compare import compare
-from onnxpad.validation.given import MatchedInputs, settled
 from onnxpad.validation.inputs import (
     Draw,
     Input,

@@ -397,7 +397,7 @@ def _sides(
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Compared:
     """The comparison of all tensors.
 
     Attributes:
@@ -463,9 +463,9 @@ def _compared(
     budget: int,
     tolerance: Tolerance | None,
     progress: Progress | None,
-) -> _Told:
+) -> _Compared:
     """Compare all tensors of the same name, in chunks that fit the budget."""
-    told = _Told(ours.producers, theirs.producers)
+    told = _Compared(ours.producers, theirs.producers)
     shared = [name for name in ours.producers if name in theirs.producers]
     chunks = _Chunks(shared, budget // len(draws))
     for chunk in chunks:
@@ -484,7 +484,7 @@ def _compared(
 
 
 def _report(
-    told: _Told, guilty: Collection[str], note: str, sources: tuple[Source, Source]
+    told: _Compared, guilty: Collection[str], note: str, sources: tuple[Source, Source]
 ) -> Divergence | None:
     """The first of the guilty tensors of two models."""
     if not guilty:

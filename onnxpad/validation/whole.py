@@ -33,11 +33,11 @@ from onnxpad.runtimes.sessions import (
 )
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.answers import Execution, Result, accepted, ask, laid_out, runs_of
+from onnxpad.validation.arrays import Arrays, matched_inputs, require_within
 from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
 from onnxpad.validation.compare import Tolerance, strayed
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.evidence import is_few, is_flat
-from onnxpad.validation.given import Arrays, given, require_within
 from onnxpad.validation.inputs import (
     Draw,
     Interface,
@@ -161,7 +161,7 @@ def validate_models(
             del proto
     except UndrawableError as error:
         return not_validated(str(error), subject="original" if rewritten is None else "rewritten")
-    found = laid_out(given(model, inputs, reference), original, folder)
+    found = laid_out(matched_inputs(model, inputs, reference), original, folder)
     require_within(limits or {}, found.draws)
     if rewritten is None and not found.expected:
         raise UsageError("one model alone has nothing to be compared with; give a reference")
@@ -321,13 +321,13 @@ class _Check:
         """Run all models on one provider, first without optimisation, then fully optimised."""
         if settings := DEPLOYED.settings_text(provider):
             self.notes.append(f"{provider} runs with {settings}")
-        ours = self._asked("original", provider, "off")
+        ours = self._results("original", provider, "off")
         if ours[-1].late:
             self._give_up(f"the original {ours[-1].error}")
             self._skipped.append(Skipped(self._reasons[-1], provider, is_told=True))
             return
         exact: Mapping[str, Sequence[Result]] = {
-            name: self._asked(name, provider, "off") for name in self._sources
+            name: self._results(name, provider, "off") for name in self._sources
         }
         runs = [] if provider == CPU else self._across(provider, exact["original"])
         oracles: Sequence[Oracle | None] = ()
@@ -353,7 +353,7 @@ class _Check:
             return
         plain = self._sources, self._pairings
         exact, oracles = self._with_scores(exact, oracles)
-        full = {name: self._asked(name, provider, "full") for name in self._sources}
+        full = {name: self._results(name, provider, "full") for name in self._sources}
         sampled = [
             self._deployed(provider, exact["original"][sample], full, sample, oracle)
             for sample, oracle in zip(range(len(full[self._subject])), oracles, strict=False)
@@ -582,7 +582,7 @@ class _Check:
         self._warnings.append(f"no evidence: {said}")
         self._skipped.append(Skipped(said, provider, is_told=True))
 
-    def _asked(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
+    def _results(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
         key = name, provider, optimisation
         if key not in self._known:
@@ -647,7 +647,7 @@ class _Check:
     def _across(self, provider: str, results: Sequence[Result]) -> list[Run]:
         """Compare the original on another provider with itself on the CPU, as a warning only."""
         runs = []
-        for sample, home in enumerate(self._asked("original", CPU, "off")):
+        for sample, home in enumerate(self._results("original", CPU, "off")):
             if home.error or results[sample].error:
                 continue
             oracle = Oracle("original on the CPU", home, foreign=True)
@@ -668,7 +668,7 @@ class _Check:
         if not ours.error:
             return Oracle("original", ours)
         if provider != CPU:
-            home = self._asked("original", CPU, "off")[sample]
+            home = self._results("original", CPU, "off")[sample]
             if not home.error:
                 self._warnings.append(f"the original does not run on {provider}: {ours.error}")
                 return Oracle("original on the CPU", home, foreign=True)
@@ -785,7 +785,7 @@ class _Check:
             return "the original differs from the reference; the rewritten model agrees with it"
         if provider == CPU:
             return ""
-        ours, home = (self._asked("original", each, "off")[sample] for each in (provider, CPU))
+        ours, home = (self._results("original", each, "off")[sample] for each in (provider, CPU))
         if home.error or ours.error:
             return ""
         oracle = Oracle("original on the CPU", home, foreign=True)

@@ -90,7 +90,7 @@ def test_a_result_does_not_replace_arrays(folder: Path) -> None:
 def test_which_results_are_written() -> None:
     ways = [(asked, keep) for asked in (False, True) for keep in (False, True)]
     assert [
-        [_is_written(outcome, asked=asked, keep_invalid=keep) for asked, keep in ways]
+        [_is_written(outcome, is_named=asked, keep_invalid=keep) for asked, keep in ways]
         for outcome in (Outcome.UNCHANGED, Outcome.FIXED, Outcome.INVALID)
     ] == [[False, False, True, True], [True] * 4, [False, True, False, True]]
 

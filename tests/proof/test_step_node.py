@@ -51,7 +51,14 @@ def test_constants_are_of_the_type_asked_for(place: int, dtype: int, values: Any
 
 def test_the_inputs_that_are_given() -> None:
     node = call()
-    assert [place for place in range(9) if node.node.given(place) is not None] == [0, 1, 2, 3, 4, 6]
+    assert [place for place in range(9) if node.node.operand(place) is not None] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        6,
+    ]
     assert [*node.others()] == [(1, "f"), (2, "i"), (3, "none"), (4, "d"), (6, "u")]
     assert node._replace(data=(0, 4)).source.name == "x"
     assert [place for place, _ in node._replace(data=(0, 4)).others()] == [1, 2, 3, 6]

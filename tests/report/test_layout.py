@@ -66,7 +66,7 @@ def test_indents() -> None:
     screen = Screen(10)
     lines = [Line("ab cd ef gh"), Line("i"), *map(line_of, ("  ab cd ef gh", "", "i j"))]
     told = ["  ab cd ef", "    gh", "  i", "  ab cd ef", "      gh", "", "i j"]
-    assert [*screen.told(lines)] == told
+    assert [*screen.block_lines(lines)] == told
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_the_screen_of_this_process(
 def test_no_mark_goes_over_the_end_of_a_line() -> None:
     text = marked("ab cd ef gh", "faint")
     parted = [marked("ab cd ef", "faint"), marked("gh", "faint")]
-    assert [*Screen(10, marked).told([Line(text)])] == [f"  {parted[0]}", f"    {parted[1]}"]
-    assert [*Screen(10).told([Line(text)])] == ["  ab cd ef", "    gh"]
-    assert [*Screen(10, marked).told([text])] == [parted[0], f"  {parted[1]}"]
-    assert [*Screen(16, marked).told([Pairs([("n", f"of {text}")], width=4)])] == [
+    assert [*Screen(10, marked).block_lines([Line(text)])] == [f"  {parted[0]}", f"    {parted[1]}"]
+    assert [*Screen(10).block_lines([Line(text)])] == ["  ab cd ef", "    gh"]
+    assert [*Screen(10, marked).block_lines([text])] == [parted[0], f"  {parted[1]}"]
+    assert [*Screen(16, marked).block_lines([Pairs([("n", f"of {text}")], width=4)])] == [
         f"{marked('  n   ', 'faint')}of {marked('ab cd', 'faint')}",
         f"      {marked('ef gh', 'faint')}",
     ]
@@ -151,9 +151,9 @@ def test_no_mark_goes_over_the_end_of_a_line() -> None:
 
 def test_a_short_mark_stays_on_one_line() -> None:
     text = f"several words and {marked('not compared', 'error')}: why"
-    assert [*Screen(26).told([text])] == ["several words and", "  not compared: why"]
+    assert [*Screen(26).block_lines([text])] == ["several words and", "  not compared: why"]
 
 
 def test_two_marks_of_a_line_stay_two() -> None:
     text = f"{marked('two', 'strong')} of {marked('nine', 'error')}"
-    assert [*Screen(60, marked).told([Line(text, "", "")])] == [text]
+    assert [*Screen(60, marked).block_lines([Line(text, "", "")])] == [text]

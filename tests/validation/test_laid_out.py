@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnxpad.validation.answers import laid_out
-from onnxpad.validation.given import MatchedInputs
+from onnxpad.validation.arrays import MatchedInputs
 from onnxpad.validation.inputs import Draw
 from tests.support import Array, one
 from tests.support.rows import each_row

@@ -10,8 +10,8 @@ import pytest
 _ROOT: Final = Path(__file__).parents[2]
 
 OTHERS: Final = (
-    *("arguments", "cli.", "options", "sizes.size_options", "validation.given"),
-    *("api.explain", "pipeline.registry", "inventory.asked_for"),
+    *("arguments", "cli.", "options", "sizes.size_options", "validation.arrays"),
+    *("api.explain", "pipeline.registry", "inventory.named_sites"),
     *("doctor.", "file.", "graph.initializers", "process.", "runtimes."),
 )
 """Modules that read what a user, a file, the runtime or another program says."""

@@ -75,13 +75,13 @@ class ComputedTensor(NamedTuple):
 
     def content(self, index: int) -> Numbers | None:
         """A constant input as numbers; None where it is left out or not constant."""
-        tensor = self.node.given(index)
+        tensor = self.node.operand(index)
         array = None if tensor is None else self.graph.constant(tensor)
         return None if array is None else _numbers(array)
 
     def shape(self, index: int) -> Shape | None:
         """The sizes of an input's axes; None where the rank is unknown."""
-        tensor = self.node.given(index)
+        tensor = self.node.operand(index)
         return None if tensor is None else self.analysis.shape(tensor)
 
 
@@ -241,7 +241,7 @@ def _clip(case: ComputedTensor) -> Ask:
         low: Bound = case.says.real("min", NONE)
         high: Bound = case.says.real("max", math.inf)
     else:
-        lower, upper = case.node.given(1), case.node.given(2)
+        lower, upper = case.node.operand(1), case.node.operand(2)
         low = NONE if lower is None else (yield lower)
         high = math.inf if upper is None else (yield upper)
     if not low >= 0:  # a limit may be NaN
@@ -266,7 +266,7 @@ def _pad(case: ComputedTensor) -> Ask:
         return data
     if case.graph.opset < 11:
         return min(data, case.says.real("value", 0.0))
-    fill = case.node.given(2)
+    fill = case.node.operand(2)
     return min(data, 0 if fill is None else (yield fill))
 
 
@@ -320,7 +320,7 @@ def _cast(case: ComputedTensor) -> Ask:
 
 def _zero_points(case: ComputedTensor) -> Numbers | None:
     """The zero points of a quantised tensor, 0 where they are left out; None if not constant."""
-    points = np.zeros(1) if case.node.given(2) is None else case.content(2)
+    points = np.zeros(1) if case.node.operand(2) is None else case.content(2)
     return None if points is None or points.size == 0 else points
 
 

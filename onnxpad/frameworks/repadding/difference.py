@@ -16,7 +16,7 @@ from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Source, Value, folder_of, read_proto
 from onnxpad.validation.answers import Result, accepted, ask
-from onnxpad.validation.given import Arrays, given
+from onnxpad.validation.arrays import Arrays, matched_inputs
 from onnxpad.validation.inputs import Draw, UndrawableError, outline
 
 
@@ -61,7 +61,7 @@ def difference(
         original, after = seeded([original, after])
     results: Sequence[Result] = ()
     if inputs is not None or reference is not None:
-        draws = given(model, inputs, None if inputs is not None else reference).draws
+        draws = matched_inputs(model, inputs, None if inputs is not None else reference).draws
     else:
         try:
             draws, results, why = accepted(original, model.inputs, CPU, 1, 0, folder=place, ran=ran)

@@ -49,7 +49,7 @@ from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import ask, laid_out
-from onnxpad.validation.given import Arrays, MatchedInputs, given
+from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs
 from onnxpad.validation.inputs import Draw, outline
 
 _PARTLY: Final = 0.25
@@ -97,7 +97,7 @@ def match_graph(
     sites = [site for site in every if len(options[site]) > 1]
     run, folder = graph.model.to_run()
     model = read_proto(run)
-    found = given(outline(model), inputs, reference, _inner_names(graph))
+    found = matched_inputs(outline(model), inputs, reference, _inner_names(graph))
     found = laid_out(_without_folded(graph, found), run, folder)
     if not any(found.expected):
         note = "the reference has no output: what is behind its inner tensors is not compared"

@@ -103,7 +103,7 @@ def clip(call: StepNode) -> Passed:
     for place, name in enumerate(("min", "max"), 1):
         if call.version < 11:
             bounds.append(call.attribute(name, None))
-        elif call.node.given(place) is None:
+        elif call.node.operand(place) is None:
             bounds.append(None)
         else:
             distinct = _elements(call, place) if call.layers else ()
@@ -147,7 +147,7 @@ def _axes_in_front(call: StepNode, place: int) -> int:
     Raises:
         MeaninglessError: It is unknown, or not the same all along each padded axis.
     """
-    tensor = call.node.given(place)
+    tensor = call.node.operand(place)
     array = None if tensor is None else call.graph.constant(tensor)
     rank = call.rank
     if array is None or rank is None:
@@ -255,7 +255,7 @@ def batch_normalization(call: StepNode) -> Passed:
 
 def _parameters(call: StepNode, place: int) -> list[float]:
     """The elements of a vector of floating-point numbers, which may be of another such type."""
-    tensor = call.node.given(place)
+    tensor = call.node.operand(place)
     declared = None if tensor is None else call.graph.declared(tensor)
     dtype = TensorProto.UNDEFINED if declared is None else declared.dtype
     array = call.constant(place, dtype)
@@ -282,7 +282,7 @@ def _scaling(call: StepNode) -> tuple[list[tuple[float, int]], int, int | None]:
         raise MeaninglessError("a quantisation in blocks, or of a precision of its own")
     kinds = []
     for place in (1, 2):
-        tensor = call.node.given(place)
+        tensor = call.node.operand(place)
         declared = None if tensor is None else call.graph.declared(tensor)
         kinds.append(None if declared is None else declared.dtype)
     scaled, whole = kinds
@@ -290,7 +290,7 @@ def _scaling(call: StepNode) -> tuple[list[tuple[float, int]], int, int | None]:
         raise MeaninglessError("the scale is no constant of floats")
     scales = np.asarray(call.constant(1, scaled), np.float64)
     points = np.zeros(scales.shape, np.int64)
-    if call.node.given(2) is not None:
+    if call.node.operand(2) is not None:
         points = call.constant(2, whole or TensorProto.UNDEFINED)
     if scales.size != points.size or max(scales.ndim, points.ndim) > 1:
         raise MeaninglessError("scale and zero point are no numbers, and no vectors")

@@ -51,7 +51,7 @@ def _named_axes(call: StepNode) -> tuple[int, ...] | None:
     if call.version < 13:
         written = call.attribute("axes", None)
         return None if written is None else tuple(written)
-    return None if call.node.given(1) is None else numbers_of(call, 1)
+    return None if call.node.operand(1) is None else numbers_of(call, 1)
 
 
 def unsqueeze(call: StepNode) -> Passed:
@@ -158,7 +158,7 @@ def dropout(call: StepNode) -> Passed:
     """The rule of Dropout, which does nothing unless it trains."""
     if call.version < 7 and not is_set(call.node.attrs, "is_test"):
         raise MeaninglessError("a Dropout that trains")
-    may_train = call.version >= 12 and call.node.given(2) is not None
+    may_train = call.version >= 12 and call.node.operand(2) is not None
     if may_train and call.constant(2, TensorProto.BOOL).any():
         raise MeaninglessError("a Dropout that trains")
     return Passed(("Dropout",), call.layers, ())
@@ -195,12 +195,12 @@ def _slices(call: StepNode) -> dict[int, tuple[Extent, Extent, int]]:
         starts, ends = call.attribute("starts", None), call.attribute("ends", None)
         axes = call.attribute("axes", None)
     else:
-        low, high = call.node.given(1), call.node.given(2)
+        low, high = call.node.operand(1), call.node.operand(2)
         starts, ends = (
             None if tensor is None else call.analysis.integers(tensor) for tensor in (low, high)
         )
-        axes = None if call.node.given(3) is None else numbers_of(call, 3)
-        steps = None if call.node.given(4) is None else numbers_of(call, 4)
+        axes = None if call.node.operand(3) is None else numbers_of(call, 3)
+        steps = None if call.node.operand(4) is None else numbers_of(call, 4)
     if starts is None or ends is None:
         raise MeaninglessError("the bounds are unknown")
     axes = range(len(starts)) if axes is None else axes

@@ -116,7 +116,7 @@ class StepNode(NamedTuple):
         Raises:
             MeaninglessError: It is not, or of another element type.
         """
-        tensor = self.node.given(place)
+        tensor = self.node.operand(place)
         array = None if tensor is None else self.graph.constant(tensor)
         declared = None if tensor is None else self.graph.declared(tensor)
         if array is None or declared is None or declared.dtype != dtype or not array.size:
@@ -220,7 +220,7 @@ def numbers_of(call: StepNode, place: int) -> tuple[int, ...]:
     Raises:
         MeaninglessError: They are unknown.
     """
-    tensor = call.node.given(place)
+    tensor = call.node.operand(place)
     found = None if tensor is None else call.analysis.integers(tensor)
     numbers = tuple(number for number in found or () if isinstance(number, int))
     if found is None or len(numbers) < len(found):

@@ -87,7 +87,7 @@ def _page_group(file: FileReport) -> Group:
     blocks: list[Block] = []
     if file.error:
         blocks.append(f"{marked('unreadable', 'error')}: {shown(file.error)}")
-    blocks += [*remarks(file), *_told(about)]
+    blocks += [*remarks(file), *_fitting_conventions(about)]
     if not file.error and not rest:
         blocks.append(f"{marked('clean', 'good')}: no padding to report")
     for title, findings in (
@@ -114,10 +114,10 @@ def _staying(file: FileReport) -> Iterator[str]:
     for group in grouped(unfit, lambda finding: (finding.severity, finding.code)):
         said = [f"{labelled(each)}: {shown(each.message)}; {shown(each.reason)}" for each in group]
         yield from _listed(group, said)
-    yield from _told(about)
+    yield from _fitting_conventions(about)
 
 
-def _told(about: Sequence[Finding]) -> Iterator[str]:
+def _fitting_conventions(about: Sequence[Finding]) -> Iterator[str]:
     """The conventions that fit, in one line."""
     only_told = [finding for finding in about if finding.severity is Severity.INFO]
     if only_told:

@@ -30,7 +30,7 @@ from onnxpad.sizes.feasible import stopping
 
 Call: TypeAlias = tuple[Context, Node]
 """A call of a function, with the graph that it is in."""
-Given: TypeAlias = tuple[Context, Tensor, Tensor]
+Captured: TypeAlias = tuple[Context, Tensor, Tensor]
 """A tensor of another graph, with the context of that graph, and what it is in this one."""
 
 _UNLIKE_SINCE: Final = 11
@@ -141,9 +141,9 @@ def at_border(context: Context) -> Iterator[tuple[Tensor, Hazard]]:
         assert tensor.outer is not None
         if hazard := behind(tensor):
             yield tensor.outer, hazard
-    given = next(filter(None, map(behind, map(graph.tensor, graph.inputs))), shut)
-    if given is not None:
-        yield from ((tensor, given) for tensor in owner.inputs if tensor.name)
+    hazard = next(filter(None, map(behind, map(graph.tensor, graph.inputs))), shut)
+    if hazard is not None:
+        yield from ((tensor, hazard) for tensor in owner.inputs if tensor.name)
 
 
 def _unlike(context: Context, branches: Sequence[Context]) -> Iterator[tuple[Tensor, Hazard]]:
@@ -234,7 +234,7 @@ class Misjudged:
         context: Context,
         functions: Collection[Key],
         misranked: Collection[Key],
-        given: Callable[[], Iterator[Given]],
+        captured: Callable[[], Iterator[Captured]],
         others: Mapping[int, Misjudged],
     ) -> None:
         """Looks for the nodes at the first question.
@@ -243,13 +243,13 @@ class Misjudged:
             context: The graph.
             functions: The functions that such nodes are in.
             misranked: Those with a node for which another number of axes is inferred.
-            given: Returns what the graph reads of others.
+            captured: Returns what the graph reads of others.
             others: Those of all graphs, by the identity of the context.
         """
         self._context = context
         self._functions = functions
         self._misranked = misranked
-        self._given = given
+        self._captured = captured
         self._others = others
         self._found: tuple[int, list[_Wrong]] | None = None
 
@@ -294,7 +294,7 @@ class Misjudged:
         graph = self._context.graph
         pending = [(out, wrong) for wrong in self._nodes() for out in wrong.node.outputs]
         outside: dict[int, dict[str, tuple[Tensor, _Wrong]]] = {}
-        for context, theirs, ours in self._given():
+        for context, theirs, ours in self._captured():
             other = id(context)
             if other not in outside:
                 outside[other] = self._others[other]._wrong()

@@ -107,7 +107,7 @@ class Neighbours:
                 yield Meeting((relu, clip), "with a least value above the greatest one")
             return
         dtype = self._analysis.dtype(clip.inputs[0])
-        if clip.given(1) is not None and dtype not in _RELU_CLIP:
+        if clip.operand(1) is not None and dtype not in _RELU_CLIP:
             yield Meeting((relu, clip), "as if they were of float")
 
     def _quotient(self, div: Node) -> Iterator[Meeting]:
@@ -242,7 +242,7 @@ class Neighbours:
         """The constant scale and zero point; None where they have more than one element."""
         found = [self._graph.constant(each) if each.name else None for each in node.inputs[1:3]]
         scale, zero = (*found, None)[:2] if found else (None, None)
-        given = node.given(2) is not None
+        given = node.operand(2) is not None
         if scale is None or scale.size != 1 or (given and (zero is None or zero.size != 1)):
             return None
         return scale, zero

@@ -14,8 +14,8 @@ import pytest
 from onnx import numpy_helper
 
 from onnxpad.errors import UsageError
-from onnxpad.validation import given
-from onnxpad.validation.given import _known, _listed, _natural, _read
+from onnxpad.validation import arrays as reading
+from onnxpad.validation.arrays import _known, _listed, _natural, _read
 from onnxpad.validation.inputs import outline
 from tests.support import parsed
 from tests.support.rows import each_row
@@ -187,7 +187,7 @@ def test_shapes_are_compared_before_large_arrays_are_unpacked(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(given, "_LARGE", large)
+    monkeypatch.setattr(reading, "_LARGE", large)
     path = tmp_path / "a.npz"
     array(path, **arrays)
     if not said:
@@ -211,8 +211,8 @@ def test_a_file_that_unpacks_to_far_more_than_it_is(
         (total - 1, dense + 1, False),
         (1, 1, True),
     ):
-        monkeypatch.setattr(given, "_MOST_UNPACKED", most)
-        monkeypatch.setattr(given, "_MOST_DENSE", times)
+        monkeypatch.setattr(reading, "_MOST_UNPACKED", most)
+        monkeypatch.setattr(reading, "_MOST_DENSE", times)
         if not refused:
             assert len(read(path)[0]) == 2
             continue
@@ -240,13 +240,13 @@ def test_the_roles_of_a_folders_files_count_before_their_names(tmp_path: Path) -
     folder = tmp_path / "t"
     tensor(folder, "input_0", 1.5, "y")  # of the other role's name
     tensor(folder, "output_0", 2.5, "s")
-    found = given.given(model, folder, None)
+    found = reading.matched_inputs(model, folder, None)
     assert [each.feeds["s"].tolist() for each in found.draws] == [[1.5]]
     assert found.notes == (f"{folder}: 'y' taken as input 's', by order",)
-    both = given.given(model, None, folder)
+    both = reading.matched_inputs(model, None, folder)
     assert [each.feeds["s"].tolist() for each in both.draws] == [[1.5]]
     assert [{name: each.tolist() for name, each in some.items()} for some in both.expected] == [
         {"y": 2.5}
     ]
-    apart = given.given(model, {"s": np.array(4, np.float32)}, folder)
+    apart = reading.matched_inputs(model, {"s": np.array(4, np.float32)}, folder)
     assert [each.feeds["s"].tolist() for each in apart.draws] == [[4.0]]

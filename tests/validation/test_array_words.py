@@ -8,7 +8,7 @@ import pytest
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
-from onnxpad.validation.given import MatchedInputs, given, require_within, settled
+from onnxpad.validation.arrays import MatchedInputs, matched_inputs, require_within, settled
 from onnxpad.validation.inputs import Draw, outline
 from tests.support import parsed
 from tests.support.rows import each_row
@@ -280,7 +280,9 @@ def told(found: MatchedInputs) -> str:
 def read(row: dict[str, Any]) -> str:
     model = {"square": SQUARE, "text": TEXT, "rankless": RANKLESS}.get(row.get("model", ""), MODEL)
     try:
-        found = given(outline(model), row.get("inputs"), row.get("reference"), row.get("inner"))
+        found = matched_inputs(
+            outline(model), row.get("inputs"), row.get("reference"), row.get("inner")
+        )
     except UsageError as error:
         return fill(f"refused: {error}", 96, subsequent_indent="    ")
     return told(found)

@@ -4,7 +4,7 @@ import pytest
 
 import onnxpad
 from onnxpad.errors import UsageError
-from onnxpad.inventory.asked_for import chosen, nearest
+from onnxpad.inventory.named_sites import chosen, nearest
 from onnxpad.inventory.padding_site import PaddingSite
 from tests.support import one
 from tests.support.rows import each_row

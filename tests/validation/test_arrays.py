@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from onnxpad.errors import UsageError
-from onnxpad.validation.given import MatchedInputs, given
+from onnxpad.validation.arrays import MatchedInputs, matched_inputs
 from onnxpad.validation.inputs import outline
 from tests.support.rows import each_row
 
@@ -24,7 +24,7 @@ MODEL = onnx.parser.parse_model(
 
 
 def fit(inputs: Any = None, reference: Any = None) -> MatchedInputs:
-    return given(outline(MODEL), inputs, reference)
+    return matched_inputs(outline(MODEL), inputs, reference)
 
 
 def saved(path: Path, *arrays: Any, **named: Any) -> Path:
@@ -97,7 +97,7 @@ def test_a_single_array(tmp_path: Path) -> None:
         "{ y = Relu (x) }"
     )
     np.save(tmp_path / "x.npy", X[0])
-    found = given(outline(model), tmp_path / "x.npy", None)
+    found = matched_inputs(outline(model), tmp_path / "x.npy", None)
     assert np.array_equal(found.draws[0].feeds["x"], X[:1])
     assert any("axes of size 1 added" in note for note in found.notes)
 
@@ -211,9 +211,9 @@ def test_the_other_byte_order_and_strings() -> None:
         "{ t = Identity (s) }"
     )
     words = np.array(["a", "bc"])
-    assert given(outline(model), {"s": words}, None).draws[0].feeds["s"].dtype == object
+    assert matched_inputs(outline(model), {"s": words}, None).draws[0].feeds["s"].dtype == object
     with pytest.raises(UsageError, match="the model's is string"):
-        given(outline(model), {"s": IDS}, None)
+        matched_inputs(outline(model), {"s": IDS}, None)
 
 
 @pytest.mark.parametrize(
@@ -236,14 +236,14 @@ def test_inputs_are_taken_by_order_as_a_reference_is(inputs: Any) -> None:
 
 def test_samples_of_one_array_are_inputs_of_a_model_that_takes_one() -> None:
     x = np.arange(4 * 90, dtype=np.float32).reshape(4, 5, 6, 3)
-    found = given(outline(ONE), {"in": x}, {"out": -x})
+    found = matched_inputs(outline(ONE), {"in": x}, {"out": -x})
     assert len(found.draws) == len(found.expected) == 4
     for place in range(4):
         expected = np.moveaxis(x[place : place + 1], -1, 1)
         assert np.array_equal(found.draws[place].feeds["x"], expected)
         assert np.array_equal(found.expected[place]["y"], -x[place : place + 1])
     with pytest.raises(UsageError, match="but there are 4 samples of the inputs given"):
-        given(outline(ONE), {"x": x}, {"y": -x[:3]})
+        matched_inputs(outline(ONE), {"x": x}, {"y": -x[:3]})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes by name")
@@ -264,7 +264,7 @@ WEIGHT = np.ones((2, 6, 1), np.float32)
 
 def test_outputs_tell_the_layout_of_an_input_of_equal_sizes() -> None:
     last = {"x": SQUARE, "w": WEIGHT, "y": np.zeros((1, 6, 2), np.float32)}
-    found = given(outline(SERIES), None, last)
+    found = matched_inputs(outline(SERIES), None, last)
     assert np.array_equal(found.draws[0].feeds["x"], np.moveaxis(SQUARE, -1, 1))
     assert any("input 'x' taken with its channels moved" in note for note in found.notes)
     assert np.array_equal(found.others[0].feeds["x"], SQUARE)
@@ -272,7 +272,7 @@ def test_outputs_tell_the_layout_of_an_input_of_equal_sizes() -> None:
 
 def test_an_input_of_equal_sizes_is_noted_where_nothing_tells_its_layout() -> None:
     first = {"x": SQUARE, "w": WEIGHT, "y": np.zeros((1, 2, 6), np.float32)}
-    found = given(outline(SERIES), None, first)
+    found = matched_inputs(outline(SERIES), None, first)
     assert np.array_equal(found.draws[0].feeds["x"], SQUARE)
     assert any("input 'x' taken as it is" in note for note in found.notes)
 
@@ -285,7 +285,7 @@ ONE = onnx.parser.parse_model(
 
 def test_samples_of_one_array_are_given_one_by_one_to_a_model_that_takes_one() -> None:
     x = np.arange(4 * 90, dtype=np.float32).reshape(4, 5, 6, 3)
-    found = given(outline(ONE), None, {"x": x, "y": -x, "h": x}, inner=["h"])
+    found = matched_inputs(outline(ONE), None, {"x": x, "y": -x, "h": x}, inner=["h"])
     assert len(found.draws) == len(found.expected) == len(found.inner) == 4
     for place in range(4):
         expected = np.moveaxis(x[place : place + 1], -1, 1)
@@ -298,7 +298,7 @@ def test_samples_of_one_array_are_given_one_by_one_to_a_model_that_takes_one() -
 
 def test_of_very_many_samples_the_rest_is_named() -> None:
     x = np.zeros((20, 3, 5, 6), np.float32)
-    found = given(outline(ONE), None, {"x": x, "y": x})
+    found = matched_inputs(outline(ONE), None, {"x": x, "y": x})
     assert len(found.draws) == 16
     assert any("the other 4 are not used" in note for note in found.notes)
 
@@ -307,22 +307,22 @@ def test_samples_that_the_model_takes_together_stay_together() -> None:
     found = fit(reference={"x": X, "ids": IDS, "y": Y, "z": Y})
     assert len(found.draws) == 1
     with pytest.raises(UsageError, match="input 'x' has shape 4x3x5x7"):
-        given(outline(ONE), None, {"x": np.zeros((4, 3, 5, 7), np.float32), "y": X[:1]})
+        matched_inputs(outline(ONE), None, {"x": np.zeros((4, 3, 5, 7), np.float32), "y": X[:1]})
 
 
 def test_an_array_taken_by_order_is_named_where_it_does_not_fit() -> None:
     swapped = {"scores": np.zeros((1, 9), np.float32), "image": np.zeros((1, 3, 5, 6), np.float32)}
     with pytest.raises(UsageError, match="'scores' taken as input 'x', by order; give the arrays"):
-        given(outline(ONE), None, swapped)
+        matched_inputs(outline(ONE), None, swapped)
 
 
 def test_inner_tensors_beside_the_outputs_are_noted_and_left_out() -> None:
     x = np.zeros((1, 3, 5, 6), np.float32)
-    found = given(outline(ONE), None, {"x": x, "h": x, "y": x})
+    found = matched_inputs(outline(ONE), None, {"x": x, "h": x, "y": x})
     assert [*found.expected[0]] == ["y"]
     assert found.inner == ({},)
     assert "the reference given: inner tensors 'h' are not compared" in found.notes
-    found = given(outline(ONE), None, {"x": x, "h": x})
+    found = matched_inputs(outline(ONE), None, {"x": x, "h": x})
     assert "the reference given: 'h' taken as output 'y', by order" in found.notes
 
 
@@ -337,6 +337,6 @@ def test_headers_are_compared_before_an_array_is_unpacked(
     with pytest.raises(UsageError, match="'x' has shape 2x9x512x64, but the model declares"):
         fit(None, path)
     np.savez_compressed(path, **(large | {"x": np.zeros((2, 3, 512, 512), np.float32)}))
-    monkeypatch.setattr("onnxpad.validation.given._MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr("onnxpad.validation.arrays._MOST_UNPACKED", 1 << 20)
     with pytest.raises(UsageError, match=r"unpacks to [0-9,]* bytes, over 100 times the size"):
         fit(None, path)

@@ -112,7 +112,7 @@ class _Entry:
     role: str = ""
 
 
-def given(
+def matched_inputs(
     model: Interface,
     inputs: Arrays | None,
     reference: Arrays | None,
@@ -153,7 +153,7 @@ def given(
             found = _matched(title, fed, model, (*model.inputs,), notes)
             parts = _samples(title, model, found, notes)
             counts.append(len(parts))
-            _draw_all(title, model, parts, notes, draws, others, told=reference is None)
+            _draw_all(title, model, parts, notes, draws, others, alone=reference is None)
     if reference is not None:
         title, sets = _sets(reference, "the reference given", model)
         if draws and len(sets) != len(counts):
@@ -192,8 +192,8 @@ def given(
 def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
     """The given arrays in the layout that a run needs: the `other` one, or their own."""
     draws = found.others if other else found.draws
-    told = {ways[other] if ways else text: () for text, ways in found.remarks.items()}
-    return replace(found, draws=draws, remarks=told, others=())
+    remarks = {ways[other] if ways else text: () for text, ways in found.remarks.items()}
+    return replace(found, draws=draws, remarks=remarks, others=())
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
@@ -274,12 +274,12 @@ def _draw_all(
     draws: list[Draw],
     others: list[Draw],
     *,
-    told: bool = False,
+    alone: bool = False,
 ) -> None:
     """Appends the draws of all samples, and those in the other layout, as `_draws` gives them."""
     for place, part in enumerate(parts):
         which = f", sample {place}" if len(parts) > 1 else ""
-        one, other = _draws(title, model, part, notes, which, told=told)
+        one, other = _draws(title, model, part, notes, which, alone=alone)
         draws.append(one)
         others.append(other)
 
@@ -306,7 +306,7 @@ def _draws(
     notes: _Notes,
     which: str = "",
     *,
-    told: bool = False,
+    alone: bool = False,
 ) -> tuple[Draw, Draw]:
     """The inputs among the arrays, with the types and shapes that the model declares.
 
@@ -316,7 +316,7 @@ def _draws(
         found: The arrays by the model's names.
         notes: Collects how they are aligned.
         which: The name of the sample.
-        told: Whether nothing is expected of the model, so that no layout can be wrong.
+        alone: Whether nothing is expected of the model, so that no layout can be wrong.
 
     Returns:
         The draw, and that in the other layout: the same draw if sizes tell the layout.
@@ -339,7 +339,7 @@ def _draws(
             )
         one, how = fit.array, fit.how
         ways: tuple[str, ...] = ()
-        other = None if told else channels_moved(fit, each.shape)
+        other = None if alone else channels_moved(fit, each.shape)
         if other is not None:
             how, ways = _UNTOLD, _SETTLED_WAYS
             if _is_channels_last(model, found):
