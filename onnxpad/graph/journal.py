@@ -56,6 +56,7 @@ class Journal:
     Attributes:
         count: The number of edits made or undone: while it stays the same, so does the model.
         inner: The number of those in bodies and functions that were made.
+        declared: The number of those that declared another shape of an input.
         undone: How often edits were undone.
         suspects: Tensors that lost a use since the last sweep, with the `Edits` of their graph.
     """
@@ -64,6 +65,7 @@ class Journal:
         """Starts without edits."""
         self.count = 0
         self.inner = 0
+        self.declared = 0
         self.undone = 0
         self.suspects: dict[int, tuple[Edits, Tensor]] = {}
         self._steps: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
@@ -163,8 +165,10 @@ class Edits:
     def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
         """Changes the declared shape of an input."""
         before = self._view.inputs[name]
-        self._view.inputs[name] = before._replace(shape=shape)
-        self._record(self._view.inputs.__setitem__, name, before)
+        if before.shape != shape:
+            self._view.inputs[name] = before._replace(shape=shape)
+            self._record(self._view.inputs.__setitem__, name, before)
+            self._journal.declared += 1
 
     def declare_output(self, name: str, declared: Declared) -> None:
         """Changes the declared shape of an output."""

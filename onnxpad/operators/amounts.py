@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Final, TypeAlias, cast
 
@@ -19,7 +20,8 @@ ENDLESS: Final = 2**31 - 1
 """The end of a Slice beyond every axis, which fits an int32."""
 
 
-def pairs_of(pads: Sequence[int]) -> Pairs:
+@lru_cache(maxsize=1024)
+def pairs_of(pads: tuple[int, ...]) -> Pairs:
     """ONNX order (all begins, then all ends) as one (begin, end) per axis."""
     half = len(pads) // 2
     return tuple(zip(pads[:half], pads[half:], strict=True))

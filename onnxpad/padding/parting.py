@@ -32,7 +32,7 @@ def sound_amounts(analysis: Analysis, pad: PadOp) -> Pairs | None:
         return None
     full = pad.over(len(known) if shape is None else len(shape))
     for axis, (begin, end) in enumerate(full or ()):
-        crop = -min(begin, 0) - min(end, 0)
+        crop = 0 if begin >= 0 <= end else -min(begin, 0) - min(end, 0)
         if crop and (shape is None or always(less_equal(crop, shape[axis])) is not True):
             return None
     return full

@@ -219,7 +219,7 @@ class Editor:
     ) -> tuple[Change, frozenset[str], frozenset[str]]:
         """Makes a change; returns it, the tensors that belong to it, and the nodes it added."""
         graph, node = self.context.graph, match.node
-        mark, inputs = graph.mark(), dict(graph.model.main.inputs)
+        mark, declared = graph.mark(), graph.model.journal.declared
         label, op_type = self.context.label(node), node.op  # which the rewrite may change
         if self._probe is not None:
             self._probe.take(graph, self.context.analysis, self.context.signs)
@@ -246,7 +246,7 @@ class Editor:
         touched = graph.touched(mark)
         check_accounted(graph, touched, [equal for _, equal in found])
         check_elsewhere(graph, mark)
-        if graph.model.main.inputs != inputs:
+        if graph.model.journal.declared != declared:
             raise UncertifiedError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
         seen = ""

@@ -516,13 +516,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     Raises:
         MeaninglessError: The node is malformed, or its version is not in the table.
     """
-    if not node.inputs or not node.inputs[0].name or not node.outputs:
-        raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
-    version = version_of(node.op, graph.opset, node.attrs, _PAD_VERSIONS)
-    check_arity(graph, node)
-    mode = str(node.attrs.get("mode", "constant"))
-    if mode not in _PAD_MODES:
-        raise MeaninglessError(f"mode {mode!r} of Pad is not specified")
+    version, mode = _pad_written(graph, node)
     filler, axes, axes_known = "", None, True
     flat: Sequence[Extent] | None
     value: float | int | None
@@ -538,7 +532,7 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
         amounts, fill, named = map(node.operand, (1, 2, 3))
         if amounts is None:
             raise MeaninglessError(f"node {describe(node)!r} lacks its amounts")
-        _check_types(graph, analysis, node)
+        _check_types(graph, analysis, node, amounts, fill, named)
         flat = analysis.integers(amounts)
         value, filler = (0, "") if fill is None else (_element(graph, analysis, fill), fill.name)
         if named is not None:
@@ -550,9 +544,32 @@ def padding_of(graph: Graph, analysis: Analysis, node: Node) -> Padding:
     return Padding(mode, pairs, axes, axes_known, value, filler, node.inputs[0])
 
 
-def _check_types(graph: Graph, analysis: Analysis, node: Node) -> None:
+@noted
+def _pad_written(graph: Graph, node: Node) -> tuple[int, str]:
+    """The version and the mode of a `Pad`.
+
+    Raises:
+        MeaninglessError: The node is malformed, or its version is not in the table.
+    """
+    if not node.inputs or not node.inputs[0].name or not node.outputs:
+        raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
+    version = version_of(node.op, graph.opset, node.attrs, _PAD_VERSIONS)
+    check_arity(graph, node)
+    mode = str(node.attrs.get("mode", "constant"))
+    if mode not in _PAD_MODES:
+        raise MeaninglessError(f"mode {mode!r} of Pad is not specified")
+    return version, mode
+
+
+def _check_types(
+    graph: Graph,
+    analysis: Analysis,
+    node: Node,
+    amounts: Tensor,
+    fill: Tensor | None,
+    axes: Tensor | None,
+) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
-    amounts, fill, axes = map(node.operand, (1, 2, 3))
     for tensor, types in ((amounts, _AMOUNTS), (axes, _AXES)):
         if tensor is None:
             continue

@@ -37,10 +37,11 @@ class ProgressBar:
         self._shown: tuple[Progress, TaskID] | None = None
         self._closed = hidden or sys.stderr is None or not sys.stderr.isatty()
 
-    def __enter__(self) -> Self:
-        """Start the delay."""
-        if not self._closed:
-            self._timer.start()
+    def __enter__(self) -> Self | None:
+        """Start the delay; None where it is never shown, so that nobody counts for it."""
+        if self._closed:
+            return None
+        self._timer.start()
         return self
 
     def __call__(self, stage: str, done: int, total: int) -> None:

@@ -954,6 +954,7 @@ def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(progress, "DELAY", 3600.0)
     with ProgressBar() as bar:
+        assert bar is not None
         bar("stage", 0, 0)
     bar._timer.join(timeout=60)
     assert not bar._timer.is_alive()

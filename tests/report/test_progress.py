@@ -19,6 +19,7 @@ def test_the_bar_shows_the_stage_the_count_and_the_time_since_the_start(
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("COLUMNS", "60")
     with ProgressBar() as bar:
+        assert bar is not None
         bar._show()  # what the timer calls
         assert bar._shown is not None
         shown, _ = bar._shown
@@ -49,8 +50,9 @@ def test_no_bar_without_a_terminal_or_where_it_is_hidden(
     hidden: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal() if hidden else io.StringIO())
-    with ProgressBar(hidden=hidden) as bar:
+    bar = ProgressBar(hidden=hidden)
+    with bar as counting:
+        assert counting is None
         assert not bar._timer.is_alive()
         bar._show()
         assert bar._shown is None
-        bar("a stage", 1, 2)

@@ -188,7 +188,7 @@ class _Session:
 
 def _fed(feeds: Mapping[str, Array], place: int) -> Padding:
     """The padding that the inputs of a working copy tell."""
-    pads = pairs_of([int(each) for each in feeds[f"onnxpad_pads_{place}"]])
+    pads = pairs_of(tuple(map(int, feeds[f"onnxpad_pads_{place}"])))
     how = feeds.get(f"onnxpad_how_{place}")
     if how is None:
         return Padding(pads)
