@@ -115,9 +115,9 @@ def _conventions(
     codes: Collection[str], convention: str, contexts: Sequence[Context]
 ) -> Iterator[Finding]:
     """The findings of the reports with these codes on the graphs of a model."""
-    from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, padding_of
+    from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, model_padding
 
-    model = padding_of(contexts, convention)
+    model = model_padding(contexts, convention)
     for kind in MODEL_REPORTS:
         if kind.code in codes:
             yield from kind().find(model)

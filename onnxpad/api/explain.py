@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -14,7 +13,6 @@ from onnxpad.frameworks.conventions.question import OPS, Op, Question
 from onnxpad.messages import meant
 
 if TYPE_CHECKING:
-    from onnxpad.api.node_question import NodeQuestion
     from onnxpad.arguments import Dims, ModelSource, Shapes
 
 PerAxis: TypeAlias = int | Sequence[int] | str
@@ -99,10 +97,17 @@ def explain(
         raise UsageError(
             f"{' and '.join(given)} cannot be given for a node, which has its own; leave them out"
         )
-    found = _of_node(model, node, shapes, dims, trust_dim_names=trust_dim_names)
-    question = _question(found.op, found.sizes, found.windows, padding, output_padding)
-    name = os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""
-    return _answered(question, About(name, found.label, found.padded, found.own))
+    from onnxpad.api import kinds
+    from onnxpad.api.node_question import node_question
+    from onnxpad.process import gc_paused
+
+    source, _ = kinds.source_of(model, "explain")
+    named = source, kinds.path_of(model), node
+    with kinds.naming(source), gc_paused():
+        found, about = node_question(
+            *named, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names
+        )
+    return _answered(_question(found, padding, output_padding), about)
 
 
 def _of_operator(
@@ -121,44 +126,18 @@ def _of_operator(
     names = ("kernel", "stride", "dilation")
     each = [_numbers(name, given.get(name, 1), sizes, least=1) for name in names]
     windows = tuple(Window(*one) for one in zip(*each, strict=True))
-    return _question(op, sizes, windows, padding, output_padding)
+    return _question(Question(op, sizes, windows), padding, output_padding)
 
 
-def _of_node(
-    model: ModelSource,
-    node: str,
-    shapes: Shapes | None,
-    dims: Dims | None,
-    *,
-    trust_dim_names: bool,
-) -> NodeQuestion:
-    """The question about a node of a model."""
-    from onnxpad.api import kinds
-    from onnxpad.api.node_question import node_question
-    from onnxpad.process import gc_paused
-
-    source, _ = kinds.source_of(model, "explain")
-    with kinds.naming(source), gc_paused():
-        return node_question(
-            source, node, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names
-        )
-
-
-def _question(
-    op: Op,
-    sizes: tuple[int, ...],
-    windows: tuple[Window, ...],
-    padding: PerAxis | None,
-    output_padding: PerAxis | None,
-) -> Question:
+def _question(asked: Question, padding: PerAxis | None, output_padding: PerAxis | None) -> Question:
     """A question with the numbers that a user gave for the padding."""
-    if op != "convtranspose" and output_padding is not None:
-        raise UsageError(f"{op} has no output_padding; only convtranspose has")
-    given = (
-        None if value is None else _numbers(name, value, sizes, least=0)
+    if asked.op != "convtranspose" and output_padding is not None:
+        raise UsageError(f"{asked.op} has no output_padding; only convtranspose has")
+    numbers = (
+        None if value is None else _numbers(name, value, asked.sizes, least=0)
         for name, value in (("padding", padding), ("output_padding", output_padding))
     )
-    return Question(op, sizes, windows, *given)
+    return Question(asked.op, asked.sizes, asked.windows, *numbers)
 
 
 def _answered(question: Question, about: About | None = None) -> Explanation:

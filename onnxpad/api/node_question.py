@@ -11,6 +11,7 @@ from onnxpad.arguments import Dims, Shapes, Source
 from onnxpad.arithmetic.size import Extent, Size, Unknown
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
+from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.frameworks.repadding.intents import answer_of
@@ -24,7 +25,6 @@ from onnxpad.operators.read import (
     WindowOp,
 )
 from onnxpad.operators.table import Layout, operator_of
-from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.sites.reading import Site, SiteReader
@@ -32,39 +32,20 @@ from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.sizes.size_options import given_domain
 
 
-@dataclass(frozen=True, slots=True)
-class NodeQuestion:
-    """A node with a window.
-
-    Attributes:
-        label: Its name, in a body or function with the way to it.
-        op: Its operator.
-        sizes: Elements of its data on each spatial axis, without the `Pad`s in front.
-        windows: Its window on each of them.
-        padded: The sizes with the `Pad`s in front; empty if there are none.
-        own: The padding that the model has there; None if it is not known.
-    """
-
-    label: str
-    op: Op
-    sizes: tuple[int, ...]
-    windows: tuple[Window, ...]
-    padded: tuple[int, ...] = ()
-    own: Answer | None = None
-
-
 def node_question(
     source: Source,
+    model: str,
     name: str,
     *,
     shapes: Shapes | None = None,
     dims: Dims | None = None,
     trust_dim_names: bool = False,
-) -> NodeQuestion:
-    """The operator, sizes and windows of a node.
+) -> tuple[Question, About]:
+    """The operator, sizes and windows of a node, and what the model has there.
 
     Args:
         source: The model.
+        model: Its path, as given; empty for one in memory.
         name: Name of the node, or of its first output, or its label in reports.
         shapes: Sizes of inputs.
         dims: Sizes of dimensions.
@@ -99,9 +80,9 @@ def node_question(
     if data != found:
         reads = f"node {label!r} has data of {told}, without the Pads in front"
     sizes, padded = (_known(context, each, reads) for each in (data, found))
-    op = _op(read, label)
-    own = _own(context, site, Question(op, sizes, windows))
-    return NodeQuestion(label, op, sizes, windows, padded if padded != sizes else (), own)
+    question = Question(_op(read, label), sizes, windows)
+    own = _own(context, site, question)
+    return question, About(model, label, padded if padded != sizes else (), own)
 
 
 def _own(context: Context, site: Site, question: Question) -> Answer | None:

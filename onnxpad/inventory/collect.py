@@ -15,7 +15,6 @@ import onnx
 
 from onnxpad.arithmetic.notation import axes_text, axis_names
 from onnxpad.arithmetic.size import Extent, Unknown, bounds, symbol
-from onnxpad.arithmetic.window import ODD, same_pads
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
@@ -47,7 +46,7 @@ from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.sites.cropped_form import amounts_of
 from onnxpad.sites.crops_behind import CropsBehind
-from onnxpad.sites.reading import Site, SiteReader, added, steps_of
+from onnxpad.sites.reading import Site, SiteReader, added, own_padding, steps_of
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"
@@ -220,7 +219,8 @@ class _Collector:
         own = site.in_effect
         total = added(own, site.front.amounts) if site.front.is_whole else None
         # A formula holds for a size of which nothing is known, too.
-        formulas = self._at_any_size(op) if own is None else own
+        open_sizes = tuple(_ANY if isinstance(each, Unknown) else each for each in site.sizes)
+        formulas = own_padding(op, open_sizes)[0] if own is None else own
         axes = self._axes(op.axes, total if upstream else formulas, sizes)
         self._taken |= {id(path[0]) for path in upstream}
         way = (*upstream[-1], node) if upstream else (node,)
@@ -242,21 +242,6 @@ class _Collector:
             outer=tuple(reversed(outer)),
             origin=", and ".join(origin),
         )
-
-    def _at_any_size(self, op: WindowOp) -> ExtentPairs | None:
-        """An operator's SAME as formulas of sizes of which nothing is known."""
-        if op.auto_pad not in ODD or not all(isinstance(w.kernel, int) for w in op.windows):
-            return None
-        shape = self._analysis.shape(op.data)
-        known = shape is not None and len(shape) == op.rank
-        sizes = op.operator.layout.spatial(shape) if shape is not None and known else ()
-        found = []
-        for place, window in enumerate(op.windows):
-            size = sizes[place] if sizes else _ANY
-            found.append(
-                same_pads(_ANY if isinstance(size, Unknown) else size, window, odd=ODD[op.auto_pad])
-            )
-        return tuple(found)
 
     def _axes(
         self,

@@ -108,8 +108,8 @@ def test_explain_names_the_padding_that_show_names(path: Path) -> None:
         shown = named_by_show(context)
         for label in of_each_form(context):
             try:
-                found = node_question(path, label)
+                _, about = node_question(path, "", label)
             except UsageError:  # a size is open
                 continue
-            if found.own is not None:
-                assert flat(found.own.pads) == shown[label][0]
+            if about.own is not None:
+                assert flat(about.own.pads) == shown[label][0]

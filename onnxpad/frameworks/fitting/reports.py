@@ -378,7 +378,7 @@ MODEL_REPORTS: Final[tuple[type[ModelReport], ...]] = (
 )
 
 
-def padding_of(contexts: Iterable[Context], convention: str = "") -> ModelPadding:
+def model_padding(contexts: Iterable[Context], convention: str = "") -> ModelPadding:
     """The padding of the graphs of a model, for reports with a framework asked for, or without."""
     # Evaluating conventions is for reports that are made: their pages are read without it.
     from onnxpad.frameworks.conventions.table import FRAMEWORKS

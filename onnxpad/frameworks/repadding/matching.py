@@ -194,7 +194,7 @@ def _confirmed(graph: Graph, found: MatchedInputs, task: _Task) -> str:
     for outputs, inner, result in zip(found.expected, found.inner, answers.results, strict=True):
         for name, value in {**outputs, **inner}.items():
             seen = gap(value, result.outputs.get(name), task.closeness)
-            if not seen.is_close:
+            if not seen.solved:
                 return (
                     f"with the padding found, {name!r} differs by {seen.greatest:.2g} of "
                     "its range without optimisation"

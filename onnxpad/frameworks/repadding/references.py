@@ -65,43 +65,33 @@ def spread(values: Array) -> float:
     return found or float(np.abs(finite).max()) or 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """How far an output is from the one wanted.
-
-    Attributes:
-        shape: How far its shape is; 0 where it is right.
-        greatest: The greatest difference relative to the range of the one wanted.
-        is_close: Whether the difference is within what is allowed everywhere.
-        missing: The differences, relative to the range; None where shapes or types differ.
-    """
-
-    shape: float
-    greatest: float
-    is_close: bool
-    missing: npt.NDArray[np.float64] | None
-
-
-def gap(wanted: Array, found: Value, closeness: Closeness) -> Gap:
-    """Compares an output with the one wanted, whose layout may be another framework's."""
+def gap(wanted: Array, found: Value, closeness: Closeness) -> Trial:
+    """Compares one output with the one wanted, whose layout may be another framework's."""
     if not isinstance(found, np.ndarray):
-        return Gap(_UNLIKE, math.inf, is_close=False, missing=None)
+        return _apart(_UNLIKE)
     fit = nearest(wanted, found)
     if fit is None:
-        return Gap(_shapes(wanted.shape, found.shape), math.inf, is_close=False, missing=None)
+        return _apart(_shapes(wanted.shape, found.shape))
     target = fit.array
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
         equal = bool(np.array_equal(target, found))
-        return Gap(0.0, 0.0 if equal else math.inf, is_close=equal, missing=None)
+        apart_by = 0.0 if equal else math.inf
+        return Trial(equal, 0.0, apart_by, None, apart_by)
     with np.errstate(all="ignore"):
         a, b = target.astype(np.float64), found.astype(np.float64)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         apart = np.where(same, 0.0, a - b)
         if not np.isfinite(apart).all():
-            return Gap(0.0, math.inf, is_close=False, missing=None)
+            return _apart(0.0)
         close = bool(np.all(np.abs(apart) <= closeness.allowed(target)))
         missing = apart.reshape(-1) / spread(target)
-    return Gap(0.0, float(np.abs(missing).max(initial=0.0)), is_close=close, missing=missing)
+    error = math.sqrt(float(np.mean(missing**2))) if missing.size else 0.0
+    return Trial(close, 0.0, error, missing, float(np.abs(missing).max(initial=0.0)))
+
+
+def _apart(gap: float) -> Trial:
+    """Outputs that cannot be compared, whose shapes are so far from those wanted."""
+    return Trial(solved=False, gap=gap, error=math.inf, missing=None)
 
 
 def trial(
@@ -111,22 +101,22 @@ def trial(
 ) -> Trial:
     """The evaluation of the outputs of all samples; None stands for a run that failed."""
     if any(each is None for each in found):
-        return Trial(solved=False, gap=math.inf, error=math.inf, missing=None)
+        return _apart(math.inf)
     gaps = [
         gap(value, outputs.get(name), closeness)
         for sample, outputs in zip(wanted, found, strict=True)
         if outputs is not None
         for name, value in sample.items()
     ]
-    apart = sum(each.shape for each in gaps)
+    apart = sum(each.gap for each in gaps)
     greatest = max((each.greatest for each in gaps), default=0.0)
-    solved = all(each.is_close for each in gaps)
+    solved = all(each.solved for each in gaps)
     if not gaps:
         return Trial(solved=True, gap=0.0, error=0.0, missing=np.zeros(0), greatest=0.0)
     parts = [each.missing for each in gaps if each.missing is not None]
     if apart or len(parts) < len(gaps):
         return Trial(solved, apart, 0.0 if solved else math.inf, None, greatest)
-    error = math.sqrt(float(np.mean([np.mean(part**2) if part.size else 0.0 for part in parts])))
+    error = math.sqrt(sum(each.error**2 for each in gaps) / len(gaps))
     return Trial(solved, 0.0, error, np.concatenate([*_fewer(parts)]), greatest)
 
 

@@ -80,13 +80,14 @@ def test_what_is_allowed(closeness: Closeness, wanted: Any, allowed: list[float]
 )
 def test_a_gap_of_values(wanted: Any, found: Any, close: bool, greatest: float) -> None:
     seen = gap(wanted, found, DEFAULT)
-    assert (seen.shape, seen.is_close) == (0, close)
+    assert (seen.gap, seen.solved) == (0, close)
     assert seen.greatest == pytest.approx(greatest, rel=0.1)
     told = wanted.dtype.kind != "O" and math.isfinite(greatest)
     assert (seen.missing is not None) is told
     if seen.missing is not None:
         apart = (np.nan_to_num(wanted) - np.nan_to_num(found)).astype(float) / spread(wanted)
         assert seen.missing.tolist() == pytest.approx(apart.tolist())
+        assert seen.error == pytest.approx(math.sqrt(float(np.mean(apart**2))))
 
 
 @each_row(
@@ -106,12 +107,12 @@ def test_a_gap_of_values(wanted: Any, found: Any, close: bool, greatest: float) 
 )
 def test_a_gap_of_shapes(wanted: Any, found: Any, apart: float) -> None:
     seen = gap(np.ones(wanted, np.float32), np.ones(found, np.float32), DEFAULT)
-    assert (seen.greatest, seen.is_close, seen.missing) == (math.inf, False, None)
-    assert seen.shape == pytest.approx(apart)
+    assert (seen.greatest, seen.solved, seen.missing) == (math.inf, False, None)
+    assert seen.gap == pytest.approx(apart)
 
 
 def test_what_is_no_array_is_far() -> None:
-    assert gap(f(1), [f(1)], DEFAULT).shape == 10
+    assert gap(f(1), [f(1)], DEFAULT).gap == 10
 
 
 def test_a_trial_of_several_samples() -> None:
