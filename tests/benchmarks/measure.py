@@ -6,11 +6,13 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +21,14 @@ class Run:
 
     Attributes:
         cpu: Seconds in user and system mode, of all its threads and children.
+        wall: Seconds from its start to its end.
         peak: Most memory it held, in MB.
         code: Its exit code; negative for the signal that ended it.
         output: What it wrote, stdout and stderr together.
     """
 
     cpu: float
+    wall: float
     peak: float
     code: int
     output: str
@@ -44,13 +48,18 @@ class Figure:
 
     @property
     def cpu(self) -> float:
-        """The least CPU time: whatever else the machine did only adds to it."""
+        """The median CPU time."""
+        return statistics.median(run.cpu for run in self.runs)
+
+    @property
+    def least(self) -> float:
+        """The least CPU time: where it is far from the median, something else was running."""
         return min(run.cpu for run in self.runs)
 
     @property
-    def median(self) -> float:
-        """The median CPU time, which tells how noisy the machine was."""
-        return statistics.median(run.cpu for run in self.runs)
+    def wall(self) -> float:
+        """The median time from start to end."""
+        return statistics.median(run.wall for run in self.runs)
 
     @property
     def peak(self) -> float:
@@ -74,24 +83,35 @@ def measure(
     return Figure(tuple(run(arguments, cache, limit) for _ in range(times)))
 
 
+def environment(cache: Path) -> dict[str, str]:
+    """The variables of every process: one thread, no colours, byte code in a cache of its own.
+
+    Without a number, the threads that numpy starts at import spin, and count as CPU time of tools
+    that multiply nothing.
+    """
+    variables = {**os.environ, "PYTHONPYCACHEPREFIX": str(cache), "NO_COLOR": "1", **THREADS}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    return variables
+
+
 def run(arguments: Sequence[str], cache: Path, limit: int) -> Run:
     """Runs Python once, from the repository's root."""
-    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(cache), "NO_COLOR": "1"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     output = cache.with_name("output.txt")
+    begin = time.perf_counter()
     with output.open("wb") as stream:
         process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=ROOT,
-            env=environment,
+            env=environment(cache),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)),
         )
         _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
     # Linux counts in KiB, macOS in bytes.
     peak = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
     text = output.read_text(encoding="utf-8", errors="replace")
-    return Run(usage.ru_utime + usage.ru_stime, peak, process.returncode, text)
+    return Run(usage.ru_utime + usage.ru_stime, wall, peak, process.returncode, text)

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-CHAINS = (2_500, 5_000, 10_000, 20_000)
+CHAINS = (1_000, 5_000, 20_000, 80_000)
 KINDS = ("separate", "shared", "same")
 
 
