@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
 from onnxpad._version import __version__
@@ -16,7 +16,6 @@ from onnxpad.report.documents import (
     Document,
     Group,
     Line,
-    Listing,
     NodeNames,
     Pairs,
     Picture,
@@ -125,8 +124,6 @@ def _blocks(blocks: Iterable[Block], draw: Draw, level: int, longest: int = 0) -
                 found.append(el("dl", *parts, class_="facts") if parts else NOTHING)
             case Table():
                 found.append(_table(block, longest))
-            case Listing():
-                found.append(_table(_as_table(block), longest))
             case Tallies():
                 found.append(_counts(block))
             case Picture():
@@ -160,13 +157,6 @@ def _marked(role: str, text: str) -> Html:
     if role in _BADGES:
         return badge(text, _BADGES[role])
     return el("span", esc(text), class_=role)
-
-
-def _as_table(listing: Listing) -> Table:
-    rows: list[Sequence[Cell]] = [
-        (*row.cells, NodeNames(row.names, [row.lead])) for row in listing.rows
-    ]
-    return Table([*listing.heads, ""], rows)
 
 
 def _table(block: Table, longest: int) -> Html:

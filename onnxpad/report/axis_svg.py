@@ -58,7 +58,7 @@ def axis_svg(row: DrawnRow, place: AxisPlace, top: float) -> Iterator[str]:
 
 def axis_height(row: DrawnRow) -> int:
     """Height of an axis with its windows."""
-    lanes = 1 + max((window.lane for window in row.windows), default=0)
+    lanes = 1 + max((lane for lane, _ in row.windows), default=0)
     return CELL + lanes * LANE
 
 
@@ -83,9 +83,9 @@ def _runs(row: DrawnRow, place: AxisPlace) -> Iterator[tuple[Kind | None, int, i
 def _windows(windows: Sequence[DrawnWindow], place: AxisPlace, top: float) -> Iterator[str]:
     """All bars, and on them the elements that are read: round ends of lines without length."""
     bars, taps = [], []
-    for window in windows:
-        y = f"{top + window.lane * LANE:g}"
-        middles = [place.middle(tap) for tap in window.taps]
+    for lane, read in windows:
+        y = f"{top + lane * LANE:g}"
+        middles = [place.middle(tap) for tap in read]
         bars.append(f"M{middles[0]:g} {y}H{middles[-1]:g}")
         taps += [f"M{middle:g} {y}h0" for middle in middles]
     width = min(8, place.cell)

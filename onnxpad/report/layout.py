@@ -18,7 +18,6 @@ from onnxpad.report.documents import (
     Document,
     Group,
     Line,
-    Listing,
     NodeNames,
     Pairs,
     Table,
@@ -217,10 +216,8 @@ class Screen:
             case Pairs():
                 names, texts = ([row[place] for row in block.rows] for place in (0, 1))
                 return self.pairs(names, texts)
-            case Listing():
-                return self._listed(block)
             case Table():
-                return [self._filled(block)]
+                return self._listed(block) if block.is_listing else [self._filled(block)]
             case Tallies():
                 return self.lines(marked(counts_text(block), "strong"), "  ")
             case Group():
@@ -243,19 +240,19 @@ class Screen:
         ]
         return self.table(table.heads, rows)
 
-    def _listed(self, listing: Listing) -> Iterator[str]:
-        rows = listing.rows
-        every = [listing.heads, *(row.cells for row in rows)]
-        widths = [max(cells(row[place]) for row in every) for place in range(len(listing.heads))]
+    def _listed(self, table: Table) -> Iterator[str]:
+        rows = [([str(cell) for cell in texts], named) for *texts, named in table.rows]
+        every = [table.heads[:-1], *(texts for texts, _ in rows)]
+        widths = [max(map(cells, column)) for column in zip(*every, strict=True)]
         is_narrow = self.width is not None and sum(widths) + 2 * (len(widths) - 1) > self.width
         if is_narrow:
             widths = widths[:-1]
-        yield marked(_padded(listing.heads, widths), "faint")
-        for row in rows:
-            yield _padded(row.cells, widths)
-            if row.names:
-                lead = " " * (widths[0] + 2) + row.otherwise * is_narrow + row.lead
-                yield marked(_fitting(row.names, lead, self.width or _WIDEST), "faint")
+        yield marked(_padded(every[0], widths), "faint")
+        for texts, named in rows:
+            yield _padded(texts, widths)
+            if isinstance(named, NodeNames) and named.names:
+                lead = [" " * (widths[0] + 2), named.narrow * is_narrow, *named.above]
+                yield marked(_fitting(named.names, "".join(lead), self.width or _WIDEST), "faint")
 
     def pairs(self, names: Sequence[str], texts: Sequence[str], widest: int = 40) -> list[str]:
         """Names with a text each; the texts are aligned, except after very long names."""

@@ -15,25 +15,12 @@ from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.records import dataclass
 
 Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
+DrawnWindow: TypeAlias = tuple[int, range]
+"""A line below the axis, from 0 on, and the positions that a window reads, or writes there."""
 
 WIDEST: Final = 430
 """Elements side by side in the widest picture."""
 _MOST_LANES: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnWindow:
-    """A window in a row.
-
-    Attributes:
-        lane: The line below the axis that it is in, from 0 on.
-        start: The position of its first element.
-        taps: The positions that it reads, or writes if transposed.
-    """
-
-    lane: int
-    start: int
-    taps: range
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,4 +198,4 @@ def _windows(
         span = range(start, start + window.extent)
         if shown.issuperset(span) and line.isdisjoint(span):
             line.update(span)
-            yield DrawnWindow(lane[index], start, span[:: window.dilation])
+            yield lane[index], span[:: window.dilation]

@@ -36,16 +36,14 @@ def test_every_cell_and_window_of_a_short_axis_is_drawn() -> None:
         starts = [each * window.stride - begin for each in range(axis.output)]
         least = max(1, min(-(-window.extent // window.stride), axis.output))
         if least <= 4:
-            assert [(each.start, each.lane) for each in row.windows] == [
+            assert [(read[0], lane) for lane, read in row.windows] == [
                 (start, index % least) for index, start in enumerate(starts)
             ]
-        for each in row.windows:
-            assert [*each.taps] == [
-                each.start + tap * window.dilation for tap in range(window.kernel)
-            ]
+        for _, read in row.windows:
+            assert [*read] == [read[0] + tap * window.dilation for tap in range(window.kernel)]
         for one, other in combinations(row.windows, 2):
-            assert one.lane != other.lane or abs(one.start - other.start) >= window.extent
-        assert {each.lane for each in row.windows} == set(range(min(least, 4)))
+            assert one[0] != other[0] or abs(one[1][0] - other[1][0]) >= window.extent
+        assert {lane for lane, _ in row.windows} == set(range(min(least, 4)))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +64,7 @@ def test_a_long_axis_loses_its_middle(cells: int, columns: list[int | None] | No
 def test_windows_at_the_ends_come_before_those_between() -> None:
     drawn = one_axis(_axis(12, Window(6), 0, 0), 100)
     assert drawn is not None
-    assert [(each.start, each.lane) for each in drawn[1].windows] == [
+    assert [(read[0], lane) for lane, read in drawn[1].windows] == [
         (0, 0), (6, 3), (1, 1), (5, 2),
     ]  # fmt: skip
 
@@ -93,7 +91,7 @@ def _row(*windows: DrawnWindow) -> DrawnRow:
 
 
 def test_an_axis_with_windows_as_svg() -> None:
-    row = _row(DrawnWindow(0, -1, range(-1, 1)), DrawnWindow(1, 1, range(1, 3)))
+    row = _row((0, range(-1, 1)), (1, range(1, 3)))
     assert axis_height(row) == 46
     assert axis_height(_row()) == 33
     wide = AxisPlace(range(-1, 4), 12, 5)

@@ -10,7 +10,6 @@ from onnxpad.arithmetic.size import symbol
 from onnxpad.arithmetic.window import ODD, Window, same_pads
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph, table
-from onnxpad.records import NamedTuple
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg
 from onnxpad.report.text import counted
 from onnxpad.report.window_drawing import one_axis
@@ -19,13 +18,6 @@ _CELLS: Final = (32, 64, 128)
 _WIDTH: Final = 640
 _EDGE: Final = 4
 _PICTURES: Final = 4
-
-
-class DrawnAxis(NamedTuple):
-    """An axis to draw: a remainder, in words, and what the windows read there."""
-
-    remainder: str
-    axis: AxisAnswer
 
 
 def axis_pictures(facts: Mapping[str, object]) -> Html:
@@ -112,7 +104,7 @@ def _pictures(axes: Sequence[Mapping[str, Any]]) -> Html:
     drawn = _drawn(first)
     if not drawn:
         return NOTHING
-    pictures = [_figure(which, each) for each in drawn[:_PICTURES]]
+    pictures = [_figure(which, each, remainder) for remainder, each in drawn[:_PICTURES]]
     cases = first.get("cases")
     if not isinstance(cases, Mapping):
         return join(pictures)
@@ -120,11 +112,11 @@ def _pictures(axes: Sequence[Mapping[str, Any]]) -> Html:
     rows = [
         (
             row["at"] % modulus,
-            each.axis.begin,
-            each.axis.end,
-            f"{each.axis.output} at size {each.axis.size}",
+            each.begin,
+            each.end,
+            f"{each.output} at size {each.size}",
         )
-        for row, each in zip(cases["rows"], drawn, strict=True)
+        for row, (_, each) in zip(cases["rows"], drawn, strict=True)
     ]
     columns = ["reach before", "past it", "windows, such as"]
     sizes = " and ".join(dict.fromkeys(repr(str(axis["size"])) for axis in axes))
@@ -132,8 +124,11 @@ def _pictures(axes: Sequence[Mapping[str, Any]]) -> Html:
     return join([said, residues(str(cases["of"]), modulus, rows, columns), *pictures])
 
 
-def _drawn(axis: Mapping[str, Any]) -> list[DrawnAxis]:
-    """The axis at its size, or at one size for each remainder; empty if that is not known."""
+def _drawn(axis: Mapping[str, Any]) -> list[tuple[str, AxisAnswer]]:
+    """The axis at its size, or at one size for each remainder, which is told in words.
+
+    Empty if that is not known.
+    """
     kernel, cases = axis.get("kernel"), axis.get("cases")
     if not isinstance(kernel, int):
         return []
@@ -155,7 +150,7 @@ def _drawn(axis: Mapping[str, Any]) -> list[DrawnAxis]:
             for row in cases["rows"]
         ]
     return [
-        DrawnAxis(said, AxisAnswer(size, window, -start, max(end, 0), windows))
+        (said, AxisAnswer(size, window, -start, max(end, 0), windows))
         for said, size, start, windows in rows
         if (end := start + (windows - 1) * window.stride + window.extent - size) is not None
     ]
@@ -163,18 +158,17 @@ def _drawn(axis: Mapping[str, Any]) -> list[DrawnAxis]:
 
 def axis_picture(name: str, axis: AxisAnswer) -> Html:
     """A picture of the windows over one axis, which pads as much as it says."""
-    return _figure(name, DrawnAxis("", axis), f"padded {axis.begin} before and {axis.end} after")
+    return _figure(name, axis, padded=f"padded {axis.begin} before and {axis.end} after")
 
 
-def _figure(which: str, drawn: DrawnAxis, padded: str = "") -> Html:
+def _figure(which: str, axis: AxisAnswer, remainder: str = "", padded: str = "") -> Html:
     """The picture of an axis; unless it is told how it is padded, how far its windows reach."""
-    axis = drawn.axis
     padded = padded or f"they reach {axis.begin} before the data and {axis.end} past it"
     found = next((each for cells in _CELLS if (each := one_axis(axis, cells))), None)
     window = axis.window
     stride = f", stride {window.stride}" if window.stride > 1 else ""
     dilation = f", dilation {window.dilation}" if window.dilation > 1 else ""
-    when = f": {drawn.remainder}" if drawn.remainder else ""
+    when = f": {remainder}" if remainder else ""
     said = (
         f"{which[:1].upper()}{which[1:]}{when or ':'} {counted(axis.size, 'element')}, "
         f"{counted(axis.output, 'window')} of {window.kernel}{stride}{dilation}; {padded}"

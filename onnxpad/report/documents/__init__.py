@@ -55,11 +55,13 @@ class NodeNames:
 
     Attributes:
         names: All of them.
-        above: Lines above them.
+        above: Lines above them; in a line of their own, what stands before them.
+        narrow: In a line of their own: what stands before that where the last cell has no room.
     """
 
     names: Sequence[str]
     above: Sequence[str] = ()
+    narrow: str = ""
 
 
 Cell: TypeAlias = str | Sequence[str] | NodeNames
@@ -73,36 +75,14 @@ class Table:
         heads: The heads of the columns; all empty for a table without.
         rows: The cells of each row: a text, several lines, or names in the last column.
         caption: What it shows; for pages.
+        is_listing: Whether names are not in a column: texts have those of each row in a line below
+            it, as many as it has room for.
     """
 
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A row of a listing.
-
-    Attributes:
-        cells: Its cells.
-        lead: What is said of all that is named.
-        names: The names in the line below it; none for a row without such a line.
-        otherwise: Stands before `lead` where the last cell has no room.
-    """
-
-    cells: Sequence[str]
-    lead: str
-    names: Sequence[str]
-    otherwise: str
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A table with names below each row, as many as one line has room for."""
-
-    heads: Sequence[str]
-    rows: Sequence[Listed]
+    is_listing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +118,7 @@ class Group:
     is_open: bool = False
 
 
-Block: TypeAlias = "str | Line | Pairs | Table | Listing | Tallies | Picture | Group"
+Block: TypeAlias = "str | Line | Pairs | Table | Tallies | Picture | Group"
 
 
 @dataclass(frozen=True, slots=True)

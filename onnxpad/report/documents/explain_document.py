@@ -292,13 +292,13 @@ def _cells(found: Drawing, row: DrawnRow, cell: int) -> str:
 
 def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
     lanes = [[" "] * (len(found.columns) * cell) for _ in range(found.lanes)]
-    for window in row.windows:
-        places = [found.columns.index(tap) * cell for tap in window.taps]
+    for lane, read in row.windows:
+        places = [found.columns.index(tap) * cell for tap in read]
         for place in range(places[0], places[-1]):
-            lanes[window.lane][place] = "-"
+            lanes[lane][place] = "-"
         for place in places:
-            lanes[window.lane][place] = "x"
-    return filter(None, ("".join(lane).rstrip() for lane in lanes))
+            lanes[lane][place] = "x"
+    return filter(None, ("".join(line).rstrip() for line in lanes))
 
 
 # Writing

@@ -20,12 +20,13 @@ from onnxpad.inventory.padding_site import (
 from onnxpad.report import ShowReport
 from onnxpad.report.documents import (
     Block,
+    Cell,
     Document,
     Group,
-    Listed,
-    Listing,
+    NodeNames,
     Pairs,
     Picture,
+    Table,
     Tallies,
     View,
 )
@@ -146,10 +147,10 @@ def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite
             yield name if place == 0 else "", group
 
 
-def _table(sites: Sequence[PaddingSite]) -> Listing:
+def _table(sites: Sequence[PaddingSite]) -> Table:
     """Two lines for each form of padding: how much and how many, and which operators."""
     forms = list(_forms(sites))
-    rows = []
+    rows: list[Sequence[Cell]] = []
     for name, group in forms:
         site = group[0]
         cells = [
@@ -163,8 +164,10 @@ def _table(sites: Sequence[PaddingSite]) -> Listing:
         named = fate or (_pads(site) and len(forms) <= _MOST_NAMED)
         names = [shown(each.node) for each in group] if named else []
         fits = site.convention and site.convention != FITS_NONE
-        rows.append(Listed(cells, fate, names, f"fits {_fits(site)}; " if fits else ""))
-    return Listing(["operator", "padding", "written as", "", "fits"], rows)
+        narrow = f"fits {_fits(site)}; " if fits else ""
+        rows.append([*cells, NodeNames(names, [fate], narrow)])
+    heads = ["operator", "padding", "written as", "", "fits", ""]
+    return Table(heads, rows, is_listing=True)
 
 
 def amounts_text(site: PaddingSite) -> str:
