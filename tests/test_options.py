@@ -1,7 +1,7 @@
 """The choices of a user for a rewrite, as one value."""
 
 from dataclasses import FrozenInstanceError, fields, replace
-from inspect import signature
+from inspect import cleandoc, signature
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from onnxpad.cli.options import options_given
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
 from onnxpad.options import OptionKeywords, Options, Style, typed_options
+from tests.support import ROOT
 
 
 def test_they_are_those_of_fix_and_check() -> None:
@@ -24,6 +25,13 @@ def test_they_are_those_of_fix_and_check() -> None:
     ):
         found = {name: each.default for name, each in signature(call).parameters.items()}
         assert {name: found[name] for name in found.keys() - others} == usual
+
+
+def test_each_is_explained() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name, typed in typed_options().items():
+        assert f"\n    {name}: " in cleandoc(onnxpad.fix.__doc__ or "")
+        assert typed.option in readme
 
 
 def test_commands_take_each_by_its_name() -> None:
