@@ -1,5 +1,6 @@
 """The README is true: its example, its gate, its commands, its codes."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -52,6 +53,15 @@ def test_the_example_is_what_fix_does() -> None:
 @pytest.mark.parametrize("text", [BEFORE, AFTER])
 def test_the_example_is_a_valid_model(text: str) -> None:
     onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
+
+
+def test_the_json_of_a_certificate_is_described() -> None:
+    from onnxpad.report.json import fix_json
+
+    result = onnxpad.fix(onnx.parser.parse_model(BEFORE), validate=False)
+    (described,) = re.findall(r"^A `certificate` has .*?`facts`", README, re.MULTILINE | re.DOTALL)
+    for change in json.loads(fix_json(result))["changes"]:
+        assert all(f"`{name}`" in described for name in change["certificate"])
 
 
 def test_ci_runs_the_gate_of_the_readme() -> None:
