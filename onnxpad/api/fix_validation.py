@@ -117,7 +117,8 @@ class _Comparison:
         )
         if found.ok:
             return ()
-        told = "nothing is changed, and the model is not known to reproduce the reference"
+        is_known = "does not" if found.outcome == "failed" else "is not known to"
+        told = f"nothing is changed, and the model {is_known} reproduce the reference"
         return (f"{told}: {why_not(found)}", *_cure(self._source, self._reference, found))
 
     def _compared(self, *, repairs: bool = False, reference: Arrays | None = None) -> Validation:

@@ -273,6 +273,9 @@ def test_an_original_that_misses_the_reference_is_a_warning(tmp_path: Path) -> N
         told = [*result.warnings, *(result.compared.warnings if result.compared else ())]
         assert any("reference" in line for line in told)
         assert any(line.startswith("onnxpad.match(model, reference)") for line in told)
+    assert result.warnings[0].startswith(
+        "nothing is changed, and the model does not reproduce the reference: the original model "
+    )
     onnx.save(PADDED_ONCE, path)
     np.savez(tmp_path / "r.npz", **given)
     ended = onnxpad_runs("fix", path, "--reference", tmp_path / "r.npz")
