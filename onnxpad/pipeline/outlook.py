@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from onnxpad.facts import Facts
-from onnxpad.finding import Finding, Severity
+from onnxpad.finding import Change, Finding, Severity
 from onnxpad.graph import Graph
+from onnxpad.messages import and_list
 from onnxpad.pipeline.transaction import Made, Place, Undone
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match
@@ -76,12 +77,16 @@ def outlook(
             node, rank = about(match), each.finding.severity.rank
             rewritten[node] = max(rewritten.get(node, rank), rank)
     changing = {about(match) for place, match in found if place in made or match.plan is not None}
+    replacing: dict[str, list[Made]] = {}
+    for each in changes:
+        for name in each.tensors:
+            replacing.setdefault(name, []).append(each)
     done = set[Place]()
     told: list[Finding] = []
     for place, match in found:
         node = about(match)
         if place in made:
-            told += [_changed(match, made[place])] if place not in done else []
+            told += [_changed(match, made[place], replacing)] if place not in done else []
             done.add(place)
         elif place in waiting:
             told.append(taken_back(waiting.pop(place), "fix would undo it"))
@@ -114,13 +119,49 @@ def _elsewhere(finding: Finding, about: Finding) -> Finding:
     return replace(finding, node=about.node, op_type=about.op_type, location=about.location)
 
 
-def _changed(match: Match, made: Sequence[Made]) -> Finding:
-    """The finding of a match, given the changes made there."""
+def _changed(
+    match: Match, made: Sequence[Made], replacing: Mapping[str, Sequence[Made]]
+) -> Finding:
+    """The finding of a match.
+
+    Args:
+        match: The match.
+        made: The changes made there.
+        replacing: The changes that replaced a tensor, in order, by its name.
+    """
     # A padding that was refused at first may have been rewritten after another change.
     finding = match.finding if match.plan is not None else made[0].finding
     taken = dict.fromkeys(a for each in made for a in each.change.certificate.assumptions)
     limits = dict.fromkeys(each.change.certificate.limited_to for each in made)
-    return replace(finding, assumptions=tuple(taken), sizes="; ".join(filter(None, limits)))
+    message, alike = finding.message, finding.alike
+    if takers := _takers(made, replacing):
+        names = and_list(dict.fromkeys(f"{each.op_type} {each.node!r}" for each in takers))
+        ops = and_list(dict.fromkeys(each.op_type for each in takers))
+        message += f"; then the pads of {names} take it"
+        alike += f"; then the pads of {ops} take it" if alike else ""
+    limited = "; ".join(filter(None, limits))
+    return replace(finding, message=message, alike=alike, assumptions=tuple(taken), sizes=limited)
+
+
+def _takers(made: Sequence[Made], replacing: Mapping[str, Sequence[Made]]) -> list[Change]:
+    """The changes by which operators take over the `Pad`s that some changes wrote."""
+    pending, seen = [*made], {id(each) for each in made}
+    found: list[Change] = []
+    for each in pending:  # which grows
+        kinds = _kinds(each)
+        if not each.wrote or kinds[-1:] != ["pad"] or kinds.count("pad") > 1:  # a part may stay
+            continue
+        for by in (by for name in sorted(each.tensors) for by in replacing.get(name, ())):
+            if id(by) not in seen:
+                seen.add(id(by))
+                pending.append(by)
+                found += [by.change] if _kinds(by)[-1:] == ["window"] else []
+    return found
+
+
+def _kinds(made: Made) -> list[str]:
+    """The kinds of the nodes of a padding as a change wrote it; none where a pass does not say."""
+    return [step.kind for step in made.change.now.steps]
 
 
 def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> Finding:
@@ -134,5 +175,5 @@ def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> Fin
     by = next(filter(took, made), None)
     if by is None:
         return match.finding
-    finding, was = _changed(match, [by]), match.finding
+    finding, was = _changed(match, [by], {}), match.finding
     return replace(_elsewhere(finding, was), message=was.message, alike=was.alike)

@@ -396,6 +396,20 @@ def test_many_pads_above() -> None:
     assert [change.code for change in result.changes] == ["PAD207", "PAD201"]
 
 
+def test_a_check_says_what_takes_the_padding() -> None:
+    body = f"a = Pad (x, p) t = {TURN} (a) [one] y = Conv (t, w) [two] z = Conv (t, w)"
+    (finding,) = onnxpad.check(model(body)).findings
+    assert finding.message == (
+        "Pad axis 1 1+2, axis 2 2+1 before Transpose '<t>' -> behind it: nearer to the operator "
+        "that slides over it; then the pads of Conv 'one' and Conv 'two' take it"
+    )
+    assert finding.alike.endswith("slides over it; then the pads of Conv take it")
+    (kept,) = onnxpad.check(
+        model(f"a = Pad (x, p) t = {TURN} (a) y = Conv (t, w)"), style="pad"
+    ).findings
+    assert kept.message.endswith("nearer to the operator that slides over it")
+
+
 def test_all_branches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rule looks for its Pads a few times, however many branches read one."""
     looked: list[Context] = []
