@@ -25,8 +25,11 @@ from onnxpad.operators.read import (
     WindowOp,
 )
 from onnxpad.operators.table import Layout, operator_of
+from onnxpad.padding.padding import Padding
+from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
+from onnxpad.sites.crops_behind import CropsBehind
 from onnxpad.sites.reading import Site, SiteReader
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.sizes.size_options import given_domain
@@ -88,9 +91,12 @@ def node_question(
 def _own(context: Context, site: Site, question: Question) -> Answer | None:
     """The padding that a node has in the model, that of `Pad`s in front included.
 
-    An average over a `Pad` divides by what that adds, too. None where it is not known, or a `Pad`
-    writes something else than the node's own padding stands for.
+    An average over a `Pad` divides by what that adds, too; a transposed convolution crops what
+    Slices and `Pad`s behind it crop, too. None where it is not known, or a `Pad` writes something
+    else than the node's own padding stands for.
     """
+    if isinstance(site.op, TransposedOp) and (crop := _crop(context, site.op)) is not None:
+        return answer_of(crop, question)
     is_alike = site.fills_as_own or (len(site.front.pads) == 1 and takes_nearest(context, site))
     if site.written is None or not is_alike:
         return None
@@ -100,6 +106,15 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
         padding = site.padding if site.is_transposed else replace(site.padding, pads=pads)
         padding = None if pads is None else padding
     return None if padding is None else answer_of(padding, question)
+
+
+def _crop(context: Context, op: TransposedOp) -> Padding | None:
+    """The form of a transposed convolution that has the crops behind it; None if it has none."""
+    try:
+        taking, _ = CropsBehind(context.graph, context.analysis).taking(op)
+    except RefusalError:
+        return None
+    return None if taking is None else taking.form
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:

@@ -98,3 +98,36 @@ def test_of_nodes_with_one_name_the_one_with_a_window_is_meant() -> None:
     body = "[c] a = Relu (x) [c] b = Conv (a, w) [c] y = Relu (b)"
     found = onnxpad.explain(one(body, initializers=W), node="c")
     assert (found.op, found.size) == ("conv", (9, 8))
+
+
+def own_of(nodes: str, more: str = "") -> tuple[tuple[int, int], ...] | None:
+    """The pads of the node `c` of a model that has an input of 9x8; None where not known."""
+    made = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, float low = {-inf}, float zero = {0}"
+    given = onnxpad.explain(one(nodes, initializers=f"{W}, {made}{more}"), node="c").about
+    assert given is not None
+    return None if given.own is None else given.own.pads
+
+
+def test_a_transposed_convolution_crops_what_a_slice_behind_it_crops() -> None:
+    more = ", int64[2] s = {0, 1}, int64[2] e = {-2, 99}, int64[2] a = {2, 3}"
+    more += ", float[2, 1, 3, 3] k = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}"
+    up = "ConvTranspose <pads = [1, 0, 0, 0]> (x, k)"
+    assert own_of(f"[c] t = {up} y = Slice (t, s, e, a)", more) == ((1, 2), (1, 0))
+    assert own_of(f"[c] t = {up} y = Slice (t, s, e, a) z = Relu (t)", more) == ((1, 0), (0, 0))
+
+
+@each_row(
+    ("nodes", "pads"),
+    [
+        ("a = Pad (x, p, zero) [c] y = Conv (a, w)", ((1, 1), (1, 1))),
+        ("b = Pad (x, p, zero) a = Pad (b, p, zero) [c] y = Conv (a, w)", ((2, 2), (2, 2))),
+        ("r = Relu (x) a = Pad (r, p, zero) [c] y = MaxPool <kernel_shape = [3, 3]> (a)",
+         ((1, 1), (1, 1))),
+        ("b = Pad (x, p, zero) a = Pad (b, p, low) [c] y = MaxPool <kernel_shape = [3, 3]> (a)",
+         None),
+    ],
+)  # fmt: skip
+def test_pads_in_front_count_where_all_of_them_pad_as_the_node_does(
+    nodes: str, pads: tuple[tuple[int, int], ...] | None
+) -> None:
+    assert own_of(nodes) == pads
