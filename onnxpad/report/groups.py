@@ -85,7 +85,7 @@ def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
 def was_in_words(group: ChangeGroup) -> str:
     """The form before, such as `Pad before Conv`."""
     refused = " (does not run)" if group.repairs else ""
-    return _in_words(_unguarded(group.was), group.op_type) + refused
+    return _in_words(_behind(_unguarded(group.was), group.now.steps), group.op_type) + refused
 
 
 def now_in_words(group: ChangeGroup) -> list[str]:
@@ -101,9 +101,19 @@ def now_in_words(group: ChangeGroup) -> list[str]:
         return ["moved past it" if len(after) == 2 else "moved past them"]
     if was == (_PAD,) and after == (_PAD, _PAD):
         return ["two Pads"]
+    if after[0].kind == "transposed":
+        before = _behind(was, after)
+        after = (after[0], *(step for step in after[1:] if step not in before))
     if len(was) > 1 and was[-1:] == after and after[0] == StepForm(group.op_type, after[0].kind):
         return ["dropped:", "never read"]
     return _in_words(after, group.op_type, is_result=True).split("\n")
+
+
+def _behind(was: tuple[StepForm, ...], now: Sequence[StepForm]) -> tuple[StepForm, ...]:
+    """The form before, of a `Pad` with the transposed convolution that takes it and all between."""
+    if was[:-1] or not was or was[0].kind != "pad" or not now or now[0].kind != "transposed":
+        return was
+    return (StepForm(now[0].op, "transposed"), *now[1:], *was)
 
 
 def _unguarded(form: SiteForm) -> tuple[StepForm, ...]:

@@ -387,6 +387,18 @@ class TestShortText:
                 *("Slice", ("ConvTranspose -> Slice", "ConvTranspose")),
                 *("Slice behind ConvTranspose", "ConvTranspose"),
             ),
+            (
+                *("Slice", ("ConvTranspose -> Relu -> Slice", "ConvTranspose -> Relu")),
+                *("Slice behind Relu behind", "ConvTranspose  conv1\n +ConvTranspose$"),
+            ),
+            (
+                *("Pad", ("computed Pad", "ConvTranspose -> Relu")),
+                *("computed Pad behind Relu behind", "ConvTranspose  conv1\n +ConvTranspose$"),
+            ),
+            (
+                *("ConvTranspose", ("ConvTranspose", "ConvTranspose -> Slice")),
+                *("ConvTranspose", "Slice behind ConvTranspose  conv1$"),
+            ),
         ],
     )
     def test_forms_are_said_in_words(
@@ -394,6 +406,14 @@ class TestShortText:
     ) -> None:
         text = short_text(fixed(changes=(change(op_type=op_type, forms=forms),)))
         assert re.search(rf"^ +1  {was} +{now}", text, re.M)
+
+    def test_a_node_that_stays_for_two_reasons_is_one(self) -> None:
+        findings = (refusal("a", "one"), refusal("a", "two"), refusal("b", "two"))
+        text = short_text(fixed(findings=findings))
+        assert "Stays as it is: 2\n" in text
+        assert re.search(r"^ +2  PAD\d+  two\n +a, b$", text, re.M)
+        once = short_text(fixed(findings=(*findings, refusal("b", "two"))))
+        assert once == text
 
     def test_the_sizes_of_the_proof_are_told(self) -> None:
         limits = {"sizes": {"height": {"first": 32, "last": 64, "step": 1}}}

@@ -152,19 +152,17 @@ def _stays(head: str, findings: Sequence[Finding], role: str) -> list[Block]:
     if not findings:
         return []
     groups = _short_groups(findings)
+    nodes = [list(dict.fromkeys(each.node for each in group)) for _, group in groups[:GROUPS]]
     rows: list[Sequence[Cell]] = [
-        [
-            f"{len(group):,}",
-            group[0].code,
-            NodeNames([shown(f.node) for f in group], [shown(reason)]),
-        ]
-        for reason, group in groups[:GROUPS]
+        [f"{len(names):,}", group[0].code, NodeNames([*map(shown, names)], [shown(reason)])]
+        for names, (reason, group) in zip(nodes, groups, strict=False)
     ]
-    blocks: list[Block] = [f"{marked(head, role)}: {len(findings):,}", Table([""] * 3, rows)]
+    count = len({finding.node for finding in findings})
+    blocks: list[Block] = [f"{marked(head, role)}: {count:,}", Table([""] * 3, rows)]
     if rest := groups[GROUPS:]:
-        count = counted(sum(len(group) for _, group in rest), "finding")
+        others = counted(sum(len(group) for _, group in rest), "finding")
         many = counted(len(rest), "other reason")
-        blocks.append(Line(f"and {count} for {many}; --verbose has them"))
+        blocks.append(Line(f"and {others} for {many}; --verbose has them"))
     return blocks
 
 
