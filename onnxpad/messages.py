@@ -73,6 +73,15 @@ def place_in(place: str, *steps: str) -> str:
     return " > ".join(filter(None, (place, *steps)))
 
 
+def counted(count: int, noun: str) -> str:
+    """The count with its noun in singular or plural.
+
+    >>> counted(1, "change"), counted(1200, "node")
+    ('1 change', '1,200 nodes')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def and_list(words: Iterable[str]) -> str:
     """Words as a list; empty if there are none.
 

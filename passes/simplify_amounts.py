@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpad.messages import counted
 from onnxpad.padding.computed_pads import MANY, SimplerPlan
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
@@ -84,7 +85,8 @@ class SimplifyAmounts(Pass):
         nodes = f"{plan.nodes}{' or more' if plan.nodes == MANY else ''}"
         what = "of SAME" if plan.same else f"of a Pad ({plan.pad.mode})"
         message = f"{nodes} nodes compute the amounts {what}"
-        return self.found(context, plan.pad.node, message, plan, becomes=f"{plan.least} nodes")
+        least = counted(plan.least, "node")
+        return self.found(context, plan.pad.node, message, plan, becomes=least)
 
     def computing(self, match: Match) -> tuple[int, int]:
         """The numbers of nodes, as the plan counted them."""

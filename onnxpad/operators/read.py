@@ -14,6 +14,7 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.graph.nodes import noted
 from onnxpad.graph.schema import exists
+from onnxpad.messages import counted
 from onnxpad.operators.amounts import (
     ExtentPair,
     Pairs,
@@ -536,15 +537,15 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
         return PadOp(node, mode, axes, None, value)
     if len(flat) % 2 or (axes is not None and len(flat) != 2 * len(axes)):
         raise ModelError(
-            f"{_where(node)}: {len(flat)} pads, but a begin and an end are needed for each "
-            f"{'axis' if axes is None else f'of {len(axes)} axes'}"
+            f"{_where(node)}: {counted(len(flat), 'pad')}, but a begin and an end are needed for "
+            f"each {'axis' if axes is None else f'of {len(axes)} axes'}"
         )
     shape = analysis.shape(node.inputs[0])
     if axes is not None:
         _check_axes(axes, None if shape is None else len(shape))
     elif shape is not None and len(flat) != 2 * len(shape):
         raise ModelError(
-            f"{_where(node)}: {len(flat)} pads for {node.inputs[0].name!r}, whose "
+            f"{_where(node)}: {counted(len(flat), 'pad')} for {node.inputs[0].name!r}, whose "
             f"{len(shape)} axes need {2 * len(shape)}"
         )
     numbers = tuple([amount for amount in flat if isinstance(amount, int)])
@@ -631,7 +632,9 @@ def integers_of(
     if (not value and name != "pads") or (not value and count is not None):
         return None  # onnxruntime takes an empty list for an absent one
     if count is not None and len(value) != count:
-        raise ModelError(f"{_where(node)}: {name} has {len(value)} values, but {count} are needed")
+        raise ModelError(
+            f"{_where(node)}: {name} has {counted(len(value), 'value')}, but needs {count}"
+        )
     if least is not None and min(value) < least:
         raise ModelError(f"{_where(node)}: {name} {_brief(value)} must not be below {least}")
     _check_magnitude(value, name)

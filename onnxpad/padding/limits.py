@@ -17,7 +17,7 @@ from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
-from onnxpad.messages import RUNTIME, Named, named
+from onnxpad.messages import RUNTIME, Named, counted, named
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
@@ -250,7 +250,7 @@ def needs_as_many_windows(form: Form, place: int) -> RefusalError | None:
         return refusal_of_ceil(form.wording, form.source, axis, form.sizes[place])
     return RefusalError(
         Reason.CEIL_WINDOWS_DIFFER,
-        f"with ceil_mode the output has {was} elements on axis {axis}, and would have "
+        f"with ceil_mode the output has {counted(was, 'element')} on axis {axis}, and would have "
         f"{would}: a last window that starts in the operator's own padding is dropped",
         axis=axis,
         windows=was,

@@ -32,6 +32,7 @@ from onnxpad.declared import functions_of
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.messages import counted
 from onnxpad.operators.read import (
     UnreadableError,
     WindowOp,
@@ -184,7 +185,7 @@ class NeighbourhoodProbe:
             return None, reasons[0] if reasons else "not probed"
         self.count += 1
         by = ", by onnx's reference evaluator" if specified else ""
-        return True, f"equal on {runs} inputs{by}"
+        return True, f"equal on {counted(runs, 'input')}{by}"
 
     def _compare(
         self, cuts: Sequence[tuple[Scene, ModelProto, ModelProto]], specified: bool

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.finding import Change, Finding
+from onnxpad.messages import counted as counted
 from onnxpad.messages import shortened
 from onnxpad.report import FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
@@ -27,15 +28,6 @@ def shown(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
-
-
-def counted(count: int, noun: str) -> str:
-    """The count with its noun in singular or plural.
-
-    >>> counted(1, "change"), counted(1200, "node")
-    ('1 change', '1,200 nodes')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -22,7 +22,7 @@ from onnxpad.arithmetic.window import (
     transposed_same_pads,
 )
 from onnxpad.finding import Trust
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, counted
 from onnxpad.operators.amounts import Pair, Pairs, onnx_order
 from onnxpad.operators.read import TransposedOp
 from onnxpad.padding.padding import Padding
@@ -164,8 +164,9 @@ def _crop_to_shape(
             )
         if not isinstance(full, int) or (full < asked and trust is not Trust.RUNTIME):
             raise _disagree(
-                f"its output_shape asks for {asked} elements on axis {axis}, where it has {full}: "
-                f"{RUNTIME} appends the rest at the end, the specification leaves open at which",
+                f"its output_shape asks for {_elements(asked)} on axis {axis}, where it has "
+                f"{full}: {RUNTIME} appends the rest at the end, the specification leaves open "
+                "at which",
                 axis=axis,
                 wanted=asked,
             )
@@ -176,7 +177,7 @@ def _crop_to_shape(
 
 
 def _elements(count: int) -> str:
-    return f"{count} element{'s' if count > 1 else ''}"
+    return counted(count, "element")
 
 
 def _odd(op: TransposedOp) -> Side:

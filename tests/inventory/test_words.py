@@ -186,7 +186,7 @@ def test_many_readers_are_counted() -> None:
         ),
         (
             "y = Conv <pads = [1, 1, 1]> (x, w)", "malformed", "pads=[1, 1, 1]",
-            "Conv '<y>': pads has 3 values, but 4 are needed",
+            "Conv '<y>': pads has 3 values, but needs 4",
         ),
     ],
 )  # fmt: skip

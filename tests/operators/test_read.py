@@ -156,8 +156,8 @@ def test_a_pad_of_every_form() -> None:
     [
         ("Conv", "x w", {"strides": [0, 1]}, ModelError, "must not be below 1"),
         ("Conv", "x w", {"dilations": [1, 0]}, ModelError, "must not be below 1"),
-        ("Conv", "x w", {"strides": [1]}, ModelError, "has 1 values, but 2 are needed"),
-        ("Conv", "x w", {"pads": [1, 1]}, ModelError, "has 2 values, but 4 are needed"),
+        ("Conv", "x w", {"strides": [1]}, ModelError, "has 1 value, but needs 2"),
+        ("Conv", "x w", {"pads": [1, 1]}, ModelError, "has 2 values, but needs 4"),
         ("Conv", "x w", {"pads": [0, 0, 0, -1]}, UnreadableError, "are negative"),
         ("Conv", "x w", {"pads": [0, 0, 0, 2**40]}, UnreadableError, "are beyond"),
         ("Conv", "x w", {"pads": [0.5] * 4}, ModelError, "must be a list of integers"),

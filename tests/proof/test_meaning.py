@@ -481,7 +481,7 @@ def test_lists_of_integers_are_read_alike_by_the_rewrite_and_by_the_proof(
     kind = UnreadableError if wanted == "beyond" else ModelError
     with pytest.raises(kind) as caught:
         integers_of(node, name, count, bound)
-    said = {"below": f"must not be below {least}", "count": f"but {count} are needed"}
+    said = {"below": f"must not be below {least}", "count": f"but needs {count}"}
     said |= {"beyond": f"are beyond {MOST}", "list": f"{name} must be a list of integers"}
     assert said[wanted] in str(caught.value)
     with pytest.raises(MeaninglessError) as refused:

@@ -603,6 +603,12 @@ def test_the_exit_code_of_a_check(files: tuple[FileReport, ...], code: int) -> N
     assert CheckReport(Options(), Severity.WARNING, files).exit_code == code
 
 
+def test_what_many_nodes_have_in_common_is_said_of_each() -> None:
+    why = "its amounts vary"
+    (line,) = file_text(FileReport("m", (refusal("a", why), refusal("b", why)))).splitlines()
+    assert line.endswith(" 2 nodes (a, b); each stays: its amounts vary")
+
+
 class TestJson:
     def test_every_field_of_every_record_is_there(self) -> None:
         report = fixed(findings=(refusal("c2"),), undone=(refusal("c3"),))

@@ -41,6 +41,7 @@ from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, 
 from onnxpad.frameworks.repadding.write import forget_sizes, settled, write, written_as
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import nodes_upstream
+from onnxpad.messages import counted
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.write import attributes
@@ -117,7 +118,7 @@ def match_graph(
         result = replace(task.solve(), left=rest, notes=found.notes, runs=task.runs)
         if result.outcome == "not matched" and result.left and result.distinguishable:
             count = len(result.left)
-            what = "1 operator" if count == 1 else f"{count} operators"
+            what = counted(count, "operator")
             result = replace(
                 result, reason=f"{result.reason}; the padding of {what} cannot be varied"
             )

@@ -140,7 +140,7 @@ def _refusal(group: Sequence[Finding]) -> str:
         reason = f"; stays: {shown(first.reason)}" if first.reason else ""
         return f"{labelled(first)}: {shown(first.message)}{reason}"
     alike = shown(reason_without_names(first))
-    reason = f"stays: {alike}" if first.reason else shown(first.message)
+    reason = f"each stays: {alike}" if first.reason else shown(first.message)
     return f"{counted(len(group), 'node')} ({first_names(group)}); {reason}"
 
 

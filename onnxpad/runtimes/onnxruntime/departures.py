@@ -34,6 +34,7 @@ from onnxpad.arithmetic.window import (
     same_raw_total,
 )
 from onnxpad.declared import Key
+from onnxpad.messages import counted
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import MICROSOFT, Operator
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
@@ -321,7 +322,7 @@ def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str)
 
 def _reads(engine: str, placed: ResolvedAxis) -> str:
     count = placed.windows
-    many = f"{count} element{'s' * (count != 1)}" if isinstance(count, int) else "an unknown number"
+    many = counted(count, "element") if isinstance(count, int) else "an unknown number"
     if isinstance(count, int) and count < 0:
         many = "no result"
     return f"{engine} pads {placed.begin}+{placed.end} and gives {many}"
