@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, Literal
 
 from onnxpad.arithmetic.notation import named
@@ -66,11 +66,11 @@ def written_form(
 
 def with_forms(contexts: Iterable[Context], findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Findings with the form of each node that is in one of some graphs, as they are now."""
+    if not (listed := tuple(findings)):
+        return listed
     by_scope = {each.graph.scope: each for each in contexts if each.graph.is_there()}
 
-    @cache
-    def named(context: Context) -> dict[tuple[str, str], Node]:
-        return {(each.name, str(each.op)): each for each in context.graph.nodes if each.name}
+    named: dict[Context, dict[tuple[str, str], Node]] = {}
 
     def form(finding: Finding) -> SiteForm:
         scope, name, output = finding.location
@@ -80,10 +80,13 @@ def with_forms(contexts: Iterable[Context], findings: Iterable[Finding]) -> tupl
         graph = context.graph
         node = graph.producer(graph.tensor(output)) if graph.has_tensor(output) else None
         if node is None or (node.name, node.op) != (name, finding.op_type):
-            node = named(context).get((name, finding.op_type))  # changes gave it another output
+            if context not in named:
+                nodes = (each for each in graph.nodes if each.name)
+                named[context] = {(each.name, str(each.op)): each for each in nodes}
+            node = named[context].get((name, finding.op_type))  # changes gave it another output
         return SiteForm() if node is None else node_form(context, node)
 
-    return tuple([replace(each, form=form(each)) for each in findings])
+    return tuple([replace(each, form=form(each)) for each in listed])
 
 
 def node_form(context: Context, node: Node) -> SiteForm:
