@@ -13,7 +13,7 @@ from onnxpad import __version__
 from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
-from onnxpad.report.documents import Picture
+from onnxpad.report.documents import Document, Picture
 from onnxpad.report.documents.check_document import (
     LINES_A_GROUP,
     check_document,
@@ -443,6 +443,14 @@ class TestShortText:
         text = short_text(fixed(changes=(change(certificate=repaired, forms=("Conv", "Conv")),)))
         assert "Conv (does not run)" in text
         assert "Repairs 1 change: onnxruntime does not run the model as it was" in text
+
+    def test_a_page_says_once_of_like_changes_that_they_are_repairs(self) -> None:
+        repaired = replace(SAME_READS, facts={"repair": True})
+        made = tuple(change(name, certificate=repaired, forms=("Conv", "Conv")) for name in "ab")
+        (head, cards, *_) = fix_with_pictures(fixed(changes=made)).groups
+        text = text_of(Document("fix", "m", [cards]), Screen())
+        assert text.count("onnxruntime does not run") == 1
+        assert "2 changes: onnxruntime does not run the model as it was" in str(head.blocks)
 
     def test_many_kinds_and_reasons_fit_a_screen(self) -> None:
         changes = tuple(change(f"c{i}", forms=(f"Conv{i}", "Conv pads")) for i in range(236))

@@ -124,7 +124,8 @@ def _change_card(group: Sequence[Change], *, is_drawn: bool) -> Group:
         blocks.append(Picture(first))
         if len({repr(change.certificate.facts.get("axes")) for change in group}) > 1:
             blocks.append(marked(f"Drawn for {shown(first.node)}", "faint"))
-    told = [(labelled(each), _said(each)) for each in group]
+    # That it is a repair stands above.
+    told = [(labelled(e), "; ".join(filter(None, [_exact(e), _probe(e)]))) for e in group]
     title = _became(len(group), first.before, first.after)
     return Group(title, [*blocks, members(told)], is_open=True)
 
@@ -132,10 +133,6 @@ def _change_card(group: Sequence[Change], *, is_drawn: bool) -> Group:
 def _became(count: int, before: str, after: str) -> str:
     becomes = marked("becomes", "faint")
     return f"{marked(times(count), 'info')} {shown(before)} {becomes} {shown(after or 'nothing')}"
-
-
-def _said(change: Change) -> str:
-    return "; ".join(filter(None, [_proof(change), _probe(change)]))
 
 
 def _proofs(changes: Sequence[Change]) -> Iterator[list[Block]]:
@@ -156,10 +153,14 @@ def _proofs(changes: Sequence[Change]) -> Iterator[list[Block]]:
 
 
 def _proof(change: Change) -> str:
-    """For which sizes a change is exact, and what is the same."""
-    certificate = change.certificate
+    """For which sizes a change is exact, what is the same, and whether it is a repair."""
     repaired = f"; a repair: {RUNTIME} does not run it as it was" if change.repairs else ""
-    return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}{repaired}"
+    return f"{_exact(change)}{repaired}"
+
+
+def _exact(change: Change) -> str:
+    certificate = change.certificate
+    return f"exact for {shown(certificate.sizes)}: {shown(certificate.statement)}"
 
 
 def _probe(change: Change, *, of_each: bool = False) -> str:
