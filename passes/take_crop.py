@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from onnxpad.graph import Node
 from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import onnx_order
-from onnxpad.reasons import RefusalError
+from onnxpad.operators.read import TransposedOp
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.sites.cropped_form import form_text
@@ -74,7 +75,7 @@ class TakeCrop(Pass):
                     continue
                 left = taking.last, wrong
             if left is not None:
-                yield self._refused(context, op.node, left)
+                yield self._refused(context, op, left)
         if next(context.transposed(), None) is not None:
             for node in crops.idle():
                 yield self.found(
@@ -97,11 +98,21 @@ class TakeCrop(Pass):
         pads, becomes = onnx_order(taking.form.numbers), form_text(taking.form)
         return self.found(context, taking.last, message, taking, becomes=becomes, pads=pads)
 
-    def _refused(self, context: Context, node: Node, left: Obstacle) -> Match:
-        (crop, refusal), label = left, context.graph.label(node)
-        behind = f"{crop.op} behind {node.op}"
+    def _refused(self, context: Context, op: TransposedOp, left: Obstacle) -> Match:
+        (crop, refusal), label = left, context.graph.label(op.node)
+        behind = f"{crop.op} behind {op.node.op}"
         message = Named(f"{behind} {label!r}", behind)
-        return self.refused(context, crop, message, refusal, transposed=label)
+        asked = self._asked(context, op, crop) if refusal.code is Reason.CROPS else ""
+        return self.refused(context, crop, message, refusal, asked=asked, transposed=label)
+
+    def _asked(self, context: Context, op: TransposedOp, crop: Node) -> str:
+        """The option without which a transposed convolution would take up a crop; else empty."""
+        if not context.symmetric_transpose:
+            return ""
+        free, _ = CropsBehind(context.graph, context.analysis).taking(op)
+        if free is None or all(node is not crop for node in free.taken):
+            return ""
+        return "--style symmetric" if context.style == "symmetric" else "--symmetric-transpose"
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the new form, and connects what follows the last crop to it."""
