@@ -77,7 +77,8 @@ class Api:
 
     def fix(self, model: Path, **options: Any) -> Fixed:
         self.asked.append({"model": model, **options})
-        options["progress"]("certify", 0, 1)
+        if options["progress"] is not None:
+            options["progress"]("certify", 0, 1)
         if isinstance(self.fixed, BaseException):
             raise self.fixed
         return self.fixed
