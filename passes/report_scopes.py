@@ -60,9 +60,9 @@ class ReportScopes(Pass):
         """All padding that no other rule looks at in a graph, its bodies, and the functions."""
         graph = context.graph
         if context.closed:
-            yield from self._listed(graph, context.analysis, context.closed)
+            yield from self._padding_of_scope(graph, context.analysis, context.closed)
         for node in graph.nodes:
-            yield from self._held(graph, context.analysis, node)
+            yield from self._in_bodies(graph, context.analysis, node)
         if graph.is_main:
             for index, light in enumerate(graph.model.skeleton.light.functions):
                 if pads(light.node):
@@ -75,7 +75,7 @@ class ReportScopes(Pass):
                 message = "more calls with different sizes than are told apart"
                 yield self._match(place, node, message, reason)
 
-    def _held(self, graph: Graph, analysis: Analysis, node: Node) -> Iterator[Match]:
+    def _in_bodies(self, graph: Graph, analysis: Analysis, node: Node) -> Iterator[Match]:
         """The padding in the bodies of a node that the other rules do not look into."""
         if not any(pads(light.node) for _, light in held_bodies(node)):
             return
@@ -112,10 +112,10 @@ class ReportScopes(Pass):
     def _bodies(self, found: Iterable[Graph], analysis: Analysis, reason: str) -> Iterator[Match]:
         for body in found:
             inner = Analysis(body, outer=analysis)
-            yield from self._listed(body, inner, reason)
+            yield from self._padding_of_scope(body, inner, reason)
             yield from self._inside(body, inner, reason)
 
-    def _listed(self, graph: Graph, analysis: Analysis, reason: str) -> Iterator[Match]:
+    def _padding_of_scope(self, graph: Graph, analysis: Analysis, reason: str) -> Iterator[Match]:
         """The padding of a body or function, without that of bodies inside it."""
         readers = Readers(graph)
         for node in graph.nodes:

@@ -25,7 +25,7 @@ from onnxpad.analysis.rule_api import (
     ShapeRule,
     UndeterminedError,
     known,
-    name_in_tables,
+    rule_name,
 )
 from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
 from onnxpad.analysis.rules.elementwise import ARITHMETIC
@@ -383,7 +383,7 @@ class Analysis:
         if node is None or node.op == "Constant":
             return None
         # No rule is for an operator without a name.
-        op = "" if self._graph.refers(node) else name_in_tables(self._graph, node)
+        op = "" if self._graph.refers(node) else rule_name(self._graph, node)
         return Call(node, op, self._graph.opset, self._place(node, tensor))
 
     def _place(self, node: Any, tensor: Any) -> int:

@@ -259,7 +259,7 @@ def named(rule: Rule, names: str, domain: str = "") -> dict[str, Rule]:
 
 
 @noted
-def name_in_tables(graph: Graph, node: Node) -> str:
+def rule_name(graph: Graph, node: Node) -> str:
     """The name of a node's operator in tables of rules; empty for a function of the model.
 
     Operators that are not ONNX's own have their domain before it.

@@ -11,7 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.rule_api import UndeterminedError, name_in_tables
+from onnxpad.analysis.rule_api import UndeterminedError, rule_name
 from onnxpad.analysis.rules.lower_bounds import (
     BOUNDS,
     NONE,
@@ -116,7 +116,7 @@ class Signs:
         node = self._graph.producer(tensor)
         bound = NONE
         if node is not None and not self._graph.refers(node):
-            rule = BOUNDS.get(name_in_tables(self._graph, node))
+            rule = BOUNDS.get(rule_name(self._graph, node))
             if rule is not None and (tensor is node.outputs[0] or node.op == "Split"):
                 bound = yield from rule(ComputedTensor(node, tensor, self._graph, self._analysis))
         return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))

@@ -104,7 +104,7 @@ class _Comparison:
             fair = not_blamed(blamed)
             cure = _cure(self._source, reference, blamed)
             found = joined(found, replace(fair, warnings=(*fair.warnings, *cure)))
-        return found if unseen else replace(found, notes=(*found.notes, *_said(decided)))
+        return found if unseen else replace(found, notes=(*found.notes, *_note_on_decided(decided)))
 
     def missed(self) -> tuple[str, ...]:
         """Why a model that nothing changes does not reproduce the reference; nothing if it does."""
@@ -170,7 +170,7 @@ def _repairs(decided: Sequence[Change], outcome: RunResult, repaired: Collection
     return certified and any(each.key[1] in repaired for each in outcome.made)
 
 
-def _said(decided: Sequence[Change]) -> Iterator[str]:
+def _note_on_decided(decided: Sequence[Change]) -> Iterator[str]:
     """A line on the changes with which both models of a validation run."""
     if decided:
         yield (

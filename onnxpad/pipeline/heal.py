@@ -170,14 +170,14 @@ def healed(
         )
         for key, finding in found.items()
     )
-    warnings = (*verdict.warnings, *_named(answered, parting))
+    warnings = (*verdict.warnings, *_note_on_taken_back(answered, parting))
     return outcome, replace(verdict, warnings=warnings), answered
 
 
 _UNCHANGED: Final = not_validated("no change is left")
 
 
-def _named(findings: Sequence[Finding], parting: Divergence | None) -> Iterator[str]:
+def _note_on_taken_back(findings: Sequence[Finding], parting: Divergence | None) -> Iterator[str]:
     """A line on the changes taken back, and on the first tensor that differed."""
     if findings:
         many = len(findings) > 1

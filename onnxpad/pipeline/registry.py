@@ -41,19 +41,21 @@ def add(kind: type[Pass], *, replace: bool = False) -> None:
     code = getattr(kind, "code", None)
     if not isinstance(code, str) or not re.fullmatch(_CODE, code):
         raise UsageError(
-            f"the code of {_named(kind)} is {code!r}; it must be 2 to 12 capital letters other "
+            f"the code of {_pass_name(kind)} is {code!r}; it must be 2 to 12 capital letters other "
             "than PAD, which is for onnxpad's own, and 3 digits, such as ACME001"
         )
     if kind.find is Pass.find or (kind.rewrites and kind.rewrite is Pass.rewrite):
-        raise UsageError(f"{_named(kind)} needs `find`, and `rewrite` unless `rewrites` is False")
+        raise UsageError(
+            f"{_pass_name(kind)} needs `find`, and `rewrite` unless `rewrites` is False"
+        )
     if not isinstance(kind.severity, Severity):
         raise UsageError(
-            f"the severity of {_named(kind)} is {kind.severity!r}; it must be an onnxpad.Severity, "
-            "such as onnxpad.Severity.WARNING"
+            f"the severity of {_pass_name(kind)} is {kind.severity!r}; it must be an "
+            "onnxpad.Severity, such as onnxpad.Severity.WARNING"
         )
     if not replace and _own.get(code, kind) is not kind:
         raise UsageError(
-            f"{code} is the code of {_named(_own[code])}; unregister that, or give replace=True"
+            f"{code} is the code of {_pass_name(_own[code])}; unregister that, or give replace=True"
         )
     _own[code] = kind
 
@@ -143,17 +145,17 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
             raise
         except Exception as error:  # whatever a user's code raises
             let_through(error)
-            raise UsageError(f"{_named(type(pass_))}, find: {_said(error)}") from error
+            raise UsageError(f"{_pass_name(type(pass_))}, find: {_error_text(error)}") from error
         if context.graph.version != version:
             context.rollback(mark)
             raise UsageError(
-                f"{_named(type(pass_))}: find edits the graph, which rewrite alone may"
+                f"{_pass_name(type(pass_))}: find edits the graph, which rewrite alone may"
             )
         if not isinstance(match, Match):
-            raise UsageError(f"{_named(type(pass_))}: find yields what is no onnxpad.Match")
+            raise UsageError(f"{_pass_name(type(pass_))}: find yields what is no onnxpad.Match")
         if match.plan is None and match.finding.fixable:
             raise UsageError(
-                f"{_named(type(pass_))}: what has no plan to rewrite it needs a reason"
+                f"{_pass_name(type(pass_))}: what has no plan to rewrite it needs a reason"
             )
         yield match
 
@@ -162,15 +164,15 @@ def failed(pass_: Pass, error: Exception) -> UncertifiedError:
     """The reason to take back the change of a user's pass that raised an error, or led to one."""
     name = type(error).__name__
     return UncertifiedError(
-        f"{_named(type(pass_))}: {_said(error)}", Reason.PASS_RAISED, error=name
+        f"{_pass_name(type(pass_))}: {_error_text(error)}", Reason.PASS_RAISED, error=name
     )
 
 
-def _named(kind: type[Pass]) -> str:
+def _pass_name(kind: type[Pass]) -> str:
     return f"pass {kind.__module__}.{kind.__qualname__}"
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -36,7 +36,7 @@ from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context, Mark
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.runtimes.protection import Exposing, met, shield
+from onnxpad.runtimes.protection import Exposing, misfused_neighbours, shield
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, record_sizes, recorded_sizes
 from onnxpad.sizes.size_options import given_domain
@@ -367,7 +367,9 @@ class Run:
             unprotected += (
                 (graph, (each.pad.node, each.window, *each.way), LAYS_OPEN) for each in left
             )
-            unprotected += ((graph, nodes, JOINS_NEIGHBOURS) for nodes in met(context))
+            unprotected += (
+                (graph, nodes, JOINS_NEIGHBOURS) for nodes in misfused_neighbours(context)
+            )
         return unprotected
 
     def _changes_exposing_pads(self, left: Sequence[Unprotected]) -> dict[Key, str]:

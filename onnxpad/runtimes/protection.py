@@ -9,7 +9,7 @@ from onnxpad.runtimes.onnxruntime.guard import (
     Exposing,
     can_guard,
     guard,
-    met,
+    misfused_neighbours,
     shield,
     takes_empty_fill,
 )
@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from onnxpad.rewrite.context import Context
     from onnxpad.runtimes.deployed import Exposed
 
-__all__ = ["Exposing", "can_guard", "guard", "met", "misfolded", "shield", "takes_empty_fill"]
+__all__ = [
+    "Exposing",
+    "can_guard",
+    "guard",
+    "misfolded",
+    "misfused_neighbours",
+    "shield",
+    "takes_empty_fill",
+]
 
 
 def misfolded(context: Context) -> Sequence[Exposed] | None:

@@ -39,7 +39,7 @@ class Oracle:
     foreign: bool = False
 
 
-def held(subject: str, found: Result, oracle: Oracle, tolerance: Tolerance) -> Run:
+def compared_run(subject: str, found: Result, oracle: Oracle, tolerance: Tolerance) -> Run:
     """A result compared with the expected one, as a run of `subject`.
 
     The caller fills in provider, optimisation level and inputs.
@@ -152,7 +152,7 @@ def agrees(exact: Result, ours: Result, found: Result, tolerance: Tolerance) -> 
     if exact.error or found.error:
         return False
     oracle = Oracle("original", exact)
-    run = held("rewritten", found, oracle, tolerance)
+    run = compared_run("rewritten", found, oracle, tolerance)
     return run.ok or excused(run, oracle, ours, found, tolerance, None).ok
 
 

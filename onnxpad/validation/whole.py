@@ -48,7 +48,7 @@ from onnxpad.validation.inputs import (
     pinned,
     shaped,
 )
-from onnxpad.validation.judge import Oracle, agrees, differing, excused, greatest, held
+from onnxpad.validation.judge import Oracle, agrees, compared_run, differing, excused, greatest
 from onnxpad.validation.pairing import Makers, Pairing, is_discrete, paired
 from onnxpad.validation.result import (
     BY_ONNX,
@@ -231,7 +231,7 @@ class _Check:
 
     def verdict(self) -> Validation:
         """The verdict from all results."""
-        self._runs = [self._kept(run) for run in self._runs]
+        self._runs = [self._without_unrepeated(run) for run in self._runs]
         mine = [run for run in self._runs if run.subject == self._subject]
         outcome: Outcome = "nothing compared"
         if self._divergence is not None or not all(run.ok for run in mine):
@@ -651,7 +651,7 @@ class _Check:
             if home.error or results[sample].error:
                 continue
             oracle = Oracle("original on the CPU", home, foreign=True)
-            run = self._held(provider, "off", sample, "original", results[sample], oracle)
+            run = self._compared_with(provider, "off", sample, "original", results[sample], oracle)
             if not run.ok:
                 names = differing(run.comparisons)
                 self._warnings.append(
@@ -708,7 +708,7 @@ class _Check:
             run = replace(run, drawn=drawn.drawn)
             self._note_excused([run])
             return [*runs, run], oracle
-        run = self._held(provider, "off", sample, "rewritten", found, oracle)
+        run = self._compared_with(provider, "off", sample, "rewritten", found, oracle)
         if oracle.name == "original":
             run = self._steady(run, sample)
         if not run.ok and (better := self._better(provider, sample, found, referred)):
@@ -747,9 +747,9 @@ class _Check:
                 self._reasons.append(said)
                 self._warnings.append(said)
                 self._skipped.append(Skipped(said, run.provider, is_told=True))
-        return self._kept(run)
+        return self._without_unrepeated(run)
 
-    def _kept(self, run: Run) -> Run:
+    def _without_unrepeated(self, run: Run) -> Run:
         """A run without the outputs that are known not to repeat."""
         told = [self._repeats.get((run.provider, each.output), True) for each in run.comparisons]
         if all(told) or run.against == "reference":
@@ -789,8 +789,8 @@ class _Check:
         if home.error or ours.error:
             return ""
         oracle = Oracle("original on the CPU", home, foreign=True)
-        theirs = self._held(provider, "off", sample, "rewritten", found, oracle)
-        mine = self._held(provider, "off", sample, "original", ours, oracle)
+        theirs = self._compared_with(provider, "off", sample, "rewritten", found, oracle)
+        mine = self._compared_with(provider, "off", sample, "original", ours, oracle)
         if not theirs.ok or mine.ok:
             return ""
         return (
@@ -840,7 +840,7 @@ class _Check:
         oracle: Oracle,
     ) -> Run:
         """Compare the rewritten model at full optimisation with the original without."""
-        run = self._held(provider, "full", sample, "rewritten", found, oracle)
+        run = self._compared_with(provider, "full", sample, "rewritten", found, oracle)
         run = replace(run, seconds=(ours.seconds, found.seconds))
         if ours.error and not exact.error:
             self._warnings.append(
@@ -848,7 +848,7 @@ class _Check:
                 f"{ours.error}"
             )
         elif run.ok and not exact.error:
-            own = self._held(provider, "full", sample, "original", ours, Oracle("", exact))
+            own = self._compared_with(provider, "full", sample, "original", ours, Oracle("", exact))
             if not own.ok:
                 names = differing(own.comparisons)
                 note = f"full optimisation changes {names} of the original only"
@@ -908,7 +908,7 @@ class _Check:
             )
         return self._unquantised[provider]
 
-    def _held(
+    def _compared_with(
         self,
         provider: str,
         optimisation: Optimisation,
@@ -918,7 +918,7 @@ class _Check:
         oracle: Oracle,
     ) -> Run:
         """One result compared with an oracle."""
-        run = held(subject, found, oracle, self._tolerance)
+        run = compared_run(subject, found, oracle, self._tolerance)
         drawn = self._draws[sample]
         return replace(
             run,
@@ -940,7 +940,7 @@ class _Check:
             return {}
         oracle = Oracle("reference", Result(self.expected[sample], math.nan), foreign=True)
         runs = {
-            name: self._held(provider, optimisation, sample, name, found[sample], oracle)
+            name: self._compared_with(provider, optimisation, sample, name, found[sample], oracle)
             for name, found in results.items()
             if name == self._subject or not found[sample].error
         }

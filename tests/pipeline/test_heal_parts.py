@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from onnxpad.finding import Finding, Severity
-from onnxpad.pipeline.heal import _named, _parts_at, _reason, _suspects
+from onnxpad.pipeline.heal import _note_on_taken_back, _parts_at, _reason, _suspects
 from onnxpad.pipeline.transaction import Made
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 from tests.support.rows import each_row
@@ -81,4 +81,6 @@ def test_where_models_part_and_how() -> None:
 def test_the_changes_taken_back_in_a_line(names: str, parts: bool, line: str | None) -> None:
     findings = [Finding("PAD201", Severity.INFO, name, "Conv", "m") for name in names]
     parting: Any = SimpleNamespace(tensor="t", comparison=SimpleNamespace(detail="far apart"))
-    assert [*_named(findings, parting if parts else None)] == ([] if line is None else [line])
+    assert [*_note_on_taken_back(findings, parting if parts else None)] == (
+        [] if line is None else [line]
+    )

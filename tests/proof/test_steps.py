@@ -23,7 +23,7 @@ from onnxpad.proof.meaning import SLIDING, MeaninglessError
 from onnxpad.proof.scattering import SCATTERING
 from onnxpad.proof.step_rules.fill_arithmetic import (
     computed,
-    held,
+    exact_in,
     normal_root,
     overflows,
     quantized,
@@ -414,7 +414,7 @@ WHOLE = [
 
 def holds(number: float | int, dtype: int) -> bool:
     try:
-        return held(number, dtype) == number
+        return exact_in(number, dtype) == number
     except MeaninglessError:
         return False
 

@@ -7,7 +7,7 @@ import pytest
 
 from onnxpad.validation.answers import Result
 from onnxpad.validation.compare import Tolerance
-from onnxpad.validation.judge import Oracle, agrees, differing, excused, greatest, held
+from onnxpad.validation.judge import Oracle, agrees, compared_run, differing, excused, greatest
 from onnxpad.validation.result import (
     Comparison,
     PaddingDifference,
@@ -33,23 +33,23 @@ def judged(
     exact: Result, ours: Result, found: Result, tolerance: Tolerance = STRICT, **more: Any
 ) -> Run:
     oracle = Oracle("original", exact)
-    run = held("rewritten", found, oracle, tolerance)
+    run = compared_run("rewritten", found, oracle, tolerance)
     return excused(run, oracle, ours, found, tolerance, more.get("unrounded"))
 
 
 def test_held() -> None:
     exact = Oracle("original", result(y=ONES, z=ONES))
-    same = held("rewritten", result(y=ONES, z=ONES), exact, STRICT)
+    same = compared_run("rewritten", result(y=ONES, z=ONES), exact, STRICT)
     assert (same.ok, same.note, same.subject, same.against) == (True, "", "rewritten", "original")
     assert [each.ok for each in same.comparisons] == [True, True]
-    missing = held("rewritten", result(y=ONES), exact, STRICT)
+    missing = compared_run("rewritten", result(y=ONES), exact, STRICT)
     assert (missing.ok, missing.note) == (False, "the rewritten model has no output z")
     assert len(missing.comparisons) == 1
-    broken = held("rewritten", result("it broke"), exact, STRICT)
+    broken = compared_run("rewritten", result("it broke"), exact, STRICT)
     assert broken.note == "the rewritten model does not run: it broke"
-    late = held("rewritten", result("it took long", late=True), exact, STRICT)
+    late = compared_run("rewritten", result("it took long", late=True), exact, STRICT)
     assert late.note == "the rewritten model it took long"
-    apart = held("rewritten", result(y=ONES, z=ONES + 1), exact, STRICT)
+    apart = compared_run("rewritten", result(y=ONES, z=ONES + 1), exact, STRICT)
     assert [each.ok for each in apart.comparisons] == [True, False]
     assert not apart.ok
 
@@ -57,7 +57,9 @@ def test_held() -> None:
 def test_another_engine_may_differ_ten_times_as_much() -> None:
     nearly = result(y=ONES * np.float32(1.0004))
     for foreign in (False, True):
-        run = held("rewritten", nearly, Oracle("original", result(y=ONES), foreign), Tolerance())
+        run = compared_run(
+            "rewritten", nearly, Oracle("original", result(y=ONES), foreign), Tolerance()
+        )
         assert run.ok is foreign
 
 
@@ -106,7 +108,7 @@ def test_an_output_that_is_gone_is_never_excused() -> None:
 def test_an_original_alone_is_excused_where_it_does_not_run_optimised() -> None:
     exact = result(y=ONES)
     oracle = Oracle("original", exact)
-    run = held("original", result("no"), oracle, STRICT)
+    run = compared_run("original", result("no"), oracle, STRICT)
     assert excused(run, oracle, result("no", crashed=True), result(y=ONES), STRICT, None).ok
 
 

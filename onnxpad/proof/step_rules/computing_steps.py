@@ -112,7 +112,9 @@ def clip(call: StepNode) -> Passed:
                 raise MeaninglessError("a bound of several values")
 
     def clipped(number: Number) -> Number:
-        low, high = (None if bound is None else fills.held(bound, call.dtype) for bound in bounds)
+        low, high = (
+            None if bound is None else fills.exact_in(bound, call.dtype) for bound in bounds
+        )
         if math.isinf(number) and (low is None or high is None):
             raise MeaninglessError("an infinity that is clipped to the type's own bounds")
         if low is not None and high is not None and not low <= high:
@@ -138,7 +140,7 @@ def _elements(call: StepNode, place: int) -> list[Number]:
         flat = np.unique(bits).view(np.float64)
     else:
         flat = np.unique(flat)
-    return [fills.held(number, call.dtype) for number in flat.tolist()]
+    return [fills.exact_in(number, call.dtype) for number in flat.tolist()]
 
 
 def _axes_in_front(call: StepNode, place: int) -> int:
@@ -296,7 +298,9 @@ def _scaling(call: StepNode) -> tuple[list[tuple[float, int]], int, int | None]:
         raise MeaninglessError("scale and zero point are no numbers, and no vectors")
     if scales.size > 1 and (call.version < 13 or call.is_padded(_channel_axis(call))):
         raise MeaninglessError("the scale varies along a padded axis")
-    if not all(0 < fills.held(scale, scaled) < math.inf for scale in scales.reshape(-1).tolist()):
+    if not all(
+        0 < fills.exact_in(scale, scaled) < math.inf for scale in scales.reshape(-1).tolist()
+    ):
         raise MeaninglessError("a scale that is not positive and finite")
     flat = zip(scales.reshape(-1).tolist(), points.reshape(-1).tolist(), strict=True)
     pairs = dict.fromkeys((float(scale), int(point)) for scale, point in flat)

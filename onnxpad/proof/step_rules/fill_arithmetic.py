@@ -83,10 +83,10 @@ def number_of(fill: float | int | str, dtype: int) -> Number:
         if fill != NEGATIVE_ZERO:
             raise MeaninglessError(f"padding that is {fill} is no number")
         fill = -0.0
-    return held(fill, dtype)
+    return exact_in(fill, dtype)
 
 
-def held(number: Number, dtype: int) -> Number:
+def exact_in(number: Number, dtype: int) -> Number:
     """A number as an element type holds it: a float in a floating-point type, else an integer.
 
     Raises:
@@ -127,20 +127,20 @@ def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
     if dtype not in _FORMATS:
         if op == "Div":
             raise MeaninglessError("a quotient of integers is not specified for every sign")
-        return held(_OPERATIONS[op](a, b), dtype)
+        return exact_in(_OPERATIONS[op](a, b), dtype)
     if op == "Div" and b == 0:
         raise MeaninglessError("a division by 0")
     kind = _ROUNDED.get(dtype, np.float64)
     with np.errstate(all="ignore"):
         result = float(_OPERATIONS[op](kind(a), kind(b)))
     if math.isinf(a) or math.isinf(b):
-        return held(result, dtype)
+        return exact_in(result, dtype)
     exact = _OPERATIONS[op](Fraction(a), Fraction(b))
     if math.isinf(result) or (exact and abs(exact) < Fraction(2) ** _FORMATS[dtype].least):
         raise MeaninglessError("a result that overflows, or is subnormal")
     if dtype not in _ROUNDED and Fraction(result) != exact:
         raise MeaninglessError("a result that is rounded to 16 bits")
-    return held(result, dtype)
+    return exact_in(result, dtype)
 
 
 def greatest(a: Number, b: Number) -> Number:
@@ -163,7 +163,7 @@ def leaky(number: Number, slope: Number, dtype: int) -> Number:
         raise MeaninglessError("a slope that is not finite")
     if number > 0 or is_plus_zero(number):
         return number
-    product = computed("Mul", held(slope, dtype), number, dtype) if number else 0
+    product = computed("Mul", exact_in(slope, dtype), number, dtype) if number else 0
     return product or _EITHER
 
 
@@ -204,7 +204,7 @@ def dequantized(number: Number, scale: Number, zero_point: Number, dtype: int) -
     Raises:
         MeaninglessError: Engines may differ on the result.
     """
-    return computed("Mul", held(number - zero_point, dtype), scale, dtype)
+    return computed("Mul", exact_in(number - zero_point, dtype), scale, dtype)
 
 
 def normal_root(square: float, dtype: int) -> float:

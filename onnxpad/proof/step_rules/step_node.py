@@ -152,7 +152,7 @@ class StepNode(NamedTuple):
                     raise MeaninglessError("zeros of unknown signs in many operands")
                 each = (_numbers(layer.fill, self.dtype) for layer in layers)
                 combined = map(function, itertools.product(*each))
-                number = fills.one_of(fills.held(number, to) for number in combined)
+                number = fills.one_of(fills.exact_in(number, to) for number in combined)
             either = isinstance(number, fills.SignlessZero)
             found.append(layers[0]._replace(fill=EITHER_ZERO if either else fill_of(number)))
         return tuple(found)

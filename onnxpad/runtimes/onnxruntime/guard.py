@@ -76,7 +76,7 @@ def shield(
     return []
 
 
-def met(context: Context) -> list[tuple[Node, ...]]:
+def misfused_neighbours(context: Context) -> list[tuple[Node, ...]]:
     """Neighbours that onnxruntime fuses wrongly now and did not in the original graph.
 
     Where a rewrite writes neighbours anew, as many of that kind are gone.
