@@ -1,6 +1,7 @@
 """What an onnx_ir model holds and what two of them share, asked of the parts that compare them."""
 
 import importlib
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -238,6 +239,25 @@ def test_the_innermost_reason_is_told() -> None:
 
     with pytest.raises(ModelError, match=r"^the program cannot be serialised: 'deep'$"):
         _serialised(export, "program")
+
+
+def test_what_a_signal_handler_raises_is_no_failure_to_serialise() -> None:
+    def limit(*_: object) -> None:
+        raise TimeoutError("a limit")
+
+    def export() -> onnx.ModelProto:
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except TimeoutError as error:
+            raise ValueError("wrapped") from error
+        raise AssertionError
+
+    before = signal.signal(signal.SIGUSR1, limit)
+    try:
+        with pytest.raises(TimeoutError, match="a limit"):
+            _serialised(export, "program")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_external_data_is_found_in_its_folder(tmp_path: Path) -> None:

@@ -287,6 +287,14 @@ def test_the_length_of_1481() -> None:
             "axis-taken",
             id="one element, behind a step that adds an axis of one",
         ),
+        pytest.param(
+            behind(
+                f"f = {SPREAD} r = Reshape (f, t) y = Slice (r, s, e, a)",
+                "int64[4] t = {1, 3, 31, 1}, int64[1] s = {0}, int64[1] e = {1}, int64[1] a = {2}",
+            ),
+            "axis-taken",
+            id="the first element, behind a step that adds an axis of one",
+        ),
     ],
 )
 def test_refused(model: onnx.ModelProto, reason: str) -> None:
@@ -295,6 +303,19 @@ def test_refused(model: onnx.ModelProto, reason: str) -> None:
     result = onnxpad.fix(model, validate=False)
     assert result.model.SerializeToString() == model.SerializeToString()
     assert not result.undone
+
+
+def test_an_axis_of_one_that_is_not_cropped_may_be_dropped() -> None:
+    model = one(
+        "f = ConvTranspose <strides = [1, 2]> (x, w) r = Reshape (f, t) y = Slice (r, s, e, a)",
+        inputs="float[1, 2, 1, 3] x",
+        initializers="float[2, 1, 1, 3] w = {1, 2, 3, 4, 5, 6}, int64[3] t = {1, 1, 7}, "
+        "int64[1] s = {1}, int64[1] e = {-2}, int64[1] a = {2}",
+    )
+    result = onnxpad.fix(model)
+    assert [(change.code, change.node) for change in result.changes] == [("PAD402", "<y>")]
+    assert attributes(result.model)["pads"] == [0, 1, 0, 2]
+    assert result.ok
 
 
 def test_a_crop_of_the_data_is_not_one_of_the_result() -> None:
