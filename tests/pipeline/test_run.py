@@ -43,6 +43,7 @@ from tests.support import (
     one,
     run,
 )
+from tests.support.rows import each_row
 
 PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 
@@ -465,3 +466,23 @@ def test_what_was_unknown_at_first_is_forgotten_with_the_edits() -> None:
     assert context.signs.non_negative(y)
     context.rollback(mark)
     assert (context.signs.non_negative(y), context.signs.non_negative(r)) == (False, True)
+
+
+@each_row(
+    ("dims", "limits"),
+    [
+        ({}, {"n": "2..16711680 in steps of 2"}),
+        ({"n": "3..20"}, {"n": "4..20 in steps of 2"}),
+        ({"n": "8..32:8"}, {"n": "8..32 in steps of 8"}),
+    ],
+)
+def test_the_sizes_to_draw_are_those_of_the_last_domain(
+    dims: dict[str, str], limits: dict[str, str]
+) -> None:
+    """A convolution of stride 2, its result doubled, and the data: joined at even sizes only."""
+    body = "a = Conv <strides = [2]> (x, w) b = ConvTranspose <strides = [2]> (a, w)"
+    weight = "float[1, 1, 2] w = {1, 2}"
+    model = one(f"{body} y = Add (x, b)", inputs="float[1, 1, n] x", initializers=weight)
+    run = Run(Graph.from_proto(model), Options(dims=dims))
+    run.find()
+    assert {name: str(sizes) for name, sizes in run.limits.items()} == limits
