@@ -134,8 +134,8 @@ class Analysis:
         """
         known = self._known[Kind.SHAPE]
         # A short way for the most frequent question.
-        asked = tensor in known
-        shape: Shape | None = known[tensor] if asked else self._answer(Kind.SHAPE, tensor)
+        is_known = tensor in known
+        shape: Shape | None = known[tensor] if is_known else self._answer(Kind.SHAPE, tensor)
         return shape
 
     def value(self, tensor: Any) -> Value | None:

@@ -88,25 +88,25 @@ def check(
         UsageError: As for `fix`, or an unknown code or framework.
         ModelError: The model cannot be read, or the specification forbids it.
     """
-    asked = Options.of(options)
-    given, _ = kinds.source_of(model, "check")
-    chosen = with_codes(asked)
+    user_options = Options.of(options)
+    source, _ = kinds.source_of(model, "check")
+    chosen = with_codes(user_options)
     asked_for = convention is not None or chosen.select  # they take longer than all the rest
     reports = {code for code in REPORTS if asked_for and chosen.chooses(code)}
     if convention is not None:
         from onnxpad.frameworks.conventions.table import FRAMEWORKS
 
         check_choice("convention", convention, tuple(FRAMEWORKS))
-    with kinds.naming(given), gc_paused():
-        graph = Graph.read(given)
+    with kinds.naming(source), gc_paused():
+        graph = Graph.read(source)
         run = Run(graph, chosen)
         found = run.find(partial(_conventions, reports, convention or "") if reports else None)
     return CheckResult(
-        kinds.name_of(given),
+        kinds.name_of(source),
         with_forms(run.analysed(), (each for each in found if chosen.chooses(each.code))),
         run.notes,
         run.warnings,
-        _options=asked,
+        _options=user_options,
         _convention=convention or "",
     )
 

@@ -85,17 +85,17 @@ def explain(
         ModelError: The model cannot be read.
     """
     slide = {"op": op, "size": size, "kernel": kernel, "stride": stride, "dilation": dilation}
-    given = {name: value for name, value in slide.items() if value is not None}
+    sliding = {name: value for name, value in slide.items() if value is not None}
     if model is None and node is None:
         if shapes or dims:
             raise UsageError("shapes and dims are about a model, but none is given")
-        return _answered(_of_operator(given, padding, output_padding))
+        return _answered(_of_operator(sliding, padding, output_padding))
     if model is None or node is None:
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
-    if given:
+    if sliding:
         raise UsageError(
-            f"{' and '.join(given)} cannot be given for a node, which has its own; leave them out"
+            f"{' and '.join(sliding)} cannot be given for a node, which has its own; leave them out"
         )
     from onnxpad.api import kinds
     from onnxpad.api.node_question import node_question
@@ -111,33 +111,33 @@ def explain(
 
 
 def _of_operator(
-    given: Mapping[str, object], padding: PerAxis | None, output_padding: PerAxis | None
+    arguments: Mapping[str, object], padding: PerAxis | None, output_padding: PerAxis | None
 ) -> Question:
     """The question about an operator, from the arguments that were given."""
     for name in ("op", "size", "kernel"):
-        if name not in given:
+        if name not in arguments:
             raise UsageError(f"--{name} is missing; {_ASKED}")
-    op, sizes = _op(given["op"]), _numbers("size", given["size"], None, least=1)
+    op, sizes = _op(arguments["op"]), _numbers("size", arguments["size"], None, least=1)
     if len(sizes) > _MOST_AXES:
         raise UsageError(
             f"size has {len(sizes)} axes; operators have {_MOST_AXES} at most, without batch and "
             "channels"
         )
     names = ("kernel", "stride", "dilation")
-    each = [_numbers(name, given.get(name, 1), sizes, least=1) for name in names]
+    each = [_numbers(name, arguments.get(name, 1), sizes, least=1) for name in names]
     windows = tuple(Window(*one) for one in zip(*each, strict=True))
     return _question(Question(op, sizes, windows), padding, output_padding)
 
 
-def _question(asked: Question, padding: PerAxis | None, output_padding: PerAxis | None) -> Question:
+def _question(bare: Question, padding: PerAxis | None, output_padding: PerAxis | None) -> Question:
     """A question with the numbers that a user gave for the padding."""
-    if asked.op != "convtranspose" and output_padding is not None:
-        raise UsageError(f"{asked.op} has no output_padding; only convtranspose has")
+    if bare.op != "convtranspose" and output_padding is not None:
+        raise UsageError(f"{bare.op} has no output_padding; only convtranspose has")
     numbers = (
-        None if value is None else _numbers(name, value, asked.sizes, least=0)
+        None if value is None else _numbers(name, value, bare.sizes, least=0)
         for name, value in (("padding", padding), ("output_padding", output_padding))
     )
-    return Question(asked.op, asked.sizes, asked.windows, *numbers)
+    return Question(bare.op, bare.sizes, bare.windows, *numbers)
 
 
 def _answered(question: Question, about: About | None = None) -> Explanation:
@@ -148,14 +148,14 @@ def _answered(question: Question, about: About | None = None) -> Explanation:
     """
     own = None if about is None else about.own
     for place, axis in enumerate(question.axes):
-        window, given = axis.window, [axis.padding or 0, axis.output_padding or 0]
+        window, numbers = axis.window, [axis.padding or 0, axis.output_padding or 0]
         if own is not None:
             mine = own.axes[place]
-            given += map(abs, (mine.begin, mine.end, mine.output_padding))
-        if max(window.extent, *given) > _LONGEST or window.stride > _LARGEST_STRIDE:
+            numbers += map(abs, (mine.begin, mine.end, mine.output_padding))
+        if max(window.extent, *numbers) > _LONGEST or window.stride > _LARGEST_STRIDE:
             raise UsageError(
                 f"a kernel of {window.kernel}, stride {window.stride}, dilation {window.dilation} "
-                f"and padding {max(given)} is too long to explain; the most are {_LONGEST} "
+                f"and padding {max(numbers)} is too long to explain; the most are {_LONGEST} "
                 f"elements and a stride of {_LARGEST_STRIDE}"
             )
         if axis.size > _LARGEST:

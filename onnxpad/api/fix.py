@@ -272,7 +272,7 @@ def fix(
         ModelError: The model cannot be read, or the specification forbids it.
     """
     start = time.perf_counter()
-    asked = with_codes(Options.of(options))
+    chosen = with_codes(Options.of(options))
     require_timeout(run_timeout)
     if reference is not None and not validate:
         raise UsageError("a reference is for the validation, which is not asked for; leave out one")
@@ -281,7 +281,7 @@ def fix(
         graph = Graph.read(source)
         before = counts_of(graph)
         probe, exposing = engine_questions(graph) if validate else (None, None)
-        run = Run(graph, asked, probe=probe, exposing=exposing, progress=progress)
+        run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
             outcome = run.rewrite()  # analyses, settles, guards
@@ -296,11 +296,11 @@ def fix(
         after = counts_of(graph) if graph.model.changed else before
     return FixResult(
         name=kinds.name_of(source),
-        options=asked,
+        options=chosen,
         changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=with_forms(run.left, (e for e in outcome.findings if asked.chooses(e.code))),
+        findings=with_forms(run.left, (e for e in outcome.findings if chosen.chooses(e.code))),
         undone=with_forms(run.left, outcome.undone),
         barred=with_forms(run.left, barred),
         validation=validation,

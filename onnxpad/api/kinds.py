@@ -147,9 +147,9 @@ def limited(run_timeout: float | None, *graphs: Graph) -> AbstractContextManager
     return pool.limited(run_timeout)
 
 
-def path_of(given: object) -> str:
+def path_of(model: object) -> str:
     """The path by which a model or arrays were given, for reports; empty if they are in memory."""
-    return os.fsdecode(given) if isinstance(given, str | os.PathLike) else ""
+    return os.fsdecode(model) if isinstance(model, str | os.PathLike) else ""
 
 
 def name_of(model: Source) -> str:
@@ -160,9 +160,9 @@ def name_of(model: Source) -> str:
     return path_of(model) or name or "model"
 
 
-def name_of_arrays(given: object) -> str:
+def name_of_arrays(arrays: object) -> str:
     """Arrays in a few words: their path, or that they are in memory; empty if there are none."""
-    return path_of(given) or ("" if given is None else "arrays in memory")
+    return path_of(arrays) or ("" if arrays is None else "arrays in memory")
 
 
 @contextmanager

@@ -78,10 +78,10 @@ def node_question(
     found = _extents(context, label, read.data, read.operator.layout, len(windows))
     site = SiteReader(context.graph, context.analysis).of(read)
     data = found if isinstance(read, TransposedOp) else _unpadded(site, found)
-    told = " x ".join(map(_text, data))
-    reads = f"node {label!r} reads {read.data.name!r} of {told}"
+    size_text = " x ".join(map(_text, data))
+    reads = f"node {label!r} reads {read.data.name!r} of {size_text}"
     if data != found:
-        reads = f"node {label!r} has data of {told}, without the Pads in front"
+        reads = f"node {label!r} has data of {size_text}, without the Pads in front"
     sizes, padded = (_known(context, each, reads) for each in (data, found))
     question = Question(_op(read, label), sizes, windows)
     own = _own(context, site, question)

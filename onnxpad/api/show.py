@@ -83,16 +83,16 @@ def show(
         UsageError: Nothing has that name, or the sizes do not fit the model.
         ModelError: The model cannot be read.
     """
-    asked = (node,) if isinstance(node, str) else tuple(node)
-    given, _ = kinds.source_of(model, "show")
-    with kinds.naming(given), gc_paused():
-        graph = Graph.read(given)
+    names = (node,) if isinstance(node, str) else tuple(node)
+    source, _ = kinds.source_of(model, "show")
+    with kinds.naming(source), gc_paused():
+        graph = Graph.read(source)
         run = Run(graph, Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names))
         findings, fitted, problem = _checked(run)
-        told = [each for each in findings if each.code not in REPORTS]
+        about_padding = [each for each in findings if each.code not in REPORTS]
         warnings = [*run.warnings]
         try:
-            sites = sites_in(run.analysed(), told, fitted)
+            sites = sites_in(run.analysed(), about_padding, fitted)
         except ModelError as error:
             sites = list(written_sites(graph))
             problem = str(error)
@@ -100,11 +100,11 @@ def show(
         warnings.append(f"check cannot read the model, so nothing is said of fix: {problem}")
     placed = {id(finding) for site in sites for finding in site.findings}
     return ShowResult(
-        sites=chosen(sites, asked) if asked else tuple(sites),
+        sites=chosen(sites, names) if names else tuple(sites),
         total=len(sites),
-        asked=asked,
+        asked=names,
         conventions=tuple(each.message for each in findings if each.code in REPORTS),
-        others=tuple(each for each in told if id(each) not in placed),
+        others=tuple(each for each in about_padding if id(each) not in placed),
         notes=run.notes,
         warnings=tuple(warnings),
         is_checked=not problem,

@@ -214,8 +214,8 @@ def validate(
         )
     unproven = tuple(_unproven(found, names))
     decided = decision_lines(graphs[0], graphs[-1])
-    told = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())
-    found = replace(found, padding=padding, warnings=told)
+    warnings = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())
+    found = replace(found, padding=padding, warnings=warnings)
     first = parted(found)
     rest = tuple(each for each in found.padding if each is not first)
     found = replace(found, padding=rest if first is None else (first, *rest))
@@ -268,7 +268,7 @@ def match_command(
 ) -> str:
     """The command that looks for the right padding, or the call if something is in memory."""
     numbers = {"rtol": rtol, "atol": atol}
-    given = {name: value for name, value in numbers.items() if value is not None}
+    limits = {name: value for name, value in numbers.items() if value is not None}
     sources = {"": model, "--reference": reference, "--inputs": inputs}
     held = {option: each for option, each in sources.items() if each is not None}
     paths = {
@@ -278,10 +278,10 @@ def match_command(
     }
     if paths.keys() == held.keys():
         words = [word for option, path in paths.items() for word in (option, path) if word]
-        words += [word for name, value in given.items() for word in (f"--{name}", f"{value}")]
+        words += [word for name, value in limits.items() for word in (f"--{name}", f"{value}")]
         return shlex.join(["onnxpad", "match", *words])
     named = [] if inputs is None else ["inputs=inputs"]
-    named += [f"{name}={value}" for name, value in given.items()]
+    named += [f"{name}={value}" for name, value in limits.items()]
     return f"onnxpad.match({', '.join(['model', 'reference', *named])})"
 
 

@@ -66,15 +66,15 @@ def check(
     """
     check_target(html, paths)
     take_extensions()
-    given = options_given(options)
-    sizes = SharedSizes(given.pop("shapes"), given.pop("dims"))
-    asked = Options.from_mapping(given)
+    typed = options_given(options)
+    sizes = SharedSizes(typed.pop("shapes"), typed.pop("dims"))
+    user_options = Options.from_mapping(typed)
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport
 
-    ask = partial(api.check, convention=convention, **asked.keywords)
+    ask = partial(api.check, convention=convention, **user_options.keywords)
     found = _checked(paths, partial(sizes.result_of, ask))
     if sizes.sizes:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
@@ -90,7 +90,7 @@ def check(
 
             few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else file
             write(file_text(few, place))
-    report = CheckReport(asked, fail_on, tuple(files), convention or "", str(html or ""))
+    report = CheckReport(user_options, fail_on, tuple(files), convention or "", str(html or ""))
     if html is not None:
         from onnxpad.page.pages import check_page
 
@@ -143,11 +143,11 @@ class SharedSizes:
         Raises:
             UsageError: A name is in none of them.
         """
-        for (kind, name), told in self._lacking.items():
-            if not told or len(told) < self._asked:
+        for (kind, name), errors in self._lacking.items():
+            if not errors or len(errors) < self._asked:
                 continue
             if self._asked == 1:
-                raise UsageError(told[0])
+                raise UsageError(errors[0])
             none = f"none of the {self._asked} models has"
             if not name:
                 raise UsageError(f"{none} a single input, which a shape without a name is about")

@@ -96,7 +96,7 @@ def fix(
     require_apart(target, reference)
     check_target(html, [model, target, reference])
     take_extensions()
-    asked = Options.from_mapping(options_given(options))
+    user_options = Options.from_mapping(options_given(options))
 
     from onnxpad.api import fix as api
     from onnxpad.report import Delivery, Outcome
@@ -109,7 +109,7 @@ def fix(
             reference=reference,
             run_timeout=run_timeout,
             progress=progress,
-            **asked.keywords,
+            **user_options.keywords,
         )
     outcome = result.outcome
     written = not check and _is_written(
@@ -214,9 +214,9 @@ def target_of(
     return target
 
 
-def require_apart(target: Path, *given: Path | None) -> None:
+def require_apart(target: Path, *arrays: Path | None) -> None:
     """Raises if the result would replace arrays that are given."""
-    for each in given:
+    for each in arrays:
         if each is not None and target.exists() and each.exists() and target.samefile(each):
             raise UsageError(f"{target}: is the file of arrays given; name another file")
 

@@ -80,8 +80,8 @@ class Journal:
         self.undone += len(self._steps) > mark
         while len(self._steps) > mark:
             self.count += 1
-            undo, given = self._steps.pop()
-            undo(*given)
+            undo, arguments = self._steps.pop()
+            undo(*arguments)
         while self._touched and self._touched[-1][0] >= mark:
             self._touched.pop()
 
@@ -99,10 +99,10 @@ class Journal:
             start -= 1
         return [(view, each) for _, view, each in touched[start:]]
 
-    def record(self, undo: Callable[..., object], *given: object) -> None:
+    def record(self, undo: Callable[..., object], *arguments: object) -> None:
         """Stores the function that undoes an edit, and what that is given."""
         self.count += 1
-        self._steps.append((undo, given))
+        self._steps.append((undo, arguments))
 
     def sweep(self) -> tuple[str, ...]:
         """Removes what edits since the last sweep left unused; returns the nodes' names."""
@@ -152,8 +152,8 @@ class Edits:
         self._outer = outer
         self._is_inner = not view.is_main
 
-    def _record(self, undo: Callable[..., object], *given: object) -> None:
-        self._journal.record(undo, *given)
+    def _record(self, undo: Callable[..., object], *arguments: object) -> None:
+        self._journal.record(undo, *arguments)
         self._journal.inner += self._is_inner
         view: View | None = self._view
         while view is not None and not (view.touched and view.outer is None):

@@ -376,14 +376,14 @@ class _Collector:
 
     def _source(self, pad: PadOp) -> str:
         """Where the amounts of a `Pad` come from."""
-        given = pad.node.inputs[1:2]
-        if not given or not given[0].name:
+        amounts = pad.node.inputs[1:2]
+        if not amounts or not amounts[0].name:
             return "its attribute"
-        node = self._graph.producer(given[0])
+        node = self._graph.producer(amounts[0])
         if node is None or node.op == "Constant":
             is_known = pad.constant_amounts is not None
-            return "constant amounts" if is_known else f"amounts given by {given[0].name!r}"
-        count = self._context.open_sites.computing(given[0])
+            return "constant amounts" if is_known else f"amounts given by {amounts[0].name!r}"
+        count = self._context.open_sites.computing(amounts[0])
         from_ = self._context.sites.wording.sources(
             extent for pair in pad.amounts or () for extent in pair
         )

@@ -98,17 +98,17 @@ def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | Non
         numbers = ""
         if isinstance(size, int) and isinstance(kernel, int):
             numbers = f"; at size {size} {kernel} and {kernel - past} for the last window"
-        told = (
+        words = (
             f"{RUNTIME} and the specification disagree on the divisor where a window reaches "
             f"past the padding on axis {axis}: {RUNTIME} counts the whole kernel, the "
             f"specification what lies in the padding{numbers}"
         )
         return RefusalError(
             Reason.ENGINES_DISAGREE,
-            told,
+            words,
             axis=axis,
             pads=onnx_order(op.pads),
-            disagreement=told,
+            disagreement=words,
             options=BY_TRUST,
         )
     return None

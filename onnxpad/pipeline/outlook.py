@@ -82,27 +82,27 @@ def outlook(
         for name in each.tensors:
             replacing.setdefault(name, []).append(each)
     done = set[Place]()
-    told: list[Finding] = []
+    findings_left: list[Finding] = []
     for place, match in found:
         node = about(match)
         if place in made:
-            told += [_changed(match, made[place], replacing)] if place not in done else []
+            findings_left += [_changed(match, made[place], replacing)] if place not in done else []
             done.add(place)
         elif place in waiting:
-            told.append(taken_back(waiting.pop(place), "fix would undo it"))
+            findings_left.append(taken_back(waiting.pop(place), "fix would undo it"))
         elif match.finding.code not in rewriting or node not in holding:
-            told.append(match.finding)
+            findings_left.append(match.finding)
         elif node in stays:
             pass
         elif match.plan is not None:
             # It disappears with another rewrite, which may be of the same node and as severe.
             is_told = rewritten.get(node, -1) >= match.finding.severity.rank
-            told += [] if is_told else [match.finding]
+            findings_left += [] if is_told else [match.finding]
         elif node not in changing:
-            told.append(_changed_by_another(match, holding[node], changes))
-        told += left.pop(node, ())
-    told += (taken_back(each, "fix would undo it") for each in waiting.values())
-    return [*told, *(each for findings in left.values() for each in findings)]
+            findings_left.append(_changed_by_another(match, holding[node], changes))
+        findings_left += left.pop(node, ())
+    findings_left += (taken_back(each, "fix would undo it") for each in waiting.values())
+    return [*findings_left, *(each for findings in left.values() for each in findings)]
 
 
 def _about_original(match: Match, made: Sequence[Made], named: Container[str]) -> Finding:

@@ -305,9 +305,9 @@ class Run:
 
     def _analyse(self) -> None:
         """Has an editor for each graph; the graphs are analysed unless they are known."""
-        given, self._given = self._given, ()
-        known = given or self.analysed()
-        self._closed = {each.graph.offset: each.closed for each in given if each.closed}
+        contexts, self._given = self._given, ()
+        known = contexts or self.analysed()
+        self._closed = {each.graph.offset: each.closed for each in contexts if each.closed}
         strict = self.options.strict
         self._editors = [Editor(each, strict=strict, probe=self.probe) for each in known]
         self.limits = known[0].domains[-1].domain.to_draw(self.graph)

@@ -395,15 +395,15 @@ def _hides(graph: Graph, node: Node) -> bool:
     """
     if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
         return False
-    given = node.inputs[:0]
+    operands = node.inputs[:0]
     axes = node.attrs.get("axes")
     if node.op == "Slice" and graph.opset < 10 and isinstance(axes, list):
         return axes != sorted(set(axes)) or min(axes, default=0) < 0
     if node.op == "Pad" and graph.opset >= 11:
-        given = node.inputs[1:2]
+        operands = node.inputs[1:2]
     elif node.op == "Slice" and graph.opset >= 10:
-        given = node.inputs[1:]
-    return any(tensor.name and graph.constant(tensor) is None for tensor in given)
+        operands = node.inputs[1:]
+    return any(tensor.name and graph.constant(tensor) is None for tensor in operands)
 
 
 def _refused(certificate: Certificate) -> list[str]:

@@ -243,10 +243,10 @@ class NeighbourhoodProbe:
                 continue
             if row is not None:
                 sizes = row.layout.full(row.layout.spatial(sizes), 1)
-            told = (*sizes, *(evaluate(amount, symbols) for amount in amounts))
-            if told not in scenes:
+            key = (*sizes, *(evaluate(amount, symbols) for amount in amounts))
+            if key not in scenes:
                 others = (self._fixed_shape(each, symbols) for each in beside)
-                scenes[told] = Scene((sizes, *others), symbols)
+                scenes[key] = Scene((sizes, *others), symbols)
         if not scenes:
             raise UnprobeableError(f"no size of {root!r} could be chosen")
         fitting = [each for each in scenes.values() if max(map(prod, each.shapes)) <= _LARGE]
@@ -338,12 +338,12 @@ class NeighbourhoodProbe:
             if node is None or not self._graph.is_standard(node):
                 return []
             if node.op in _CURVES:
-                given = node.inputs[0]
+                data = node.inputs[0]
                 # A Tanh, for one, is bounded only where its input is.
-                if self._is_bounded(given):
-                    pending.append(given)
+                if self._is_bounded(data):
+                    pending.append(data)
                 else:
-                    grounds.append(given.name)
+                    grounds.append(data.name)
             elif node.op in _SUMS:
                 pending += node.inputs
             else:
@@ -416,10 +416,10 @@ def _telling(
         if index >= symbol.sizes.count:
             continue
         value = {symbol.name: symbol.sizes.value(index)}
-        told = tuple(evaluate(size, value) for size in varying)
-        if told not in seen and index not in chosen:
+        values = tuple(evaluate(size, value) for size in varying)
+        if values not in seen and index not in chosen:
             yield index
-        seen.add(told)
+        seen.add(values)
 
 
 def _spread(size: Size) -> int:

@@ -163,13 +163,13 @@ def _shaped(inputs: Sequence[Input], shapes: _Shapes) -> list[Input]:
     return [*sized, *inputs[len(sized) :]]
 
 
-def _by_draw(given: Sequence[Answer] | EngineError, draws: Sequence[Draw]) -> _Runs:
+def _by_draw(answers_or_error: Sequence[Answer] | EngineError, draws: Sequence[Draw]) -> _Runs:
     """The outputs for each of the inputs that a model ran on, and the first error."""
-    if isinstance(given, EngineError):
-        return {}, given
+    if isinstance(answers_or_error, EngineError):
+        return {}, answers_or_error
     answered: dict[Draw, dict[str, Value]] = {}
     complaint = None
-    for draw, answer in zip(draws, given, strict=True):
+    for draw, answer in zip(draws, answers_or_error, strict=True):
         if isinstance(answer, EngineError):
             complaint = complaint or answer
         else:

@@ -104,11 +104,11 @@ def check_gives(analysis: Analysis, op: TransposedOp, axes: Collection[int], cro
     shape = analysis.shape(op.data)
     for axis, window, ends in zip(op.axes, op.windows, crop, strict=True):
         size = Unknown("a rank known only at run time") if shape is None else shape[axis]
-        given: Extent = Unknown("a kernel known only at run time")
+        left: Extent = Unknown("a kernel known only at run time")
         if isinstance(window, Window):
-            given = transposed_output_size(size, window, *ends)
-        if axis in axes and always(less_equal(1, given)) is not True:
-            raise leaves_nothing(axis, given)
+            left = transposed_output_size(size, window, *ends)
+        if axis in axes and always(less_equal(1, left)) is not True:
+            raise leaves_nothing(axis, left)
 
 
 def leaves_nothing(axis: int, size: Extent) -> RefusalError:
@@ -144,33 +144,33 @@ def _crop_to_shape(
     found: list[Pair] = []
     for place, (axis, window) in enumerate(zip(op.axes, _known(op.windows), strict=True)):
         size = None if shape is None else shape[axis]
-        asked, more = wanted[place], op.output_padding[place]
+        length, more = wanted[place], op.output_padding[place]
         if not isinstance(size, int):
             raise RefusalError(
                 Reason.SIZE_DEPENDENT,
                 f"its output_shape is fixed, but axis {axis} of its data is open: with n elements "
-                f"there it crops {window.stride}n{window.extent - window.stride + more - asked:+}",
+                f"there it crops {window.stride}n{window.extent - window.stride + more - length:+}",
                 axes=[axis],
             )
         full = transposed_output_size(size, window, 0, 0, more)
-        appended = asked - full + more if isinstance(full, int) else 0
+        appended = length - full + more if isinstance(full, int) else 0
         if appended >= window.stride:  # the runtime refuses to run it
             raise RefusalError(
                 Reason.CROPS,
                 f"its output_shape appends {_elements(appended)} on axis {axis}, which {RUNTIME} "
                 f"refuses, as output_padding must stay below the stride {window.stride}",
                 axis=axis,
-                wanted=asked,
+                wanted=length,
             )
-        if not isinstance(full, int) or (full < asked and trust is not Trust.RUNTIME):
+        if not isinstance(full, int) or (full < length and trust is not Trust.RUNTIME):
             raise _disagree(
-                f"its output_shape asks for {_elements(asked)} on axis {axis}, where it has "
+                f"its output_shape asks for {_elements(length)} on axis {axis}, where it has "
                 f"{full}: {RUNTIME} appends the rest at the end, the specification leaves open "
                 "at which",
                 axis=axis,
-                wanted=asked,
+                wanted=length,
             )
-        ends = transposed_pads_for_output(size, window, asked, more, odd=_odd(op))
+        ends = transposed_pads_for_output(size, window, length, more, odd=_odd(op))
         begin, end, more = (each for each in ends if isinstance(each, int))
         found.append((begin, end - more))
     return tuple(found)

@@ -554,17 +554,17 @@ def _bounds(
     graph: Graph, analysis: Analysis, node: Node
 ) -> list[tuple[Extent, Extent, Extent, Extent]] | None:
     """Axis, start, end and step for each axis that a Slice names; None where unknown."""
-    given: list[Sequence[Extent] | None] = []
+    bounds: list[Sequence[Extent] | None] = []
     for place, name in enumerate(("starts", "ends", "axes", "steps"), 1):
         if graph.opset < 10:
-            given.append(node.attrs.get(name))
+            bounds.append(node.attrs.get(name))
             continue
         tensor = node.operand(place)
         values = None if tensor is None else analysis.integers(tensor)
         if tensor is not None and values is None:
             return None
-        given.append(values)
-    starts, ends, axes, steps = given
+        bounds.append(values)
+    starts, ends, axes, steps = bounds
     if starts is None or ends is None:
         return None
     axes = tuple(range(len(starts))) if axes is None else axes

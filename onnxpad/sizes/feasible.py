@@ -68,7 +68,7 @@ EVERYWHERE: Final = Feasible()
 
 def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
     """Derives the open sizes at which all operators run that every output of the graph needs."""
-    asked: dict[str, Extent] = {}
+    conditions: dict[str, Extent] = {}
     seen: set[Extent] = set()
     large: set[Extent] = set()
     for node in _needed(graph):
@@ -87,12 +87,12 @@ def feasible_sizes(graph: Graph, analysis: Analysis) -> Feasible:
                 if len(condition.symbols) > 1:
                     continue
                 name = condition.symbols[0].name
-                both = minimum(asked.get(name, 1), condition)
+                both = minimum(conditions.get(name, 1), condition)
                 if both == 0:
                     return Feasible(stops=node)
                 if not isinstance(both, Unknown):
-                    asked[name] = both
-    found = {name: solutions(each) for name, each in asked.items() if isinstance(each, Size)}
+                    conditions[name] = both
+    found = {name: solutions(each) for name, each in conditions.items() if isinstance(each, Size)}
     limits = {name: limit for name, limit in found.items() if limit is not None}
     short: dict[str, Sizes] = {}
     for size in large:
@@ -216,10 +216,10 @@ def _split(node: Node, graph: Graph, analysis: Analysis) -> Conditions:
     axis = node.attrs.get("axis", 0)
     if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
         return
-    given = node.attrs.get("split", [])
-    if not isinstance(given, list) or not all(isinstance(part, int) for part in given):
+    lengths = node.attrs.get("split", [])
+    if not isinstance(lengths, list) or not all(isinstance(part, int) for part in lengths):
         return
-    parts: tuple[Extent, ...] | None = tuple(given)
+    parts: tuple[Extent, ...] | None = tuple(lengths)
     if graph.opset >= 13 and (sizes := node.operand(1)) is not None:
         parts = analysis.integers(sizes)
     if parts == ():

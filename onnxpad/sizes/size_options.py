@@ -50,8 +50,8 @@ def given_domain(
             another one given, or those recorded.
     """
     recorded = recorded or Recorded()
-    asked = shapes_given(shapes)
-    fixed = dict(_fixed_by_shapes(graph, asked))
+    by_input = shapes_given(shapes)
+    fixed = dict(_fixed_by_shapes(graph, by_input))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     read = {name: _sizes(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
@@ -78,7 +78,7 @@ def given_domain(
         declared,
         {name: sizes for name, sizes in given.items() if name in labels},
         by_name=trust_dim_names and len({*labels}) < len(labels),
-        shaped=frozenset(graph.inputs if "" in asked else asked),
+        shaped=frozenset(graph.inputs if "" in by_input else by_input),
         named=frozenset(read),
     )
 
@@ -178,20 +178,20 @@ def _shape(name: str, given: Shape) -> tuple[int | None, ...]:
     return tuple(shape)
 
 
-def _split(of: str, given: str) -> list[str]:
+def _split(of: str, text: str) -> list[str]:
     """The sizes in a text, which has them between commas, or as reports print them: `1x3x?x224`.
 
     Raises:
         UsageError: It has both, or no size at one side of an `x`.
     """
-    parts = re.split("[xX]", given)
-    if len(parts) == 1 or ("," in given and not all(map(_is_sizes, parts))):
-        return given.split(",")
-    if "," in given:
-        raise UsageError(f"{of}: {given!r} mixes x and commas; give 1x3x224x? or 1,3,224,?")
+    parts = re.split("[xX]", text)
+    if len(parts) == 1 or ("," in text and not all(map(_is_sizes, parts))):
+        return text.split(",")
+    if "," in text:
+        raise UsageError(f"{of}: {text!r} mixes x and commas; give 1x3x224x? or 1,3,224,?")
     if not all(part.strip() for part in parts):
         raise UsageError(
-            f"{of}: {given!r} lacks a size beside an x; give ? for an axis that stays open"
+            f"{of}: {text!r} lacks a size beside an x; give ? for an axis that stays open"
         )
     return parts
 
@@ -205,24 +205,24 @@ def _is_range(item: object) -> bool:
     return isinstance(item, range) or (isinstance(item, str) and bool(re.fullmatch(_RANGE, item)))
 
 
-def _sizes(name: str, given: str | int | range) -> Sizes:
+def _sizes(name: str, value: str | int | range) -> Sizes:
     """Parses the size or range of a dimension."""
-    if isinstance(given, range):
-        values = given if given.step > 0 else given[::-1]
+    if isinstance(value, range):
+        values = value if value.step > 0 else value[::-1]
         if not values or not 1 <= values[0] <= values[-1] <= LARGEST_SIZE:
             raise UsageError(
-                f"dimension {name!r}: {given!r} holds no sizes; give a range of at least one size, "
+                f"dimension {name!r}: {value!r} holds no sizes; give a range of at least one size, "
                 f"none below 1 or above {LARGEST_SIZE}"
             )
         return Sizes(values[0], values[-1], values.step)
-    size = whole_number(given)
+    size = whole_number(value)
     if size is not None and 1 <= size <= NMAX:
         return Sizes(size, size)
-    if isinstance(given, str) and (match := re.fullmatch(_RANGE, given)):
+    if isinstance(value, str) and (match := re.fullmatch(_RANGE, value)):
         first, last, step = (int(part) if part else 1 for part in match.groups())
         if step < 1 or not 1 <= first <= last <= LARGEST_SIZE:
             raise UsageError(
-                f"dimension {name!r}: {given!r} is no range; give a first size of 1 or more, a "
+                f"dimension {name!r}: {value!r} is no range; give a first size of 1 or more, a "
                 f"last one that is not below it nor above {LARGEST_SIZE}, and a step of 1 or more"
             )
         if first > last // step * step:
@@ -231,7 +231,7 @@ def _sizes(name: str, given: str | int | range) -> Sizes:
             )
         return Sizes(-(-first // step) * step, last, step)
     raise UsageError(
-        f"dimension {name!r}: {given!r} is no size; give a number from 1 to {NMAX}, or a range as "
+        f"dimension {name!r}: {value!r} is no size; give a number from 1 to {NMAX}, or a range as "
         "32..1024 or 32..1024:32"
     )
 

@@ -88,16 +88,18 @@ def first_divergence(
         The first difference; None if the outputs do not differ when run again.
     """
     ours, theirs = _sides(original, rewritten, provider, folder, pairing)
-    told = _compared(ours, theirs, [inputs], budget, tolerance, progress)
-    beyond = told.beyond()
-    guilty, _ = _influence(told.ours, outputs, beyond, told.found.keys() - beyond | told.agreeing)
+    every = _compared(ours, theirs, [inputs], budget, tolerance, progress)
+    beyond = every.beyond()
+    guilty, _ = _influence(
+        every.ours, outputs, beyond, every.found.keys() - beyond | every.agreeing
+    )
     note = ""
     if not guilty:
-        guilty, _ = _influence(told.ours, outputs, told.strayed, told.agreeing)
+        guilty, _ = _influence(every.ours, outputs, every.strayed, every.agreeing)
     if not guilty:  # small rounding errors grew on the way to the outputs
-        guilty, _ = _influence(told.ours, outputs, told.found, told.agreeing)
+        guilty, _ = _influence(every.ours, outputs, every.found, every.agreeing)
         note = "no tensor compared differs beyond the tolerance"
-    return _report(told, guilty, note, (original, rewritten))
+    return _report(every, guilty, note, (original, rewritten))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +169,17 @@ def inner_evidence(
     pairs = {one: other for each in found.values() for one, other in each.pairs.items()}
     known = {name for name in pairs if names.outputs.get(name, name) == pairs[name]}
     known &= ours.outputs & theirs.outputs  # they were compared
-    asked = {name: other for name, other in pairs.items() if name not in known}
+    unknown = {name: other for name, other in pairs.items() if name not in known}
     lost = {
-        name for name, other in asked.items() if {name, other} & (ours.outputs | theirs.outputs)
+        name for name, other in unknown.items() if {name, other} & (ours.outputs | theirs.outputs)
     }
-    asked = {name: other for name, other in asked.items() if name not in lost}
-    both = replace(names, outputs={**names.outputs, **asked})
+    unknown = {name: other for name, other in unknown.items() if name not in lost}
+    both = replace(names, outputs={**names.outputs, **unknown})
     theirs = _ModelSide(sources[1], provider, folder, both)
-    before = ours.values([*asked], draws) if asked else []
-    after = theirs.values([*asked], draws) if asked else []
+    before = ours.values([*unknown], draws) if unknown else []
+    after = theirs.values([*unknown], draws) if unknown else []
     wrong: dict[str, Draw] = {}
-    for name in asked:
+    for name in unknown:
         if before is None or after is None:
             lost.add(name)
             continue
@@ -187,7 +189,7 @@ def inner_evidence(
             elif not _agree(name, one[name], other[name], tolerance or Tolerance()):
                 wrong.setdefault(name, draw)
     steps = [step for draw in draws if (step := nudged(draw)) is not None]
-    for name in {*asked} - lost - wrong.keys() if len(steps) == len(draws) else ():
+    for name in {*unknown} - lost - wrong.keys() if len(steps) == len(draws) else ():
         values = [(a[name], b[name]) for a, b in zip(before or (), after or (), strict=True)]
         moved = partial(_read, ours, name, steps)
         if (part := strayed(values, tolerance or Tolerance(), moved=[moved])) is not None:
@@ -218,22 +220,22 @@ def inner_evidence(
     hidden = [name for name in hidden if name in unpaired]
     bare = {name for name in flat if name in found} - {*hidden}
     bare = {name for name in bare if name in unpaired or not found[name].pairs}
-    told = {
+    agreeing = {
         pair for name in flat if name in found and name not in bare for pair in found[name].pairs
     }
     scores = {
-        name: asked[name]
+        name: unknown[name]
         for output in hiding
         if output in found
         for name in found[output].pairs
-        if name in asked and name not in lost
+        if name in unknown and name not in lost
     }
     inner = _by_name(ours, theirs, draws, bare, loose, tolerance, budget, progress, sources)
     if inner.divergence is not None:
         return inner
     return Inner(
         None,
-        len(told) + inner.telling,
+        len(agreeing) + inner.telling,
         tuple(name for name in flat if name in inner.silent),
         tuple(hidden),
         scores,
@@ -258,18 +260,18 @@ def _by_name(
     if not bare and not loose:
         return Inner()
     again = [each for each in draws[1:] if _shapes(each) == _shapes(draws[0])]
-    told = _compared(ours, theirs, [draws[0], *again[-1:]], budget, tolerance, progress)
-    vouching = told.near - {*bare, *loose}
-    guilty, _ = _influence(told.ours, loose, told.beyond(), vouching)
+    every = _compared(ours, theirs, [draws[0], *again[-1:]], budget, tolerance, progress)
+    vouching = every.near - {*bare, *loose}
+    guilty, _ = _influence(every.ours, loose, every.beyond(), vouching)
     if guilty:
         guilty -= _restless(ours, [*guilty], draws[0], tolerance, budget).keys()
     if guilty:
         note = "the outputs are not the same in two runs of the original"
-        return Inner(_report(told, guilty, note, sources))
+        return Inner(_report(every, guilty, note, sources))
     telling: set[str] = set()
     silent = []
     for name in (*bare, *loose):
-        _, stopped = _influence(told.ours, [name], (), vouching)
+        _, stopped = _influence(every.ours, [name], (), vouching)
         telling |= stopped & varying
         if not stopped & varying:
             silent.append(name)
@@ -293,11 +295,11 @@ def _scores(
     def tells(name: str) -> bool:
         nonlocal runs
         if name not in known:
-            around, asked, most = [name], {name}, _GROWTH**runs
+            around, reached, most = [name], {name}, _GROWTH**runs
             for each in around:  # it grows: what is upstream is likely to be asked for next
                 fresh = {*ours.nodes[each].input} & ours.nodes.keys() & ours.varying
-                fresh -= asked | known.keys()
-                asked |= fresh
+                fresh -= reached | known.keys()
+                reached |= fresh
                 around += sorted(fresh)
                 if len(around) >= most:
                     break
@@ -465,7 +467,7 @@ def _compared(
     progress: Progress | None,
 ) -> _Compared:
     """Compare all tensors of the same name, in chunks that fit the budget."""
-    told = _Compared(ours.producers, theirs.producers)
+    every = _Compared(ours.producers, theirs.producers)
     shared = [name for name in ours.producers if name in theirs.producers]
     chunks = _Chunks(shared, budget // len(draws))
     for chunk in chunks:
@@ -479,26 +481,26 @@ def _compared(
         chunks.took(before[0].values())
         for name in chunk:
             pairs = [(a[name], b[name]) for a, b in zip(before, after, strict=True)]
-            told.add(name, pairs, draws, tolerance or Tolerance())
-    return told
+            every.add(name, pairs, draws, tolerance or Tolerance())
+    return every
 
 
 def _report(
-    told: _Compared, guilty: Collection[str], note: str, sources: tuple[Source, Source]
+    every: _Compared, guilty: Collection[str], note: str, sources: tuple[Source, Source]
 ) -> Divergence | None:
     """The first of the guilty tensors of two models."""
     if not guilty:
         return None
-    order = {name: index for index, name in enumerate(told.ours)}
+    order = {name: index for index, name in enumerate(every.ours)}
     name = min(guilty, key=order.__getitem__)
-    compared = len(told.agreeing) + len(told.found)
-    if missing := len(told.ours.keys() & told.theirs.keys()) - compared:
+    compared = len(every.agreeing) + len(every.found)
+    if missing := len(every.ours.keys() & every.theirs.keys()) - compared:
         note = "; ".join(filter(None, (note, f"{missing} tensors could not be compared")))
-    rounding = told.found.keys() - told.beyond()
+    rounding = every.found.keys() - every.beyond()
     drift = [each for each in rounding if order[each] < order[name]]
     from onnxpad.file.operands import operands_that_differ
 
-    first = told.found[name]
+    first = every.found[name]
     return replace(
         first,
         compared=compared,

@@ -65,9 +65,9 @@ def paired(original: Interface, rewritten: Interface) -> Pairing:
     outputs = _rest(original.outputs, rewritten.outputs)
     into = _paired(*inputs)
     if into is None:
-        told = [", ".join(map(_text, side)) for side in inputs]
+        texts = [", ".join(map(_text, side)) for side in inputs]
         raise UsageError(
-            f"the models have different inputs: {told[0]} in the original, {told[1]} in the "
+            f"the models have different inputs: {texts[0]} in the original, {texts[1]} in the "
             "rewritten model, which do not match by order, type and shape; give them the same names"
         )
     out = _paired(*outputs) or {}

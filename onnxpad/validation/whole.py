@@ -386,7 +386,7 @@ class _Check:
             exact: The results without optimisation.
             found: The results of the rewritten model to judge, with those of the original.
         """
-        told = {
+        judged = {
             sample: runs[-1]
             for sample, runs in enumerate(sampled)
             if runs and runs[-1].tells and runs[-1].against == "original"
@@ -399,7 +399,7 @@ class _Check:
 
         def moved() -> Sequence[Result]:
             if not nudges:
-                nudges.append(self._nudged(provider, [*told]))
+                nudges.append(self._nudged(provider, [*judged]))
             return nudges[0]
 
         def judge(name: str) -> None:
@@ -408,7 +408,7 @@ class _Check:
                 [results[each].outputs.get(name) for each in samples]
                 for results in (exact["original"], found["rewritten"], found["original"])
             )
-            places = [[*told].index(sample) for sample in samples]
+            places = [[*judged].index(sample) for sample in samples]
             ways: list[Callable[[], Sequence[Value]]] = [lambda: full] if optimised else []
             ways.append(lambda: [moved()[each].outputs.get(name) for each in places if moved()])
             noise = exact["original"][samples[0]].noise.get(name, 0.0)
@@ -417,14 +417,14 @@ class _Check:
                 sample = samples[worst.sample]
                 comparisons = tuple(
                     replace(each, ok=False, detail=worst.detail) if each.output == name else each
-                    for each in told[sample].comparisons
+                    for each in judged[sample].comparisons
                 )
-                told[sample] = replace(told[sample], comparisons=comparisons, ok=False)
+                judged[sample] = replace(judged[sample], comparisons=comparisons, ok=False)
 
-        seen = [(sample, each) for sample, run in told.items() for each in run.comparisons]
+        seen = [(sample, each) for sample, run in judged.items() for each in run.comparisons]
         for name in dict.fromkeys(each.output for _, each in seen if each.ok and not each.equal):
             judge(name)
-        yield from ((sample, run) for sample, run in told.items() if not run.ok)
+        yield from ((sample, run) for sample, run in judged.items() if not run.ok)
 
     def _nudged(self, provider: str, samples: Sequence[int]) -> Sequence[Result]:
         """The original without optimisation on inputs that differ by rounding; none if it fails."""
@@ -751,10 +751,10 @@ class _Check:
 
     def _without_unrepeated(self, run: Run) -> Run:
         """A run without the outputs that are known not to repeat."""
-        told = [self._repeats.get((run.provider, each.output), True) for each in run.comparisons]
-        if all(told) or run.against == "reference":
+        steady = [self._repeats.get((run.provider, each.output), True) for each in run.comparisons]
+        if all(steady) or run.against == "reference":
             return run
-        kept = tuple(each for each, repeats in zip(run.comparisons, told, strict=True) if repeats)
+        kept = tuple(each for each, repeats in zip(run.comparisons, steady, strict=True) if repeats)
         ok = run.ok or (not run.note and all(each.ok for each in kept))
         note = run.note if kept else "no output of the original repeats"
         return replace(run, comparisons=kept, ok=ok, note=note)
@@ -869,9 +869,9 @@ class _Check:
 
     def _blame_optimiser(self, note: str, run: Run) -> None:
         """Warn of what the optimiser changes, once for all inputs, with the greatest change."""
-        told = f"{RUNTIME}'s own optimiser: {note}"
-        self._warnings.append(told)
-        self._changes[told] = max(self._changes.get(told, 0.0), greatest(run.comparisons))
+        warning = f"{RUNTIME}'s own optimiser: {note}"
+        self._warnings.append(warning)
+        self._changes[warning] = max(self._changes.get(warning, 0.0), greatest(run.comparisons))
 
     def _by_how_much(self, warning: str) -> str:
         share = self._changes.get(warning, 0.0)
@@ -959,8 +959,8 @@ class _Check:
 
 def _in_values(found: Comparison, own: Comparison) -> bool:
     """Whether a difference is one of elements, as long as the original's own is."""
-    told = [math.isnan(each.max_abs) and not each.special for each in (found, own)]
-    return told[1] or not told[0]
+    is_nan = [math.isnan(each.max_abs) and not each.special for each in (found, own)]
+    return is_nan[1] or not is_nan[0]
 
 
 def _names(run: Run) -> list[str]:

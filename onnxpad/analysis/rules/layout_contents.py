@@ -91,10 +91,10 @@ def _pad(call: Call) -> Ask[Elements]:
         raise UndeterminedError("a Pad with elements of its data")
     item: Any = 0 if call.dtype in INTEGERS else 0.0
     if call.opset >= 11 and call.has(2):
-        given = yield from call.operand(2, call.dtype)
-        if given.size != 1:
+        fill = yield from call.operand(2, call.dtype)
+        if fill.size != 1:
             raise UndeterminedError("a Pad with several values")
-        item = given.reshape(-1)[0]
+        item = fill.reshape(-1)[0]
     elif call.opset < 11:
         item = call.real("value", 0.0)
     places = []

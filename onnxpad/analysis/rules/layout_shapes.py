@@ -109,9 +109,9 @@ def split_sizes(call: Call, size: Extent) -> Ask[Shape]:
     """Return the sizes of a Split's parts along its axis, which has this size."""
     if call.opset >= 13 and call.has(1):
         return (yield from call.integers_of(1))
-    given = call.optional_integers("split")
-    if given:
-        return given
+    sizes = call.optional_integers("split")
+    if sizes:
+        return sizes
     parts = call.integer("num_outputs", len(call.node.outputs))
     if parts != len(call.node.outputs):
         raise UndeterminedError("a Split with another number of outputs")

@@ -307,15 +307,15 @@ def _resized(case: ComputedTensor) -> Ask:
 def _cast(case: ComputedTensor) -> Ask:
     """The bound of the data, where no element wraps around."""
     source, target = case.node.inputs[0], case.analysis.dtype(case.tensor)
-    given = case.analysis.dtype(source)
-    if given is None or target is None:
+    dtype = case.analysis.dtype(source)
+    if dtype is None or target is None:
         return NONE
-    if target in FLOATS and (given in FLOATS or given in INTEGERS or given == BOOL):
+    if target in FLOATS and (dtype in FLOATS or dtype in INTEGERS or dtype == BOOL):
         return 0 if (yield source) >= 0 else NONE  # a bound above 0 might be rounded up
-    if given in INTEGERS and target in INTEGERS:
-        (low, high), (least, greatest) = INTEGERS[given], INTEGERS[target]
+    if dtype in INTEGERS and target in INTEGERS:
+        (low, high), (least, greatest) = INTEGERS[dtype], INTEGERS[target]
         return (yield source) if least <= low and high <= greatest else NONE
-    return 0 if given == BOOL and target in INTEGERS else NONE
+    return 0 if dtype == BOOL and target in INTEGERS else NONE
 
 
 def _zero_points(case: ComputedTensor) -> Numbers | None:

@@ -139,10 +139,10 @@ class PaddingRule(NamedTuple):
     def _wanted(self, axis: Axis) -> int:
         """The length of the output that a transposed convolution is to have."""
         stride, odd = axis.window.stride, axis.window.extent % 2
-        given = axis.output_padding
+        appended = axis.output_padding
         if self.output == "parity":
-            return (axis.size - 1) * stride + odd + (stride - odd if given is None else given)
-        if self.output == "asked" and not (axis.padding is None and given is None):
+            return (axis.size - 1) * stride + odd + (stride - odd if appended is None else appended)
+        if self.output == "asked" and not (axis.padding is None and appended is None):
             pad = self.number(axis)
-            return transposed_output_size(axis.size, axis.window, pad, pad, given or 0)
+            return transposed_output_size(axis.size, axis.window, pad, pad, appended or 0)
         return axis.size * stride

@@ -168,15 +168,15 @@ def _keras_transposed(question: Question, answer: Answer, names: Sequence[str]) 
     ends = [
         axis.end - axis.output_padding + more for axis, more in zip(answer.axes, kept, strict=True)
     ]
-    layer, told = f"{layer})", ""
+    layer, line = f"{layer})", ""
     crops = [(axis.begin, max(end, 0)) for axis, end in zip(answer.axes, ends, strict=True)]
     if any(map(any, crops)):
         amounts = ", ".join(f"({begin}, {end})" for begin, end in crops)
-        told = f"Cropping{rank}D({_pairs(rank, amounts)})({layer}(x))"
+        line = f"Cropping{rank}D({_pairs(rank, amounts)})({layer}(x))"
     if any(end < 0 for end in ends):
         padding = _zero_padding([(0, max(-end, 0)) for end in ends])
-        told = f"{padding}({told or f'{layer}(x)'})"
-    return told or layer
+        line = f"{padding}({line or f'{layer}(x)'})"
+    return line or layer
 
 
 def _zero_padding(pads: Sequence[tuple[int, int]]) -> str:

@@ -280,13 +280,11 @@ class _Task:
         return found
 
     def _trial(self, point: Point, names: Sequence[str], samples: Sequence[int]) -> Trial:
-        asked = [[name for name in names if name in self._wanted[each]] for each in samples]
-        found = [
-            self._outputs(point, each, mine) for each, mine in zip(samples, asked, strict=True)
-        ]
+        read = [[name for name in names if name in self._wanted[each]] for each in samples]
+        found = [self._outputs(point, each, mine) for each, mine in zip(samples, read, strict=True)]
         wanted = [
             {name: self._wanted[each][name] for name in mine}
-            for each, mine in zip(samples, asked, strict=True)
+            for each, mine in zip(samples, read, strict=True)
         ]
         seen = trial(wanted, found, self.closeness)
         if any(each is None for each in found):  # nearer where it fails further downstream
@@ -304,7 +302,7 @@ class _Task:
         base = self._trial(self._point, every, whole)
         if base.solved:
             return Matching("matches already", before=base.greatest, after=base.greatest)
-        told = tuple(self._distinguishable())
+        distinguishable = tuple(self._distinguishable())
         self._fails = base.gap > _FAILED / 2
         if base.gap:
             self._resized = tuple(self._of_recorded_sizes())
@@ -324,7 +322,7 @@ class _Task:
             "matched",
             before=base.greatest,
             after=final.greatest,
-            distinguishable=told,
+            distinguishable=distinguishable,
             tried=tuple(self._tried.values()),
             changes=tuple(self._changes()),
         )
@@ -345,7 +343,7 @@ class _Task:
             result = replace(result, after=left.greatest, changes=tuple(self._changes()))
         is_partly = explained is not None and bool(result.changes)
         outcome: Outcome = "partly matched" if is_partly else "not matched"
-        reason = self._reason(told, is_partly=is_partly)
+        reason = self._reason(distinguishable, is_partly=is_partly)
         if not is_partly:
             result = replace(result, after=final.greatest, changes=())
         return replace(result, outcome=outcome, reason=reason, first=first)
@@ -434,13 +432,13 @@ class _Task:
             return False
         before = base.error if is_comparable else unrelated(self._wanted)
         elements = sum(value.size for sample in self._wanted for value in sample.values())
-        told = elements * math.log2(before / max(final.error, _TINY))
-        return told > math.log2(self.runs) + _SURE
+        bits = elements * math.log2(before / max(final.error, _TINY))
+        return bits > math.log2(self.runs) + _SURE
 
-    def _reason(self, told: Sequence[Distinguishable], *, is_partly: bool) -> str:
+    def _reason(self, distinguishable: Sequence[Distinguishable], *, is_partly: bool) -> str:
         none = "no padding that was tried reproduces"
         late = "; time ran out (--seconds)" if self._ran_out else ""
-        if not told:
+        if not distinguishable:
             return f"{none} it: at these sizes no other one of its operators computes anything else"
         if is_partly:
             return f"this padding explains a part of the difference; {none} the rest{late}"
@@ -491,11 +489,11 @@ class _Task:
             for pairs in (zip(self._point, each, strict=True) for each in self._resized)
         ]
         found = search.run([*starts.values()], free, resized) if free else self._point
-        told = {self._point}
+        begun = {self._point}
         for name, start in starts.items():
             seen = search.known(start)
-            if seen is not None and start not in told:
-                told.add(start)
+            if seen is not None and start not in begun:
+                begun.add(start)
                 count = sum(
                     not self._is_idle(self._point, place, option)
                     for place, option in enumerate(start)

@@ -144,7 +144,7 @@ class Space:
 
     def moves(self, point: Point, tier: int, free: frozenset[int]) -> Iterator[Move]:
         """The moves up to a tier: of groups as a whole, and then of single operators."""
-        told: set[Move] = set()
+        given_out: set[Move] = set()
         for group in (*self.groups, *((each,) for each in range(len(self.tiers)))):
             mine = [each for each in group if each in free]
             if not mine:
@@ -155,8 +155,8 @@ class Space:
                     for each in mine
                     if not self.is_alike(point, each, point[each], option)
                 )
-                if move and (option == 0 or rank <= tier) and move not in told:
-                    told.add(move)
+                if move and (option == 0 or rank <= tier) and move not in given_out:
+                    given_out.add(move)
                     yield move
 
 
@@ -518,12 +518,12 @@ def _joined(point: Point, moves: Iterable[Move]) -> Point:
 
 def _lengths(count: int) -> Iterator[int]:
     """1, 2, 3, 4, 6, 8, 12, ... and the whole."""
-    told = {count} if count else set()
+    lengths = {count} if count else set()
     step = 1
     while step < count:
-        told |= {step, min(count, step + step // 2)}
+        lengths |= {step, min(count, step + step // 2)}
         step *= 2
-    yield from sorted(told, reverse=True)
+    yield from sorted(lengths, reverse=True)
 
 
 def _is_better(found: Trial, now: Trial) -> bool:

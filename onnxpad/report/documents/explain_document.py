@@ -154,15 +154,15 @@ def divides_by(answer: Answer) -> str:
 
 
 def _apart(explanation: ExplainReport) -> Iterator[str]:
-    told = [_parting(explanation, parting) for parting in explanation.survey.partings]
-    if not told:
+    lines = [_parting(explanation, parting) for parting in explanation.survey.partings]
+    if not lines:
         yield "Those of one letter compute the same, at other sizes too."
         return
     yield "Those of one letter compute the same at this size. At others:"
-    for text in told[:_PARTINGS]:
+    for text in lines[:_PARTINGS]:
         yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
-    if len(told) > _PARTINGS:
-        yield f"  and {counted(len(told) - _PARTINGS, 'pair')} more (--format json)"
+    if len(lines) > _PARTINGS:
+        yield f"  and {counted(len(lines) - _PARTINGS, 'pair')} more (--format json)"
 
 
 def _parting(explanation: ExplainReport, parting: Parting) -> str:

@@ -297,7 +297,7 @@ def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str)
         "stride": window.stride,
         "dilations": [each.dilation for each in op.windows],
     }
-    told = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
+    words = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
     brief = ""
     examples = list(_examples(op, window, size))
     running = (each for each in examples if always(less_equal(1, each[1].windows)))
@@ -305,17 +305,17 @@ def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str)
     if example is not None:
         at, ours, theirs = example
         where_ = f"on axis {axis} of size {at}" if isinstance(size, int) else f"at size {at}"
-        brief = told if isinstance(size, int) else ""
-        told += f": {where_} {_reads('onnxruntime', ours)}, {_reads('the specification', theirs)}"
+        brief = words if isinstance(size, int) else ""
+        words += f": {where_} {_reads('onnxruntime', ours)}, {_reads('the specification', theirs)}"
         for name, placed in (("onnxruntime", ours), ("specification", theirs)):
             facts[name] = {"pads": [placed.begin, placed.end], "windows": placed.windows}
         facts["size"] = at
     return RefusalError(
         Reason.ENGINES_DISAGREE,
-        told,
+        words,
         brief,
         **facts,
-        disagreement=told,
+        disagreement=words,
         options=BY_TRUST,
     )
 

@@ -217,8 +217,8 @@ class Fusion:
                 pad = self._pad(node)
                 if pad is None or not self._may_take(pad) or not _is_spatial(row, pad):
                     return None
-                given = node.inputs[1:] if graph.opset >= 11 else ()
-                held = all(graph.constant(each) is not None for each in given)
+                operands = node.inputs[1:] if graph.opset >= 11 else ()
+                held = all(graph.constant(each) is not None for each in operands)
                 return pad if held and pad.value is not None else None
             if node.op != "Identity":
                 return None
@@ -380,19 +380,19 @@ class Fusion:
         """
         version, pending = self._graph.version, [self]
         while pending:
-            asked = pending[-1]
-            if asked._answers[0] != version:
-                asked._answers = version, {}
-            known, begun = asked._answers[1], (question, "begun")
+            fusion = pending[-1]
+            if fusion._answers[0] != version:
+                fusion._answers = version, {}
+            known, begun = fusion._answers[1], (question, "begun")
             if question in known:
                 pending.pop()
             elif begun not in known:
                 known[begun] = True
-                opened = filter(asked._is_opened, asked._graph.nodes)
-                pending += (each for node in opened for each in asked._inside(node) or ())
+                opened = filter(fusion._is_opened, fusion._graph.nodes)
+                pending += (each for node in opened for each in fusion._inside(node) or ())
             else:
                 known[question] = True
-                known[question] = question(asked)
+                known[question] = question(fusion)
         return self._answers[1][question]
 
     def _gives_pad(self) -> bool:
@@ -467,13 +467,13 @@ class Fusion:
         if len(node.inputs) > _AXES:
             return False
         if len(node.inputs) > _VALUE:
-            given = node.inputs[_VALUE]
-            if not given.name:
+            fill = node.inputs[_VALUE]
+            if not fill.name:
                 return self.drops_empty and self._may_be_constant(pad)
             if pad.value is not None:
                 if not is_plain_zero(pad.value):
                     return False
-            elif self.is_fed(given):
+            elif self.is_fed(fill):
                 return False
         return self._may_be_constant(pad)
 
