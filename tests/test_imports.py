@@ -60,7 +60,7 @@ APART: Final = {
     "probe": {"proof"},
     "validation": KNOWING,
     "report": {"graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
-    "page": {"padding", "rewrite", *KNOWING, *OPTIMISER},
+    "page": {"file", "graph", "padding", "sites", "rewrite", *KNOWING, *OPTIMISER},
 }
 """What a package could import by the order, and must not."""
 
