@@ -179,6 +179,12 @@ class Options:
             "OptionKeywords", {each.name: getattr(self, each.name) for each in fields(self)}
         )
 
+    @property
+    def decisive(self) -> dict[str, object]:
+        """Those that decide what is written, by name: not the sizes, nor what may be assumed."""
+        others = {"shapes", "dims", "trust_dim_names", "strict"}
+        return {name: value for name, value in self.keywords.items() if name not in others}
+
     def chooses(self, code: str) -> bool:
         """Whether a code is one to rewrite and to report; `select` and `ignore` must be tuples."""
         assert isinstance(self.select, tuple)

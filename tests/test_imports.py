@@ -13,11 +13,13 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 from typing import Final, NamedTuple
 
 import onnx
 import pytest
 
+from onnxpad.runtimes import deployed, protection
 from tests.support import ROOT, W, forks, one
 
 ORDER: Final = (
@@ -222,6 +224,16 @@ def test_who_asks_onnxruntime() -> None:
         if statement.imported.startswith("onnxpad.runtimes.onnxruntime.")
     }
     assert {each for each in asking if not each.startswith("runtimes.onnxruntime")} == ASKING
+
+
+@pytest.mark.parametrize("module", [deployed, protection], ids=lambda module: module.__name__)
+def test_a_runtime_is_asked_all_that_it_must_answer(module: ModuleType) -> None:
+    used = {
+        statement.imported.rpartition(".")[2]
+        for statement in imports()
+        if statement.imported.startswith(f"{module.__name__}.")
+    }
+    assert used == set(module.__all__)
 
 
 LEAVES: Final = (

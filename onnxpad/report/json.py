@@ -45,16 +45,13 @@ _RECORDS: Final = (
 )
 """Records that are written by their fields, in whatever report; others are words."""
 
-_WITHIN: Final = ("shapes", "dims", "trust_dim_names", "strict")
-"""Options that show in the changes and findings: the sizes, and which assumptions are made."""
-
 
 def fix_json(report: FixReport) -> str:
     """The report of one `fix` as one JSON object, with a newline at the end."""
     document = {
         **head("fix", report.exit_code),
         "model": report.name,
-        **{n: v for n, v in report.options.keywords.items() if n not in _WITHIN},
+        **report.options.decisive,
         "outcome": report.outcome,
         "written": report.delivery.written or None,
         "older": report.delivery.older or None,

@@ -1,5 +1,6 @@
 """Where onnxruntime or the specification refuses a form of padding, and at which sizes."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -9,13 +10,29 @@ from onnxpad.arithmetic.size import Extent, Unknown, symbol
 from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.arithmetic.window import Window
 from onnxpad.operators.table import OPERATORS
-from onnxpad.padding.limits import check_pads, check_rounding, check_runs_same
+from onnxpad.padding.limits import (
+    AXIS_LIMITS,
+    LIMITS,
+    check_pads,
+    check_rounding,
+    check_runs_same,
+)
+from onnxpad.padding.pad_limits import MERGING
 from onnxpad.reasons import RefusalError
 from tests.operators.test_read import read
 from tests.support.rows import each_row
 
 N = symbol("n")
 EVEN = symbol("m", Sizes(2, 100, 2))
+
+
+@pytest.mark.parametrize("conditions", [LIMITS, AXIS_LIMITS, MERGING], ids=len)
+def test_a_condition_is_named_by_what_it_needs(
+    conditions: Sequence[Callable[..., RefusalError | None]],
+) -> None:
+    """It returns a refusal, so a name like a predicate's would say the opposite."""
+    assert [each.__name__ for each in conditions if not each.__name__.startswith("needs_")] == []
+    assert len({*conditions}) == len(conditions)
 
 
 def test_the_types_of_a_pad() -> None:

@@ -74,7 +74,7 @@ def _options(report: FixReport) -> str:
     """The options that decide what is rewritten."""
     asked = report.options
     said = [f"style {asked.style}", f"open sizes: {asked.dynamic}"]
-    said += ["no_ceil"] * asked.no_ceil + ["symmetric_transpose"] * asked.symmetric_transpose
+    said += [name for name, value in asked.decisive.items() if value is True]
     said += [f"trust {asked.trust}"] if asked.trust else []
     return marked(f"Asked for: {', '.join(said)}", "faint")
 
