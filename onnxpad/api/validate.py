@@ -215,7 +215,8 @@ def validate(
     unproven = tuple(_unproven(found, names))
     decided = decision_lines(graphs[0], graphs[-1])
     warnings = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())
-    found = replace(found, padding=padding, warnings=warnings)
+    resized = _resized(graphs[0], graphs[-1])
+    found = replace(found, padding=padding, warnings=warnings, resized=resized)
     first = parted(found)
     rest = tuple(each for each in found.padding if each is not first)
     found = replace(found, padding=rest if first is None else (first, *rest))
@@ -352,6 +353,22 @@ def _compared(
         padding = padding_differences(original, rewritten, domain=limits)
     original.rollback(untouched)
     return graphs, domain, both, padding
+
+
+def _resized(original: Graph, rewritten: Graph) -> str:
+    """The first input that both models declare with other sizes, as `input 'x' 1x8 became 1x9`."""
+    for name, (_, before) in original.model.main.inputs.items():
+        _, after = rewritten.model.main.inputs.get(name, (None, None))
+        if before is None or after is None:
+            continue
+        apart = any(
+            isinstance(one, int) and isinstance(other, int) and one != other
+            for one, other in zip(before, after, strict=False)
+        )
+        if apart or len(before) != len(after):
+            sizes = ("x".join(map(str, each)) for each in (before, after))
+            return f"input {name!r} {' became '.join(sizes)}"
+    return ""
 
 
 def _unproven(found: Validation, providers: Sequence[str]) -> list[str]:

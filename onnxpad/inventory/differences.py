@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from onnxpad.analysis import Analysis
+from onnxpad.analysis import Analysis, open_axes
+from onnxpad.arithmetic.notation import axis_names, pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, symbol
 from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, describe
+from onnxpad.messages import and_list
 from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs, numbers_of, pairs_of
 from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, crops, operator_named, windowed
@@ -99,7 +101,9 @@ def padding_differences(
         else:
             now = _numbers(other.total)
         labels, totals = (one.label, other.label), (_numbers(one.total), now)
-        found.append(PaddingDifference(one.output, labels, totals, "" if kept else other.output))
+        words = _in_words(original, one.total), _in_words(rewritten, other.total)
+        renamed = "" if kept else other.output
+        found.append(PaddingDifference(one.output, labels, totals, renamed, words))
     return tuple(found)
 
 
@@ -230,6 +234,20 @@ def _unread(pads: Any) -> tuple[Pair, ...] | str:
     """`pads` as written: (begin, end) for each axis if they are an even number of integers."""
     is_list = isinstance(pads, list) and pads and all(type(each) is int for each in pads)
     return pairs_of(tuple(pads)) if is_list and len(pads) % 2 == 0 else str(pads)
+
+
+def _in_words(graph: Graph, pairs: ExtentPairs | None) -> str:
+    """Amounts by axis, and which sizes of inputs they depend on; empty where they are numbers."""
+    if pairs is None or numbers_of(pairs) is not None:
+        return ""
+    by_axis = zip(axis_names(len(pairs)), map(pair_text, pairs), strict=True)
+    amounts = (amount for pair in pairs for amount in pair if isinstance(amount, Size))
+    symbols = {each.name for amount in amounts for each in amount.symbols}
+    axes = [each for each in open_axes(graph.model.main.inputs) if each.symbol in symbols]
+    sources = and_list(
+        f"{each.symbol} is axis {each.axis} of input {each.tensor!r}" for each in axes
+    )
+    return ", ".join(map(" ".join, by_axis)) + (f" ({sources})" if sources else "")
 
 
 def _numbers(pairs: ExtentPairs) -> tuple[Pair, ...] | str:

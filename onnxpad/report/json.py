@@ -323,7 +323,19 @@ _WORDS: Final = {
     "totals": "pads",
     "limits": "sizes",
     **dict.fromkeys(
-        ("drawn", "is_pad", "is_warned", "brief", "general", "alike", "form", "data", "elements"),
+        (
+            "drawn",
+            "is_pad",
+            "is_warned",
+            "brief",
+            "general",
+            "alike",
+            "form",
+            "data",
+            "elements",
+            "words",
+            "resized",
+        ),
         "",
     ),
 }

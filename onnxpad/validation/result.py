@@ -175,12 +175,14 @@ class PaddingDifference:
         totals: The total padding in both: its own and that of the `Pad`s upstream, (begin, end) for
             each spatial axis; as text where it is not numbers, such as `SAME_UPPER`.
         renamed: Name of that output in the rewritten model where it is another; else empty.
+        words: For people what totals are that are no numbers, with the sizes they depend on.
     """
 
     tensor: str
     nodes: tuple[str, str]
     totals: tuple[Pairs | str, Pairs | str]
     renamed: str = ""
+    words: tuple[str, str] = ("", "")
 
     @property
     def pads(self) -> tuple[str, str]:
@@ -191,7 +193,10 @@ class PaddingDifference:
     @property
     def by_axis(self) -> tuple[str, str]:
         """The total padding in both for people, such as `H 0+1, W 0+2`."""
-        before, after = (each if isinstance(each, str) else pads_text(each) for each in self.totals)
+        before, after = (
+            (words or each) if isinstance(each, str) else pads_text(each)
+            for each, words in zip(self.totals, self.words, strict=True)
+        )
         return before, after
 
 
@@ -243,6 +248,7 @@ class Validation:
         hidden: Those of these that are outputs of classes or indices, whose scores have no pair.
         padding: Window operators whose total padding differs; this alone fails no model.
         times: How fast both models run, by provider; None if that was not asked for.
+        resized: An input that has another size in each model, in words; empty if there is none.
     """
 
     ok: bool
@@ -259,6 +265,7 @@ class Validation:
     hidden: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
     times: tuple[Timing, ...] | None = None
+    resized: str = ""
 
     @property
     def uncompared(self) -> tuple[str, ...]:
@@ -277,8 +284,11 @@ def parted(found: Validation) -> PaddingDifference | None:
 
     It computes the first tensor that differs, or reads it from a `Pad`; or, where the node that
     computes that tensor only reads others, the first whose output has another name, so that it was
-    not compared. Of a model that does not run it is the first operator with other padding.
+    not compared. Of a model that does not run it is the first operator with other padding, unless
+    the models take inputs of other sizes.
     """
+    if found.resized:
+        return None
     first, stopped = found.divergence, False
     if first is None:
         mine = [run for run in found.runs if run.subject == found.subject]
@@ -299,6 +309,8 @@ def culprit(found: Validation) -> str:
     """Where a rewritten model parts from the original, in a few words; empty if not known."""
     if found.outcome != "failed":
         return ""
+    if found.resized:
+        return found.resized
     padded = parted(found)
     if padded is not None:
         before, after = padded.by_axis

@@ -13,9 +13,12 @@ import pytest
 from typer.testing import Result
 
 import onnxpad
+from onnxpad.api.validate import _resized
 from onnxpad.errors import OnnxpadError, UsageError, ValidationError
+from onnxpad.graph import Graph
 from onnxpad.report.json import validate_json
 from tests.support import EXPORTED, MODELS, QUANTISED, one, onnxpad_runs, run
+from tests.support.rows import each_row
 
 KERAS = MODELS / "mobilenet_keras.onnx"
 REFERENCE = MODELS / "mobilenet_keras.npz"
@@ -552,3 +555,23 @@ def test_an_output_of_equal_sizes_is_compared_in_the_layout_of_the_reference() -
     assert compared.alignment == "1x4x4x4 as 1x4x4x4: channels moved from last to axis 1"
     assert not onnxpad.validate(net, reference={**last, "y": last["y"][:, ::-1]}).ok
     assert onnxpad.match(net, last).outcome == "matches already"
+
+
+@each_row(
+    ("before", "after", "told"),
+    [
+        ("float[1, 8] x", "float[1, 8] x", ""),
+        ("float[n, 8] x", "float[1, 8] x", ""),
+        ("float[n, 8] x", "float[1, 9] x", "input 'x' nx8 became 1x9"),
+        ("float[2] a, float[1, 8] x", "float[3, 8] x", "input 'x' 1x8 became 3x8"),
+        ("float[8] x", "float[1, 8] x", "input 'x' 8 became 1x8"),
+        ("float[1, 8] x", "float[1, 9] z", ""),
+        ("float x", "float[] x", ""),
+    ],
+)
+def test_inputs_of_other_sizes_are_named(before: str, after: str, told: str) -> None:
+    models = (
+        one("y = Relu (y0)", inputs=inputs, initializers="float[1] y0 = {1}")
+        for inputs in (before, after)
+    )
+    assert _resized(*map(Graph.from_proto, models)) == told

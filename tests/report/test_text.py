@@ -53,6 +53,8 @@ IN_JSON = {
     "is_warned": "",
     "data": "",
     "elements": "",
+    "words": "",
+    "resized": "",
 }
 """Names of fields in JSON where they are others; empty for those that it has in words."""
 

@@ -1,16 +1,19 @@
 """What two verdicts make together, field by field, and which words stand for them."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from onnxpad.validation.result import (
     Comparison,
+    PaddingDifference,
     Run,
     Skipped,
     Validation,
     culprit,
     joined,
     not_validated,
+    parted,
     why_not,
 )
 from tests.support.rows import each_row
@@ -89,6 +92,11 @@ def test_words_of_a_verdict() -> None:
     assert culprit(inside) == "first in b (Conv)"
     assert culprit(Validation(True, (run(),), divergence=parting)) == ""
     assert culprit(Validation(False, (run(),))) == ""
+    padded = PaddingDifference("t", ("c (Conv)", "c (Conv)"), (((0, 1),), ((1, 0),)))
+    halted = Validation(False, (run(ok=False, note="it stops"),), padding=(padded,))
+    assert culprit(halted) == "c (Conv): L 0+1 became L 1+0"
+    resized = replace(halted, resized="input 'x' 1x8 became 1x9")
+    assert (culprit(resized), parted(resized)) == ("input 'x' 1x8 became 1x9", None)
     assert why_not(Validation(True, ())) == ""
     none = not_validated("no time", subject="original", probes=3)
     assert none == Validation(
