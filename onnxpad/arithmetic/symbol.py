@@ -199,6 +199,10 @@ class Symbol:
     kind: str = ""
     of: tuple[tuple[int, Terms], ...] = ()
 
+    def __hash__(self) -> int:
+        """A hash of the name, which nearly always tells symbols apart."""
+        return hash(self.name)
+
     @property
     def bases(self) -> tuple[Symbol, ...]:
         """The symbols on which it depends that are not derived: itself, if it is not."""
