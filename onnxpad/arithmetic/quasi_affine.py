@@ -68,6 +68,7 @@ class QuasiAffine:
         start = self.values[self.threshold + residue]
         return start + periods * (self.values[self.threshold + self.period + residue] - start)
 
+    @lru_cache(maxsize=256)  # noqa: B019 - a few small functions, asked again and again
     def bounds(self) -> tuple[int, int]:
         """Return the least and the greatest value."""
         if not self.period:
