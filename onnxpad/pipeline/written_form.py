@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from onnxpad.arithmetic.notation import named
+from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
-from onnxpad.operators.amounts import is_padded, onnx_order
+from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -139,28 +140,34 @@ _form = lru_cache(maxsize=1024)(StepForm)
 
 def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
     if isinstance(op, UnreadableError):
-        return _form(name)
-    windows = _windows(op)
-    if op.auto_pad != "NOTSET":
-        auto_pad, ceil = op.auto_pad, op.ceil_mode
-        return _form(name, "window", auto_pad=auto_pad, rounds_up=ceil, windows=windows)
-    if not is_padded(op.pads):
-        return _form(name, "window", rounds_up=op.ceil_mode, windows=windows)
-    return _form(
-        name,
-        "window",
-        WrittenAmounts(named(op.pads), (("pads", tuple(onnx_order(op.pads))),)),
-        has_pads=True,
-        is_counted=op.count_include_pad,
-        rounds_up=op.ceil_mode,
-        windows=windows,
-    )
+        return StepForm(name)
+    own = op.auto_pad, op.pads, op.count_include_pad, op.ceil_mode
+    return _window_form(name, op.windows, *own)
 
 
-def _windows(op: WindowOp | TransposedOp) -> tuple[tuple[int | None, int, int], ...]:
+# Networks repeat the same few windows.
+@lru_cache(maxsize=1024)
+def _window_form(
+    name: str,
+    windows: tuple[AnyWindow, ...],
+    auto_pad: str,
+    pads: Pairs,
+    is_counted: bool,
+    rounds_up: bool,
+) -> StepForm:
+    form = StepForm(name, "window", rounds_up=rounds_up, windows=_windows(windows))
+    if auto_pad != "NOTSET":
+        return replace(form, auto_pad=auto_pad)
+    if not is_padded(pads):
+        return form
+    amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
+    return replace(form, amounts=amounts, has_pads=True, is_counted=is_counted)
+
+
+def _windows(windows: tuple[AnyWindow, ...]) -> tuple[tuple[int | None, int, int], ...]:
     return tuple(
         (window.kernel if isinstance(window.kernel, int) else None, window.stride, window.dilation)
-        for window in op.windows
+        for window in windows
     )
 
 
@@ -174,7 +181,7 @@ def _step(context: Context, node: Node) -> StepForm:
     auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
     beside = ("output_shape",) * (op.output_shape is not None)
     beside += ("output_padding",) * any(op.output_padding)
-    amounts, windows = amounts_of(op), _windows(op)
+    amounts, windows = amounts_of(op), _windows(op.windows)
     return _form(name, "transposed", amounts, auto_pad=auto_pad, beside=beside, windows=windows)
 
 

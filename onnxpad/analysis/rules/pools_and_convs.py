@@ -48,6 +48,10 @@ def _windowed(
     sizes: SizeRule, data: Shape, kernel: Shape, call: Call, least: int = 1
 ) -> list[Extent]:
     """Return an output's spatial sizes; undetermined ones, and those below `least`, are unknown."""
+    notes, key = call.node.notes, (sizes, data, kernel, least)
+    if key in notes:
+        known: list[Extent] = notes[key]
+        return known
     try:
         if len(kernel) != len(data):
             raise UndeterminedError(f"a kernel of {len(kernel)} axes on {len(data)}")
@@ -55,7 +59,10 @@ def _windowed(
     except UndeterminedError as error:
         return [Unknown(str(error), error.is_disputed)] * len(data)
     nothing = Unknown("no window fits")
-    return [nothing if isinstance(size, int) and size < least else size for size in result]
+    found = [nothing if isinstance(size, int) and size < least else size for size in result]
+    if {int}.issuperset(map(type, found)):  # an unknown number is that of one node alone
+        notes[key] = found
+    return found
 
 
 def _convolution(
