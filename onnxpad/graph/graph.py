@@ -781,9 +781,12 @@ class Graph:
 
         Each with whether it is still there.
         """
+        journal = self.model.journal
+        if self.is_main and not journal.inner:
+            return []
         return [
             (each, (entry := view.entries.get(id(each.node))) is not None and entry.alive)
-            for view, each in self.model.journal.touched(mark)
+            for view, each in journal.touched(mark)
             if view is not self._view and view.owner_in(self._view) is None
         ]
 

@@ -6,7 +6,7 @@ The cost of an edit does not grow with the graph: no list of nodes or consumers 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from onnxpad.file.proto_walk import Names
 from onnxpad.file.wire import Record
@@ -24,19 +24,22 @@ from onnxpad.graph.nodes import (
 )
 from onnxpad.records import NamedTuple
 
+Was: TypeAlias = tuple[str, Mapping[str, Any], str | None, Sequence[Tensor], Sequence[Tensor]]
+"""Operator, attributes, domain, inputs and outputs of a node as it was."""
+
 
 class Touched(NamedTuple):
     """A node that an edit touched.
 
     Attributes:
         node: The node, as it is now.
-        was: Operator, attributes, domain, inputs and outputs of the node as it was; None if it was
-            inserted, or if its body, or a function that it may run, was edited.
+        was: The node as it was; None if it was inserted, or if its body, or a function that it may
+            run, was edited.
         again: Whether it was edited more than once.
     """
 
     node: Node
-    was: tuple[str, Mapping[str, Any], str | None, Sequence[Tensor], Sequence[Tensor]] | None
+    was: Was | None
     again: bool = False
 
     @property
@@ -67,9 +70,9 @@ class Journal:
         self.inner = 0
         self.declared = 0
         self.undone = 0
-        self.suspects: dict[int, tuple[Edits, Tensor]] = {}
+        self.suspects: dict[Tensor, Edits] = {}
         self._steps: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
-        self._touched: list[tuple[int, View, Touched]] = []
+        self._touched: list[tuple[int, View, Node, Was | None]] = []
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -89,7 +92,7 @@ class Journal:
         """Stores what a node is before an edit of it."""
         ends = tuple(node.inputs), tuple(node.outputs)
         was = (node.op, node.attrs, node.domain, *ends) if was_there else None
-        self._touched.append((len(self._steps), view, Touched(node, was)))
+        self._touched.append((len(self._steps), view, node, was))
 
     def touched(self, mark: int) -> list[tuple[View, Touched]]:
         """The nodes that edits since a mark touched, in all graphs, once for each edit."""
@@ -97,7 +100,7 @@ class Journal:
         start = len(touched)
         while start and touched[start - 1][0] >= mark:
             start -= 1
-        return [(view, each) for _, view, each in touched[start:]]
+        return [(view, Touched(node, was)) for _, view, node, was in touched[start:]]
 
     def record(self, undo: Callable[..., object], *arguments: object) -> None:
         """Stores the function that undoes an edit, and what that is given."""
@@ -110,7 +113,7 @@ class Journal:
         self.record(setattr, self, "suspects", self.suspects)
         while self.suspects:
             suspects, self.suspects = self.suspects, {}
-            for edits, tensor in suspects.values():
+            for tensor, edits in suspects.items():
                 removed += edits.drop(tensor)
         return tuple(removed)
 
@@ -205,7 +208,7 @@ class Edits:
             self._read(node, index, tensor)
         self._edited(node)
         if tensor is None or not before or bool(tensor.name) != bool(before[0].name):
-            node.notes = self._view.notes_of(node)
+            self._view.share(node)
 
     def set_operator(
         self, node: Node, op: str, domain: str | None, values: Mapping[str, object]
@@ -221,7 +224,7 @@ class Edits:
     ) -> None:
         entry = self._edited(node)
         node.op, node.domain, node.attrs = op, domain, values
-        node.notes = self._view.notes_of(node)
+        self._view.share(node)
         for tensor in entry.captures:
             self._unread(node, -1, tensor)
         entry.captures = captures(entry, self._view.tensors)
@@ -265,7 +268,7 @@ class Edits:
         entry = Entry(node, like=None if like is None else self._view.entries[id(like)])
         entry.previous, entry.next = follower.previous, follower
         self._view.entries[id(node)] = entry
-        node.notes = self._view.notes_of(node)
+        self._view.share(node)
         self._journal.touch(self._view, node, was_there=False)
         self._attach(entry)
         self._record(self._uninsert, entry, node.name if fresh_name else None)
@@ -438,7 +441,7 @@ class Edits:
 
     def _suspect(self, tensors: Sequence[Tensor]) -> None:
         for tensor in tensors:
-            self._journal.suspects[id(tensor)] = self, tensor
+            self._journal.suspects[tensor] = self
 
     def _forget(self, tensor: Tensor, records: tuple[Record, ...]) -> None:
         del self._view.tensors[tensor.name]

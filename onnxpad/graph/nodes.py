@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import wraps
 from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import onnx
 
@@ -21,6 +21,7 @@ from onnxpad.graph import attributes
 from onnxpad.records import NamedTuple, dataclass
 
 _NAME: Final = attrgetter("name")
+_Shared: TypeAlias = tuple[Mapping[str, Any], dict[object, Any]]
 _Graph = TypeVar("_Graph")
 _Fact = TypeVar("_Fact")
 
@@ -31,7 +32,8 @@ class Node:
     Attributes:
         op: The operator.
         name: Its own name; may be empty.
-        attrs: Its attributes by name.
+        attrs: Its attributes by name. They are never changed in place: all nodes of a graph that
+            are written alike share them.
         inputs: The tensors that it reads; one without a name for an input that is left out.
         outputs: The tensors that it computes, likewise.
         domain: The domain of the operator; None for that of ONNX.
@@ -194,7 +196,7 @@ class View:
         outer: For a body, the graph around it and the node there that has it; else None.
         tensors: All tensors of the graph by name, and in a body those that it captures.
         entries: The nodes by identity, in file order, removed ones included.
-        alike: The notes of nodes by what is written in them.
+        alike: The attributes and the notes of nodes by what is written in them.
         inputs: The inputs; from IR version 4 on, those with an initializer as default too.
         outputs: Names of the outputs.
         initializers: The initializers, by name.
@@ -213,7 +215,7 @@ class View:
     outer: tuple[View, Entry] | None = None
     tensors: dict[str, Tensor] = field(default_factory=dict)
     entries: dict[int, Entry] = field(default_factory=dict)
-    alike: dict[tuple[object, ...], dict[object, Any]] = field(default_factory=dict)
+    alike: dict[tuple[object, ...], _Shared] = field(default_factory=dict)
     inputs: dict[str, Declared] = field(default_factory=dict)
     outputs: frozenset[str] = frozenset()
     initializers: dict[str, Initializer] = field(default_factory=dict)
@@ -251,10 +253,11 @@ class View:
                 yield entry
             entry = entry.next
 
-    def notes_of(self, node: Node) -> dict[object, Any]:
-        """The notes that a node shares with all nodes that are written alike."""
+    def share(self, node: Node) -> None:
+        """Gives a node the attributes and notes of all nodes that are written alike."""
         key = written(node)
-        return {} if key is None else self.alike.setdefault(key, {})
+        own: _Shared = node.attrs, {}
+        node.attrs, node.notes = own if key is None else self.alike.setdefault(key, own)
 
     def is_read(self, tensor: Tensor) -> bool:
         """Whether anything reads a tensor, or it is an output."""
@@ -427,7 +430,7 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
             node.outputs.append(tensor)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
-        node.notes = view.notes_of(node)
+        view.share(node)
     return unknown, unsorted
 
 

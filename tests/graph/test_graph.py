@@ -336,6 +336,7 @@ class TestNotes:
         for place, name in ((1, "a"), (2, "a"), (1, "")):
             graph.set_input(nodes["clip"], place, graph.tensor(name) if name else None)
         assert nodes["none"].notes is notes["first"]
+        assert nodes["none"].attrs is nodes["first"].attrs
         assert nodes["clip"].notes is notes["high"]
         graph.rollback(mark)
         assert {name: id(node.notes) for name, node in nodes.items()} == {
