@@ -660,9 +660,8 @@ def _crop(start: int, end: int, size: Extent | None) -> tuple[int, int] | None:
         last = 0
     else:
         return None
-    if known is not None and first + last > known:
-        return None
-    return first, last
+    is_short = size is not None and always(less_equal(first + last, size)) is not True
+    return None if is_short else (first, last)
 
 
 def _bounds(

@@ -635,3 +635,25 @@ def test_strict_moves_what_another_reader_takes_without_an_assumption() -> None:
     )
     codes = [each.code for each in onnxpad.fix(model, validate=False, strict=True).changes]
     assert codes == ["PAD207", "PAD201"]
+
+
+@pytest.mark.parametrize(("kernel", "moves"), [(3, True), (5, False)])
+def test_a_slice_of_what_may_be_shorter_than_it_crops_is_not_passed(
+    kernel: int, moves: bool
+) -> None:
+    """A body limits no sizes: of a height of 1 a pool of 5 would leave -3, padded 2, less 3."""
+    body = f"r = MaxPool <kernel_shape = [{kernel}, 1]> (x) a = Pad (r, q)"
+    body += " b = Slice (a, s, e, d) y = Conv (b, w)"
+    before = one(
+        f"out = If (cond) <then_branch = then () => (float[] y) {{ {body} }}, else_branch = "
+        "other () => (float[] z) { z = Identity (x) }>",
+        inputs="float[1, 2, h, 7] x, bool cond",
+        outputs="float[] out",
+        initializers=f"{W}, int64[8] q = {{0, 0, 2, 0, 0, 0, 3, 0}}, int64[1] s = {{1}}, "
+        "int64[1] e = {-2}, int64[1] d = {2}",
+    )
+    result = onnxpad.fix(before, validate=False)
+    assert result.undone == ()
+    assert bool(result.changes) == moves
+    told = [(each.code, each.reason_code) for each in result.findings]
+    assert told == ([] if moves else [("PAD207", "axis-taken")])
