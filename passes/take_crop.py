@@ -68,10 +68,10 @@ class TakeCrop(Pass):
                 taking, left = crops.taking(op)
             except RefusalError:
                 continue  # the rule on its own padding reports it
-            if taking is not None and (taking := taking.without_empty_pads()) is not None:
+            if taking is not None and (told := taking.without_empty_pads()) is not None:
                 wrong = context.misinferred(op.data, f"the {taking.last.op}")
                 if wrong is None:
-                    yield self._found(context, taking)
+                    yield self._found(context, taking, told)
                     continue
                 left = taking.last, wrong
             if left is not None:
@@ -87,16 +87,20 @@ class TakeCrop(Pass):
                     why="it crops nothing",
                 )
 
-    def _found(self, context: Context, taking: Taking) -> Match:
+    def _found(self, context: Context, taking: Taking, told: Taking) -> Match:
+        """The match that takes all; it names no `Pad` of nothing, which has a rule of its own."""
         graph, node = context.graph, taking.op.node
         message = named(
             lambda name: (
-                " and ".join(f"{each.op}{name(graph.label(each))}" for each in taking.taken)
+                " and ".join(f"{each.op}{name(graph.label(each))}" for each in told.taken)
                 + f" behind {node.op}{name(graph.label(node))}"
             )
         )
         pads, becomes = onnx_order(taking.form.numbers), form_text(taking.form)
-        return self.found(context, taking.last, message, taking, becomes=becomes, pads=pads)
+        last = taking.last
+        return self.found(
+            context, told.last, message, taking, becomes=becomes, keeps=last, pads=pads
+        )
 
     def _refused(self, context: Context, op: TransposedOp, left: Obstacle) -> Match:
         (crop, refusal), label = left, context.graph.label(op.node)

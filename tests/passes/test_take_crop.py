@@ -500,3 +500,18 @@ def test_a_node_has_one_fate(nodes: str, constants: str, told: list[tuple[str, s
     findings = [each for each in onnxpad.check(model).findings if each.fixable]
     assert sorted((each.code, each.node) for each in findings) == sorted(told)
     assert len(onnxpad.fix(model, validate=False).changes) == len(told)
+
+
+def test_a_pad_of_nothing_goes_with_the_crop_that_its_amounts_are_computed_from() -> None:
+    """Of a ConvTranspose that crops by itself they would be -3, and crop as much again."""
+    nodes = (
+        f"f = {SPREAD} g = Slice (f, s, e, a) h = Shape (f) n = Gather (h, a) m = Sub (n, whole)"
+    )
+    model = behind(
+        f"{nodes} q = Concat <axis = 0> (none, m) y = Pad (g, q)",
+        f"{TRIM}, int64[1] whole = {{31}}, int64[5] none = {{0, 0, 0, 0, 0}}",
+    )
+    result = onnxpad.fix(model, select="PAD4")
+    assert (result.ok, result.undone, result.barred) == (True, (), ())
+    assert [node.op_type for node in result.model.graph.node] == ["ConvTranspose"]
+    assert [each.code for each in onnxpad.check(model).findings] == ["PAD204", "PAD402"]
