@@ -1,8 +1,11 @@
 """What the program does around the command line: a worker forked first, and interrupts told."""
 
+import atexit
 import gc
 import os
 import sys
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,6 +47,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(pool, "fork_first", noted("fork"))
     monkeypatch.setattr(cli, "app", noted("app"))
     monkeypatch.setattr(output, "tell_as_json", noted("json"))
+    monkeypatch.setattr(atexit, "_run_exitfuncs", noted("atexit"))
+    monkeypatch.setattr(sys, "getprofile", lambda: failing.get("profile"))
+    monkeypatch.setattr(sys, "gettrace", lambda: failing.get("trace"))
     monkeypatch.setattr(os, "_exit", leave)
     monkeypatch.setattr(os, "environ", {})
     return found
@@ -91,7 +97,7 @@ TOLD = [("done",), ("json", output.INTERRUPTION, ["fix", "m"]), ("exit", 130)]
         ("heed", KeyboardInterrupt(), False, TOLD),
         ("app", TypeError(), True, [("done",), *TOLD]),
         ("app", TypeError(), False, TypeError),
-        ("app", SystemExit(2), True, SystemExit),
+        ("app", SystemExit("text"), True, SystemExit),
     ],
 )
 def test_an_interrupt_is_told_and_an_error_raised(
@@ -127,3 +133,51 @@ def test_a_module_that_is_imported_by_half_does_not_hide_an_interrupt(
     with pytest.raises(ExitError):
         program.main()
     assert done[-1] == ("exit", 130)
+
+
+@each_row(
+    ("code", "with_it", "left"),
+    [
+        (0, {}, 0),
+        (2, {}, 2),
+        (None, {}, 0),
+        ("text", {}, None),
+        (0, {"threads": 2}, None),
+        (0, {"profile": len}, None),
+        (0, {"trace": len}, None),
+        (0, {"stdout": OSError}, None),
+        (0, {"stdout": ValueError}, None),
+        (3, {"stdout": None}, 3),
+    ],
+)
+def test_the_program_leaves_at_once_if_nothing_but_memory_is_left(
+    code: object,
+    with_it: dict[str, Any],
+    left: int | None,
+    done: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done.clear()
+    failing: dict[str, Any] = vars(program)["failing"]
+    failing.clear()
+    failing.update(at="app", error=SystemExit(code), **with_it)
+    monkeypatch.setattr(threading, "active_count", lambda: with_it.get("threads", 1))
+
+    def flush() -> None:
+        done.append(("flush",))
+        if fails := with_it.get("stdout"):
+            raise fails
+
+    is_shut = "stdout" in with_it and with_it["stdout"] is None
+    monkeypatch.setattr(sys, "stdout", None if is_shut else SimpleNamespace(flush=flush))
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(flush=lambda: done.append(("flush",))))
+    monkeypatch.setattr(sys, "argv", ["onnxpad", "check", "m"])
+    with pytest.raises(SystemExit if left is None else ExitError) as raised:
+        program.main()
+    ended = [*BEGIN, *RUN]
+    if left is not None:
+        ended += [("atexit",), *(1 if is_shut else 2) * [("flush",)], ("exit", left)]
+    elif "stdout" in with_it:
+        ended += [("atexit",), ("flush",)]
+    assert done == ended
+    assert left is not None or raised.value.args == (code,)
