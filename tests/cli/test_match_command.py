@@ -84,7 +84,7 @@ def test_outputs_of_another_shape_are_told_in_words() -> None:
     pools = PORT.with_name("caffe_pools.onnx")
     told = runs(pools, "--reference", pools.with_suffix(".npz")).stdout
     assert "  no output of the recorded shape before, off by " in told
-    assert "\n  tensorflow  another shape  changes 1 operator\n" in told
+    assert "\n  tensorflow  another shape   changes 1 operator\n" in told
     assert "pads H 0+0, W 0+0\nbecomes  pads H 0+0, W 0+0, rounded up (ceil_mode)" in told
 
 
