@@ -357,15 +357,15 @@ class Graph:
 
     def producer(self, tensor: Tensor) -> Node | None:
         """The node that computes a tensor; None for inputs and initializers."""
-        return tensor.inputs[0] if tensor.inputs else None
+        return tensor.producer
 
     def origin(self, tensor: Tensor) -> Tensor:
         """The tensor that a tensor is a copy of, through Identities; itself if it is no copy."""
-        if tensor.origin is None and not (tensor.inputs and tensor.inputs[0].op == "Identity"):
+        if tensor.producer is None or tensor.producer.op != "Identity":
             return tensor  # as nearly all are
         path = []
         while tensor.origin is None:
-            node = self.producer(tensor)
+            node = tensor.producer
             if node is None or node.op != "Identity" or not self.is_standard(node):
                 break
             path.append(tensor)

@@ -129,7 +129,7 @@ class Constants:
         if isinstance(value, onnx.AttributeProto):
             if not value.HasField("t") or not self._readable(value.t):
                 return None
-            record = self._view.entries[id(tensor.inputs[0])].record
+            record = self._view.entries[id(tensor.producer)].record
             if record is not None:
                 node = self._skeleton.whole(record, onnx.NodeProto())
                 value = next(item for item in node.attribute if item.name == value.name)
@@ -138,7 +138,7 @@ class Constants:
 
     def _held(self, tensor: Tensor) -> onnx.AttributeProto | np.ndarray[Any, Any] | None:
         """The value of the Constant that writes a tensor; a tensor in it may lack elements."""
-        node = tensor.inputs[0] if tensor.inputs else None
+        node = tensor.producer
         if node is None or node.op != "Constant" or not self._is_standard(node):
             return None
         if len(node.attrs) != 1:

@@ -303,7 +303,7 @@ class Edits:
         for tensor in entry.captures:
             self._read(node, -1, tensor)
         for tensor in node.outputs:
-            tensor.inputs.append(node)
+            tensor.producer = node
             if tensor.name:
                 self._view.tensors[tensor.name] = tensor
                 self._view.gone.pop(tensor.name, None)
@@ -318,7 +318,7 @@ class Edits:
         for tensor in entry.captures:
             self._unread(entry.node, -1, tensor)
         for tensor in entry.node.outputs:
-            tensor.inputs.clear()
+            tensor.producer = None
             if tensor.name:
                 self._forget(tensor, ())
         self._forget_origins(entry.node)
@@ -349,9 +349,9 @@ class Edits:
     def _give(self, source: Node, old: Tensor, new: Tensor) -> None:
         """Replaces an output of a node by another tensor."""
         place = next(index for index, tensor in enumerate(source.outputs) if tensor is old)
-        old.inputs.clear()
+        old.producer = None
         source.outputs[place] = new
-        new.inputs.append(source)
+        new.producer = source
         self._view.tensors[new.name] = new
         self._view.gone.pop(new.name, None)
         self._edited(source)
@@ -391,8 +391,8 @@ class Edits:
             return ()
         if tensor.name in self._view.initializers:
             self.remove_initializer(tensor)
-        elif tensor.inputs and all(map(self.is_unused, tensor.inputs[0].outputs)):
-            self.remove(node := tensor.inputs[0])
+        elif (node := tensor.producer) and all(map(self.is_unused, node.outputs)):
+            self.remove(node)
             return (self._label(node),)
         return ()
 

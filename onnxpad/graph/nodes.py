@@ -81,18 +81,18 @@ class Tensor:
 
     Attributes:
         name: Its name; empty for one that is left out.
-        inputs: The node that computes it; empty for inputs and initializers.
+        producer: The node that computes it; None for inputs and initializers.
         uses: Its uses, each under itself: so one is found by its node and the index of the input.
         origin: The tensor that it is a copy of, through Identities; None until it is looked up.
         outer: In a body, the tensor of the graph around that it captures; else None.
     """
 
-    __slots__ = ("inputs", "name", "origin", "outer", "uses")
+    __slots__ = ("name", "origin", "outer", "producer", "uses")
 
     def __init__(self, name: str) -> None:
         """A tensor that no node writes or reads yet."""
         self.name: str = name
-        self.inputs: list[Node] = []
+        self.producer: Node | None = None
         self.uses: dict[tuple[Node, int], Use] = {}
         self.origin: Tensor | None = None
         self.outer: Tensor | None = None
@@ -426,7 +426,7 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
             elif name:
                 _add_source(tensors, name)
             tensor = tensors[name] if name else Tensor("")
-            tensor.inputs.append(node)
+            tensor.producer = node
             node.outputs.append(tensor)
         if len(values) != len(proto.attribute):
             raise ModelError(f"node '{describe(node)}' has an attribute twice; remove one")
@@ -443,7 +443,7 @@ def _add_captured(view: View, outer: tuple[View, Entry], unknown: dict[str, Node
     for name in free:
         source = around.tensors.get(name)
         mine = view.tensors.get(name)
-        if source is None or any(node is owner.node for node in source.inputs):
+        if source is None or source.producer is owner.node:
             continue
         if mine is not None and name not in unknown:
             continue  # the body defines it itself, after reading it
@@ -496,7 +496,7 @@ def _add_captures(view: View) -> bool:
         for tensor in entry.captures:
             use = Use(entry.node, -1)
             tensor.uses[use] = use
-            unsorted |= any(id(node) not in done for node in tensor.inputs)
+            unsorted |= tensor.producer is not None and id(tensor.producer) not in done
         done.add(identity)
     return unsorted
 
@@ -515,7 +515,7 @@ def _refuse_cycle(view: View) -> None:
     ready = []
     for identity, entry in view.entries.items():
         sources = (*entry.node.inputs, *entry.captures)
-        waiting[identity] = sum(len(tensor.inputs) for tensor in sources)
+        waiting[identity] = sum(tensor.producer is not None for tensor in sources)
         if not waiting[identity]:
             ready.append(entry.node)
     while ready:
@@ -535,9 +535,7 @@ def _refuse_cycle(view: View) -> None:
         seen.add(identity)
         entry = view.entries[identity]
         sources = (*entry.node.inputs, *entry.captures)
-        identity = next(
-            id(node) for tensor in sources for node in tensor.inputs if id(node) in waiting
-        )
+        identity = next(id(tensor.producer) for tensor in sources if id(tensor.producer) in waiting)
     node = view.entries[identity].node
     raise ModelError(
         f"the graph has a cycle through node '{describe(node)}' ({node.op}); export it again"

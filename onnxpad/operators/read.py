@@ -564,8 +564,8 @@ def amounts_attribute(opset: int) -> str:
 
 def pad_giving(graph: Graph, analysis: Known, tensor: Tensor) -> PadOp | None:
     """The `Pad` whose output is a tensor, directly or through Identity; None unless readable."""
-    made = graph.origin(tensor).inputs
-    if not made or not is_pad(graph, node := made[0]):
+    node = graph.origin(tensor).producer
+    if node is None or not is_pad(graph, node):
         return None
     try:
         return read_pad(graph, analysis, node)

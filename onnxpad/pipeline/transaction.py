@@ -177,7 +177,7 @@ class Editor:
         graph = self.context.graph
         check_in_place(graph, graph.touched(mark), self._certifier)
 
-    def _along(self, node: Node, roots: Sequence[str]) -> frozenset[str]:
+    def _along(self, node: Node, roots: Sequence[str]) -> set[str]:
         """The tensors that belong to a rewrite of a node: its output, and those it pads.
 
         Where the node has no window, they are those of the steps that a `Pad` is moved past. The
@@ -187,7 +187,7 @@ class Editor:
         graph = self.context.graph
         is_step = node.op != "Pad" and gathering(graph, node) is None
         names = set[str]()
-        for tensor in _upstream(graph, node.outputs[0], roots):
+        for tensor in _upstream(node.outputs[0], roots):
             names.add(graph.unique(tensor.name))
             above = graph.producer(tensor)
             if not (is_step or above is node or (above and above.op in {"Pad", "Identity"})):
@@ -196,7 +196,7 @@ class Editor:
         while inner is not None and inner.owner is not None and inner.parent is not None:
             names.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
             inner = inner.parent
-        return frozenset(names)
+        return names
 
     def mark_stale(self) -> None:
         """Lets `retry` know of changes elsewhere, which may have removed a reason."""
@@ -234,7 +234,7 @@ class Editor:
             )
         hiding = self._hiding(first, roots[0])
         replacements = pass_.rewrite(match, self.context) or tuple(site.tensor for site in sites)
-        tensors |= {graph.unique(new.name) for new in replacements}
+        tensors.update(graph.unique(new.name) for new in replacements)
         trust = self.context.trust if match.decides else None
         pairs = zip(sites, replacements, strict=True)
         found = [self._proved(node, site, new, pass_, trust) for site, new in pairs]
@@ -255,7 +255,7 @@ class Editor:
         self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         inserted = frozenset(map(self.context.label, fresh))
-        tensors |= {graph.unique(node.outputs[0].name) for node in fresh}
+        tensors.update(graph.unique(node.outputs[0].name) for node in fresh)
         mark = graph.mark()
         if absorbed := graph.absorb(node):
             check_renamed(graph, graph.touched(mark))
@@ -271,7 +271,7 @@ class Editor:
             removed=tuple(name for name in removed if name not in inserted),
             probe=seen,
         )
-        return change, tensors, inserted
+        return change, frozenset(tensors), inserted
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
         """The outputs of a node that must stay the same: those that are read.
@@ -345,7 +345,7 @@ class Editor:
         Each with the harm that it would do.
         """
         graph, found = self.context.graph, []
-        for node in map(graph.producer, _upstream(graph, tensor, (root,))):
+        for node in map(graph.producer, _upstream(tensor, (root,))):
             if node is not None and node.inputs and _hides(graph, node):
                 hazard = self.context.blocked_pools.behind(node.outputs[0])
                 if hazard is not None:
@@ -376,16 +376,15 @@ class Editor:
             raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
 
-def _upstream(graph: Graph, tensor: Tensor, roots: Sequence[str]) -> Iterator[Tensor]:
+def _upstream(tensor: Tensor, roots: Sequence[str]) -> Iterator[Tensor]:
     """A tensor and those upstream of it by first inputs, up to roots, which are left out."""
     for _ in range(MOST):
         if not tensor.name or tensor.name in roots:
             return
         yield tensor
-        node = graph.producer(tensor)
-        if node is None or not node.inputs:
+        if tensor.producer is None or not tensor.producer.inputs:
             return
-        tensor = node.inputs[0]
+        tensor = tensor.producer.inputs[0]
 
 
 def _hides(graph: Graph, node: Node) -> bool:

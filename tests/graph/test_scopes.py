@@ -469,8 +469,9 @@ class TestEditing:
         assert not graph.uses(q)
         body.set_input(named(body, "pad"), 0, body.capture(q))
         assert [use.node.name for use in graph.uses(q)] == ["if"]
+        assert q.producer is not None
         with pytest.raises(ValueError, match="in use"):
-            graph.remove(q.inputs[0])
+            graph.remove(q.producer)
         onnx.checker.check_model(graph.model.to_proto())
         run(graph.model.to_proto(), feeds_of(checked(text)))
         graph.rollback(0)
@@ -520,7 +521,8 @@ class TestEditing:
         for scope in scopes(graph).values():
             first = next(scope.nodes)
             output = scope.insert("Neg", first.inputs[:1], {}, before=first, name="c")
-            names += [output.name, output.inputs[0].name]
+            assert output.producer is not None
+            names += [output.name, output.producer.name]
         assert len(set(names)) == len(names)
         assert "c" not in names
         saved = graph.model.to_proto()

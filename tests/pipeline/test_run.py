@@ -160,7 +160,8 @@ def test_what_was_learnt_from_a_change_is_forgotten_with_it() -> None:
     context = Context(graph)
     y = graph.tensor("y")
     mark = context.mark()
-    graph.set_input(y.inputs[0], 0, graph.tensor("r"))
+    assert y.producer is not None
+    graph.set_input(y.producer, 0, graph.tensor("r"))
     assert (context.analysis.shape(y), context.signs.non_negative(y)) == ((1, 2, 7, 6), True)
     context.rollback(mark)
     assert (context.analysis.shape(y), context.signs.non_negative(y)) == ((1, 2, 10, 9), False)
@@ -461,7 +462,8 @@ def test_what_was_unknown_at_first_is_forgotten_with_the_edits() -> None:
     y, r = graph.tensor("y"), graph.tensor("r")
     assert (context.signs.non_negative(y), context.signs.non_negative(r)) == (False, True)
     mark = context.lasting_mark()
-    graph.replace_op(y.inputs[0], "Abs", [r], {})
+    assert y.producer is not None
+    graph.replace_op(y.producer, "Abs", [r], {})
     context.ask_again()
     assert context.signs.non_negative(y)
     context.rollback(mark)

@@ -236,7 +236,8 @@ def test_what_a_rewrite_does_beside_its_change_takes_it_back(rule: Pass, why: st
 def test_edits_outside_of_a_change_are_guarded_too() -> None:
     editor = editor_of(PADDED)
     graph = editor.context.graph
-    conv = graph.tensor("y").inputs[0]
+    conv = graph.tensor("y").producer
+    assert conv is not None
     mark = graph.mark()
     graph.set_attribute(conv, "pads", [0, 0, 0, 0])
     editor.check_guards(mark)
