@@ -11,6 +11,7 @@ import pytest
 
 from tests import duration, heed_interrupts, natural, run_command
 from tests.support import ROOT
+from tests.support.manual import manual
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +63,7 @@ def test_a_command_ends_with_its_code() -> None:
 
 def test_every_command_that_is_told_of_ends_so() -> None:
     """But the one that only writes tables."""
-    told = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "tests/README.md"))
+    told = manual() + (ROOT / "tests" / "README.md").read_text("utf-8")
     names = {*re.findall(r"python -m tests\.(\w+)", told)} - {"forms"}
     assert len(names) >= 9
     for name in names:

@@ -1,4 +1,4 @@
-"""The README's tables of forms tell what `fix` does, for every operator and every step."""
+"""The manual's tables of forms tell what `fix` does, for every operator and every step."""
 
 import ast
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from tests.forms.outcome import STYLES, Form, fixed, new_form, why
 from tests.forms.steps import KINDS, Kind
 from tests.forms.tables import BEGIN, END, passing, section
 from tests.support import ROOT, assert_same, feeds_of, parsed, ran, silent
+from tests.support.manual import pages
 
 
 def forms() -> Iterator[tuple[str, Form]]:
@@ -120,10 +121,9 @@ def test_a_style_leaves_its_own_form(key: tuple[str, str]) -> None:
     assert drawn(fixed(pad, "fold").model).startswith(drawn(own.model))
 
 
-def test_the_readme_has_the_tables_as_they_are_made() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_has_the_tables_as_they_are_made() -> None:
     made = BEGIN + section() + END
-    assert made in readme, f"`python -m tests.forms` writes this into README.md:\n{made}"
+    assert made in pages()["exactness"], f"`python -m tests.forms` writes this:\n{made}"
 
 
 def test_every_reason_of_operators_and_steps_is_shown() -> None:

@@ -12,7 +12,7 @@ from onnxpad.cli.options import options_given
 from onnxpad.errors import UsageError
 from onnxpad.finding import Trust
 from onnxpad.options import OptionKeywords, Options, Style, typed_options
-from tests.support import ROOT
+from tests.support.manual import manual
 
 
 def test_they_are_those_of_fix_and_check() -> None:
@@ -28,10 +28,10 @@ def test_they_are_those_of_fix_and_check() -> None:
 
 
 def test_each_is_explained() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = manual()
     for name, typed in typed_options().items():
         assert f"\n    {name}: " in cleandoc(onnxpad.fix.__doc__ or "")
-        assert typed.option in readme
+        assert typed.option in told
 
 
 def test_commands_take_each_by_its_name() -> None:

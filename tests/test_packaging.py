@@ -14,6 +14,7 @@ import pytest
 
 import onnxpad
 from tests.support import ROOT
+from tests.support.manual import pages
 
 SLOW = ("onnxruntime", "pydantic", "rich", "typer")
 
@@ -60,7 +61,7 @@ def test_every_module_is_in_a_package() -> None:
 
 
 def test_what_is_built(tmp_path: Path) -> None:
-    """Every module and py.typed, `passes` only inside `onnxpad`: from a copy without the link."""
+    """Every module, the manual and py.typed, `passes` inside `onnxpad`: a copy without the link."""
     pytest.importorskip("setuptools")
     source, built = tmp_path / "source", tmp_path / "built"
     unwanted = shutil.ignore_patterns("__pycache__")
@@ -75,7 +76,8 @@ def test_what_is_built(tmp_path: Path) -> None:
     build = ["--quiet", "build_py", "--build-lib", str(built)]
     subprocess.run([*setup, *build], cwd=source, check=True, capture_output=True)
     files = {str(path.relative_to(built)) for path in built.rglob("*") if path.is_file()}
-    expected = {"onnxpad/py.typed"}
+    expected = {"onnxpad/py.typed", *(f"onnxpad/docs/{name}.md" for name in pages())}
+    expected.remove("onnxpad/docs/README.md")
     for name, folder in folders().items():
         expected |= {f"{name.replace('.', '/')}/{path.name}" for path in folder.glob("*.py")}
     assert files == expected

@@ -1,4 +1,4 @@
-"""The README is true: its example, its gate, its commands, its codes."""
+"""README and the manual are true: the example, the gate, the commands, the codes."""
 
 import json
 import re
@@ -16,14 +16,12 @@ import pytest
 
 import onnxpad
 from tests.support import ROOT, feeds_of, onnxpad_runs, run
+from tests.support.manual import blocks, manual, onnxpad_lines, pages, shell_lines
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
-BLOCKS = re.findall(r"^```([\w-]*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
-SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
-BEFORE, AFTER = [text for kind, text in BLOCKS if kind == ""]
-COMMANDS = [line for line in SHELL if line.startswith("onnxpad ")]
+BEFORE, AFTER = [block.text for block in blocks("onnx")]
+COMMANDS = onnxpad_lines()
 
 
 def graph_of(model: onnx.ModelProto) -> list[object]:
@@ -59,16 +57,17 @@ def test_the_json_of_a_certificate_is_described() -> None:
     from onnxpad.report.json import fix_json
 
     result = onnxpad.fix(onnx.parser.parse_model(BEFORE), validate=False)
-    (described,) = re.findall(r"^A `certificate` has .*?`facts`", README, re.MULTILINE | re.DOTALL)
+    (described,) = re.findall(r"^A `certificate` has .*?`facts`", pages()["json"], re.M | re.S)
     for change in json.loads(fix_json(result))["changes"]:
         assert all(f"`{name}`" in described for name in change["certificate"])
 
 
 def test_ci_runs_the_gate_of_the_readme() -> None:
-    (gate,) = [line for line in SHELL if "pytest" in line and "slow" not in line]
+    (gate,) = {line for line in shell_lines() if "&& pytest" in line and "slow" not in line}
+    assert any(gate in block.text for block in blocks("sh", page="README"))
     assert gate in CI.splitlines()
     installation = "pip install -e '.[test]'"
-    assert any(installation in line for line in SHELL)
+    assert any(installation in line for line in shell_lines())
     assert installation.replace("install", "install --quiet") in CI
 
 
@@ -98,7 +97,7 @@ def test_the_explanation_is_what_explain_prints() -> None:
     (command,) = [line for line in COMMANDS if "--svg" in line]
     words = shlex.split(command)
     result = onnxpad_runs(*words[1 : words.index("--svg")])
-    (printed,) = [text for kind, text in BLOCKS if kind == "text"]
+    (printed,) = [block.text for block in blocks("text", page="explain")]
     assert result.stdout.startswith(f"{printed}\nAt this size")
 
 
@@ -110,15 +109,15 @@ def test_the_repadding_is_what_repad_prints(
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "80")
     result = onnxpad_runs(*words[1:-1], tmp_path / words[-1])
-    (printed,) = [text for kind, text in BLOCKS if kind == "console"]
+    (printed,) = [block.text for block in blocks("text", page="repad")]
     assert result.stdout.startswith(f"{printed}\n")
 
 
 def test_the_sessions_are_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "80")
-    sessions = [text for kind, text in BLOCKS if kind == "shell-session"]
-    assert sessions
+    sessions = [block.text for block in blocks("console", "base")]
+    assert {block.page for block in blocks("console")} >= {"fix", "show", "check"}
     for each in "\n".join(sessions).removeprefix("$ ").split("\n$ "):
         command, _, printed = each.partition("\n")
         shown = onnxpad_runs(*shlex.split(command)[1:]).stdout
@@ -133,13 +132,13 @@ def _measured(text: str) -> str:
 def test_every_convention_is_named() -> None:
     from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
 
-    named = re.findall(r"^\| (`.*`) \| ", README, flags=re.MULTILINE)
+    named = re.findall(r"^\| (`.*`) \| ", pages()["conventions"], flags=re.MULTILINE)
     names = {name for row in named for name in re.findall(r"`([a-z-]+)`", row)}
     assert names >= {*CONVENTIONS, PYTORCH_PADDING.name}
 
 
 def test_the_models_it_names_are_there() -> None:
-    named = [word for line in SHELL for word in line.split() if word.startswith("models/")]
+    named = [word for line in shell_lines() for word in line.split() if word.startswith("models/")]
     assert named
     assert all((ROOT / path).is_file() for path in named)
 
@@ -151,11 +150,11 @@ def test_the_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     feeds = feeds_of(model)
     arrays: dict[str, Any] = {**feeds, "y": run(model, feeds)[0]}
     np.savez("outputs.npz", **arrays)
-    apart = re.compile(r"torch|tensorflow|onnxpad\.register\(")  # tests of their own run these
-    examples = [text for kind, text in BLOCKS if kind == "python" and not apart.search(text)]
+    apart = "onnxpad.register("  # test_extensions.py runs these
     names: dict[str, Any] = {}
-    for example in examples:
-        exec(example, names)
+    for block in blocks("python", "base"):
+        if apart not in block.text:
+            exec(block.text, names)
     assert type(names["model"]).__name__ == "Model"
     assert [node.op for node in names["graph"].nodes] == ["Conv", "MaxPool"]
     assert Path("model.fixed.onnx").exists()
@@ -167,7 +166,7 @@ def test_the_example_with_torch_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     torch = pytest.importorskip("torch")
     pytest.importorskip("onnxscript")
     monkeypatch.chdir(tmp_path)
-    (example,) = [text for kind, text in BLOCKS if kind == "python" and "torch" in text]
+    ((*_, example),) = blocks("python", "torch")
     net = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.Conv2d(1, 1, 3)).eval()
     exec(example, {"onnxpad": onnxpad, "torch": torch, "net": net, "image": torch.ones(1, 1, 8, 8)})
     for path in ("net.onnx", "net.torchscript.onnx"):
@@ -177,7 +176,7 @@ def test_the_example_with_torch_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_codes_are_those_of_the_catalogue() -> None:
     from onnxpad.pipeline.registry import catalogue
 
-    assert re.findall(r"^\| (PAD\d+) \|", README, flags=re.MULTILINE) == list(catalogue())
+    assert re.findall(r"^\| (PAD\d+) \|", pages()["rules"], re.MULTILINE) == list(catalogue())
 
 
 def test_the_gain_of_auto_pad_is_told_alike() -> None:
@@ -185,7 +184,7 @@ def test_the_gain_of_auto_pad_is_told_alike() -> None:
 
     factors = re.compile(r"([\d.]+)\s+to\s+([\d.]+)\s+times\s+as\s+fast")
     (told,) = factors.findall(catalogue()["PAD501"].text)
-    assert [told] == factors.findall(README)
+    assert [told] == factors.findall(manual())
 
 
 def test_the_example_with_keras_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +204,7 @@ def test_the_example_with_keras_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "tensorflow", tensorflow)
     monkeypatch.setitem(sys.modules, "tf2onnx", tf2onnx)
     monkeypatch.chdir(tmp_path)
-    (example,) = [text for kind, text in BLOCKS if kind == "python" and "tensorflow" in text]
+    ((*_, example),) = blocks("python", "tf")
     exec(example, {"onnxpad": onnxpad, "net": "net"})
     assert asked == [("net", ["image"])]
     assert graph_of(onnx.load("net.onnx")) == graph_of(onnx.parser.parse_model(AFTER))
@@ -215,8 +214,8 @@ def test_the_installation_without_a_gpu_names_all_that_is_needed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needed = {re.split(r"[<>=;]", each)[0] for each in project["dependencies"]}
     typer = [each for each in project["dependencies"] if each.startswith("typer")]
-    lines = re.findall(r"pip install (onnxruntime numpy .*)", README)
-    assert len(lines) == 2  # at home, and in CI
+    lines = re.findall(r"pip install (onnxruntime numpy .*)", manual())
+    assert len(lines) == 3  # at home, and in CI twice
     for line in lines:
         words = shlex.split(line)
         assert {re.split(r"[<>=]", word)[0] for word in words} == needed - {"onnxruntime-gpu"}
@@ -224,11 +223,13 @@ def test_the_installation_without_a_gpu_names_all_that_is_needed() -> None:
 
 
 def test_the_job_runs_commands_that_there_are() -> None:
-    (job,) = [text for kind, text in BLOCKS if kind == "yaml"]
-    steps = re.findall(r"^ +- run: (.*)$", job, flags=re.MULTILINE)
-    assert steps[-1] in {command.partition("#")[0].strip() for command in COMMANDS}
-    assert "submodules" in job
-    assert any(step.startswith("pip install --no-deps ./tools/onnxpad") for step in steps)
+    jobs = blocks("yaml", "base")
+    assert [job.page for job in jobs] == ["README", "check"]
+    for job in jobs:
+        steps = re.findall(r"^ +- run: (.*)$", job.text, flags=re.MULTILINE)
+        assert steps[-1] in {command.partition("#")[0].strip() for command in COMMANDS}
+        assert "submodules" in job.text
+        assert any(step.startswith("pip install --no-deps ./tools/onnxpad") for step in steps)
 
 
 @pytest.mark.tensorflow
@@ -239,7 +240,7 @@ def test_the_example_with_keras_runs_for_real(
     keras = pytest.importorskip("keras")
     pytest.importorskip("tf2onnx")
     monkeypatch.chdir(tmp_path)
-    (example,) = [text for kind, text in BLOCKS if kind == "python" and "tensorflow" in text]
+    ((*_, example),) = blocks("python", "tf")
     layers = [keras.layers.ZeroPadding2D(1), keras.layers.DepthwiseConv2D(3)]
     net = keras.Sequential([keras.layers.Input((224, 224, 3)), *layers])
     exec(example, {"onnxpad": onnxpad, "net": net})
@@ -257,6 +258,9 @@ def test_the_page_about_the_tests_is_true() -> None:
     paths = [name for name in names if not re.search("RULE|NAME", name)]
     assert len(paths) > 20
     for name in paths:
-        assert any([*ROOT.glob(name), *(ROOT / "tests").rglob(name)]), name
+        places = (ROOT / "tests", ROOT / "onnxpad")  # a name alone is of a file beside another
+        assert any([*ROOT.glob(name), *(path for each in places for path in each.rglob(name))]), (
+            name
+        )
     for module in re.findall(r"python -m tests\.(\w+)", page):
         assert any((ROOT / "tests").glob(f"{module}*")), module

@@ -1,7 +1,6 @@
 """Users' own passes, and how all of it is registered, also by entry points."""
 
 import json
-import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +14,11 @@ from onnxpad.declared import declaration_of, op_types
 from onnxpad.pipeline.registry import catalogue, every_pass
 from onnxpad.process import may_have_entry_points
 from onnxpad.reasons import Reason
-from tests.support import BORDER, ROOT, W, assert_graph, forks, one
+from tests.support import BORDER, W, assert_graph, forks, one
+from tests.support.manual import blocks
 from tests.support.rows import each_row
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n((?:.(?!```))*?register\(.*?)^```$", README, re.M | re.S)
+EXAMPLES = [block.text for block in blocks("python", "base") if "onnxpad.register(" in block.text]
 
 FANCY = onnxpad.Row(domain="com.acme", op_type="FancyConv", like="Conv")
 
@@ -34,7 +33,7 @@ def acme(body: str, inputs: str = "float[1, 2, 9, 8] x", given: str = "") -> onn
 
 @pytest.fixture
 def readme() -> Iterator[dict[str, Any]]:
-    """The names that the examples of the README define, registered."""
+    """The names that the examples of the manual define, registered."""
     added: list[Any] = []
     register = onnxpad.register
 

@@ -1,1 +1,1 @@
-"""The tables of forms in the README, made by fixing a small model for each row and style."""
+"""The tables of forms in the manual, made by fixing a small model for each row and style."""

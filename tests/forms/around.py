@@ -151,4 +151,4 @@ FORMS: Final[dict[str, Form]] = {
         weight=_TURNED,
     ),
 }
-"""The forms, by what they are, in the order in which the README tells them."""
+"""The forms, by what they are, in the order in which the manual tells them."""

@@ -74,7 +74,7 @@ SUBJECTS: Final[Mapping[Key, Subject]] = {
         "9", _U8, _U8, _SCALES,
     ),
 }  # fmt: skip
-"""The operators, in the order in which the README names them."""
+"""The operators, in the order in which the manual names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The outcome of fixing a model, in the words of the README's tables."""
+"""The outcome of fixing a model, in the words of the manual's tables."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The README's tables of forms, each cell from a run of `fix` or from the tables of the package."""
+"""The manual's tables of forms, each cell from a run of `fix` or from the tables of the package."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -31,7 +31,7 @@ Other forms, where `stays` refers to the reason on the right:
 
 
 def section() -> str:
-    """The tables as they stand in the README between the marks."""
+    """The tables as they stand on their page between the marks."""
     parts = [
         (_OPERATORS, _operators()),
         (_QUESTIONS, _questions()),
@@ -41,9 +41,9 @@ def section() -> str:
     return "".join(f"{text}\n{_table(rows)}" for text, rows in parts) + "\n"
 
 
-def written(readme: str) -> str:
-    """A README with the tables made anew."""
-    before, rest = readme.split(BEGIN)
+def written(page: str) -> str:
+    """The page with the tables made anew."""
+    before, rest = page.split(BEGIN)
     _, after = rest.split(END)
     return before + BEGIN + section() + END + after
 

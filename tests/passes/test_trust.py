@@ -16,7 +16,8 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from onnxpad.finding import Assumption
 from tests.oracles import walk
-from tests.support import ROOT, assert_graph, feeds_of, one, onnxpad_runs, run
+from tests.support import assert_graph, feeds_of, one, onnxpad_runs, run
+from tests.support.manual import pages
 
 UPPER, LOWER = 'auto_pad = "SAME_UPPER"', 'auto_pad = "SAME_LOWER"'
 
@@ -503,8 +504,8 @@ def test_bodies_and_functions(text: str, trust: str) -> None:
     np.testing.assert_array_equal(run(result.model, feeds)[0], 3 * feeds["x"][:, :, begin::4])
 
 
-def test_the_readme_quotes_the_finding_and_its_numbers() -> None:
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").replace("\n>", "\n").split())
+def test_the_manual_quotes_the_finding_and_its_numbers() -> None:
+    text = " ".join(pages()["engines"].replace("\n>", "\n").split())
     (finding,) = onnxpad.check(conv(f"{UPPER}, strides = [4]", size=4), ignore="PAD6").findings
     assert finding.reason in text
     lp = pool(f"{UPPER}, kernel_shape = [1], strides = [3]", op="LpPool", size=9)

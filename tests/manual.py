@@ -1,0 +1,213 @@
+"""`python -m tests.manual` runs the blocks of the manual that the gate does not.
+
+It prints what it skipped, and why.
+
+A block names its environment: `base` runs in the gate, `torch` and `tf` need these packages,
+`shell` a shell with `onnxpad`, and `output` is what another block prints.
+"""
+
+import argparse
+import shlex
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import chdir
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import typer
+
+import onnxpad
+from onnxpad.cli import COMMANDS, app
+from onnxpad.reasons import Reason
+from tests import run_command
+from tests.support import BORDER, ROOT, onnxpad_runs, run
+from tests.support.manual import DOCS, Block, blocks
+
+BEGIN: Final = "<!-- python -m tests.manual writes from here -->\n"
+END: Final = "<!-- to here -->\n"
+
+NEEDED: Final = {"torch": ("torch", "onnxscript"), "tf": ("tensorflow", "keras", "tf2onnx")}
+"""The packages that an environment needs, by its name."""
+
+FINE: Final = frozenset({0, 1})
+"""Exit codes of examples: `check` and `--check` find something in the model."""
+
+NO_PROVIDER: Final = 4
+
+MODEL: Final = f"""
+<ir_version: 9, opset_import: ["" : 17]>
+net (float[1, 3, height, width] input) => (float[] y)
+<float[3, 3, 3, 3] w = {{{", ".join(str(i % 5 - 2) for i in range(81))}}}, {BORDER}>
+{{
+  a = Pad (input, p)
+  b = Conv (a, w)
+  c = Conv <auto_pad = "SAME_UPPER"> (b, w)
+  d = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (c)
+  e = Conv <pads = [1, 1, 1, 1]> (d, w)
+  y = Conv <pads = [1, 1, 1, 1]> (e, w)
+}}
+"""
+"""The `model.onnx` of the commands, with the sizes that they speak of."""
+
+NAMES: Final = ("pad_3", "stem", "/stem/Conv", "pool1", "conv1", "net/conv1")
+"""The names of its nodes, of which the commands speak too."""
+
+
+def generated() -> dict[str, str]:
+    """The generated part of each page that has one."""
+    return {"commands": options_text(), "reasons": reasons_text()}
+
+
+def reasons_text() -> str:
+    """A row for each reason."""
+    rows = [f"| `{each.value}` | {each.meaning} |\n" for each in Reason]
+    return f"\n| code | meaning |\n| --- | --- |\n{''.join(rows)}\n"
+
+
+def options_text() -> str:
+    """What the help of each command says, and a table of its arguments and options."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return (
+        "".join(f"\n### onnxpad {name}\n\n{_command(commands[name])}" for name in COMMANDS) + "\n"
+    )
+
+
+def _command(command: Any) -> str:
+    told = "\n\n".join(" ".join(each.split()) for each in command.help.split("\n\n"))
+    rows = [
+        f"| {_names(each)} | {' '.join((each.help or '').split()).replace('|', chr(92) + '|')} |\n"
+        for each in command.params
+    ]
+    return (
+        f"{told}\n\n| option | meaning |\n| --- | --- |\n{''.join(rows)}" if rows else f"{told}\n"
+    )
+
+
+def _names(option: Any) -> str:
+    if option.param_type_name == "argument":
+        return f"`{option.metavar or option.name.upper()}`"
+    if getattr(option.type, "choices", None):
+        values = " ".join(f"`{each}`" for each in option.type.choices)
+    elif option.is_flag:
+        values = ""
+    else:
+        values = f"`{option.metavar or option.type.name.upper()}`"
+    return f"{', '.join(f'`{each}`' for each in option.opts)} {values}".rstrip()
+
+
+def written(page: str, made: str) -> str:
+    """A page with its generated part made anew."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return before + BEGIN + made + END + after
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.manual",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--write", action="store_true", help="write the generated parts anew")
+    if parser.parse_args(arguments).write:
+        for name, made in generated().items():
+            path = DOCS / f"{name}.md"
+            path.write_text(written(path.read_text(encoding="utf-8"), made), encoding="utf-8")
+        return 0
+    outcomes = [*in_python(blocks("python")), *in_shell(blocks("sh"))]
+    for said in outcomes:
+        print(said)
+    failed = sum(said.startswith("FAILED") for said in outcomes)
+    skipped = sum(said.startswith("skipped") for said in outcomes)
+    print(f"{len(outcomes) - failed - skipped} ran, {skipped} skipped, {failed} failed")
+    return 1 if failed else 0
+
+
+def in_python(given: Iterable[Block]) -> Iterator[str]:
+    """Runs the blocks of PyTorch and TensorFlow; those of `base` run in the gate."""
+    for block in given:
+        if block.environment == "base":
+            continue
+        missing = [name for name in NEEDED[block.environment] if find_spec(name) is None]
+        if missing:
+            yield f"skipped {block.page}, {block.environment}: without {', '.join(missing)}"
+            continue
+        with tempfile.TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                exec(block.text, dict(names_for(block.environment)))
+            except Exception as error:
+                yield f"FAILED {block.page}, {block.environment}: {error}"
+            else:
+                yield f"ran {block.page}, {block.environment}"
+
+
+def names_for(environment: str) -> Mapping[str, Any]:
+    """What an example takes as there: a network, and an image for it."""
+    names: dict[str, Any] = {"onnxpad": onnxpad}
+    if environment == "torch":
+        torch = import_module("torch")
+        net = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.Conv2d(1, 1, 3)).eval()
+        return names | {"net": net, "image": torch.ones(1, 1, 8, 8)}
+    keras = import_module("keras")
+    layers = [keras.layers.ZeroPadding2D(1), keras.layers.DepthwiseConv2D(3)]
+    return names | {"net": keras.Sequential([keras.layers.Input((224, 224, 3)), *layers])}
+
+
+def in_shell(given: Iterable[Block]) -> Iterator[str]:
+    """Runs the commands of `onnxpad`, each in a folder with the files that they name."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder) / "fresh"
+        make_files(fresh)
+        for block in given:
+            for line in block.text.replace("\\\n", "").splitlines():
+                if not line.startswith("onnxpad "):
+                    yield f"skipped {block.page}, shell: it installs or takes long: {line}"
+                    continue
+                place = Path(folder) / "place"
+                shutil.copytree(fresh, place, symlinks=True)
+                with chdir(place):
+                    shown = line.partition("#")[0].strip()
+                    yield f"{outcome_of(line)} {block.page}, shell: {shown}"
+                shutil.rmtree(place)
+
+
+def outcome_of(line: str) -> str:
+    """Whether a command ran, failed, or lacked a provider."""
+    words = shlex.split(line.partition("#")[0].partition(">")[0])[1:]
+    result = onnxpad_runs(*words)
+    if result.exit_code in FINE:
+        return "ran"
+    if result.exit_code == NO_PROVIDER:
+        return "skipped (no such provider here)"
+    return f"FAILED ({result.exit_code}, {result.stderr.strip()})"
+
+
+def make_files(folder: Path) -> None:
+    """The files that the commands of the manual name."""
+    folder.mkdir()
+    model = onnx.parser.parse_model(MODEL)
+    for node, name in zip(model.graph.node, NAMES, strict=True):
+        node.name = name
+    onnx.save(model, folder / "model.onnx")
+    onnxpad.fix(model, validate=False).save(folder / "model.fixed.onnx")
+    feeds = {"input": np.random.default_rng(0).normal(size=(1, 3, 224, 224)).astype("f4")}
+    (output,) = run(model, feeds)
+    arrays: dict[str, Any] = {**feeds, "y": output}
+    np.savez(folder / "outputs.npz", **arrays)
+    for name in ("exported", "test_data_set_0"):
+        (folder / name).mkdir()
+    shutil.copy(folder / "model.onnx", folder / "exported")
+    tensor = onnx.numpy_helper.from_array(feeds["input"], "input")
+    (folder / "test_data_set_0" / "input_0.pb").write_bytes(tensor.SerializeToString())
+    (folder / "models").symlink_to(ROOT / "models")
+
+
+if __name__ == "__main__":
+    run_command(main)

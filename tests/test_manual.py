@@ -1,0 +1,189 @@
+"""The manual: its pages, links and blocks, what is generated, and the table of symptoms."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Final
+
+import onnx
+import pytest
+
+from onnxpad.finding import Assumption
+from tests.manual import generated, in_python, in_shell, written
+from tests.support import MODELS, ROOT, W, one, onnxpad_runs
+from tests.support.manual import DOCS, ENVIRONMENTS, Block, blocks, pages
+from tests.support.rows import each_row
+
+
+def links(page: str) -> list[tuple[str, str]]:
+    """The relative links of a page: the path and the anchor of each."""
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", pages()[page], flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text)
+    return [(path, anchor) for path, anchor in found if "://" not in path]
+
+
+def path_of(page: str) -> Path:
+    return ROOT / "README.md" if page == "README" else DOCS / f"{page}.md"
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that a forge gives the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+def test_the_readme_is_short() -> None:
+    assert len(pages()["README"].splitlines()) <= 260
+
+
+def test_the_index_lists_every_page_once() -> None:
+    listed = re.findall(r"^- \[([\w-]+)\]\(([\w-]+)\.md\): \w", pages()["index"], re.MULTILINE)
+    assert all(name == target for name, target in listed)
+    assert sorted(name for name, _ in listed) == sorted(pages().keys() - {"README", "index"})
+
+
+@each_row("page", pages(), at_once=4)
+def test_links_lead_somewhere(page: str) -> None:
+    for path, anchor in links(page):
+        target = (path_of(page).parent / path).resolve() if path else path_of(page)
+        assert target.exists(), path
+        if anchor:
+            assert anchor in anchors(target.read_text(encoding="utf-8")), (path, anchor)
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached, new = {"README"}, ["README"]
+    while new:
+        here = {Path(path).stem for path, _ in links(new.pop()) if path.endswith(".md")}
+        new += (here & pages().keys()) - reached
+        reached |= here & pages().keys()
+    assert reached == set(pages())
+
+
+@each_row("page", pages(), at_once=4)
+def test_a_page_has_one_title_and_narrow_lines(page: str) -> None:
+    text = re.sub(r"^```.*?^```$", "", pages()[page], flags=re.MULTILINE | re.DOTALL)
+    assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
+    assert text.startswith("# ")
+    made = generated().get(page, "")
+    assert [
+        line
+        for line in text.splitlines()
+        if len(line) > 120 and not line.startswith(("| ", "<")) and line not in made
+    ] == []
+
+
+def test_every_block_names_its_environment() -> None:
+    fences = [line for text in pages().values() for line in text.splitlines() if line[:3] == "```"]
+    assert len(fences) == 2 * len(blocks())
+    assert {block.environment for block in blocks()} <= {*ENVIRONMENTS}
+    assert {(block.language, block.environment) for block in blocks()} == {
+        ("sh", "shell"), ("console", "base"), ("text", "output"), ("onnx", "base"),
+        ("python", "base"), ("python", "torch"), ("python", "tf"), ("yaml", "base"),
+        ("toml", "base"),
+    }  # fmt: skip
+
+
+@each_row("page", generated())
+def test_what_is_generated_is_as_it_is_made(page: str) -> None:
+    assert pages()[page] == written(pages()[page], generated()[page]), "python -m tests.manual"
+
+
+def test_every_assumption_is_explained() -> None:
+    for each in Assumption:
+        assert f"| `{each.code}` | {each} | " in pages()["proofs"]
+        assert f"\n## {each}\n" in pages()["glossary"]
+
+
+def test_words_that_reports_use_are_in_the_glossary() -> None:
+    for word in ("guarded", "finite data", "can win", "not compared", "taken back", "repairs"):
+        assert f"\n## {word}\n" in pages()["glossary"]
+
+
+def test_the_glossary_is_in_order() -> None:
+    words = re.findall(r"^## (.*)$", pages()["glossary"], flags=re.MULTILINE)
+    assert words == sorted(words, key=str.lower)
+    assert len(words) == len(set(words)) > 40
+
+
+def test_blocks_of_other_environments_are_run_or_skipped_aloud() -> None:
+    assert list(in_python([Block("fix", "python", "base", "1 / 0")])) == []
+    (told,) = in_python([Block("pipelines", "python", "tf", "1 / 0")])
+    assert told.startswith(("skipped pipelines, tf: without ", "FAILED pipelines, tf: division"))
+    said = [*in_shell([Block("fix", "sh", "shell", "pip install x\nonnxpad show model.onnx\n")])]
+    assert said[0].startswith("skipped fix, shell: it installs")
+    assert said[1] == "ran fix, shell: onnxpad show model.onnx"
+    (wrong,) = in_shell([Block("fix", "sh", "shell", "onnxpad show nosuch.onnx\n")])
+    assert wrong.startswith("FAILED (2, error: nosuch.onnx does not exist")
+
+
+STEM = 'y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'
+
+
+def line(pads: str) -> onnx.ModelProto:
+    """A Conv of one dimension."""
+    weight = "float[1, 2, 5] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 9}"
+    return one(f"y = Conv <pads = {pads}> (x, w)", inputs="float[1, 2, 9] x", initializers=weight)
+
+
+PORT = MODELS / "misconverted" / "strided_conv2d"
+SYMPTOMS: Final[dict[str, tuple[Path | onnx.ModelProto | None, str]]] = {
+    "fix model.onnx --dim height=224 --dim width=224": (
+        MODELS / "timm_same_torchscript.onnx",
+        "Pad 4 -> 0",
+    ),
+    "fix model.onnx": (one(STEM, initializers=W), "auto_pad 1 -> 0"),
+    "fix model.onnx --style symmetric": (
+        one("y = Conv <pads = [1, 1, 2, 2]> (x, w)", initializers=W),
+        "Pad 0 -> 1",
+    ),
+    "fix model.onnx --no-ceil": (
+        one("y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)"),
+        "ceil_mode 1 -> 0",
+    ),
+    "fix model.onnx --symmetric-transpose": (
+        one("y = ConvTranspose <pads = [1, 0, 2, 1]> (z, w)", inputs="float[1, 3, 9, 8] z",
+            initializers=W),
+        "H 1+1, W 0+0",
+    ),
+    "explain --op conv --size 224 --kernel 3 --stride 2": (None, "B reads 1 further left"),
+    "explain --op convtranspose --size 249 --kernel 7 --stride 6 --padding 7": (
+        None,
+        "pytorch-padding       7+7    1481",
+    ),
+    "explain --op maxpool --size 112 --kernel 3 --stride 2": (None, "-ceil          0+0   56"),
+    "match model.onnx --reference outputs.npz -o right.onnx": (PORT, "matched"),
+    "validate model.onnx simplified.onnx": (
+        line("[4, 0]"),
+        "L 4+0 became L 0+4",
+    ),
+    "repad model.onnx --to tensorflow": (PORT, "1 operator padded as TensorFlow does"),
+    "show model.onnx --node NAME": (MODELS / "timm_same_torchscript.onnx", "what to do"),
+    "rule PAD501": (None, "PAD501"),
+}  # fmt: skip
+"""A model to try the command of each row on, and a part of what is printed."""
+
+
+def test_every_symptom_has_a_command_that_answers_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (table,) = re.findall(
+        r"^\| you have .*\n\| ---.*\n((?:\|.*\n)+)", pages()["README"], re.MULTILINE
+    )
+    typed = [re.split(r" \| ", row)[1] for row in table.splitlines()]
+    commands = [re.findall(r"`onnxpad ([^`]+)`", cell)[0] for cell in typed]
+    assert commands == list(SYMPTOMS)
+    monkeypatch.chdir(tmp_path)
+    for command, (model, told) in SYMPTOMS.items():
+        if isinstance(model, Path):
+            shutil.copy(model.with_suffix(".onnx"), "model.onnx")
+            shutil.copy(model.with_suffix(".npz"), "outputs.npz")
+        elif model is not None:
+            onnx.save(model, "model.onnx")
+            onnx.save(line("[0, 4]"), "simplified.onnx")
+        words = shlex.split(command.replace("NAME", "/stem/Conv"))
+        further = ["--no-validate"] if words[0] == "fix" else []
+        result = onnxpad_runs(*words, *further)
+        assert result.exit_code in {0, 3}, result.stderr
+        assert told in result.stdout, result.stdout
