@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from onnxpad.graph import Node
 from onnxpad.messages import Named, named
@@ -12,7 +13,9 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.sites.cropped_form import form_text
-from onnxpad.sites.crops_behind import CropsBehind, Obstacle, Taking, take
+
+if TYPE_CHECKING:
+    from onnxpad.sites.crops_behind import Obstacle, Taking
 
 
 class TakeCrop(Pass):
@@ -62,6 +65,10 @@ class TakeCrop(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution with a Slice or `Pad` behind it."""
+        if next(context.transposed(), None) is None:
+            return
+        from onnxpad.sites.crops_behind import CropsBehind
+
         crops = CropsBehind(context.graph, context.analysis, symmetric=context.symmetric_transpose)
         for op in context.transposed():
             try:
@@ -76,16 +83,15 @@ class TakeCrop(Pass):
                 left = taking.last, wrong
             if left is not None:
                 yield self._refused(context, op, left)
-        if next(context.transposed(), None) is not None:
-            for node in crops.idle():
-                yield self.found(
-                    context,
-                    node,
-                    Named.of("Slice of all of what a ConvTranspose gives"),
-                    node,
-                    becomes="no Slice",
-                    why="it crops nothing",
-                )
+        for node in crops.idle():
+            yield self.found(
+                context,
+                node,
+                Named.of("Slice of all of what a ConvTranspose gives"),
+                node,
+                becomes="no Slice",
+                why="it crops nothing",
+            )
 
     def _found(self, context: Context, taking: Taking, told: Taking) -> Match:
         """The match that takes all; it names no `Pad` of nothing, which has a rule of its own."""
@@ -113,6 +119,8 @@ class TakeCrop(Pass):
         """The option without which a transposed convolution would take up a crop; else empty."""
         if not context.symmetric_transpose:
             return ""
+        from onnxpad.sites.crops_behind import CropsBehind
+
         free, _ = CropsBehind(context.graph, context.analysis).taking(op)
         if free is None or all(node is not crop for node in free.taken):
             return ""
@@ -120,6 +128,8 @@ class TakeCrop(Pass):
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the new form, and connects what follows the last crop to it."""
+        from onnxpad.sites.crops_behind import Taking, take
+
         if isinstance(match.plan, Taking):
             take(context.graph, context.analysis, match.plan)
         else:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import onnx
 
 from onnxpad.api import kinds
-from onnxpad.api.fix_validation import engine_questions, validated
 from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, ValidationError
@@ -22,8 +21,8 @@ from onnxpad.facts import Later
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
+from onnxpad.graph.walk import counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
-from onnxpad.pipeline.next_option import counts_of, next_option
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import Run
 from onnxpad.pipeline.written_form import with_forms
@@ -31,10 +30,10 @@ from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, FixReport, Outcome
 from onnxpad.rewrite.context import Context
-from onnxpad.validation.result import Validation, why_not
 
 if TYPE_CHECKING:
     from onnxpad.validation.arrays import Arrays
+    from onnxpad.validation.result import Validation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +128,8 @@ class FixResult(FixReport):
             return
         if self.validation is None:
             raise ValidationError("not validated: no validation was asked for")
+        from onnxpad.validation.result import why_not
+
         raise ValidationError(why_not(self.validation))
 
     @cached_property
@@ -140,6 +141,8 @@ class FixResult(FixReport):
         """
         if self.outcome is Outcome.INVALID:
             return None
+        from onnxpad.pipeline.next_option import next_option
+
         with gc_paused():
             return next_option(
                 self._graph, self.options, self.findings, self._limits, self._contexts
@@ -212,6 +215,8 @@ class FixResult(FixReport):
     def _refuse_invalid(self, keep_invalid: bool) -> None:
         if self.validation is None or keep_invalid or self.validation.outcome != "failed":
             return
+        from onnxpad.validation.result import why_not
+
         raise ValidationError(
             f"{why_not(self.validation)}; keep_invalid=True gives the model all the same"
         )
@@ -280,7 +285,11 @@ def fix(
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
         before = counts_of(graph)
-        probe, exposing = engine_questions(graph) if validate else (None, None)
+        probe, exposing = None, None
+        if validate:
+            from onnxpad.api.fix_validation import engine_questions
+
+            probe, exposing = engine_questions(graph)
         run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
@@ -288,6 +297,8 @@ def fix(
     validation: Validation | None = None
     barred, missed = tuple[Finding, ...](), tuple[str, ...]()
     if validate:
+        from onnxpad.api.fix_validation import validated
+
         with kinds.limited(run_timeout, graph):
             outcome, validation, barred, missed = validated(
                 run, outcome, source, reference, progress

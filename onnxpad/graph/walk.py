@@ -1,6 +1,6 @@
 """The walk upstream, to the tensors that others are computed from, and the one downstream.
 
-And the one inward, to the bodies of nodes and the functions.
+And the one inward, to the bodies of nodes and the functions, which counts their padding.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from onnxpad.errors import ModelError
+from onnxpad.finding import Counts
 from onnxpad.graph.graph import Graph
 from onnxpad.graph.nodes import Node, Tensor, Use
 
@@ -114,3 +115,14 @@ def readable_graphs(graph: Graph) -> Iterator[Graph]:
                 continue  # a finding says so
             yield function
             yield from readable_graphs(function)
+
+
+def counts_of(graph: Graph) -> Counts:
+    """The padding of a model, bodies and functions included, and the nodes of its main graph."""
+    pads = auto_pads = ceil_modes = 0
+    for each in (graph, *readable_graphs(graph)):
+        for node in each.nodes:
+            pads += node.op == "Pad" and each.is_standard(node)
+            auto_pads += node.attrs.get("auto_pad", "") not in ("NOTSET", "")
+            ceil_modes += node.attrs.get("ceil_mode", 0) == 1
+    return Counts(pads, auto_pads, len(list(graph.nodes)), ceil_modes)

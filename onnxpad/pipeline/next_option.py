@@ -17,7 +17,7 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.finding import Counts, Finding, NextOption, Trust
 from onnxpad.graph import Graph
-from onnxpad.graph.walk import readable_graphs
+from onnxpad.graph.walk import counts_of
 from onnxpad.options import Options
 from onnxpad.pipeline.run import Run
 from onnxpad.reasons import BY_SIZE
@@ -93,17 +93,6 @@ def next_option(
         if best is None or found > gained:
             best, gained = NextOption(option, more, before, after, hint), found
     return best
-
-
-def counts_of(graph: Graph) -> Counts:
-    """The padding of a model, bodies and functions included, and the nodes of its main graph."""
-    pads = auto_pads = ceil_modes = 0
-    for each in (graph, *readable_graphs(graph)):
-        for node in each.nodes:
-            pads += node.op == "Pad" and each.is_standard(node)
-            auto_pads += node.attrs.get("auto_pad", "") not in ("NOTSET", "")
-            ceil_modes += node.attrs.get("ceil_mode", 0) == 1
-    return Counts(pads, auto_pads, len(list(graph.nodes)), ceil_modes)
 
 
 def _beside(options: Options, keywords: Keywords) -> dict[str, Any]:

@@ -6,27 +6,14 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from onnxpad.facts import Facts
-from onnxpad.finding import Change, Finding, Severity
+from onnxpad.finding import Change, Finding
 from onnxpad.graph import Graph
 from onnxpad.messages import and_list
-from onnxpad.pipeline.transaction import Made, Place, Undone
+from onnxpad.pipeline.transaction import Made, Place, Undone, taken_back
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match
 
 Found: TypeAlias = tuple[Place, Match]
-
-
-def taken_back(undone: Undone, what: str) -> Finding:
-    """The finding about a change that was taken back."""
-    finding, why = undone
-    return replace(
-        finding,
-        severity=Severity.INFO,
-        reason=f"{what}: {why}",
-        evidence=Facts(finding.evidence, **why.facts),
-        reason_code=why.code,
-    )
 
 
 def outlook(

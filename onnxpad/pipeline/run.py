@@ -27,9 +27,17 @@ from onnxpad.pipeline.metadata import (
     reason_text,
     record,
 )
-from onnxpad.pipeline.outlook import Found, outlook, taken_back
 from onnxpad.pipeline.registry import chooses_all, findings, passes_of, with_codes
-from onnxpad.pipeline.transaction import Editor, Made, Place, Probe, Undone, match_key, place_of
+from onnxpad.pipeline.transaction import (
+    Editor,
+    Made,
+    Place,
+    Probe,
+    Undone,
+    match_key,
+    place_of,
+    taken_back,
+)
 from onnxpad.process import gc_paused
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.records import dataclass
@@ -43,6 +51,7 @@ from onnxpad.sizes.size_options import given_domain
 
 if TYPE_CHECKING:
     from onnxpad.arithmetic.size import Sizes
+    from onnxpad.pipeline.outlook import Found
 
 Passes: TypeAlias = Sequence[type[Pass]]
 Unprotected: TypeAlias = tuple[Graph, Sequence[Node], str]
@@ -219,6 +228,8 @@ class Run:
             return [*(match.finding for _, match in (*self._first, *rest)), *added]
         last = [match for place, match in (*seen, *rest) if place not in undone]
         rewriting = {kind.code for kind in passes if kind.rewrites}
+        from onnxpad.pipeline.outlook import outlook
+
         told = outlook(self.contexts, made, undone, self._first, last, rewriting)
         return [*told, *added]
 

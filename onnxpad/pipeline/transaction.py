@@ -9,7 +9,8 @@ from typing import Any, Protocol, TypeAlias
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.errors import let_through
-from onnxpad.finding import Assumption, Certificate, Change, Finding, Trust
+from onnxpad.facts import Facts
+from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity, Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
@@ -103,6 +104,18 @@ def match_key(graph: Graph, pass_: Pass, match: Match) -> Key:
 def place_of(pass_: Pass, match: Match) -> Place:
     """The place of a match."""
     return pass_.code, match.finding.node, id(match.node)
+
+
+def taken_back(undone: Undone, what: str) -> Finding:
+    """The finding about a change that was taken back."""
+    finding, why = undone
+    return replace(
+        finding,
+        severity=Severity.INFO,
+        reason=f"{what}: {why}",
+        evidence=Facts(finding.evidence, **why.facts),
+        reason_code=why.code,
+    )
 
 
 class Editor:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -70,7 +69,8 @@ _OPERATIONS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "Mul": operator.mul,
     "Div": operator.truediv,
 }
-_FROM_A_TIE: Final = Fraction(1, 1000)
+_FROM_A_TIE: Final = 1000
+"""A quotient must be one part in so many from a tie."""
 
 
 def number_of(fill: float | int | str, dtype: int) -> Number:
@@ -130,6 +130,8 @@ def computed(op: str, a: Number, b: Number, dtype: int) -> Number:
         return exact_in(_OPERATIONS[op](a, b), dtype)
     if op == "Div" and b == 0:
         raise MeaninglessError("a division by 0")
+    from fractions import Fraction  # with decimal, 2 ms
+
     kind = _ROUNDED.get(dtype, np.float64)
     with np.errstate(all="ignore"):
         result = float(_OPERATIONS[op](kind(a), kind(b)))
@@ -185,6 +187,8 @@ def quantized(number: Number, scale: Number, zero_point: Number, dtype: int) -> 
     low, high = _INTEGERS[dtype]
     if math.isinf(number):
         raise MeaninglessError("a quantised infinity")
+    from fractions import Fraction
+
     quotient = Fraction(number) / Fraction(scale)
     if abs(quotient) >= 2**127:
         raise MeaninglessError("a quotient that overflows")
@@ -193,7 +197,7 @@ def quantized(number: Number, scale: Number, zero_point: Number, dtype: int) -> 
     if quotient >= high - int(zero_point) + 1:
         return high
     from_a_tie = abs(quotient - math.floor(quotient) - Fraction(1, 2))
-    if from_a_tie < max(_FROM_A_TIE, abs(quotient) / 2**21):
+    if from_a_tie < max(Fraction(1, _FROM_A_TIE), abs(quotient) / 2**21):
         raise MeaninglessError("a quotient close to a tie")
     return min(max(round(quotient) + int(zero_point), low), high)
 
