@@ -73,6 +73,8 @@ def normal(value: object) -> Value:
     Raises:
         TypeError: No attribute can hold it.
     """
+    if type(value) is list and {int}.issuperset(map(type, value)):
+        return list(value)  # a short way for pads
     if isinstance(value, bool | int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating):
@@ -80,8 +82,6 @@ def normal(value: object) -> Value:
     if isinstance(value, str | bytes | onnx.AttributeProto):
         return value
     if isinstance(value, Sequence | np.ndarray):
-        if isinstance(value, list) and {int}.issuperset(map(type, value)):
-            return list(value)  # a short way for pads
         items = [normal(item) for item in value]
         kinds = {type(item) for item in items}
         if kinds <= {int} or kinds <= {float} or kinds <= {str} or kinds <= {bytes}:
