@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from math import lcm
-from typing import NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from onnxpad.arithmetic import quasi_affine, render, sums
 from onnxpad.arithmetic.quasi_affine import InexpressibleError, QuasiAffine
@@ -137,6 +137,8 @@ class Size(_Arithmetic):
 
 Extent: TypeAlias = int | Size | Unknown
 _Known: TypeAlias = int | Size
+_KNOWN: Final = (int, Size)
+_EXTENTS: Final = (int, Size, Unknown)
 
 _STEPS = 64
 """Most values that a quotient with a varying divisor may take."""
@@ -385,7 +387,7 @@ def in_terms_of(a: Extent, other: Extent, name: str) -> Extent:
 
 def _operate(operation: Callable[[_Known, _Known], _Known], left: object, right: object) -> Extent:
     """Apply an operation for one of Python's operators, which tries the other side if declined."""
-    if isinstance(left, int | Size | Unknown) and isinstance(right, int | Size | Unknown):
+    if isinstance(left, _EXTENTS) and isinstance(right, _EXTENTS):
         return _total(operation, left, right)
     declined: Extent = NotImplemented
     return declined
@@ -396,7 +398,7 @@ def _total(operation: Callable[..., _Known], *operands: Extent) -> Extent:
     for operand in operands:
         if isinstance(operand, Unknown):
             return Unknown(operand.reason, operand.is_disputed)
-        if not isinstance(operand, int | Size):
+        if not isinstance(operand, _KNOWN):
             raise TypeError(f"{operand!r} is a {type(operand).__name__}, not an int or a size")
     try:
         return _apply(operation, *operands)
@@ -404,7 +406,7 @@ def _total(operation: Callable[..., _Known], *operands: Extent) -> Extent:
         return Unknown(str(error))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _apply(operation: Callable[..., _Known], *operands: _Known) -> _Known:
     """Apply an operation; layers that are alike, and one graph at several domains, ask it again."""
     return operation(*operands)
