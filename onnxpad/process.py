@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from io import FileIO
 from types import FrameType
 from typing import Any, Final
 
@@ -97,7 +97,7 @@ def may_have_entry_points(group: str) -> bool:
         except OSError:
             continue
         for each in found:
-            with suppress(OSError):
-                if heading in Path(each.path, "entry_points.txt").read_bytes():
+            with suppress(OSError), FileIO(f"{each.path}/entry_points.txt") as file:
+                if heading in file.readall():
                     return True
     return False

@@ -38,13 +38,15 @@ class _Arithmetic:
     __slots__ = ()
 
     def __add__(self, other: Extent) -> Extent:
+        if isinstance(other, int) and isinstance(self, Size):  # less than to look it up
+            return Size(self.constant + other, self.terms)
         return _operate(_add, self, other)
 
     def __radd__(self, other: int) -> Extent:
-        return _operate(_add, other, self)
+        return self + other if isinstance(other, int) else _operate(_add, other, self)
 
     def __sub__(self, other: Extent) -> Extent:
-        return _operate(_subtract, self, other)
+        return self + -other if isinstance(other, int) else _operate(_subtract, self, other)
 
     def __rsub__(self, other: int) -> Extent:
         return _operate(_subtract, other, self)
