@@ -26,7 +26,7 @@ def main() -> None:
         # numpy starts a spinning thread on each core for matrix products, which are not used here.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         words = set(sys.argv[1:])
-        if words & _RUNNING and not words & {"--no-validate", "--help", "-h"}:
+        if words & _RUNNING and not words & {"--no-validate", "--help", "-h", "docs"}:
             from onnxpad.runtimes import pool
 
             pool.fork_first()

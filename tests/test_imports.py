@@ -249,9 +249,10 @@ LEAVES: Final = (
     # Other commands, options that ask for more, and what a shell asks.
     "inventory", "doctor", "api.show", "api.validate", "report.documents.show_document",
     "report.show_json",
-    "report.diff", "runtimes.timing", "file.embed_external", "padding.ceil_mode", "cli.completion",
+    "report.diff", "report.manual", "runtimes.timing", "file.embed_external",
+    "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
-    "cli.explain_command", "cli.rule_commands",
+    "cli.explain_command", "cli.rule_commands", "cli.docs_command",
     # What follows where a validation fails, or a quantised model differs.
     "pipeline.heal", "file.operands", "validation.unquantised",
 )  # fmt: skip

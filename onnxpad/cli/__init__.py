@@ -51,6 +51,7 @@ COMMANDS: Final = {
         "rule_commands",
         "Explain codes: what is found, why it matters, when a rewrite is exact.",
     ),
+    "docs": ("docs_command", "Show the manual, page by page, or write it for a browser."),
     "doctor": (
         "rule_commands",
         "Try the packages, providers and CUDA libraries here; say how to mend what fails.",

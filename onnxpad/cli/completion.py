@@ -49,5 +49,12 @@ def codes(incomplete: str) -> list[str]:
     return [f"{given}{comma}{code}" for code in _fitting(every_code(), last)]
 
 
+def pages(incomplete: str) -> list[str]:
+    """The pages of the manual."""
+    from onnxpad.report.manual import page_names
+
+    return _fitting(page_names(), incomplete)
+
+
 def _fitting(known: Sequence[str], incomplete: str) -> list[str]:
     return [each for each in known if each.startswith(incomplete)]

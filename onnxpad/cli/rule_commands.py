@@ -1,5 +1,6 @@
 """`onnxpad rules`, `rule` and `doctor`."""
 
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 import typer
@@ -32,27 +33,49 @@ def rule(
         typer.Argument(
             metavar="CODE...",
             autocompletion=completed("codes"),
-            help="Codes or prefixes of codes (PAD1).",
+            help="Codes or prefixes of codes (PAD1), or words of a report (guarded).",
         ),
     ],
     form: FormatOption = Format.TEXT,
 ) -> int:
-    """Explain codes: what is found, why it matters, when the rewrite is exact."""
+    """Explain codes: what is found, why it matters, when the rewrite is exact.
+
+    A word that is no code is looked up in the glossary of the manual, as guarded or finite-data.
+    """
     from onnxpad.pipeline.registry import catalogue
 
     take_extensions()
     pages = catalogue()
-    chosen = [pages[code] for code in expand_codes("", codes, pages.keys())]
+    words, rest = _words(codes, pages.keys())
+    chosen = [pages[code] for code in expand_codes("", rest, pages.keys())]
     if form is Format.JSON:
         from onnxpad.report.json import rules_json
 
-        write(rules_json(chosen, "rule"))
-    else:
-        from onnxpad.report.documents.rule_documents import rule_document
-        from onnxpad.report.layout import text_of
+        write(rules_json(chosen, "rule", dict(words)) if words else rules_json(chosen, "rule"))
+        return 0
+    from onnxpad.report.documents.rule_documents import rule_document, words_document
+    from onnxpad.report.layout import text_of
 
-        write(text_of(rule_document(chosen), screen()))
+    documents = [rule_document(chosen)] * bool(chosen or not words)
+    documents += [words_document(words)] * bool(words)
+    write("\n".join(text_of(each, screen()) for each in documents))
     return 0
+
+
+def _words(texts: Sequence[str], known: Collection[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Words of the glossary, each with its text, and the other texts, which should be codes."""
+    found, rest = list[tuple[str, str]](), list[str]()
+    for part in (part for text in texts for part in text.split(",")):
+        entry = None
+        if not any(code.startswith(part.strip().upper()) for code in known):
+            from onnxpad.report.manual import entry_of
+
+            entry = entry_of(part)
+        if entry is None:
+            rest.append(part)
+        else:
+            found.append(entry)
+    return found, rest
 
 
 def doctor(form: FormatOption = Format.TEXT) -> int:

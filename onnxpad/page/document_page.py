@@ -74,6 +74,11 @@ def page_of(document: Document, draw: Draw) -> str:
             class_="page",
         ),
     )
+    return whole_page(f"{document.title} - onnxpad {document.command}", body)
+
+
+def whole_page(title: str, body: Html) -> str:
+    """A page that loads nothing: its head, with the style, and a body."""
     # The style is allowed by its digest, so that no other could be slipped in.
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = (
@@ -87,7 +92,7 @@ def page_of(document: Document, draw: Draw) -> str:
         '<meta name="color-scheme" content="light dark">\n'
         '<meta name="referrer" content="no-referrer">\n'
         '<link rel="icon" href="data:,">\n'
-        f"<title>{esc(document.title)} - onnxpad {esc(document.command)}</title>\n"
+        f"<title>{esc(title)}</title>\n"
         f"<style>{STYLE}</style>\n</head>\n{body}\n</html>\n"
     )
 

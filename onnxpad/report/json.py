@@ -242,10 +242,19 @@ def doctor_json(found: Diagnosis, exit_code: int) -> str:
     return dumped(document, Driver, Library, Package, Problem, Provider)
 
 
-def rules_json(pages: Iterable[Page], command: str = "rules") -> str:
-    """Rules, all of them or those chosen by `rule`, each with its page, and every reason."""
+def rules_json(
+    pages: Iterable[Page], command: str = "rules", words: Mapping[str, str] | None = None
+) -> str:
+    """Rules, all of them or those chosen by `rule`, each with its page, and every reason.
+
+    Args:
+        pages: The rules.
+        command: The command that is answered.
+        words: Entries of the glossary that were asked for.
+    """
     reasons = {"reasons": {reason.value: reason.meaning for reason in Reason}}
-    return dumped({**head(command, 0), "rules": list(pages), **reasons})
+    entries = {"words": dict(words)} if words else {}
+    return dumped({**head(command, 0), "rules": list(pages), **reasons, **entries})
 
 
 def error_json(command: str, exit_code: int, kind: str, message: str) -> str:

@@ -69,6 +69,7 @@ BEGIN, RUN = [("heed",), ("threshold", 50_000)], [("app",), ("done",)]
         (["show", "m"], False),
         (["fix", "m", "--no-validate"], False),
         (["fix", "--help"], False),
+        (["docs", "fix"], False),
         (["validate", "-h"], False),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Provider
 from onnxpad.finding import Page
@@ -19,6 +19,24 @@ def rules_document(pages: Iterable[Page]) -> Document:
         for page in pages
     ]
     return Document("rules", "rules", [Group("", lines)])
+
+
+def index_document(parts: Mapping[str, Mapping[str, str]]) -> Document:
+    """The pages of the manual by part: the name of each, and what it is about."""
+    width = max(len(name) for pages in parts.values() for name in pages)
+    groups = []
+    for title, pages in parts.items():
+        rows = ((f"{name:{width}}".replace(" ", UNBREAKABLE), text) for name, text in pages.items())
+        lines = (Line(f"{name}  {text}", "  ", " " * (width + 4)) for name, text in rows)
+        groups.append(Group("", [marked(title, "strong"), *lines]))
+    last = "onnxpad docs PAGE shows one; onnxpad docs --html DIR writes all for a browser"
+    return Document("docs", "docs", [*groups, Group("", [Line(last, "", "")])])
+
+
+def words_document(entries: Iterable[tuple[str, str]]) -> Document:
+    """Entries of the glossary: the word in bold, the text indented below it."""
+    groups = [Group("", [marked(word, "strong"), Line(text, "  ", "  ")]) for word, text in entries]
+    return Document("rule", "rule", groups)
 
 
 def _code(page: Page) -> str:

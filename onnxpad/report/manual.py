@@ -1,0 +1,84 @@
+"""The manual that ships with the package: its pages as Markdown, its index, and the glossary."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Final
+
+from onnxpad.finding import Assumption
+from onnxpad.reasons import Reason
+
+INDEX: Final = "index"
+
+_DOCS: Final = files("onnxpad") / "docs"
+_LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)#\s]*)(?:#[^)]*)?\)")
+
+
+def index() -> dict[str, dict[str, str]]:
+    """The pages by the part that they are in: their names, each with what it is about."""
+    found: dict[str, dict[str, str]] = {}
+    for part in re.split(r"^## ", page_text(INDEX), flags=re.MULTILINE)[1:]:
+        title, _, lines = part.partition("\n")
+        found[title] = dict(re.findall(r"^- \[[\w-]+\]\(([\w-]+)\.md\): (.*)$", lines, re.M))
+    return found
+
+
+def page_names() -> list[str]:
+    """The names of all pages, in the order of the index, which is a page too."""
+    return [INDEX, *(name for part in index().values() for name in part)]
+
+
+def page_text(name: str) -> str:
+    """A page as Markdown."""
+    return (_DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def without_links(text: str) -> str:
+    """Markdown in which each link to a page is the command that shows it, and no other is left.
+
+    >>> without_links("[proofs](proofs.md) and [all sizes](open-sizes.md), [fits](#fits)")
+    '`onnxpad docs proofs` and all sizes (`onnxpad docs open-sizes`), fits'
+    """
+
+    def told(link: re.Match[str]) -> str:
+        text, name = link[1], link[2].removesuffix(".md")
+        if "/" in name or name in {"", link[2]}:
+            return text
+        return f"`onnxpad docs {name}`" if text == name else f"{text} (`onnxpad docs {name}`)"
+
+    return _LINK.sub(told, re.sub(r"^<!--.*-->\n", "", text, flags=re.MULTILINE))
+
+
+def glossary() -> dict[str, str]:
+    """The words of the glossary, each with its paragraph, without links."""
+    entries = re.split(r"^## ", page_text("glossary"), flags=re.MULTILINE)[1:]
+    parts = (entry.partition("\n") for entry in entries)
+    return {word: " ".join(without_links(text).split()) for word, _, text in parts}
+
+
+def entry_of(word: str) -> tuple[str, str] | None:
+    """A word of a report and what it means, or None if the glossary has none such.
+
+    Args:
+        word: A word of the glossary, in any case and with hyphens for spaces, or the code of an
+            assumption or of a reason.
+    """
+    codes = {each.code: str(each) for each in Assumption}
+    key = slug(codes.get(word.strip().lower(), word))
+    for title, text in glossary().items():
+        if slug(title) == key:
+            return title, text
+    reason = next((each for each in Reason if each.value == key), None)
+    if reason is not None:
+        return key, f"Padding stays since {reason.meaning}. See `onnxpad docs reasons`."
+    return None
+
+
+def slug(heading: str) -> str:
+    """The anchor that a forge gives a heading.
+
+    >>> slug("no axis is longer than 16,711,680")
+    'no-axis-is-longer-than-16711680'
+    """
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
