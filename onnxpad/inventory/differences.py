@@ -233,7 +233,7 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
 def _unread(pads: Any) -> tuple[Pair, ...] | str:
     """`pads` as written: (begin, end) for each axis if they are an even number of integers."""
     is_list = isinstance(pads, list) and pads and all(type(each) is int for each in pads)
-    return pairs_of(tuple(pads)) if is_list and len(pads) % 2 == 0 else str(pads)
+    return pairs_of(pads) if is_list and len(pads) % 2 == 0 else str(pads)
 
 
 def _in_words(graph: Graph, pairs: ExtentPairs | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain
 from typing import Final, TypeAlias, cast
 
@@ -20,8 +19,7 @@ ENDLESS: Final = 2**31 - 1
 """The end of a Slice beyond every axis, which fits an int32."""
 
 
-@lru_cache(maxsize=1024)
-def pairs_of(pads: tuple[int, ...]) -> Pairs:
+def pairs_of(pads: Sequence[int]) -> Pairs:
     """ONNX order (all begins, then all ends) as one (begin, end) per axis."""
     half = len(pads) // 2
     return tuple(zip(pads[:half], pads[half:], strict=True))

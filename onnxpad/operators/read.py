@@ -548,13 +548,10 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
             f"{_where(node)}: {counted(len(flat), 'pad')} for {node.inputs[0].name!r}, whose "
             f"{len(shape)} axes need {2 * len(shape)}"
         )
-    numbers = tuple([amount for amount in flat if isinstance(amount, int)])
-    _check_magnitude(numbers, "pads")
-    if len(numbers) == len(flat):
-        return PadOp(node, mode, axes, pairs_of(numbers), value, pairs_of(numbers))
+    _check_magnitude([amount for amount in flat if isinstance(amount, int)], "pads")
     half = len(flat) // 2
     pairs = tuple(zip(flat[:half], flat[half:], strict=True))
-    return PadOp(node, mode, axes, pairs, value)
+    return PadOp(node, mode, axes, pairs, value, numbers_of(pairs))
 
 
 def amounts_attribute(opset: int) -> str:

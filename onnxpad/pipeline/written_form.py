@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from onnxpad.arithmetic.notation import named
-from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
+from onnxpad.operators.amounts import is_padded, onnx_order
 from onnxpad.operators.read import (
     PadOp,
     TransposedOp,
@@ -140,34 +139,28 @@ _form = lru_cache(maxsize=1024)(StepForm)
 
 def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
     if isinstance(op, UnreadableError):
-        return StepForm(name)
-    own = op.auto_pad, op.pads, op.count_include_pad, op.ceil_mode
-    return _window_form(name, op.windows, *own)
+        return _form(name)
+    notes, key = op.node.notes, (_window, op.windows)
+    if key not in notes:
+        notes[key] = _window_form(name, op)
+    form: StepForm = notes[key]
+    return form
 
 
-# Networks repeat the same few windows.
-@lru_cache(maxsize=1024)
-def _window_form(
-    name: str,
-    windows: tuple[AnyWindow, ...],
-    auto_pad: str,
-    pads: Pairs,
-    is_counted: bool,
-    rounds_up: bool,
-) -> StepForm:
-    form = StepForm(name, "window", rounds_up=rounds_up, windows=_windows(windows))
-    if auto_pad != "NOTSET":
-        return replace(form, auto_pad=auto_pad)
-    if not is_padded(pads):
+def _window_form(name: str, op: WindowOp) -> StepForm:
+    form = StepForm(name, "window", rounds_up=op.ceil_mode, windows=_windows(op))
+    if op.auto_pad != "NOTSET":
+        return replace(form, auto_pad=op.auto_pad)
+    if not is_padded(op.pads):
         return form
-    amounts = WrittenAmounts(named(pads), (("pads", tuple(onnx_order(pads))),))
-    return replace(form, amounts=amounts, has_pads=True, is_counted=is_counted)
+    amounts = WrittenAmounts(named(op.pads), (("pads", tuple(onnx_order(op.pads))),))
+    return replace(form, amounts=amounts, has_pads=True, is_counted=op.count_include_pad)
 
 
-def _windows(windows: tuple[AnyWindow, ...]) -> tuple[tuple[int | None, int, int], ...]:
+def _windows(op: WindowOp | TransposedOp) -> tuple[tuple[int | None, int, int], ...]:
     return tuple(
         (window.kernel if isinstance(window.kernel, int) else None, window.stride, window.dilation)
-        for window in windows
+        for window in op.windows
     )
 
 
@@ -181,7 +174,7 @@ def _step(context: Context, node: Node) -> StepForm:
     auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
     beside = ("output_shape",) * (op.output_shape is not None)
     beside += ("output_padding",) * any(op.output_padding)
-    amounts, windows = amounts_of(op), _windows(op.windows)
+    amounts, windows = amounts_of(op), _windows(op)
     return _form(name, "transposed", amounts, auto_pad=auto_pad, beside=beside, windows=windows)
 
 

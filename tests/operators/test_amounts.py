@@ -20,9 +20,9 @@ PAIRS = ((1, 2), (3, 4))
 
 
 def test_orders_and_sums() -> None:
-    assert pairs_of((1, 3, 2, 4)) == PAIRS
+    assert pairs_of([1, 3, 2, 4]) == PAIRS
     assert onnx_order(PAIRS) == [1, 3, 2, 4]
-    assert pairs_of(()) == ()
+    assert pairs_of([]) == ()
     assert add(PAIRS, ((10, 20), (30, 50))) == ((11, 22), (33, 54))
     assert ENDLESS == 2**31 - 1
 

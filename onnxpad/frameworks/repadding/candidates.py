@@ -231,7 +231,7 @@ def in_turns(pads: Pairs) -> Pairs:
 
 def from_turns(pads: Pairs) -> Pairs:
     """The pads meant where ONNX's order was wanted and begin, end, begin, end was written."""
-    return pairs_of(tuple(amount for pair in pads for amount in pair))
+    return pairs_of([amount for pair in pads for amount in pair])
 
 
 def moved(pads: Pairs, by: int) -> Pairs:
