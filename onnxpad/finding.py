@@ -188,6 +188,18 @@ class Certificate:
         return self.limits or ("every size" if self.is_universal else f"size {by_axis}")
 
     @property
+    def refused(self) -> tuple[str, ...]:
+        """The assumptions that `--strict` refuses.
+
+        What a user declared of an operator is its meaning, as the specification is that of others.
+        And where the declaration has no body, no runtime here can run the operator.
+        """
+        allowed = {Assumption.DECLARED}
+        if Assumption.DECLARED in self.assumptions and not self.facts.get("runnable"):
+            allowed.add(Assumption.NOT_PROBED)
+        return tuple(each for each in self.assumptions if each not in allowed)
+
+    @property
     def limited_to(self) -> str:
         """The sizes, if the proof does not hold for all that the model leaves open; else empty."""
         return self.sizes if self.facts.get("sizes") else ""

@@ -344,12 +344,12 @@ class Editor:
         Raises:
             UncertifiedError: There are assumptions, and `strict` forbids them.
         """
-        refused = _refused(certificate) if self._strict else []
+        refused = certificate.refused if self._strict else ()
         if refused:
             raise UncertifiedError(
                 f"it assumes {', '.join(refused)}, and --strict forbids that",
                 Reason.ASSUMPTION_REFUSED,
-                assumptions=refused,
+                assumptions=[*refused],
             )
 
     def _hiding(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
@@ -416,15 +416,3 @@ def _hides(graph: Graph, node: Node) -> bool:
     elif node.op == "Slice" and graph.opset >= 10:
         operands = node.inputs[1:]
     return any(tensor.name and graph.constant(tensor) is None for tensor in operands)
-
-
-def _refused(certificate: Certificate) -> list[str]:
-    """The assumptions that `strict` forbids.
-
-    What a user declared of an operator is its meaning, as the specification is that of others. And
-    where the declaration has no body, no runtime here can run the operator.
-    """
-    allowed = {Assumption.DECLARED}
-    if Assumption.DECLARED in certificate.assumptions and not certificate.facts.get("runnable"):
-        allowed.add(Assumption.NOT_PROBED)
-    return [each for each in certificate.assumptions if each not in allowed]

@@ -185,9 +185,9 @@ def short_reason(finding: Finding) -> str:
 
 
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
-    for name, assuming in assumed(changes):
+    for name, strictly, assuming in assumed(changes):
         count = counted(len(assuming), "change")
-        yield f"{marked('Assumes', 'warning')} {shown(name)}: {count} (--strict refuses)"
+        yield f"{marked('Assumes', 'warning')} {shown(name)}: {count} (--strict {strictly})"
 
 
 def trust(report: FixReport, *, with_runs: bool = True) -> list[Block]:
@@ -337,11 +337,15 @@ def _declared(report: FixReport) -> Iterator[Block]:
         yield Line(f"{declares} input {shown(repr(name))} as {shown(sizes)}", "  ", "  ")
 
 
-def assumed(changes: Sequence[Change]) -> list[tuple[str, list[Change]]]:
-    """The assumptions of all proofs, with the changes that rest on each."""
-    pairs = [(taken, change) for change in changes for taken in change.certificate.assumptions]
-    groups = grouped(pairs, lambda pair: pair[0])
-    return [(group[0][0], [change for _, change in group]) for group in groups]
+def assumed(changes: Sequence[Change]) -> list[tuple[str, str, list[Change]]]:
+    """The assumptions of all proofs, what `--strict` does with them, and the changes on each."""
+    each_with = [
+        ((taken, "refuses" if taken in change.certificate.refused else "accepts"), change)
+        for change in changes
+        for taken in change.certificate.assumptions
+    ]
+    groups = grouped(each_with, lambda pair: pair[0])
+    return [(*group[0][0], [change for _, change in group]) for group in groups]
 
 
 def as_asked(findings: Sequence[Finding], most: int = NODES_A_REASON) -> Iterator[str]:

@@ -172,10 +172,13 @@ def _probe(change: Change, *, of_each: bool = False) -> str:
 def _assumptions_in_full(changes: Sequence[Change]) -> list[Block]:
     """Each assumption with the changes that rest on it."""
     lines = [
-        Line(f"{shown(name)}: {counted(len(group), 'change')}: {first_names(group, len(group))}")
-        for name, group in assumed(changes)
+        Line(
+            f"{shown(name)} (--strict {strictly}): {counted(len(group), 'change')}: "
+            f"{first_names(group, len(group))}"
+        )
+        for name, strictly, group in assumed(changes)
     ]
-    return [marked("Assumptions (--strict refuses these)", "warning"), *lines] if lines else []
+    return [marked("Assumptions", "warning"), *lines] if lines else []
 
 
 def _undone(undone: Sequence[Finding]) -> list[Block]:
