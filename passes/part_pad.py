@@ -11,8 +11,7 @@ from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import PadOp
 from onnxpad.operators.table import operator_of
 from onnxpad.padding.parting import part, parted, parts
-from onnxpad.padding.readers import readers_of
-from onnxpad.padding.sinking import needs_finite
+from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.graph import Node, Tensor
 from onnxpad.messages import Named, named
 from onnxpad.operators.read import PadOp
 from onnxpad.padding.readers import Readers
-from onnxpad.padding.sinking import Sinking, check_taken
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+
+if TYPE_CHECKING:
+    from onnxpad.padding.sinking import Sinking
 
 
 class SinkPad(Pass):
@@ -114,7 +118,7 @@ class SinkPad(Pass):
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
         """Writes the padding behind the last step."""
-        outputs = Sinking(context.graph, context.analysis).cut(match.plan)
+        outputs = _Looked(context).sinking.cut(match.plan)
         context.absorbed.update(each.name for each in outputs)
         return outputs
 
@@ -123,9 +127,15 @@ class _Looked:
     """Findings about the steps of a graph, which hold until it is edited."""
 
     def __init__(self, context: Context) -> None:
-        self.sinking = Sinking(context.graph, context.analysis)
         self._context = context
         self._refusals: dict[int, RefusalError | None] = {}
+
+    @cached_property
+    def sinking(self) -> Sinking:
+        """The steps that a `Pad` can sink past; a graph without one does not need their table."""
+        from onnxpad.padding.sinking import Sinking
+
+        return Sinking(self._context.graph, self._context.analysis)
 
     def refusal(self, step: Node) -> RefusalError | None:
         """Why something that reads the padding behind a step does not take it; None if all does.
@@ -138,6 +148,8 @@ class _Looked:
         return self._refusals[id(step)]
 
     def _tried(self, step: Node) -> RefusalError | None:
+        from onnxpad.padding.sinking import check_taken
+
         context = self._context
         mark = context.mark()
         try:

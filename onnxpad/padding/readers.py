@@ -7,11 +7,21 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Final
 
+from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.no_padding import why_no_padding
-from onnxpad.operators.table import MICROSOFT, Inputs, gathering, key_of, windowed
+from onnxpad.operators.table import (
+    FLOATS,
+    MICROSOFT,
+    Fill,
+    Inputs,
+    gathering,
+    key_of,
+    operator_of,
+    windowed,
+)
 
 # Operators that pass elements on, changed one by one or moved: of the first input, or of any.
 # fmt: off
@@ -127,3 +137,9 @@ class Readers:
     @cached_property
     def _places(self) -> dict[int, int]:
         return {id(node): place for place, node in enumerate(self._graph.nodes)}
+
+
+def needs_finite(graph: Graph, analysis: Analysis, tensor: Tensor, reader: Node) -> bool:
+    """Whether an operator takes a maximum of floats, which pads with what is below finite data."""
+    row = operator_of(graph, reader)
+    return row is not None and row.padding is Fill.LOWEST and analysis.dtype(tensor) in FLOATS

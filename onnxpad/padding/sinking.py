@@ -18,10 +18,10 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import add, is_padded, is_same_fill, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, read_window
-from onnxpad.operators.table import FLOATS, Fill, gathering, operator_of
+from onnxpad.operators.table import FLOATS, gathering, operator_of
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
-from onnxpad.padding.readers import readers_of
+from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_fills import EitherZero, refusal_of_uncertain
 from onnxpad.padding.step_table import Behind, PadLayer, behind, data_inputs, joins_otherwise
@@ -335,12 +335,6 @@ def check_taken(
             assumptions=[Assumption.FINITE_DATA],
         )
     return taken
-
-
-def needs_finite(graph: Graph, analysis: Analysis, tensor: Tensor, reader: Node) -> bool:
-    """Whether an operator takes a maximum of floats, which pads with what is below finite data."""
-    row = operator_of(graph, reader)
-    return row is not None and row.padding is Fill.LOWEST and analysis.dtype(tensor) in FLOATS
 
 
 def _check_window(

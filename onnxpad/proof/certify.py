@@ -49,7 +49,6 @@ from onnxpad.proof.meaning import (
     padding_of,
     slides,
 )
-from onnxpad.proof.scattering import scattered, scatters
 from onnxpad.proof.sliding import (
     EngineReading,
     PaddedWindow,
@@ -59,7 +58,6 @@ from onnxpad.proof.sliding import (
     says_twice,
 )
 from onnxpad.proof.sliding import UncertifiedError as UncertifiedError
-from onnxpad.proof.steps import crop_of, data_inputs, through
 from onnxpad.proof.windows_by_engine import ENGINE_OF
 from onnxpad.records import NamedTuple
 
@@ -494,6 +492,8 @@ class Certifier:
         Raises:
             UncertifiedError: They may make a difference.
         """
+        from onnxpad.proof.steps import data_inputs
+
         graph, analysis = self._graph, self._analysis
         pending, seen = [tensor], {tensor.name}
         while pending:
@@ -784,8 +784,13 @@ class _StepReader:
             inner = self._inside(pad.data, steps + 1)
             layers = (*inner.layers, layer)
             return _Inside(inner.term, layers, node, (pad.data,), (), True)
+        # Most models pad next to what slides: the tables of what lies between take 105 kB of code.
+        from onnxpad.proof.scattering import scatters
+
         if scatters(graph, node):
             return self._scattered(node, tensor, steps)
+        from onnxpad.proof.steps import crop_of, data_inputs, through
+
         crop = crop_of(graph, analysis, node)
         if crop is not None:
             amounts, others = crop
@@ -816,6 +821,8 @@ class _StepReader:
         None where it cannot be read, where its data is padded (its windows spread that too), or
         where engines disagree about one that is further up.
         """
+        from onnxpad.proof.scattering import scattered
+
         try:
             found = scattered(self._graph, self._analysis, node, further=self._further)
         except (MeaninglessError, ModelError):
