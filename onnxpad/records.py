@@ -78,7 +78,7 @@ def _record(
         "__match_args__": tuple(name for name, (_, is_keyword) in fields.items() if not is_keyword),
         "__record_fields__": fields,
         "__dataclass_params__": _Unfrozen,
-        "__dataclass_fields__": _Fields(cls, kw_only),
+        "__dataclass_fields__": _Fields(),
         "__getstate__": lambda self: values(self),
         "__setstate__": _state_setter(names),
         "__replace__": _changed,
@@ -290,15 +290,22 @@ class _Unfrozen:
 
 
 class _Fields:
-    """The fields as `dataclasses` describes them, which it does when they are first asked for."""
-
-    def __init__(self, cls: type, kw_only: bool) -> None:
-        self._cls = cls
-        self._kw_only = kw_only
+    """The fields as `dataclasses` describes them, when they are first asked for."""
 
     def __get__(self, instance: object, owner: type) -> dict[str, dataclasses.Field[Any]]:
-        describe = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self._kw_only)
-        found: dict[str, dataclasses.Field[Any]]
-        found = vars(describe(self._cls))["__dataclass_fields__"]
-        owner.__dataclass_fields__ = found  # type: ignore[attr-defined]
+        types: dict[str, Any] = {}
+        for base in reversed(owner.__mro__):
+            types |= vars(base).get("__annotations__", {})
+        record: Any = owner
+        found = {}
+        for name, (default, is_keyword) in record.__record_fields__.items():
+            made: Any = default
+            if default is _MISSING:
+                made = dataclasses.field()
+            elif not isinstance(default, dataclasses.Field):
+                made = dataclasses.field(default=default)
+            made.name, made.type, made.kw_only = name, types[name], is_keyword
+            made._field_type = dataclasses._FIELD  # type: ignore[attr-defined] # a field, no ClassVar
+            found[name] = made
+        record.__dataclass_fields__ = found
         return found

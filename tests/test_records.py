@@ -103,6 +103,12 @@ def test_it_is_made_of_the_same_arguments(kind: str, args: Any, named: Any) -> N
     assert ours == theirs
 
 
+def described(record: Any) -> list[Any]:
+    """What `dataclasses` says of the fields of a record."""
+    told = ("name", "type", "default", "default_factory", "init", "repr", "compare", "kw_only")
+    return [[getattr(each, name) for name in told] for each in dataclasses.fields(record)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_keeps_what_the_class_is(kind: str) -> None:
     ours, theirs = pair(kind)
@@ -111,9 +117,7 @@ def test_it_keeps_what_the_class_is(kind: str) -> None:
         assert getattr(ours, name) == getattr(theirs, name)
     assert ours.__slots__ == theirs.__slots__
     assert not hasattr(ours(one=1), "__dict__")
-    assert [(each.name, each.default) for each in dataclasses.fields(ours)] == [
-        (each.name, each.default) for each in dataclasses.fields(theirs)
-    ]
+    assert described(ours) == described(theirs)
     assert [each.name for each in dataclasses.fields(made)] == ["one", "other"]
     assert dataclasses.asdict(made) == {"one": 1, "other": "usual"}
     assert dataclasses.replace(made, other="new").both() == "1new"
@@ -274,6 +278,7 @@ def test_a_record_extends_another_one(slots: bool, kw_only: bool) -> None:
     assert ours.__match_args__ == theirs.__match_args__
     made = ours(1, third=2)
     assert [each.name for each in dataclasses.fields(made)] == ["one", "other", "third", "fourth"]
+    assert described(ours) == described(theirs)
     assert dataclasses.replace(made, other="b") == ours(1, "b", third=2) != made
     assert copy.copy(made) == made
     assert hasattr(made, "__dict__") != slots
