@@ -76,6 +76,16 @@ CASES = [
     ),
     pytest.param(
         one(
+            "a = Pad (x, p, c) m = Mul (a, k) s = Squeeze (m, first) u = Unsqueeze (s, first)"
+            " y = MaxPool <kernel_shape = [3, 3], pads = [2, 0, 2, 2]> (u)",
+            inputs="float[1, 2, 5, 4] x",
+            initializers="int64[8] p = {0, 0, 3, 4, 0, 0, 3, 4}, float c = {-3.4028235e38},"
+            " float k = {4}, int64[1] first = {0}",
+        ),
+        id="a maximum over a fill that overflows behind its Pad",
+    ),
+    pytest.param(
+        one(
             "y = AveragePool <kernel_shape = [2, 2], strides = [5, 5], ceil_mode = 1,"
             ' count_include_pad = 1, auto_pad = "SAME_UPPER"> (x)',
             inputs="float[1, 2, 4, 5] x",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 from weakref import WeakKeyDictionary
 
-import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
+from onnxpad.analysis.infinities import Infinities, Origin
 from onnxpad.analysis.rule_api import UndeterminedError, rule_name
 from onnxpad.analysis.rules.lower_bounds import (
     BOUNDS,
@@ -22,7 +21,7 @@ from onnxpad.analysis.rules.lower_bounds import (
 )
 from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.walk import downstream, upstream
+from onnxpad.graph.walk import downstream
 from onnxpad.messages import Named
 from onnxpad.operators.table import FLOATS, gathering, operator_of
 
@@ -31,17 +30,6 @@ _LEAST: Final[Mapping[int | None, Bound]] = {
     BOOL: 0,
     **{dtype: least for dtype, (least, _) in INTEGERS.items()},
 }
-
-# Operators that pass infinities on, perhaps with the other sign.
-_PASSING: Final = frozenset({
-    "Add", "Cast", "Concat", "DepthToSpace", "Div", "Dropout", "Expand", "Flatten", "Gather",
-    "GlobalAveragePool", "GlobalMaxPool", "Identity", "LeakyRelu", "Max", "MaxPool", "Min", "Mul",
-    "Neg", "PRelu", "Pad", "Reshape", "Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Sub",
-    "Sum", "Tile", "Transpose", "Unsqueeze", "Upsample", "Where",
-})  # fmt: skip
-
-_FEW: Final = 64
-"""Tensors upstream to search for infinities: it is done for each pool, and finds them near."""
 
 # Operators that may make other numbers of 0.0 and -0.0, and the input at which they do.
 _TELLING: Final = {
@@ -62,6 +50,9 @@ class Signs:
         self._graph = graph
         self._analysis = analysis
         self._outer = outer
+        self._infinities: Infinities = Infinities(
+            graph, analysis, None if outer is None else outer._infinities
+        )
         self._known: dict[Tensor, Bound] = {}
 
     def mark(self) -> int:
@@ -121,72 +112,9 @@ class Signs:
                 bound = yield from rule(ComputedTensor(node, tensor, self._graph, self._analysis))
         return bound if bound >= 0 else max(bound, _LEAST.get(self._analysis.dtype(tensor), NONE))
 
-    def infinite(self, tensor: Tensor) -> Tensor | None:
-        """A constant of the graph that puts infinities into a tensor, as the fill of a `Pad` does.
-
-        None is no proof: the search follows only operators that move data or add to it.
-        """
-        for current in upstream(self._graph, [tensor], self._passing, _FEW):
-            if current is None:
-                break
-            array = self._graph.constant(current)
-            node = self._graph.producer(current)
-            if array is not None:
-                if array.dtype.kind == "f" and np.isinf(array).any():
-                    return current
-            elif current.outer is not None and self._outer is not None:
-                found = self._outer.infinite(current.outer)
-                if found is not None:
-                    return found
-            elif node is not None and self._is_infinite(node):
-                return current
-        return None
-
-    def _passing(self, node: Node) -> Sequence[Tensor]:
-        """The inputs of a node whose infinities it passes on."""
-        if node.op not in _PASSING or not self._graph.is_standard(node) or self._graph.refers(node):
-            return ()
-        if node.op == "Pad" and node.attrs.get("mode", "constant") != "constant":
-            return node.inputs[:1]  # these modes ignore the fill
-        return node.inputs if node.op != "MaxPool" or self._reads_padding_alone(node) else ()
-
-    def _reads_padding_alone(self, pool: Node) -> bool:
-        """Whether a window of a MaxPool may lie wholly in the `Pad`s before it and in its own pads.
-
-        Then it passes their value on. `Pad`s with computed amounts, or with axes, do not count.
-        """
-        kernel, pads = pool.attrs.get("kernel_shape"), pool.attrs.get("pads")
-        if not isinstance(kernel, list) or not kernel:
-            return False
-        dilations = pool.attrs.get("dilations") or [1] * len(kernel)
-        total = np.array(pads or [0] * (2 * len(kernel)), np.int64)
-        tensor, found = self._graph.origin(pool.inputs[0]), False
-        while (pad := self._graph.producer(tensor)) is not None and pad.op == "Pad":
-            amounts = self._amounts(pad)
-            if amounts is None or amounts.size != 2 * (len(kernel) + 2):
-                break
-            found = True
-            total = total + amounts.reshape(2, -1)[:, 2:].reshape(-1)
-            tensor = self._graph.origin(pad.inputs[0])
-        spans = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
-        return found and bool((total.reshape(2, -1) >= np.array(spans)).any())
-
-    def _amounts(self, pad: Node) -> np.ndarray[Any, Any] | None:
-        """The amounts of a `Pad` over all axes; None unless they are constant."""
-        if self._graph.opset < 11:
-            written = pad.attrs.get("pads")
-            return np.array(written, np.int64) if isinstance(written, list) else None
-        if len(pad.inputs) < 2 or pad.operand(3) is not None:
-            return None
-        return self._graph.constant(pad.inputs[1])
-
-    def _is_infinite(self, node: Node) -> bool:
-        """Whether it is a `Pad` with an infinite fill as its attribute (before opset 11)."""
-        if node.op != "Pad" or self._graph.opset >= 11 or not self._graph.is_standard(node):
-            return False
-        value, mode = node.attrs.get("value"), node.attrs.get("mode", "constant")
-        writes = mode == "constant" and not self._graph.refers(node)
-        return writes and isinstance(value, float) and math.isinf(value)
+    def infinite(self, tensor: Tensor) -> Origin | None:
+        """The origin of infinities or NaN in a tensor for every input; None is no proof."""
+        return self._infinities.origin(tensor)
 
     def telling(self, tensor: Tensor) -> Named | None:
         """The operator downstream that may make other numbers of 0.0 and -0.0; None without one.

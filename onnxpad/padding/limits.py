@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from onnx import TensorProto
 
+from onnxpad.analysis.infinities import Origin
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
@@ -84,24 +85,24 @@ def needs_indices_unread(form: Form) -> RefusalError | None:
 
 
 def needs_finite_data(form: Form) -> RefusalError | None:
-    """The data of a maximum holds no infinities: windows of only -infinity differ."""
+    """The data of a maximum holds no infinities and no NaN: windows of only these differ."""
     if form.op.operator.padding is not Fill.LOWEST:
         return None
     origin = form.signs.infinite(form.source)
     return None if origin is None else refusal_of_infinities(form.source, origin)
 
 
-def refusal_of_infinities(source: Tensor, origin: Tensor) -> RefusalError:
-    """The refusal of data that holds infinities, which come from `origin`."""
+def refusal_of_infinities(source: Tensor, origin: Origin) -> RefusalError:
+    """The refusal of data that holds infinities or NaN."""
     form = "and a window that holds only these differs between the two forms"
     return RefusalError(
         Reason.INFINITE_DATA,
         Named(
-            f"{source.name!r} holds infinities, from {origin.name!r}, {form}",
-            f"the data holds infinities, {form}",
+            f"{source.name!r} holds {origin.what}, {origin.why}, {form}",
+            f"the data holds {origin.what}, {form}",
         ),
         tensor=source.name,
-        origin=origin.name,
+        origin=origin.tensor.name,
     )
 
 

@@ -585,12 +585,12 @@ class Certifier:
         a window of -inf some kernels give -inf and some the lowest finite number.
 
         Raises:
-            UncertifiedError: The data certainly holds infinities.
+            UncertifiedError: The data certainly holds infinities or NaN.
         """
         if not _crops(old, new) or self._analysis.dtype(root) not in {None, *FLOATS}:
             return set()
-        if self._signs.infinite(root) is not None:
-            raise UncertifiedError(f"{root.name!r} holds infinities")
+        if (origin := self._signs.infinite(root)) is not None:
+            raise UncertifiedError(f"{root.name!r} holds {origin.what}, {origin.why}")
         return {FINITE}
 
     def _check_losing(self, root: Tensor, found: WindowPair) -> set[Assumption]:
@@ -600,8 +600,8 @@ class Certifier:
             UncertifiedError: A fill may win, or a window may read no data at all.
         """
         assumptions: set[Assumption] = set()
-        if self._signs.infinite(root) is not None:
-            raise UncertifiedError(f"{root.name!r} holds infinities")
+        if (origin := self._signs.infinite(root)) is not None:
+            raise UncertifiedError(f"{root.name!r} holds {origin.what}, {origin.why}")
         floor = min(self._signs.bound(root), _least_fill(found.inner))
         for reading in found.readings:
             if not reading.same:

@@ -12,7 +12,7 @@ from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from tests.strategies import examples
-from tests.support import PADS, Array, one, parsed, run
+from tests.support import Array, one, parsed, run
 from tests.support.rows import each_row
 
 SHAPE = (2, 4, 6, 6)
@@ -761,18 +761,6 @@ def test_a_deep_graph_costs_what_its_nodes_cost() -> None:
     assert signs.mark() == count + 1
 
 
-@pytest.mark.parametrize(("amount", "passes"), [(1, False), (3, True)])
-def test_a_pool_passes_on_infinities_that_it_reads_alone(amount: int, passes: bool) -> None:
-    pads = f"int64[8] p = {{0, 0, {amount}, 0, 0, 0, 0, 0}}"
-    graph = Graph.from_proto(
-        one(
-            "a = Pad (x, p, c) y = MaxPool <kernel_shape = [3, 3]> (a)",
-            initializers=f"{pads}, float c = {{-inf}}",
-        )
-    )
-    assert (Signs(graph, Analysis(graph)).infinite(graph.tensor("y")) is not None) is passes
-
-
 @each_row(
     ("body", "op"),
     [
@@ -802,24 +790,3 @@ def test_what_tells_zeros_apart(body: str, op: str) -> None:
     graph = Graph.from_proto(proto)
     teller = Signs(graph, Analysis(graph)).telling(graph.tensor("x"))
     assert ("" if teller is None else teller.general) == op
-
-
-@each_row(
-    ("attributes", "infinite"),
-    [
-        ("value = -inf", True),
-        ("value = inf", True),
-        ('mode = "constant", value = -inf', True),
-        ('mode = "edge", value = -inf', False),
-        ("value = 1.0", False),
-        ('mode = "edge"', False),
-        ("", False),
-    ],
-)
-def test_a_fill_that_is_an_attribute_puts_infinities_in(attributes: str, infinite: bool) -> None:
-    pads = ", ".join(filter(None, ("pads = [0, 0, 1, 0, 0, 0, 0, 0]", attributes)))
-    for opset, amounts in ((10, ""), (11, ", p")):  # where onnxruntime ignores the attribute
-        body = f"y = Pad <{pads}> (x{amounts})"
-        graph = Graph.from_proto(one(body, initializers=PADS, opset=opset))
-        found = Signs(graph, Analysis(graph)).infinite(graph.tensor("y"))
-        assert (found is not None) is (infinite and opset == 10)
