@@ -25,7 +25,7 @@ def _page(name: str) -> str:
         "div",
         el("a", esc("Skip to the text"), class_="skip", href="#text"),
         el("header", *(home if name != INDEX else []), _beside(name)),
-        el("main", _rendered(text), id="text", tabindex=-1),
+        el("main", _rendered(text), class_="manual", id="text", tabindex=-1),
         class_="page",
     )
     return whole_page(f"{title} - onnxpad", el("body", body))
