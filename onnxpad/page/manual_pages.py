@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from onnxpad.page.document_page import whole_page
@@ -12,20 +14,30 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-def manual_pages() -> dict[str, str]:
-    """Every page of the manual as HTML, by the name of its file."""
-    return {f"{name}.html": _page(name) for name in page_names()}
+def manual_pages(pictures: Mapping[str, str]) -> dict[str, str]:
+    """Every page of the manual as HTML, by the name of its file.
+
+    Args:
+        pictures: By the name of a page, an SVG that stands at its end.
+    """
+    return {f"{name}.html": _page(name, pictures.get(name, "")) for name in page_names()}
 
 
-def _page(name: str) -> str:
+def _page(name: str, picture: str) -> str:
     text = page_text(name)
     title = text.partition("\n")[0].removeprefix("# ")
     home = [el("p", el("a", esc("The manual of onnxpad"), href=f"{INDEX}.html"), class_="kicker")]
+    figure = Html("")
+    if picture:
+        data = base64.b64encode(picture.encode()).decode()
+        source = f"data:image/svg+xml;base64,{data}"  # longer than `el` leaves an attribute
+        drawn = Html(f'<img alt="The example as a picture" src="{source}">')
+        figure = el("figure", drawn)
     body = el(
         "div",
         el("a", esc("Skip to the text"), class_="skip", href="#text"),
         el("header", *(home if name != INDEX else []), _beside(name)),
-        el("main", _rendered(text), class_="manual", id="text", tabindex=-1),
+        el("main", _rendered(text), figure, class_="manual", id="text", tabindex=-1),
         class_="page",
     )
     return whole_page(f"{title} - onnxpad", el("body", body))

@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 from typing import Final
 
-_VOID: Final = {"meta", "link", "br"}
+_VOID: Final = {"meta", "link", "br", "img"}
 
 
 class Page(HTMLParser):

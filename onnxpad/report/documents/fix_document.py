@@ -187,7 +187,8 @@ def short_reason(finding: Finding) -> str:
 def _assumptions(changes: Sequence[Change]) -> Iterator[str]:
     for name, strictly, assuming in assumed(changes):
         count = counted(len(assuming), "change")
-        yield f"{marked('Assumes', 'warning')} {shown(name)}: {count} (--strict {strictly})"
+        strict = f"--strict {strictly}; onnxpad docs proofs"
+        yield f"{marked('Assumes', 'warning')} {shown(name)}: {count} ({strict})"
 
 
 def trust(report: FixReport, *, with_runs: bool = True) -> list[Block]:

@@ -178,7 +178,7 @@ def _assumptions_in_full(changes: Sequence[Change]) -> list[Block]:
         )
         for name, strictly, group in assumed(changes)
     ]
-    return [marked("Assumptions", "warning"), *lines] if lines else []
+    return [marked("Assumptions (onnxpad docs proofs)", "warning"), *lines] if lines else []
 
 
 def _undone(undone: Sequence[Finding]) -> list[Block]:
