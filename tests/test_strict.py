@@ -40,4 +40,4 @@ def test_the_report_says_which_changes_strict_accepts() -> None:
     assert said == [(each, "accepts") for each in change.certificate.assumptions]
     lines = [*_assumptions(strict.changes)]
     assert len(lines) == len(said)
-    assert all("(--strict accepts)" in line for line in lines)
+    assert all("(--strict accepts; onnxpad docs proofs)" in line for line in lines)

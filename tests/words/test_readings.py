@@ -13,6 +13,7 @@ OTHERS: Final = (
     *("arguments", "cli.", "options", "sizes.size_options", "validation.arrays"),
     *("api.explain", "pipeline.registry", "inventory.named_sites"),
     *("doctor.", "file.", "graph.initializers", "process.", "runtimes."),
+    *("report.manual", "page.manual_pages"),  # the manual, which is files
 )
 """Modules that read what a user, a file, the runtime or another program says."""
 
