@@ -52,8 +52,7 @@ def _leave(code: object) -> None:
     import threading
     from contextlib import suppress
 
-    watched = sys.getprofile() or sys.gettrace() or threading.active_count() > 1
-    if watched or not isinstance(code, int | None):
+    if _is_watched() or threading.active_count() > 1 or not isinstance(code, int | None):
         return
     with suppress(OSError, ValueError):  # told in the way that Python tells it
         atexit._run_exitfuncs()
@@ -61,6 +60,13 @@ def _leave(code: object) -> None:
             if stream is not None:
                 stream.flush()
         os._exit(code or 0)
+
+
+def _is_watched() -> bool:
+    """Whether a profiler, a debugger or a measurement of coverage runs."""
+    if sys.version_info >= (3, 12) and any(map(sys.monitoring.get_tool, range(6))):
+        return True
+    return sys.getprofile() is not None or sys.gettrace() is not None
 
 
 def _was_interrupted(error: BaseException) -> bool:

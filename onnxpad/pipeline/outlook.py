@@ -10,6 +10,7 @@ from onnxpad.finding import Change, Finding
 from onnxpad.graph import Graph
 from onnxpad.messages import and_list
 from onnxpad.pipeline.transaction import Made, Place, Undone, taken_back
+from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match
 
@@ -86,7 +87,7 @@ def outlook(
             is_told = rewritten.get(node, -1) >= match.finding.severity.rank
             findings_left += [] if is_told else [match.finding]
         elif node not in changing:
-            findings_left.append(_changed_by_another(match, holding[node], changes))
+            findings_left += _changed_by_another(match, holding[node], changes)
         findings_left += left.pop(node, ())
     findings_left += (taken_back(each, "fix would undo it") for each in waiting.values())
     return [*findings_left, *(each for findings in left.values() for each in findings)]
@@ -151,8 +152,11 @@ def _kinds(made: Made) -> list[str]:
     return [step.kind for step in made.change.now.steps]
 
 
-def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> Finding:
-    """The finding of what was refused at first, and went with a change made elsewhere."""
+def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> list[Finding]:
+    """The finding of what was refused at first, and went with a change made elsewhere.
+
+    There is none of a code that is not chosen: the change is told where it is made.
+    """
     node = match.about or match.node
     tensors = {graph.unique(tensor.name) for tensor in node.outputs if tensor.name}
 
@@ -161,6 +165,8 @@ def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> Fin
 
     by = next(filter(took, made), None)
     if by is None:
-        return match.finding
+        return [match.finding]
     finding, was = _changed(match, [by], {}), match.finding
-    return replace(_elsewhere(finding, was), message=was.message, alike=was.alike)
+    if was.reason_code == Reason.NOT_CHOSEN:
+        return []
+    return [replace(_elsewhere(finding, was), message=was.message, alike=was.alike)]

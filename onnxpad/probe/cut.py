@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import accumulate
 from math import inf, lcm, prod
 from typing import Any, Final, TypeAlias
 
@@ -190,7 +191,10 @@ class NeighbourhoodProbe:
     def _compare(
         self, cuts: Sequence[tuple[Scene, ModelProto, ModelProto]], specified: bool
     ) -> Iterator[tuple[Scene, ProbeResult]]:
-        """Yields the result of each scene; those of the same two models run in one go."""
+        """Yields the result of each scene; those of the same two models run in one go.
+
+        There are as many goes as it takes to bound the data that is held at once.
+        """
         names: dict[tuple[int, int], _Models] = {}
         waiting: dict[_Models, dict[_Shapes, None]] = {}
         for scene, before, after in cuts:
@@ -202,7 +206,7 @@ class NeighbourhoodProbe:
             models = names[id(before), id(after)]
             seen = self._seen.setdefault(models, {})
             if scene.shapes not in seen:
-                shapes = [each for each in waiting[models] if each not in seen]
+                shapes = _bounded([each for each in waiting[models] if each not in seen])
                 results = compare_scenes(before, after, shapes, specified=specified)
                 seen.update(zip(shapes, results, strict=True))
             yield scene, seen[scene.shapes]
@@ -355,6 +359,12 @@ class NeighbourhoodProbe:
         dtype = self._analysis.dtype(tensor)
         least = None if dtype is None else lowest(dtype)
         return least is not None and self._signs.bound(tensor) > least
+
+
+def _bounded(shapes: Sequence[_Shapes]) -> Sequence[_Shapes]:
+    """The first of them, at least one, whose data is not large together."""
+    sizes = accumulate(sum(map(prod, each)) for each in shapes)
+    return shapes[: max(1, sum(size <= _LARGE for size in sizes))]
 
 
 def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:

@@ -182,3 +182,19 @@ def test_the_program_leaves_at_once_if_nothing_but_memory_is_left(
         ended += [("atexit",), ("flush",)]
     assert done == ended
     assert left is not None or raised.value.args == (code,)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is new in 3.12")
+def test_a_profiler_of_sys_monitoring_is_waited_for() -> None:
+    assert not program._is_watched() or sys.gettrace() or sys.getprofile()
+    monitoring: Any = vars(sys)["monitoring"]
+    monitoring.use_tool_id(5, "test")
+    try:
+        assert program._is_watched()
+    finally:
+        monitoring.free_tool_id(5)
+
+
+def test_a_profiler_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "getprofile", lambda: print)
+    assert program._is_watched()

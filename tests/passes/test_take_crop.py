@@ -515,3 +515,19 @@ def test_a_pad_of_nothing_goes_with_the_crop_that_its_amounts_are_computed_from(
     assert (result.ok, result.undone, result.barred) == (True, (), ())
     assert [node.op_type for node in result.model.graph.node] == ["ConvTranspose"]
     assert [each.code for each in onnxpad.check(model).findings] == ["PAD204", "PAD402"]
+
+
+def test_check_tells_one_change_where_this_code_alone_is_chosen() -> None:
+    proto = one(
+        "t = ConvTranspose <strides = [2, 2]> (x, w) a = Slice (t, s, e, ax) b = Pad (a, o) "
+        "y = Relu (b)",
+        inputs="float[1,1,8,8] x",
+        initializers="float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}, int64[2] s = {1,1}, "
+        "int64[2] e = {-1,-1}, int64[2] ax = {2,3}, int64[8] o = {0,0,0,0,0,0,0,0}",
+    )
+    (finding,) = onnxpad.check(proto, select="PAD402").findings
+    assert finding.op_type == "Slice"
+    (change,) = onnxpad.fix(proto, select="PAD402", validate=False).changes
+    assert change.code == finding.code == "PAD402"
+    codes = [each.code for each in onnxpad.check(proto).findings]
+    assert codes == ["PAD204", "PAD402"]

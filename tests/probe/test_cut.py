@@ -315,6 +315,30 @@ def test_all_sizes_of_one_change_run_in_one_request(monkeypatch: pytest.MonkeyPa
     assert change.probe == f"equal on {7 * scenes} inputs"
 
 
+def test_what_runs_in_one_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    original = compare_scenes
+
+    def counting(before: Any, after: Any, scenes: Any, **others: Any) -> list[ProbeResult]:
+        asked.append(len(scenes))
+        return original(before, after, scenes, **others)
+
+    monkeypatch.setattr(cutting, "compare_scenes", counting)
+    pads = one("a = Pad (x, p) y = Conv <strides = [2, 2]> (a, w)", inputs=OPEN,
+               initializers=f"{W}, {PADS}")  # fmt: skip
+    (change,) = onnxpad.fix(pads).changes
+    (whole,) = asked
+    asked.clear()
+    monkeypatch.setattr(cutting, "_LARGE", 60)
+    (bounded,) = onnxpad.fix(pads).changes
+    assert len(asked) > 1
+    assert bounded.probe != change.probe  # data of more than so many elements is not drawn
+    assert cutting._bounded([((60,),), ((1,),)]) == [((60,),)]
+    assert cutting._bounded([((61,),)]) == [((61,),)]
+    assert cutting._bounded([((20, 2), (10,)), ((10,),), ((1,),)]) == [((20, 2), (10,)), ((10,),)]
+    assert sum(asked) < whole
+
+
 def test_a_cut_that_holds_a_size_is_made_for_each_scene() -> None:
     scenes = cut(one(TO_MULTIPLE, inputs=OPEN, initializers=REMAINDERS)).scenes
     assert len({model.SerializeToString() for _, model in scenes}) == len(scenes) > 5
