@@ -63,10 +63,11 @@ def _leave(code: object) -> None:
 
 
 def _is_watched() -> bool:
-    """Whether a profiler, a debugger or a measurement of coverage runs."""
+    """Whether a profiler, a debugger or a measurement of coverage runs, or `python -i` goes on."""
     if sys.version_info >= (3, 12) and any(map(sys.monitoring.get_tool, range(6))):
         return True
-    return sys.getprofile() is not None or sys.gettrace() is not None
+    goes_on = bool(sys.flags.inspect or os.environ.get("PYTHONINSPECT"))
+    return goes_on or sys.getprofile() is not None or sys.gettrace() is not None
 
 
 def _was_interrupted(error: BaseException) -> bool:

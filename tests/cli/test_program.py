@@ -146,6 +146,7 @@ def test_a_module_that_is_imported_by_half_does_not_hide_an_interrupt(
         (0, {"threads": 2}, None),
         (0, {"profile": len}, None),
         (0, {"trace": len}, None),
+        (0, {"inspect": True}, None),
         (0, {"stdout": OSError}, None),
         (0, {"stdout": ValueError}, None),
         (3, {"stdout": None}, 3),
@@ -163,6 +164,8 @@ def test_the_program_leaves_at_once_if_nothing_but_memory_is_left(
     failing.clear()
     failing.update(at="app", error=SystemExit(code), **with_it)
     monkeypatch.setattr(threading, "active_count", lambda: with_it.get("threads", 1))
+    os.environ.clear()
+    os.environ.update({"PYTHONINSPECT": "1"} if "inspect" in with_it else {})
 
     def flush() -> None:
         done.append(("flush",))
