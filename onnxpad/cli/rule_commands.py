@@ -7,6 +7,8 @@ import typer
 
 from onnxpad.cli.options import Format, FormatOption, completed, expand_codes, take_extensions
 from onnxpad.cli.output import screen, write
+from onnxpad.errors import UsageError
+from onnxpad.messages import meant
 
 
 def rules(form: FormatOption = Format.TEXT) -> int:
@@ -63,14 +65,21 @@ def rule(
 
 
 def _words(texts: Sequence[str], known: Collection[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Words of the glossary, each with its text, and the other texts, which should be codes."""
+    """Words of the glossary, each with its text, and the other texts, which should be codes.
+
+    Raises:
+        UsageError: A word without a digit, which no code is, is not in the glossary.
+    """
     found, rest = list[tuple[str, str]](), list[str]()
     for part in (part for text in texts for part in text.split(",")):
         entry = None
         if not any(code.startswith(part.strip().upper()) for code in known):
-            from onnxpad.report.manual import entry_of
+            from onnxpad.report.manual import entry_of, glossary, slug
 
             entry = entry_of(part)
+            if entry is None and part.strip() and not any(map(str.isdigit, part)):
+                told = f"{part!r} is no code (onnxpad rules lists them) and no word of the glossary"
+                raise UsageError(told + meant(slug(part), map(slug, glossary())))
         if entry is None:
             rest.append(part)
         else:

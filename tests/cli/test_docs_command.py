@@ -158,4 +158,8 @@ def test_words_as_json() -> None:
 def test_a_word_that_is_nowhere_is_refused() -> None:
     result = onnxpad_runs("rule", "guarded", "gaurded")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "'GAURDED' names no code" in result.stderr
+    assert result.stderr == (
+        "error: 'gaurded' is no code (onnxpad rules lists them) and no word of the glossary; did "
+        "you mean 'guarded'?\n"
+    )
+    assert "'PAD999' names no code; there is" in onnxpad_runs("rule", "guarded", "PAD999").stderr
