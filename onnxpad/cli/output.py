@@ -1,5 +1,6 @@
 """Output and exit codes: the report goes to stdout, one line for each error to stderr."""
 
+import io
 import os
 import re
 import sys
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -88,13 +89,23 @@ def write(text: str) -> None:
         OutputError: stdout cannot be written to.
     """
     try:
-        print(text, end="", flush=True)
+        if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+            _write_whole(text, sys.stdout)
+        else:
+            print(text, end="", flush=True)
     except OSError as error:
         # The interpreter flushes stdout once more on its way out, and would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise typer.Exit(BROKEN_PIPE) from None
         raise OutputError(f"stdout: {error.strerror}") from error
+
+
+def _write_whole(text: str, stream: TextIO) -> None:
+    """Write to a stream without a buffer, as PYTHONUNBUFFERED makes it: that may take a part."""
+    raw = io.FileIO(stream.fileno(), "w", closefd=False)
+    with io.TextIOWrapper(io.BufferedWriter(raw), stream.encoding, stream.errors) as buffered:
+        buffered.write(text)
 
 
 def screen() -> "Screen":

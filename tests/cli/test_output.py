@@ -1,5 +1,6 @@
 """Colours of what is written, and what is said of an error."""
 
+import io
 import os
 import sys
 from json import loads
@@ -175,3 +176,20 @@ HELP = "(see onnxpad fix --help)"
 def test_what_an_error_stands_for(error: Any, kind: str, message: str, code: int) -> None:
     found = explained(error)
     assert (found.kind, found.message, found.code) == (kind, message, code)
+
+
+def test_a_stream_without_a_buffer_is_written_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    text = "é" * 10_000
+    with (
+        os.fdopen(reading, "rb") as reader,
+        os.fdopen(writing, "wb", buffering=0) as raw,
+        io.TextIOWrapper(raw, "utf-8", write_through=True) as stream,
+    ):
+        monkeypatch.setattr(sys, "stdout", stream)
+        write(text)
+        assert os.read(reader.fileno(), 1 << 20).decode() == text
+        with pytest.raises(OutputError, match=r"^stdout: "):
+            write(100 * text)  # more than a pipe holds, and nobody reads it
+        monkeypatch.undo()
