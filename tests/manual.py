@@ -97,7 +97,8 @@ def _names(option: Any) -> str:
     elif option.is_flag:
         values = ""
     else:
-        values = f"`{option.metavar or option.type.name.upper()}`"
+        is_number = option.type.name.startswith(("int", "float"))  # versions of typer differ
+        values = f"`{option.metavar or ('NUMBER' if is_number else option.name.upper())}`"
     return f"{', '.join(f'`{each}`' for each in option.opts)} {values}".rstrip()
 
 

@@ -89,7 +89,7 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/proof/test_steps.py::test_bfloat16_holds_few_numbers
   tests/proof/test_steps.py::test_zero_stays_zero[Swish]
   tests/test_forms.py::test_nothing_is_left_unsaid_and_what_the_tables_say_is_right[Swish]
-  tests/test_forms.py::test_the_readme_has_the_tables_as_they_are_made
+  tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
   tests/test_mutations.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]
   tests/validation/test_drawn_sizes.py::test_what_may_be_negative_is_made_so
   tests/validation/test_unquantised.py::test_levels_that_are_no_integers_stay
