@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from onnxpad.arguments import listed, whole_number
 from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.explanation import About, ExplainReport, explained
 from onnxpad.frameworks.conventions.question import OPS, Op, Question
+from onnxpad.frameworks.conventions.reaching import need
+from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
 from onnxpad.messages import meant
 
 if TYPE_CHECKING:
@@ -55,6 +57,8 @@ def explain(
     dilation: PerAxis | None = None,
     padding: PerAxis | None = None,
     output_padding: PerAxis | None = None,
+    output_size: PerAxis | None = None,
+    only: str | Sequence[str] = (),
     shapes: Shapes | None = None,
     dims: Dims | None = None,
     trust_dim_names: bool = False,
@@ -73,6 +77,9 @@ def explain(
         dilation: The same for the dilation, 1 by default.
         padding: The same for the padding on both sides, for conventions that leave it to the user.
         output_padding: The same for the elements appended to a transposed convolution's output.
+        output_size: The output size that is wanted: the result's `reach` says what gives it. A
+            number for all axes, or one for each.
+        only: Names of conventions, to which the comparison is restricted.
         shapes: Sizes of the model's inputs, as for `fix`.
         dims: Sizes of the model's dimensions, as for `fix`.
         trust_dim_names: As for `fix`.
@@ -86,10 +93,12 @@ def explain(
     """
     slide = {"op": op, "size": size, "kernel": kernel, "stride": stride, "dilation": dilation}
     sliding = {name: value for name, value in slide.items() if value is not None}
+    named = _named(only)
     if model is None and node is None:
         if shapes or dims:
             raise UsageError("shapes and dims are about a model, but none is given")
-        return _answered(_of_operator(sliding, padding, output_padding))
+        question = _of_operator(sliding, padding, output_padding)
+        return _answered(question, None, output_size, named)
     if model is None or node is None:
         lacking = "the model" if model is None else "--node"
         raise UsageError(f"{lacking} is missing; {_ASKED}")
@@ -102,12 +111,12 @@ def explain(
     from onnxpad.process import gc_paused
 
     source, _ = kinds.source_of(model, "explain")
-    named = source, kinds.path_of(model), node
+    place = source, kinds.path_of(model), node
     with kinds.naming(source), gc_paused():
         found, about = node_question(
-            *named, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names
+            *place, shapes=shapes, dims=dims, trust_dim_names=trust_dim_names
         )
-    return _answered(_question(found, padding, output_padding), about)
+    return _answered(_question(found, padding, output_padding), about, output_size, named)
 
 
 def _of_operator(
@@ -140,7 +149,29 @@ def _question(bare: Question, padding: PerAxis | None, output_padding: PerAxis |
     return Question(bare.op, bare.sizes, bare.windows, *numbers)
 
 
-def _answered(question: Question, about: About | None = None) -> Explanation:
+def _named(only: str | Sequence[str]) -> tuple[str, ...]:
+    """The conventions that were named, in the order of the table."""
+    parts: Any = listed(only)
+    texts = [parts] if isinstance(parts, str) else [*parts]
+    names = [name.strip() for text in texts for name in str(text).split(",") if name.strip()]
+    known = (*CONVENTIONS, PYTORCH_PADDING.name)
+    for name in names:
+        if name not in known:
+            from onnxpad.inventory.named_sites import nearest
+
+            near = nearest(name, known, "conventions are")
+            raise UsageError(f"unknown convention {name!r}{near}")
+    if texts and not names:
+        raise UsageError("only names no convention; give names, with commas between them")
+    return tuple(name for name in known if name in names)
+
+
+def _answered(
+    question: Question,
+    about: About | None,
+    output_size: PerAxis | None,
+    only: Sequence[str],
+) -> Explanation:
     """The explanation of a question.
 
     Raises:
@@ -160,8 +191,18 @@ def _answered(question: Question, about: About | None = None) -> Explanation:
             )
         if axis.size > _LARGEST:
             raise UsageError(f"a size of {axis.size} is too long to explain; give --op and --size")
-    found = explained(question, about)
-    return Explanation(question, found.conventions, found.refused, found.agree, about)
+    output = None
+    if output_size is not None:
+        output = _numbers("output_size", output_size, question.sizes, least=1)
+        for axis, size in zip(question.axes, output, strict=True):
+            totals = need(question.op, axis, size).totals
+            if question.op != "convtranspose" and totals and totals[0].least > 2 * _LONGEST:
+                raise UsageError(
+                    f"output_size {size} from {axis.size} needs a padding of {totals[0].least}, "
+                    f"too long to explain; the most is {2 * _LONGEST}"
+                )
+    found = explained(question, about, output=output, only=only)
+    return Explanation(question, found.conventions, found.refused, found.agree, about, found.reach)
 
 
 def _op(op: object) -> Op:

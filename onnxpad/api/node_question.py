@@ -85,7 +85,8 @@ def node_question(
     sizes, padded = (_known(context, each, reads) for each in (data, found))
     question = Question(_op(read, label), sizes, windows)
     own = _own(context, site, question)
-    return question, About(model, label, padded if padded != sizes else (), own)
+    padded = padded if padded != sizes else ()
+    return question, About(model, label, padded, own, site.padding.ceil)
 
 
 def _own(context: Context, site: Site, question: Question) -> Answer | None:

@@ -41,6 +41,15 @@ def frameworks(incomplete: str) -> list[str]:
     return _fitting(tuple(FRAMEWORKS), incomplete)
 
 
+def conventions(incomplete: str) -> list[str]:
+    """The conventions of `explain --only`; after commas, those given and one more."""
+    from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
+
+    given, comma, last = incomplete.rpartition(",")
+    known = (*CONVENTIONS, PYTORCH_PADDING.name)
+    return [f"{given}{comma}{name}" for name in _fitting(known, last)]
+
+
 def codes(incomplete: str) -> list[str]:
     """The codes of findings; where some are given, with commas, those and one more."""
     from onnxpad.pipeline.registry import every_code

@@ -62,6 +62,20 @@ def explain(
         str | None,
         typer.Option(metavar="N[xN...]", help="What a convtranspose appends to its output."),
     ] = None,
+    output_size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N[xN...]", help="Say which padding gives this output size, and who writes it."
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            autocompletion=completed("conventions"),
+            help="Only these conventions, with commas between them.",
+        ),
+    ] = None,
     svg: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the drawing as a picture.", parser=path),
@@ -74,7 +88,8 @@ def explain(
     Either for an operator, given by --op, --size and --kernel, or for a node of a model, whose own
     padding is a row too.
 
-    Exit codes: 0 explained, 2 bad usage or an unreadable model.
+    Exit codes: 0 explained, 1 no padding gives the size of --output-size, 2 bad usage or an
+    unreadable model.
     """
     from onnxpad.api import explain as api
 
@@ -90,6 +105,8 @@ def explain(
         dilation=dilation,
         padding=padding,
         output_padding=output_padding,
+        output_size=output_size,
+        only=only or (),
         **options_given(options),
     )
     if svg is not None and svg.suffix.lower() in _PIXELS:
@@ -110,4 +127,4 @@ def explain(
         write(explain_text(found, painter()))
         if svg is not None:
             write(f"\nWrote {shown(str(svg))}\n")
-    return 0
+    return found.exit_code

@@ -192,11 +192,11 @@ def explain_json(explanation: ExplainReport, picture: str = "") -> str:
     found = {name: answer for name, answer in explanation.conventions.items() if answer is not None}
     group = {name: names for names in explanation.agree for name in names}
     document = {
-        **head("explain", 0),
+        **head("explain", explanation.exit_code),
         "model": None if about is None else about.model or None,
         "node": None if about is None else about.node,
         "padded": None if about is None else about.padded or None,
-        "own": None if about is None else _own(about.own, explanation.same_as_model),
+        "own": None if about is None else _own(explanation),
         "op": explanation.op,
         "size": explanation.size,
         "kernel": [window.kernel for window in windows],
@@ -204,6 +204,8 @@ def explain_json(explanation: ExplainReport, picture: str = "") -> str:
         "dilation": [window.dilation for window in windows],
         "padding": question.padding,
         "output_padding": question.output_padding,
+        "output_size": None if explanation.reach is None else explanation.reach.output,
+        "reach": _reach(explanation),
         "svg": picture or None,
         "conventions": {
             name: answer and {"pads": answer.pads, "output": answer.output}
@@ -227,11 +229,71 @@ def explain_json(explanation: ExplainReport, picture: str = "") -> str:
     return dumped(document, Parting, Deviation)
 
 
-def _own(own: Answer | None, same: Sequence[str]) -> dict[str, object] | None:
+def _own(explanation: ExplainReport) -> dict[str, object] | None:
     """The padding that a model has at a node, and the conventions that compute the same there."""
-    if own is None:
+    from onnxpad.frameworks.conventions.writing import written
+
+    own = explanation.about and explanation.about.own
+    if not own:
         return None
-    return {"pads": own.pads, "output": own.output, "same": same}
+    return {
+        "pads": own.pads,
+        "output": own.output,
+        "same": explanation.same_as_model,
+        "output_padding": own.output_padding,
+        **written(explanation.question, own),
+    }
+
+
+def _reach(explanation: ExplainReport) -> dict[str, object] | None:
+    """What gives the output size that was asked for; None if none was."""
+    from onnxpad.frameworks.conventions.writing import written
+
+    if (reach := explanation.reach) is None:
+        return None
+
+    def told(answer: Answer, names: Sequence[str] = ()) -> dict[str, object]:
+        lines = written(explanation.question, answer, names)
+        return {"pads": answer.pads, "output_padding": answer.output_padding, **lines}
+
+    axes = [
+        {
+            "size": need.size,
+            "output": need.output,
+            "without_padding": need.bare,
+            "nearest": need.nearest,
+            "sums": [
+                {
+                    "least": each.least,
+                    "most": each.most,
+                    "begin": each.begin,
+                    "ceil_mode": each.ceil_mode,
+                }
+                for each in need.totals
+            ],
+        }
+        for need in reach.needs
+    ]
+    return {
+        "possible": reach.is_possible,
+        "axes": axes,
+        "conventions": {
+            name: [told(answer, [name]) for answer in answers]
+            for name, answers in reach.conventions.items()
+        },
+        "refused": reach.refused,
+        "explicit": None if reach.explicit is None else told(reach.explicit),
+        "changes": [
+            {
+                "axis": change.axis,
+                "what": change.what,
+                "now": change.now,
+                "least": change.least,
+                "most": change.most,
+            }
+            for change in reach.changes
+        ],
+    }
 
 
 def doctor_json(found: Diagnosis, exit_code: int) -> str:

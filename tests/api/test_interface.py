@@ -65,6 +65,8 @@ NEAR = {"rtol": None, "atol": None}
                     ["model", "node", "op", "size", "kernel", "stride", "dilation", "padding"]
                 ),
                 "output_padding": None,
+                "output_size": None,
+                "only": (),
                 **SIZES,
             },
         ),

@@ -380,3 +380,125 @@ class TestOwnPadding:
         path = ROOT / "models/zeropad_dynamo.onnx"
         assert as_json(path, "--node", "node_conv2d_1")["own"]["same"] == []
         assert re.search(r"^  -  this model ", told(path, "--node", "node_conv2d_1"), re.M)
+
+
+class TestInverse:
+    """The padding that gives an output size."""
+
+    ASKED = ("--op", "convtranspose", "--size", 249, "--kernel", 7, "--stride", 6)
+
+    def test_the_rule_and_those_that_write_it(self) -> None:
+        text = told(*self.ASKED, "--output-size", 1481)
+        assert "1481 from 249 needs begin + end = 14 + output_padding, which is 0 to 5;" in text
+        assert re.search(r"^  A  caffe +7\+7$", text, re.M)
+        assert re.search(r"^     pytorch-padding +9\+9, output_padding 4$", text, re.M)
+        assert re.search(r"^  cannot:\n     tensorflow-same +gives 1494$", text, re.M)
+        assert "nn.ConvTranspose1d(c, n, 7, stride=6, padding=9, output_padding=4)" in text
+        assert max(map(len, text.splitlines())) <= 80
+
+    def test_numbers_that_are_given_are_kept(self) -> None:
+        text = told(*self.ASKED, "--output-size", 1481, "--output-padding", 4)
+        assert "needs begin + end = 18 with output_padding 4;" in text
+        text = told(*self.ASKED, "--output-size", 1481, "--padding", 8, "--only", "pytorch-padding")
+        assert re.findall(r"\d\+\d.*", text) == ["8+8, output_padding 2"]
+
+    @each_row(
+        ("args", "line"),
+        [
+            (
+                ("--op", "conv", "--size", 224, "--kernel", 3, "--stride", 2, "--output-size", 90),
+                "No padding gives 90 from 224: the nearest is 111, without padding; "
+                + "less takes a crop in front, or a longer window.",
+            ),
+            (
+                (*ASKED, "--output-size", 1501),
+                "No padding gives 1501 from 249: the nearest is 1500, with the most output_padding; "
+                + "more takes padding behind the operator.",
+            ),
+        ],
+    )
+    def test_a_size_that_no_padding_gives_is_one_line(
+        self, args: tuple[object, ...], line: str
+    ) -> None:
+        result = onnxpad_runs("explain", *args)
+        assert (result.exit_code, result.stderr) == (1, "")
+        assert result.stdout.splitlines()[2:] == [line]
+        result = onnxpad_runs("explain", *args, "--format", "json")
+        document = json.loads(result.stdout)
+        assert (result.exit_code, document["exit_code"]) == (1, 1)
+        assert not document["reach"]["possible"]
+
+    def test_as_json(self) -> None:
+        document = as_json("--op", "maxpool", "--size", "112x9", "--kernel", 3, "--stride", 2,
+                           "--output-size", "57x4")  # fmt: skip
+        reach = document["reach"]
+        assert document["output_size"] == [57, 4]
+        assert reach["axes"][0]["sums"] == [
+            {"least": 3, "most": 4, "begin": [0, 4], "ceil_mode": False},
+            {"least": 2, "most": 3, "begin": [1, 2], "ceil_mode": True},
+            {"least": 4, "most": 4, "begin": [1, 2], "ceil_mode": True},
+        ]
+        assert reach["conventions"]["caffe"][0]["pads"] == [[1, 1], [0, 0]]
+        assert reach["refused"]["tensorflow-same"] == "gives 56x5"
+        assert {*reach["conventions"]} >= {*document["agree"][0]}
+
+    def test_a_pool_of_a_model_that_is_one_longer(self, tmp_path: Path) -> None:
+        path = tmp_path / "pool.onnx"
+        pool = "MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1>"
+        onnx.save(one(f"y = {pool} (x)", inputs="float[1, 2, 112, 112] x"), path)
+        text = told(path, "--node", "y", "--output-size", 55)
+        assert "gives 56x56, 1 more on H and 1 more on W." in text
+        assert "What makes it 55x55, each alone on its axis:\n  ceil_mode 0 instead of 1\n" in text
+        assert ", as asked." in told(path, "--node", "y", "--output-size", 56)
+        text = told(path, "--node", "y", "--output-size", "57x56")
+        assert "  2 padded at the begin instead of 0 on H\n" in text
+        assert re.search(
+            r"^  this model:\n  \w  PyTorch  nn.MaxPool2d\(3", told(path, "--node", "y"), re.M
+        )
+
+    def test_a_padding_that_is_too_long(self) -> None:
+        args = ("--op", "conv", "--size", 5, "--kernel", 3, "--output-size", 10**6)
+        result = onnxpad_runs("explain", *args)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "output_size 1000000 from 5 needs a padding of 999997, too long" in result.stderr
+
+
+class TestOnly:
+    """A comparison of some conventions."""
+
+    POOL = ("--op", "maxpool", "--size", 112, "--kernel", 3, "--stride", 2)
+
+    def test_caffe_in_both_forms(self) -> None:
+        text = told(*self.POOL, "--only", "caffe-ceil,caffe")
+        assert re.findall(r"(caffe\S*) +(\d\+\d) +(\d+)$", text, re.M) == [
+            ("caffe", "1+1", "57"),
+            ("caffe-ceil", "0+0", "56"),
+        ]
+        assert (
+            "caffe pads half the kernel, 1+1, and caffe-ceil pads nothing, 0+0; both round\nup. "
+            "With --padding they are the same.\n"
+        ) in text
+        assert "half the kernel" not in told(*self.POOL, "--padding", 1)
+
+    def test_what_is_named_may_not_exist_there(self) -> None:
+        document = as_json(*self.POOL, "--only", "keras-causal", "--only", "pytorch-padding")
+        assert document["conventions"] == {"keras-causal": None, "pytorch-padding": None}
+        assert document["refused"] == {
+            "keras-causal": "not for maxpool",
+            "pytorch-padding": "the padding is not given",
+        }
+        assert "keras-causal  not for maxpool" in told(*self.POOL, "--only", "keras-causal")
+
+    @each_row(
+        ("names", "words"),
+        [
+            ("caff", "error: unknown convention 'caff'; did you mean 'caffe' or 'caffe-ceil'?"),
+            ("zzz", "error: unknown convention 'zzz'; conventions are 'tensorflow-same', "),
+            (",", "error: only names no convention; give names, with commas between them"),
+        ],
+    )
+    def test_unknown_names(self, names: str, words: str) -> None:
+        result = onnxpad_runs("explain", *self.POOL, "--only", names)
+        assert (result.exit_code, result.stdout) == (2, "")
+        (line,) = result.stderr.splitlines()
+        assert line.startswith(words)

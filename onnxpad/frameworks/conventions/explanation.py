@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,13 @@ from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.by_size import Survey, survey
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
-from onnxpad.frameworks.conventions.table import CONVENTIONS, AbsentError, conventions_for
+from onnxpad.frameworks.conventions.reaching import Reach, changes_to, reached
+from onnxpad.frameworks.conventions.table import (
+    CONVENTIONS,
+    PYTORCH_PADDING,
+    AbsentError,
+    conventions_for,
+)
 from onnxpad.records import dataclass
 
 
@@ -25,12 +31,14 @@ class About:
         padded: Sizes of its data with the `Pad`s in front of it; empty if there are none.
         own: The padding that the model has there, its own and that of a `Pad` directly in front;
             None if it is not known.
+        ceil_mode: Whether it is a pool that rounds up.
     """
 
     model: str
     node: str
     padded: tuple[int, ...] = ()
     own: Answer | None = None
+    ceil_mode: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,7 @@ class ExplainReport:
         refused: Why not, by name, for those that exist for this operator at all.
         agree: The conventions that compute the same at this size, in groups; each is in one.
         about: The node of a model that this is about; None if it is about no model.
+        reach: What gives the output size that was asked for; None if none was.
     """
 
     question: Question
@@ -50,6 +59,7 @@ class ExplainReport:
     refused: Mapping[str, str]
     agree: tuple[tuple[str, ...], ...]
     about: About | None = None
+    reach: Reach | None = None
 
     @property
     def op(self) -> Op:
@@ -78,9 +88,14 @@ class ExplainReport:
         own = None if self.about is None else self.about.own
         if own is None:
             return ()
-        wanted = _effects(self.op, own)
-        groups = (each for each in self.agree if _effects(self.op, self.answer(each[0])) == wanted)
+        wanted = effects(self.op, own)
+        groups = (each for each in self.agree if effects(self.op, self.answer(each[0])) == wanted)
         return next(groups, ())
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with: 1 if an output size was asked for that no padding gives."""
+        return 0 if self.reach is None or self.reach.is_possible else 1
 
     def answer(self, name: str) -> Answer:
         """The answer of a convention that exists here."""
@@ -89,11 +104,27 @@ class ExplainReport:
         return found
 
 
-def explained(question: Question, about: About | None = None) -> ExplainReport:
-    """Asks all conventions about an operator."""
-    rows = conventions_for(question)
-    answers: dict[str, Answer | None] = dict.fromkeys((*CONVENTIONS, *rows))
-    refused: dict[str, str] = {}
+def explained(
+    question: Question,
+    about: About | None = None,
+    *,
+    output: Sequence[int] | None = None,
+    only: Sequence[str] = (),
+) -> ExplainReport:
+    """Asks conventions about an operator.
+
+    Args:
+        question: The operator.
+        about: The node of a model that this is about.
+        output: The output size that is wanted, on each axis.
+        only: The conventions to ask; all if empty.
+    """
+    known = conventions_for(question)
+    rows = {name: row for name, row in known.items() if not only or name in only}
+    answers: dict[str, Answer | None] = dict.fromkeys(only or (*CONVENTIONS, *rows))
+    refused: dict[str, str] = {
+        name: _unasked(question.op, name) for name in only if name not in known
+    }
     groups: dict[Hashable, list[str]] = {}
     for name, row in rows.items():
         try:
@@ -101,13 +132,32 @@ def explained(question: Question, about: About | None = None) -> ExplainReport:
         except AbsentError as error:
             refused[name] = str(error)
             continue
-        groups.setdefault(_effects(question.op, answer), []).append(name)
+        groups.setdefault(effects(question.op, answer), []).append(name)
     agree = tuple(tuple(names) for names in groups.values())
     conventions: Any = Facts(answers)
     absent: Any = Facts(refused)
-    return ExplainReport(question, conventions, absent, agree, about)
+    reach = None if output is None else _reach(question, output, only, about)
+    return ExplainReport(question, conventions, absent, agree, about, reach)
 
 
-def _effects(op: Op, answer: Answer) -> Hashable:
+def _unasked(op: Op, name: str) -> str:
+    """Why a convention that was named is not asked."""
+    return f"not for {op}" if name in CONVENTIONS else "the padding is not given"
+
+
+def _reach(
+    question: Question, output: Sequence[int], only: Sequence[str], about: About | None
+) -> Reach:
+    """What gives an output size, by the conventions that exist for an operator."""
+    known = {**conventions_for(question), PYTORCH_PADDING.name: PYTORCH_PADDING}
+    rows = {name: row for name, row in known.items() if not only or name in only}
+    if about is None or about.own is None:
+        return reached(question, output, rows)
+    padded, ceil_mode = bool(about.padded), about.ceil_mode
+    changes = changes_to(question.op, about.own, output, ceil_mode=ceil_mode, padded=padded)
+    return reached(question, output, rows, tuple(changes))
+
+
+def effects(op: Op, answer: Answer) -> Hashable:
     """A value equal for two answers that compute the same."""
     return tuple(effect(op, axis, counts=answer.counts) for axis in answer.axes)

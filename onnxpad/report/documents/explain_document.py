@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Final
 
-from onnxpad.arithmetic.notation import pads_text, pair_text
+from onnxpad.arithmetic.notation import axis_names, pads_text, pair_text
+from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.by_size import Deviation, Parting
-from onnxpad.frameworks.conventions.explanation import ExplainReport
+from onnxpad.frameworks.conventions.explanation import ExplainReport, effects
 from onnxpad.frameworks.conventions.question import Answer, Op
+from onnxpad.frameworks.conventions.reaching import Need, Reach, Totals
+from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.frameworks.conventions.writing import written
 from onnxpad.messages import and_list
 from onnxpad.report.documents import Document, Group
@@ -31,6 +35,15 @@ _MARGIN: Final = 5
 _CODE: Final = 14
 _PARTINGS: Final = 8
 _WAYS: Final = 3
+_REACHING: Final = 3
+_CODED: Final = 4
+_USUAL: Final = {"half": "half the kernel", "none": "nothing", "least": "the least crop"}
+_NUMBERS: Final = {
+    "end": "{} padded at the end",
+    "begin": "{} padded at the begin",
+    "output_padding": "output_padding {}",
+    "ceil_mode": "ceil_mode {}",
+}
 _MARKS: Final = {"data": "o", "padding": ".", "cropped": ".", "appended": "+", "nothing": " "}
 
 
@@ -39,14 +52,22 @@ def explain_document(explanation: ExplainReport) -> Document:
 
     Its lines are broken at 80 columns, and as they are on every screen.
     """
-    sections = [
-        _head(explanation),
-        _table(explanation),
-        _apart(explanation),
-        _drawing(explanation),
-        _written(explanation),
-    ]
-    return Document("explain", "explain", [Group("", [*lines]) for lines in sections])
+    if explanation.reach is not None:
+        reach = explanation.reach
+        sections = [[*_head(explanation), "", *_rules(reach, explanation)]]
+        if reach.is_possible:
+            sections.append([*_model(reach, explanation)])
+            sections += _reaching(reach, explanation)
+    else:
+        sections = [
+            _head(explanation),
+            [*_table(explanation)],
+            [*_usual(explanation)],
+            [*_apart(explanation)],
+            [*_drawing(explanation)],
+            [*_written(explanation)],
+        ]
+    return Document("explain", "explain", [Group("", lines) for lines in sections if lines])
 
 
 def explain_text(explanation: ExplainReport, paint: Paint = plain) -> str:
@@ -90,6 +111,9 @@ def by(numbers: Sequence[int]) -> str:
 
 def _table(explanation: ExplainReport) -> Iterator[str]:
     averages, transposed = explanation.op == "avgpool", explanation.op == "convtranspose"
+    if not explanation.agree:
+        yield from _refused("not here", explanation.refused, (1, 0))
+        return
     rows: list[list[str]] = []
     for label, names in labels(explanation).items():
         for name in names:
@@ -110,11 +134,20 @@ def _table(explanation: ExplainReport) -> Iterator[str]:
     for row in rows:
         line = _row(row, widths)
         yield line.replace(row[0], marked(row[0], "strong"), 1) if row[0] else line
-    if explanation.refused:
-        width = max(widths[1], *map(len, explanation.refused))
-        yield marked("  not here:", "faint")
-        for name, why in explanation.refused.items():
-            yield marked(f"{'':{widths[0] + 4}}{name:{width}}  {shown(why)}", "faint")
+    yield from _refused("not here", explanation.refused, widths)
+
+
+def _refused(head: str, refused: Mapping[str, str], widths: Sequence[int]) -> Iterator[str]:
+    """Conventions with why they are not among the rows of a table with columns of these widths."""
+    if not refused:
+        return
+    width = max(widths[1], *map(len, refused))
+    yield marked(f"  {head}:", "faint")
+    for name, why in refused.items():
+        lead = f"{'':{widths[0] + 4}}{name:{width}}  "
+        for text in textwrap.wrap(shown(why), WIDTH - len(lead)):
+            yield marked(f"{lead}{text}", "faint")
+            lead = " " * len(lead)
 
 
 def labels(explanation: ExplainReport) -> dict[str, tuple[str, ...]]:
@@ -150,10 +183,32 @@ def divides_by(answer: Answer) -> str:
     return "data and padding" if answer.counts else "data"
 
 
+def _usual(explanation: ExplainReport) -> Iterator[str]:
+    """Conventions that differ by nothing but the padding that they have if none is given."""
+    question = explanation.question
+    if question.padding is not None:
+        return
+    for one, other in combinations([name for names in explanation.agree for name in names], 2):
+        rules = [CONVENTIONS[name].rules[question.op] for name in (one, other)]
+        if rules[0].usual == rules[1].usual or not rules[0].takes:
+            continue
+        if rules[0] != rules[1]._replace(usual=rules[0].usual):
+            continue
+        first, second = (
+            f"{name} pads {_USUAL[rule.usual]}, {_pads(explanation.answer(name))}"
+            for name, rule in zip((one, other), rules, strict=True)
+        )
+        rounds = "; both round up" if rules[0].rounding.startswith("up") else ""
+        text = f"{first}, and {second}{rounds}. With --padding they are the same."
+        yield from textwrap.wrap(text, WIDTH)
+
+
 # Other sizes
 
 
 def _apart(explanation: ExplainReport) -> Iterator[str]:
+    if not explanation.agree:
+        return
     lines = [_parting(explanation, parting) for parting in explanation.survey.partings]
     if not lines:
         yield "Those of one letter compute the same, at other sizes too."
@@ -238,6 +293,8 @@ def _differs(difference: Deviation, op: Op, *, many: bool) -> str:
 
 
 def _drawing(explanation: ExplainReport) -> Iterator[str]:
+    if not explanation.agree:
+        return
     laid = _laid(explanation)
     if laid is None:
         wide = drawing(explanation, WIDEST, _LINES)
@@ -305,17 +362,32 @@ def _lanes(found: Drawing, row: DrawnRow, cell: int) -> Iterator[str]:
 
 
 def _written(explanation: ExplainReport) -> Iterator[str]:
-    sizes = "" if explanation.question.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
-    yield f"At this size{sizes}:"
+    own = explanation.about and explanation.about.own
+    if explanation.agree or own:
+        yield f"At this size{_stands_for(explanation)}:"
     for index, names in enumerate(explanation.agree):
         lines = written(explanation.question, explanation.answer(names[0]), names)
-        label = letter(index)
-        for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines.values(), strict=True):
-            lead = f"{marked(f'{label:>3}', 'strong')}  {framework:7}  "
-            for text in _wrapped(line or "none in one line", WIDTH - _CODE):
-                yield f"{lead}{text}"
-                lead = " " * _CODE
-            label = ""
+        yield from _code(letter(index), lines)
+    if own:
+        same = explanation.same_as_model
+        label = letter(explanation.agree.index(same)) if same else "-"
+        yield marked("  this model:", "faint")
+        yield from _code(label, written(explanation.question, own))
+
+
+def _stands_for(explanation: ExplainReport) -> str:
+    """The letters that lines of code have for what the question does not say, in brackets."""
+    return "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
+
+
+def _code(label: str, lines: Mapping[str, str]) -> Iterator[str]:
+    """Lines of PyTorch, Keras and ONNX."""
+    for framework, line in zip(("PyTorch", "Keras", "ONNX"), lines.values(), strict=True):
+        lead = f"{marked(f'{label:>3}', 'strong')}  {framework:7}  "
+        for text in _wrapped(line or "none in one line", WIDTH - _CODE):
+            yield f"{lead}{text}"
+            lead = " " * _CODE
+        label = ""
 
 
 def _wrapped(line: str, width: int) -> list[str]:
@@ -323,3 +395,149 @@ def _wrapped(line: str, width: int) -> list[str]:
     together = re.sub(r"(?<=\d), (?=-?\d)", ",\xa0", line)
     lines = textwrap.wrap(together, width, break_long_words=False, break_on_hyphens=False)
     return [each.replace("\xa0", " ") for each in lines]
+
+
+# The inverse
+
+
+def _rules(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
+    """What the output size takes, on each axis that takes something else; one line if none does."""
+    names = axis_names(len(reach.needs))
+    told: dict[tuple[Need, Window], list[str]] = {}
+    for name, need, window in zip(names, reach.needs, explanation.windows, strict=True):
+        if reach.is_possible or not need.totals:
+            told.setdefault((need, window), []).append(name)
+    texts = []
+    for (need, _), axes in told.items():
+        where = f"{' and '.join(axes)}: " if len(names) > 1 else ""
+        texts.append(f"{where}{_rule(need, explanation, names.index(axes[0]))}")
+    if not reach.is_possible:
+        yield " ".join(texts)
+        return
+    for text in texts:
+        yield from textwrap.wrap(text, WIDTH, subsequent_indent="  ")
+
+
+def _rule(need: Need, explanation: ExplainReport, place: int) -> str:
+    """What the output size takes on one axis."""
+    window, is_pool = explanation.windows[place], explanation.op in {"maxpool", "avgpool"}
+    if not need.totals:
+        return f"No padding gives {need.output} from {need.size}: {_limit(need, explanation.op)}"
+    told = f"{need.output} from {need.size} needs begin + end"
+    if explanation.op == "convtranspose":
+        total, given = need.totals[0].least, explanation.question.output_padding
+        bare = f"uncropped it is {need.bare}"
+        if given is not None:
+            return f"{told} = {total + given[place]} with output_padding {given[place]}; {bare}."
+        rule = f"{total} + output_padding" if total >= 0 else f"output_padding - {-total}"
+        most = max(window.stride, window.dilation) - 1
+        return f"{told} = {rule}, which is {f'0 to {most}' if most else 0}; {bare}."
+    parts = []
+    for ceil_mode in (False, True):
+        some = [each for each in need.totals if each.ceil_mode == ceil_mode]
+        if some and not (ceil_mode and window.stride == 1):
+            text = " or ".join(_sums(each, window.kernel) for each in some)
+            parts.append(f"{'with ceil_mode, ' if ceil_mode else ''}{text}")
+    least, kernel = min(each.least for each in need.totals), window.kernel
+    front = f" A pool's own pads are below its kernel, {kernel}: the rest takes a Pad in front."
+    front = front if is_pool and least > 2 * (kernel - 1) else ""
+    return f"{told} {'; '.join(parts)}; without padding it is {need.bare}.{front}"
+
+
+def _limit(need: Need, op: Op) -> str:
+    """The size that is nearest to one that no padding gives."""
+    if op == "convtranspose":
+        more = "more takes padding behind the operator"
+        return f"the nearest is {need.nearest}, with the most output_padding; {more}."
+    more = "less takes a crop in front, or a longer window"
+    return f"the nearest is {need.nearest}, without padding; {more}."
+
+
+def _sums(totals: Totals, kernel: int) -> str:
+    """The sums, with what the begin has to be where not any will do."""
+    least, most = totals.least, totals.most
+    told = f"= {least}" if least == most else f"between {least} and {most}"
+    if not totals.ceil_mode:
+        return f"{told} (the remainder is cut)" if least < most else told
+    first, last = totals.begin
+    bounds = [f"at least {first}"] * (first > max(least - kernel + 1, 0))
+    bounds += [f"at most {last}"] * (last < min(most, kernel - 1))
+    return f"{told} (begin {' and '.join(bounds)})" if bounds else told
+
+
+def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[str]]:
+    """The conventions that reach an output size, those that do not, and lines that write it."""
+    question = explanation.question
+    groups: dict[object, dict[str, Answer]] = {}
+    left_out = 0
+    for name, answers in reach.conventions.items():
+        left_out += max(len(answers) - _REACHING, 0)
+        for answer in answers[:_REACHING]:
+            groups.setdefault(effects(question.op, answer), {})[name] = answer
+    if not groups and reach.explicit is not None:
+        key = effects(question.op, reach.explicit)
+        groups[key] = {"any, by numbers": reach.explicit}
+    heads = ["", "convention", "crops" if explanation.op == "convtranspose" else "pads"]
+    rows = [
+        [letter(index) if not place else "", name, _pads(answer)]
+        for index, group in enumerate(groups.values())
+        for place, (name, answer) in enumerate(group.items())
+    ]
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    table = [marked(_row(heads, widths), "faint")]
+    for row in rows:
+        line = _row(row, widths)
+        table.append(line.replace(row[0], marked(row[0], "strong"), 1) if row[0] else line)
+    if left_out:
+        table.append(f"  and {counted(left_out, 'padding')} more (--format json)")
+    yield [*table, *_refused("cannot", reach.refused, widths)]
+    code = [f"Written{_stands_for(explanation)}:"]
+    for index, group in enumerate([*groups.values()][:_CODED]):
+        answer = min(group.values(), key=lambda each: sum(each.output_padding))
+        code += _code(letter(index), written(question, answer, [*group]))
+    if len(groups) > _CODED:
+        code.append(f"  and {counted(len(groups) - _CODED, 'way')} more (--format json)")
+    yield code
+
+
+def _model(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
+    """What the model has, and what would give it the output size asked for."""
+    own = explanation.about and explanation.about.own
+    if not own:
+        return
+    head = f"This model pads {_pads(own)} and gives {by(own.output)}"
+    if explanation.op == "convtranspose":
+        head = f"This model crops {_pads(own)} and gives {by(own.output)}"
+    if own.output == reach.output:
+        yield f"{head}, as asked."
+        return
+    names = axis_names(len(own.output))
+    more = [
+        f"{abs(has - wanted)} {'more' if has > wanted else 'fewer'}"
+        f"{f' on {name}' if len(names) > 1 else ''}"
+        for name, has, wanted in zip(names, own.output, reach.output, strict=True)
+        if has != wanted
+    ]
+    text = f"{head}, {' and '.join(more)}."
+    yield from textwrap.wrap(text, WIDTH)
+    by_change: dict[tuple[str, int, int, int], list[str]] = {}
+    for change in reach.changes:
+        key = change.what, change.now, change.least, change.most
+        by_change.setdefault(key, []).append(names[change.axis])
+    if by_change:
+        yield f"What makes it {by(reach.output)}, each alone{' on its axis' * (len(names) > 1)}:"
+    for (what, now, least, most), axes in by_change.items():
+        where = f" on {' and '.join(axes)}" if len(names) > 1 and what != "ceil_mode" else ""
+        number = str(least) if least == most else f"{least} to {most}"
+        told = _NUMBERS[what].format(number)
+        if explanation.op == "convtranspose":
+            told = told.replace("padded at", "cropped at")
+        yield f"  {told} instead of {now}{where}"
+    changed = {change.axis for change in reach.changes}
+    others = [
+        name
+        for place, name in enumerate(names)
+        if place not in changed and own.output[place] != reach.output[place]
+    ]
+    if others:
+        yield f"No change of one number does{f' on {and_list(others)}' * (len(names) > 1)}."
