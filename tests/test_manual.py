@@ -148,11 +148,15 @@ SYMPTOMS: Final[dict[str, tuple[Path | onnx.ModelProto | None, str]]] = {
         "H 1+1, W 0+0",
     ),
     "explain --op conv --size 224 --kernel 3 --stride 2": (None, "B reads 1 further left"),
-    "explain --op convtranspose --size 249 --kernel 7 --stride 6 --padding 7": (
+    "explain --op convtranspose --size 249 --kernel 7 --stride 6 --output-size 1481": (
         None,
-        "pytorch-padding       7+7    1481",
+        "begin + end = 14 + output_padding",
     ),
-    "explain --op maxpool --size 112 --kernel 3 --stride 2": (None, "-ceil          0+0   56"),
+    "explain model.onnx --node pool --output-size 55": (
+        one("[pool] y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)",
+            inputs="float[1, 2, 112, 112] x"),
+        "ceil_mode 0 instead of 1",
+    ),
     "match model.onnx --reference outputs.npz -o right.onnx": (PORT, "matched"),
     "validate model.onnx simplified.onnx": (
         line("[4, 0]"),

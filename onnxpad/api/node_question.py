@@ -86,7 +86,8 @@ def node_question(
     question = Question(_op(read, label), sizes, windows)
     own = _own(context, site, question)
     padded = padded if padded != sizes else ()
-    return question, About(model, label, padded, own, site.padding.ceil)
+    ceil_mode = site.written is not None and site.written.ceil
+    return question, About(model, label, padded, own, ceil_mode)
 
 
 def _own(context: Context, site: Site, question: Question) -> Answer | None:

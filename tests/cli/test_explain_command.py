@@ -407,13 +407,11 @@ class TestInverse:
         [
             (
                 ("--op", "conv", "--size", 224, "--kernel", 3, "--stride", 2, "--output-size", 90),
-                "No padding gives 90 from 224: the nearest is 111, without padding; "
-                + "less takes a crop in front, or a longer window.",
+                "90 from 224: the nearest is 111, without padding; less takes a crop in front, or",
             ),
             (
                 (*ASKED, "--output-size", 1501),
-                "No padding gives 1501 from 249: the nearest is 1500, with the most output_padding; "
-                + "more takes padding behind the operator.",
+                "1501 from 249: the nearest is 1500, with the most output_padding; more takes",
             ),
         ],
     )
@@ -422,7 +420,8 @@ class TestInverse:
     ) -> None:
         result = onnxpad_runs("explain", *args)
         assert (result.exit_code, result.stderr) == (1, "")
-        assert result.stdout.splitlines()[2:] == [line]
+        (said,) = result.stdout.splitlines()[2:]
+        assert said.startswith(f"No padding gives {line} ")
         result = onnxpad_runs("explain", *args, "--format", "json")
         document = json.loads(result.stdout)
         assert (result.exit_code, document["exit_code"]) == (1, 1)
@@ -475,8 +474,8 @@ class TestOnly:
             ("caffe-ceil", "0+0", "56"),
         ]
         assert (
-            "caffe pads half the kernel, 1+1, and caffe-ceil pads nothing, 0+0; both round\nup. "
-            "With --padding they are the same.\n"
+            "caffe pads half the kernel and caffe-ceil nothing, unless --padding says how much.\n"
+            "Both round up.\n"
         ) in text
         assert "half the kernel" not in told(*self.POOL, "--padding", 1)
 

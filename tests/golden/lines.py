@@ -186,6 +186,12 @@ explain --op conv --size 7 --kernel 3 --output-padding 1
 explain --op conv --size 7x --kernel 3
 explain --op conv --size 7x7 --kernel 3x3x3
 explain --op conv --size 7 --kernel 3 --svg drawing.png
+explain --op convtranspose --size 249 --kernel 7 --stride 6 --output-size 1481
+explain --op avgpool --size 12x9 --kernel 3x2 --stride 2 --output-size 7x6
+explain --op maxpool --size 12 --kernel 3 --stride 2 --output-size 7 --only caffe --format json
+explain --op conv --size 24x9 --kernel 3 --stride 2 --output-size 2x3
+explain forms.onnx --node ceil --output-size 4
+explain transposed.onnx --node asked --output-size 9
 rules
 rule PAD101
 rule PAD205

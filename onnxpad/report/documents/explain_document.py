@@ -194,12 +194,11 @@ def _usual(explanation: ExplainReport) -> Iterator[str]:
             continue
         if rules[0] != rules[1]._replace(usual=rules[0].usual):
             continue
-        first, second = (
-            f"{name} pads {_USUAL[rule.usual]}, {_pads(explanation.answer(name))}"
-            for name, rule in zip((one, other), rules, strict=True)
-        )
-        rounds = "; both round up" if rules[0].rounding.startswith("up") else ""
-        text = f"{first}, and {second}{rounds}. With --padding they are the same."
+        if explanation.answer(one) == explanation.answer(other):
+            continue
+        first, second = (_USUAL[rule.usual] for rule in rules)
+        rounds = " Both round up." if rules[0].rounding.startswith("up") else ""
+        text = f"{one} pads {first} and {other} {second}, unless --padding says how much.{rounds}"
         yield from textwrap.wrap(text, WIDTH)
 
 
