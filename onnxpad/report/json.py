@@ -246,7 +246,7 @@ def _own(explanation: ExplainReport) -> dict[str, object] | None:
 
 
 def _reach(explanation: ExplainReport) -> dict[str, object] | None:
-    """What gives the output size that was asked for; None if none was."""
+    """The padding that gives the output size asked for; None if none was asked for."""
     from onnxpad.frameworks.conventions.writing import written
 
     if (reach := explanation.reach) is None:

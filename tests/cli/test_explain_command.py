@@ -474,7 +474,7 @@ class TestOnly:
             ("caffe-ceil", "0+0", "56"),
         ]
         assert (
-            "caffe pads half the kernel and caffe-ceil nothing, unless --padding says how much.\n"
+            "caffe pads half the kernel and caffe-ceil nothing, unless --padding says how\nmuch. "
             "Both round up.\n"
         ) in text
         assert "half the kernel" not in told(*self.POOL, "--padding", 1)

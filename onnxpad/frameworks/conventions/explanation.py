@@ -94,7 +94,7 @@ class ExplainReport:
 
     @property
     def exit_code(self) -> int:
-        """What the command ends with: 1 if an output size was asked for that no padding gives."""
+        """The exit code of the command: 1 if an output size was asked for that no padding gives."""
         return 0 if self.reach is None or self.reach.is_possible else 1
 
     def answer(self, name: str) -> Answer:
@@ -148,7 +148,7 @@ def _unasked(op: Op, name: str) -> str:
 def _reach(
     question: Question, output: Sequence[int], only: Sequence[str], about: About | None
 ) -> Reach:
-    """What gives an output size, by the conventions that exist for an operator."""
+    """The paddings that give an output size, by the conventions that exist for an operator."""
     known = {**conventions_for(question), PYTORCH_PADDING.name: PYTORCH_PADDING}
     rows = {name: row for name, row in known.items() if not only or name in only}
     if about is None or about.own is None:

@@ -52,7 +52,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What an output size takes on one axis.
+    """The need of an output size on one axis.
 
     Attributes:
         size: Elements of the data.
@@ -90,7 +90,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an output size takes, and what reaches it.
+    """The need of an output size, and the paddings that meet it.
 
     Attributes:
         output: The output size asked for, on each axis.
@@ -122,7 +122,7 @@ def reached(
     rows: Mapping[str, Convention],
     changes: Sequence[Change] = (),
 ) -> Reach:
-    """What an output size takes, and which of some conventions reach it.
+    """The need of an output size, and the paddings of some conventions that meet it.
 
     Args:
         question: The operator; only a padding or output_padding that it gives is tried.
@@ -148,7 +148,7 @@ def reached(
 
 
 def need(op: Op, axis: Axis, output: int) -> Need:
-    """What an output size takes on one axis."""
+    """The need of an output size on one axis."""
     size, window = axis.size, axis.window
     if op == "convtranspose":
         bare = transposed_output_size(size, window, 0, 0, axis.output_padding or 0)
@@ -330,7 +330,7 @@ def _why_not(
 def changes_to(
     op: Op, own: Answer, output: Sequence[int], *, ceil_mode: bool, padded: bool
 ) -> Iterator[Change]:
-    """What gives each axis of a model the size asked for, if one thing changes there.
+    """The changes of one thing that give an axis of a model the size asked for.
 
     Args:
         op: The operator.

@@ -400,7 +400,7 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def _rules(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
-    """What the output size takes, on each axis that takes something else; one line if none does."""
+    """The need of the output size, in a line for each that differs; in one where none is met."""
     names = axis_names(len(reach.needs))
     told: dict[tuple[Need, Window], list[str]] = {}
     for name, need, window in zip(names, reach.needs, explanation.windows, strict=True):
@@ -418,7 +418,7 @@ def _rules(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
 
 
 def _rule(need: Need, explanation: ExplainReport, place: int) -> str:
-    """What the output size takes on one axis."""
+    """The need of the output size on one axis."""
     window, is_pool = explanation.windows[place], explanation.op in {"maxpool", "avgpool"}
     if not need.totals:
         return f"No padding gives {need.output} from {need.size}: {_limit(need, explanation.op)}"
@@ -500,7 +500,7 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[str]]:
 
 
 def _model(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
-    """What the model has, and what would give it the output size asked for."""
+    """The padding of the model, and changes that would give it the output size asked for."""
     own = explanation.about and explanation.about.own
     if not own:
         return
