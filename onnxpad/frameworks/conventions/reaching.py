@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from onnxpad.arithmetic.notation import axis_names
 from onnxpad.arithmetic.window import (
@@ -19,6 +19,7 @@ from onnxpad.arithmetic.window import (
     pool_output_size,
     transposed_output_size,
 )
+from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.question import Answer, Axis, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.rules import PaddingRule
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
@@ -144,7 +145,9 @@ def reached(
     is_possible = all(each.totals for each in needs)
     explicit = [_explicit(op, axis, each) for axis, each in zip(question.axes, needs, strict=True)]
     answer = Answer(tuple(explicit)) if is_possible else None
-    return Reach(wanted, needs, found, refused, answer, tuple(changes))
+    reaching: Any = Facts(found)
+    absent: Any = Facts(refused)
+    return Reach(wanted, needs, reaching, absent, answer, tuple(changes))
 
 
 def need(op: Op, axis: Axis, output: int) -> Need:

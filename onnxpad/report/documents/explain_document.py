@@ -408,7 +408,7 @@ def _rules(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
             told.setdefault((need, window), []).append(name)
     texts = []
     for (need, _), axes in told.items():
-        where = f"{' and '.join(axes)}: " if len(names) > 1 else ""
+        where = f"{and_list(axes)}: " if len(names) > 1 else ""
         texts.append(f"{where}{_rule(need, explanation, names.index(axes[0]))}")
     if not reach.is_possible:
         yield " ".join(texts)
@@ -517,7 +517,7 @@ def _model(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
         for name, has, wanted in zip(names, own.output, reach.output, strict=True)
         if has != wanted
     ]
-    text = f"{head}, {' and '.join(more)}."
+    text = f"{head}, {and_list(more)}."
     yield from textwrap.wrap(text, WIDTH)
     by_change: dict[tuple[str, int, int, int], list[str]] = {}
     for change in reach.changes:
@@ -526,7 +526,7 @@ def _model(reach: Reach, explanation: ExplainReport) -> Iterator[str]:
     if by_change:
         yield f"What makes it {by(reach.output)}, each alone{' on its axis' * (len(names) > 1)}:"
     for (what, now, least, most), axes in by_change.items():
-        where = f" on {' and '.join(axes)}" if len(names) > 1 and what != "ceil_mode" else ""
+        where = f" on {and_list(axes)}" if len(names) > 1 and what != "ceil_mode" else ""
         number = str(least) if least == most else f"{least} to {most}"
         told = _NUMBERS[what].format(number)
         if explanation.op == "convtranspose":
