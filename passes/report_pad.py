@@ -8,11 +8,12 @@ from typing import Final
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
-from onnxpad.graph import Node, Use
+from onnxpad.graph import Graph, Node, Use
+from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.messages import Named, and_list
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
-from onnxpad.operators.table import MICROSOFT, Inputs, crops
+from onnxpad.operators.table import MICROSOFT, Inputs, crops, key_of
 from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
@@ -178,12 +179,25 @@ def _windowless(context: Context, readers: Readers, node: Node, index: int) -> R
         return RefusalError(Reason.TAKES_NO_PADDING, _does(name, f"reads it: {why}"))
     path = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else ()
     if not path:
-        return RefusalError(Reason.NO_WINDOW, _does(name, "reads it, which has no window"))
+        form = "reads it, which has no window"
+        if _is_unknown(graph, node):
+            form = (
+                f"of {node.domain} reads it, which onnxpad does not know (onnxpad docs operators)"
+            )
+        return RefusalError(Reason.NO_WINDOW, _does(name, form))
     why, end = why_no_padding(graph, *path[-1]), _name(context, path[-1].node)
     said = Named(
         *(f"{one} hands it on to {other}: {why}" for one, other in zip(name, end, strict=True))
     )
     return RefusalError(Reason.TAKES_NO_PADDING, said)
+
+
+def _is_unknown(graph: Graph, node: Node) -> bool:
+    """Whether a node is of a domain of somebody else, and not declared or a function."""
+    key = key_of(graph, node)
+    if key is None or key[0] in {"", MICROSOFT} or key[0].startswith("ai.onnx."):
+        return False
+    return step_declared(graph, node) is None
 
 
 def _between(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:

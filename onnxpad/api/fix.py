@@ -90,7 +90,9 @@ class FixResult(FixReport):
 
         validation = self.validation
         verdict = "not validated" if validation is None else f"validation {validation.outcome}"
-        return one_line(self, f"{headline(self)}{f', {verdict}' if self.changed else ''}")
+        is_told = validation is not None and validation.outcome == "nothing compared"
+        said = f", {verdict}" if self.changed and not (is_told and self.changes) else ""
+        return one_line(self, f"{headline(self)}{said}")
 
     def _repr_html_(self) -> str:
         """The report that a terminal shows, for notebooks."""

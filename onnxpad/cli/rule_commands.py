@@ -35,14 +35,14 @@ def rule(
         typer.Argument(
             metavar="CODE...",
             autocompletion=completed("codes"),
-            help="Codes or prefixes of codes (PAD1), or words of a report (guarded).",
+            help="Codes or prefixes of codes (PAD1), or words of a report (guarded, finite data).",
         ),
     ],
     form: FormatOption = Format.TEXT,
 ) -> int:
-    """Explain codes: what is found, why it matters, when the rewrite is exact.
+    """Explain codes (what is found, why it matters, when it is exact) and words of reports.
 
-    A word that is no code is looked up in the glossary of the manual, as guarded or finite-data.
+    What is no code is looked up in the glossary of the manual, which onnxpad docs glossary shows.
     """
     from onnxpad.pipeline.registry import catalogue
 
@@ -67,24 +67,38 @@ def rule(
 def _words(texts: Sequence[str], known: Collection[str]) -> tuple[list[tuple[str, str]], list[str]]:
     """Words of the glossary, each with its text, and the other texts, which should be codes.
 
+    Together they may be one word of several, such as `finite data` without quotes.
+
     Raises:
-        UsageError: A word without a digit, which no code is, is not in the glossary.
+        UsageError: A text is no code, and not in the glossary.
     """
     found, rest = list[tuple[str, str]](), list[str]()
-    for part in (part for text in texts for part in text.split(",")):
-        entry = None
-        if not any(code.startswith(part.strip().upper()) for code in known):
-            from onnxpad.report.manual import entry_of, glossary, slug
-
-            entry = entry_of(part)
-            if entry is None and part.strip() and not any(map(str.isdigit, part)):
-                told = f"{part!r} is no code (onnxpad rules lists them) and no word of the glossary"
-                raise UsageError(told + meant(slug(part), map(slug, glossary())))
-        if entry is None:
+    whole = " ".join(texts)
+    for part in [whole] if len(texts) > 1 and _entry(whole, known) else ",".join(texts).split(","):
+        entry = _entry(part, known)
+        if entry is not None:
+            found.append(entry)
+        elif not part.strip() or _is_code(part, known):
             rest.append(part)
         else:
-            found.append(entry)
+            from onnxpad.report.manual import glossary, slug
+
+            told = f"{part!r} is no code and no word of the glossary (onnxpad docs glossary)"
+            raise UsageError(told + meant(slug(part), [*map(slug, glossary()), *known]))
     return found, rest
+
+
+def _is_code(text: str, known: Collection[str]) -> bool:
+    return any(code.startswith(text.strip().upper()) for code in known)
+
+
+def _entry(text: str, known: Collection[str]) -> tuple[str, str] | None:
+    """The entry of the glossary; None for a code or what it does not have."""
+    if _is_code(text, known):
+        return None
+    from onnxpad.report.manual import entry_of
+
+    return entry_of(text)
 
 
 def doctor(form: FormatOption = Format.TEXT) -> int:

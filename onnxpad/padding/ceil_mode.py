@@ -74,7 +74,8 @@ def _pads(sites: Sites, op: WindowOp) -> Pairs:
             raise RefusalError(
                 Reason.SIZE_DEPENDENT,
                 "no end padding gives the same number of windows at every value of "
-                f"{words.sizes(open_axis, op.data)}: rounding down may give one where none fits",
+                f"{words.sizes(open_axis, op.data)}: rounding down may give one window where none "
+                "fits",
                 axes=[axis],
                 sizes=words.places([size]),
                 ceil_mode=1,

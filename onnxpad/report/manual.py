@@ -65,7 +65,7 @@ def entry_of(word: str) -> tuple[str, str] | None:
             assumption or of a reason.
     """
     codes = {each.code: str(each) for each in Assumption}
-    key = slug(codes.get(word.strip().lower(), word))
+    key = slug(codes.get(slug(word), word))
     for title, text in glossary().items():
         if slug(title) == key:
             return title, text

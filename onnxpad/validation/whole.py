@@ -851,7 +851,8 @@ class _Check:
             own = self._compared_with(provider, "full", sample, "original", ours, Oracle("", exact))
             if not own.ok:
                 names = differing(own.comparisons)
-                note = f"full optimisation changes {names} of the original only"
+                note = "full optimisation computes the rewritten model as it says, but "
+                note += f"{names} of the original otherwise than the original says"
                 self._blame_optimiser(note, own)
         run = self._steady(run, sample)
         if run.ok:

@@ -159,7 +159,20 @@ def test_a_word_that_is_nowhere_is_refused() -> None:
     result = onnxpad_runs("rule", "guarded", "gaurded")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        "error: 'gaurded' is no code (onnxpad rules lists them) and no word of the glossary; did "
-        "you mean 'guarded'?\n"
+        "error: 'gaurded' is no code and no word of the glossary (onnxpad docs glossary); did you "
+        "mean 'guarded'?\n"
     )
-    assert "'PAD999' names no code; there is" in onnxpad_runs("rule", "guarded", "PAD999").stderr
+    assert "'PAD999' is no code" in onnxpad_runs("rule", "guarded", "PAD999").stderr
+    assert "'Fload16' is no code" in onnxpad_runs("rule", "Fload16").stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "entry"),
+    [
+        (["finite", "data"], "finite data"),
+        (["equal", "names"], "equal dimension names are equal sizes"),
+        (["Equal names"], "equal dimension names are equal sizes"),
+    ],
+)
+def test_a_word_of_several_words_needs_no_quotes(typed: list[str], entry: str) -> None:
+    assert onnxpad_runs("rule", *typed).stdout.startswith(f"{entry}\n")

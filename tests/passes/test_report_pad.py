@@ -88,7 +88,7 @@ LEFT = [
     pytest.param(
         "a = Pad (x, p) y = acme.Thing (a)",
         Reason.NO_WINDOW,
-        "Thing '<y>' reads it, which has no window",
+        "Thing '<y>' of acme reads it, which onnxpad does not know (onnxpad docs operators)",
         None,
         id="an operator that nobody knows",
     ),

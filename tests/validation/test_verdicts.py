@@ -193,8 +193,9 @@ CPU full rewritten/original: full optimisation changes output 'y' of the rewritt
 passed
 CPU off rewritten/original ok
 CPU full rewritten/original ok
-warning: onnxruntime's own optimiser: full optimisation changes output 'y' of the original only
-    (by up to 1 of its greatest value)
+warning: onnxruntime's own optimiser: full optimisation computes the rewritten model as it says,
+    but output 'y' of the original otherwise than the original says (by up to 1 of its greatest
+    value)
 == both change ==
 passed
 CPU off rewritten/original ok

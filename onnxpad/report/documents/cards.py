@@ -63,7 +63,8 @@ def members(rows: Sequence[tuple[str, str]]) -> Block:
         listed.append(f"and {rest:,} more; --format json lists all")
     if len(rows) == 1:
         return listed[0]
-    return Group(f"All {counted(len(rows), 'operator')} by name", listed)
+    all_of = "Both operators" if len(rows) == 2 else f"All {counted(len(rows), 'operator')}"
+    return Group(f"{all_of} by name", listed)
 
 
 def times(count: int) -> str:

@@ -19,7 +19,9 @@ _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENT
 
 def check_document(report: CheckReport, view: View = "brief") -> Document:
     """A section for each file, and one for all; files that cannot be read are on pages only."""
-    of_all = Group("", [f"{counted(len(report.files), 'file')}: {severities(report)}"])
+    # What cannot be read may be no file: a name mistyped, or a folder without models.
+    what = "path" if report.files and all(file.error for file in report.files) else "file"
+    of_all = Group("", [f"{counted(len(report.files), what)}: {severities(report)}"])
     files = report.files
     if view != "page":
         groups = [*(file_group(file) for file in files), of_all]

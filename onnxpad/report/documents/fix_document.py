@@ -218,7 +218,8 @@ def _proved(report: FixReport) -> str:
     changes = report.changes
     limited = [change for change in changes if change.certificate.limited_to]
     many = len(changes)
-    which = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
+    all_of = "both" if many == 2 else f"all {many:,}"
+    which = "the changed operator reads" if many == 1 else f"{all_of} changed operators read"
     said = f"{which} the same values as before"
     if limited:
         sizes = list(dict.fromkeys(change.certificate.limited_to for change in limited))
@@ -255,7 +256,10 @@ def _validated(report: FixReport, with_runs: bool) -> Iterator[Block]:
         yield from _failed_runs(validation, with_runs)
     elif validation.outcome == "passed":
         yield f"{marked('Validated', 'good')}: {_compared(report)}"
-    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in validation.warnings)
+    # What the headline says already is not said again.
+    told = f"not validated: {validation.reason}" if report.changes else ""
+    warned = [each for each in validation.warnings if each != told]
+    yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in warned)
     yield from (f"not compared: {shown(each)}" for each in untold(validation))
 
 
@@ -310,7 +314,10 @@ def _nothing_stays(report: FixReport) -> Iterator[str]:
     _, after = report.counts
     left = [counted(count, name) for name, count in (("Pad", after.pads),) if count]
     left += [f"{after.auto_pads:,} auto_pad"] * bool(after.auto_pads)
-    rest = f"; {' and '.join(left)} are as style {report.options.style} writes them" if left else ""
+    is_one = after.pads + after.auto_pads == 1
+    verb, them = ("is", "it") if is_one else ("are", "them")
+    style = f"{verb} as style {report.options.style} writes {them}"
+    rest = f"; {' and '.join(left)} {style}" if left else ""
     yield f"Stays as it is: nothing{rest}"
 
 
@@ -319,7 +326,8 @@ def _ending(report: FixReport) -> Iterator[str]:
     details = "each change with its proof" if report.changes else "each reason in full"
     where = "--verbose has"
     if report.delivery.in_memory:
-        where = "result.changes has" if report.changes else "result.findings has"
+        held = "changes" if report.changes else "undone" if report.undone else "findings"
+        where = f"result.{held} has"
     explains = ""
     if kept := unrequested(report.findings, report.undone):
         explains = f"; onnxpad rule {kept[0].code} explains a code"
