@@ -97,7 +97,7 @@ def test_pads_that_reach_one_step_share_its_trial(monkeypatch: pytest.MonkeyPatc
         tried.append(given)
         return check_taken(*given, **more)
 
-    monkeypatch.setattr("onnxpad.passes.sink_pad.check_taken", counted)
+    monkeypatch.setattr("onnxpad.padding.sinking.check_taken", counted)
     nodes = [node("Constant", [], ["p"], value_ints=AMOUNTS)]
     nodes += [node("Pad", ["x", "p"], [f"x{place}"]) for place in range(300)]
     nodes.append(node("Concat", [f"x{place}" for place in range(300)], ["c"], axis=1))

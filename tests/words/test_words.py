@@ -91,8 +91,8 @@ READ_BACK = [
     ),
     pytest.param(
         FEW[2:3],
-        ("onnxpad.page.pictures.site_graph", "for step in form.steps]",
-         'for step in form.steps[:form.text.count(" -> ") + 1]]'),
+        ("onnxpad.page.pictures.site_graph", "facts) for step in form.steps]",
+         'facts) for step in form.steps[:form.text.count(" -> ") + 1]]'),
         id="steps of a change",
     ),
     pytest.param(

@@ -197,7 +197,7 @@ def _usual(explanation: ExplainReport) -> Iterator[str]:
         if explanation.answer(one) == explanation.answer(other):
             continue
         first, second = (_USUAL[rule.usual] for rule in rules)
-        rounds = " Both round up." if rules[0].rounding.startswith("up") else ""
+        rounds = "" if rules[0].rounding in {"down", "toward 0"} else " Both round up."
         text = f"{one} pads {first} and {other} {second}, unless --padding says how much.{rounds}"
         yield from textwrap.wrap(text, WIDTH)
 

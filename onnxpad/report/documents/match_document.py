@@ -59,16 +59,18 @@ def _headline(report: MatchReport) -> Iterator[str]:
 
 def _gap(before: float, after: float) -> str:
     """How far outputs are off, up to the parenthesis in which the reference is named."""
-    first, last = _off(before), _off(after)
-    if first != last:
-        last = last if math.isinf(before) else last.removeprefix("off by ")
-        first = f"{first} before, {last} after"
+    first = _off(before)
+    if first != _off(after):
+        first = f"{first} before, {_off(after, again=math.isfinite(before))} after"
     share = "of the output's range, " if math.isfinite(min(before, after)) else ""
     return f"{first} ({share}"
 
 
-def _off(error: float, unlike: str = "no output of the recorded shape") -> str:
-    return f"off by {error:.2g}" if math.isfinite(error) else unlike
+def _off(
+    error: float, unlike: str = "no output of the recorded shape", *, again: bool = False
+) -> str:
+    off = "" if again else "off by "
+    return f"{off}{error:.2g}" if math.isfinite(error) else unlike
 
 
 def _changes(report: MatchReport) -> Iterator[str]:
