@@ -228,6 +228,7 @@ class Change:
         certificate: The proof that both are equal.
         removed: Names of the nodes that were removed.
         probe: The result of running both sides, such as `equal on 6 inputs`; empty if none ran.
+        message: What the rule says that it found.
     """
 
     code: str
@@ -238,6 +239,13 @@ class Change:
     certificate: Certificate
     removed: tuple[str, ...] = ()
     probe: str = ""
+    message: str = ""
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """How it was written and is now; where both read alike, first the message and code."""
+        alike = self.message and self.before == self.after
+        return (f"{self.message} ({self.code})" if alike else self.before), self.after
 
     @property
     def before(self) -> str:
@@ -317,6 +325,8 @@ class NextOption:
         elif written > 0:
             becomes = f"{-pads:,} Pad{'s' * (pads != -1)}" if pads < 0 else "numbers"
             turned = f"write {written:,} auto_pad as {becomes}"
+        elif (pools := self.before.ceil_modes - self.after.ceil_modes) > 0:
+            turned = f"write {pools:,} ceil_mode as pads"
         else:
             turned = "need fewer nodes"
         before, after = self.before.nodes, self.after.nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onnxpad.arithmetic.notation import pads_text
+from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
 from onnxpad.messages import RUNTIME
@@ -65,23 +66,25 @@ def _with_auto_pad(op: WindowOp) -> Padding:
 
 def _pads(sites: Sites, op: WindowOp) -> Pairs:
     """The pads with which a pool that rounds down has as many windows."""
-    found = []
+    found, left = [], dict[int, Extent]()
     each = zip(op.axes, op.windows, sites.spatial(op, op.data, 1), op.pads, strict=True)
     for axis, window, size, (begin, end) in each:
         chosen = end_without_ceil(size, window, begin, end) if isinstance(window, Window) else None
         if chosen is None:
-            words, open_axis = sites.wording, {axis: size}
-            raise RefusalError(
-                Reason.SIZE_DEPENDENT,
-                "no end padding gives the same number of windows at every value of "
-                f"{words.sizes(open_axis, op.data)}: rounding down may give one window where none "
-                "fits",
-                axes=[axis],
-                sizes=words.places([size]),
-                ceil_mode=1,
-                options=words.options(open_axis, op.data),
-            )
-        found.append((begin, chosen))
+            left[axis] = size
+        else:
+            found.append((begin, chosen))
+    if left:
+        words = sites.wording
+        raise RefusalError(
+            Reason.SIZE_DEPENDENT,
+            "no end padding gives the same number of windows at every value of "
+            f"{words.sizes(left, op.data)}: rounding down may give one window where none fits",
+            axes=[*left],
+            sizes=words.places([*left.values()]),
+            ceil_mode=1,
+            options=words.options(left, op.data),
+        )
     return tuple(found)
 
 

@@ -63,7 +63,7 @@ def next_option(
 ) -> NextOption | None:
     """The option that would gain most; None where none would gain anything.
 
-    An option gains if there are fewer `Pad`s, operators with `auto_pad` or nodes, and not more
+    An option gains if there are fewer `Pad`s, `auto_pad`s, `ceil_mode`s or nodes, and not more
     `Pad`s or nodes. Of two that gain as much, the one that leaves more sizes open is taken.
 
     Args:
@@ -90,6 +90,7 @@ def next_option(
         if after is None or not _gains(before, after, to_pads=to_pads):
             continue
         found = max(before.pads - after.pads, 0) + max(before.auto_pads - after.auto_pads, 0)
+        found += max(before.ceil_modes - after.ceil_modes, 0)
         if best is None or found > gained:
             best, gained = NextOption(option, more, before, after, hint), found
     return best
@@ -127,7 +128,8 @@ def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
         return True
     if after.pads > before.pads or after.nodes > before.nodes:
         return False
-    return after.pads < before.pads or fewer > 0 or after.nodes < before.nodes
+    is_down = after.ceil_modes < before.ceil_modes
+    return after.pads < before.pads or fewer > 0 or is_down or after.nodes < before.nodes
 
 
 def _candidates(

@@ -283,6 +283,7 @@ class Editor:
             # A node that takes the place of another has its name.
             removed=tuple(name for name in removed if name not in inserted),
             probe=seen,
+            message=match.finding.message,
         )
         return change, frozenset(tensors), inserted
 

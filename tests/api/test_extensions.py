@@ -239,6 +239,29 @@ def test_a_pass_that_finds_without_end_ends() -> None:
     assert [each.reason_code for each in result.undone] == ["without-end"]
 
 
+class ZeroPads(onnxpad.Pass):
+    """`pads` of zeros, which mean what their absence means."""
+
+    code = "ACME302"
+
+    def find(self, context: onnxpad.Context) -> Iterator[onnxpad.Match]:
+        for op in context.windows():
+            if op.pads_written and not any(map(any, op.pads)):
+                yield self.found(context, op.node, "pads of zeros", plan=op.node)
+
+    def rewrite(self, match: onnxpad.Match, context: onnxpad.Context) -> Any:
+        context.graph.set_attributes(match.plan, {"pads": None})
+
+
+def test_a_change_that_reads_like_what_was_is_told_in_the_words_of_its_pass() -> None:
+    model = one("y = Conv <pads = [0, 0, 0, 0]> (x, w)", initializers=W)
+    with onnxpad.registered(ZeroPads):
+        result = onnxpad.fix(model, validate=False)
+    (change,) = result.changes
+    assert change.told == ("pads of zeros (ACME302)", change.after)
+    assert "  1  pads of zeros (ACME302)  Conv " in str(result)
+
+
 class WidePads(onnxpad.Pass):
     """Pads that the accelerator of ACME does not have."""
 

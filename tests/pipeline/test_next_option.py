@@ -110,6 +110,18 @@ def test_a_decision_between_the_engines() -> None:
     assert onnxpad.fix(model, validate=False, strict=True).next is None
 
 
+def test_sizes_at_which_a_pool_may_round_down() -> None:
+    text = "y = MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)"
+    model = parsed(f"g (float[1, 2, height, width] x) => (float[1, 2, h, w] y) {{ {text} }}")
+    found = onnxpad.fix(model, no_ceil=True, validate=False).next
+    assert found is not None
+    assert next_line(found) == (
+        "Next: --shape 1,2,224,224 would write 1 ceil_mode as pads; give your own sizes"
+    )
+    assert onnxpad.fix(model, validate=False, no_ceil=True, **found.keywords).changed
+    assert onnxpad.fix(model, validate=False).next is None
+
+
 def test_sizes_that_the_model_refuses_are_not_tried() -> None:
     """Of an open size that must be a multiple of 5, the nearest one to the usual is taken."""
     model = parsed("""

@@ -18,6 +18,7 @@ from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Ques
 from onnxpad.frameworks.conventions.table import (
     FRAMEWORKS,
     INTENTS,
+    PYTORCH_PADDING,
     AbsentError,
     Convention,
     Framework,
@@ -155,6 +156,15 @@ class Case:
         if self.fit("onnx-same-lower").holds == "always":
             return "lower"
         return "sometimes" if "sometimes" in (same, symmetric) else "other"
+
+    @cached_property
+    def is_by_ceil(self) -> bool:
+        """Whether PyTorch has its windows at all sizes only with `ceil_mode`."""
+        if self.op not in _POOLS or self.fit("pytorch").holds != "always":
+            return False
+        torch = FRAMEWORKS["pytorch"]
+        floored = replace(torch, by_number=(PYTORCH_PADDING,))
+        return _held(self, self.answers, floored).holds != "always"
 
     @cached_property
     def fits(self) -> tuple[str, ...]:

@@ -397,7 +397,7 @@ def _summary(padded: Sequence[Padded]) -> str:
         len(groups.get(kind, ())) for kind in ("same", "symmetric", "either")
     )
     parts = []
-    first, second = _NAMES["same"], _NAMES["symmetric"]
+    first, second = _NAMES["same"], _symmetric(padded)
     if same and symmetric:
         parts += [(same, first), (symmetric, second)]
         parts += [(either, "both")] if either else []
@@ -417,6 +417,14 @@ def _summary(padded: Sequence[Padded]) -> str:
     (count, head), *rest = parts
     head = f"{count} operator{' fits' if count == 1 else 's fit'} {head}"
     return ", ".join([head, *(f"{number} {words}" for number, words in rest)])
+
+
+def _symmetric(padded: Sequence[Padded]) -> str:
+    """The padding of PyTorch that operators have: symmetric, or windows that reach past the end."""
+    by_ceil = {e.case.is_by_ceil for e in padded if e.case.likeness in {"symmetric", "either"}}
+    if True not in by_ceil:
+        return _NAMES["symmetric"]
+    return f"{_NAMES['symmetric']} or ceil_mode" if False in by_ceil else "PyTorch's ceil_mode"
 
 
 def _facts(each: Padded) -> dict[str, object]:

@@ -126,8 +126,7 @@ def _changes(changes: Sequence[Change]) -> list[Block]:
     rows: list[Sequence[Cell]] = [
         [
             f"{len(group.changes):,}",
-            was_in_words(group),
-            now_in_words(group),
+            *_was_and_now(group),
             NodeNames(
                 [shown(each.node) for each in group.changes], [*filter(None, [_amounts(group)])]
             ),
@@ -140,6 +139,13 @@ def _changes(changes: Sequence[Change]) -> list[Block]:
         said = f"and {count} of {counted(len(rest), 'other kind')}; --verbose has them"
         blocks.append(Line(said))
     return blocks
+
+
+def _was_and_now(group: ChangeGroup) -> tuple[Cell, Cell]:
+    """How a group was written, and is now; what the pass says where both read alike."""
+    was, now = was_in_words(group), now_in_words(group)
+    first = group.changes[0]
+    return (was, now) if first.told[0] == first.before else (shown(first.told[0]), now)
 
 
 def _amounts(group: ChangeGroup) -> str:

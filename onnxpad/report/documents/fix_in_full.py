@@ -126,7 +126,7 @@ def _change_card(group: Sequence[Change], *, is_drawn: bool) -> Group:
             blocks.append(marked(f"Drawn for {shown(first.node)}", "faint"))
     # That it is a repair stands above.
     told = [(labelled(e), "; ".join(filter(None, [_exact(e), _probe(e)]))) for e in group]
-    title = _became(len(group), first.before, first.after)
+    title = _became(len(group), *first.told)
     return Group(title, [*blocks, members(told)], is_open=True)
 
 
@@ -145,7 +145,7 @@ def _proofs(changes: Sequence[Change]) -> Iterator[list[Block]]:
         code = marked(group[0].code, "strong")
         blocks: list[Block] = [Line("; ".join(filter(None, head)), f"{code}  ", "  ")]
         for change in group:
-            became = f"{shown(change.before)}  becomes  {shown(change.after)}"
+            became = "  becomes  ".join(map(shown, change.told))
             blocks.append(Pairs([(labelled(change), became)]))
             own = "; ".join(said(change) for said in (_proof, _probe) if said not in common)
             blocks += [Line(marked(own, "faint"), " " * 6, " " * 6)] if own else []

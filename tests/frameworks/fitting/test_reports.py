@@ -41,6 +41,14 @@ FITS = [
         conv("pads = [1, 1, 1, 1]", "9, 9"), f"fits both {SAME} and {SYMMETRIC}", id="odd size"
     ),
     pytest.param(
+        one(
+            "[c] y = MaxPool <pads = [0, 0, 1, 1], kernel_shape = [3, 3], strides = [2, 2]> (x)",
+            inputs="float[1, 2, 112, 112] x",
+        ),
+        f"fits both {SAME} and PyTorch's ceil_mode",
+        id="as PyTorch rounds up",
+    ),
+    pytest.param(
         conv("pads = [1, 1, 1, 1]", "n, n", "strides = [1, 1]"),
         f"fits both {SAME} and {SYMMETRIC}",
         id="stride 1, every size",
