@@ -59,6 +59,7 @@ _WINDOW: Final = {
     "kernel": ("--kernel 3", "--kernel 2", "--kernel 1"),
     "dilation": ("", "--dilation 2"),
     "padding": ("", "--padding 1"),
+    "reach": ("", "--output-size 4", "--only pytorch,keras-same"),
 }
 _DRAWN: Final = {"svg": ("", "--svg drawing.svg"), "format": _FORMAT}
 

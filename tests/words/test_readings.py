@@ -23,6 +23,7 @@ ALLOWED: Final = {
     "errors": {"message.splitlines"},  # puts a text on one line, or cuts it
     "graph.graph": {"str(error).splitlines"},
     "messages": {"text.split"},
+    "passes.report_pad": {"key[0].startswith"},  # a domain
     "passes.resolve_auto_pad": {"auto_pad.startswith"},  # an attribute
     "report.diff": {"diff.splitlines"},
     "report.documents.explain_document": {"re.sub"},  # where lines are broken
