@@ -51,9 +51,9 @@ session.run(None, {
 EXPORTS = ("mobilenet_v1_keras", "nasnet_keras", "inception_dynamo", "unet_dynamo")
 
 LOADED = (
-    "import sys, runpy; sys.argv = ['onnxpad', 'check', {source!r}]\n"
-    "try: runpy.run_module('onnxpad', run_name='__main__')\n"
-    "finally: print('loaded', *sorted({{'onnxruntime', 'pydantic'}} & sys.modules.keys()))"
+    "import atexit, sys, runpy; sys.argv = ['onnxpad', 'check', {source!r}]\n"
+    "atexit.register(lambda: print('loaded', *{{'onnxruntime', 'pydantic'}} & sys.modules.keys()))\n"
+    "runpy.run_module('onnxpad', run_name='__main__')"
 )
 CHAIN_TITLES = {
     "separate": "Pad + Conv, a pads initializer each",
