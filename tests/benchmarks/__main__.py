@@ -52,7 +52,8 @@ EXPORTS = ("mobilenet_v1_keras", "nasnet_keras", "inception_dynamo", "unet_dynam
 
 LOADED = (
     "import atexit, sys, runpy; sys.argv = ['onnxpad', 'check', {source!r}]\n"
-    "atexit.register(lambda: print('loaded', *{{'onnxruntime', 'pydantic'}} & sys.modules.keys()))\n"
+    "heavy = {{'onnxruntime', 'pydantic'}}\n"
+    "atexit.register(lambda: print('loaded', *sorted(heavy & sys.modules.keys())))\n"
     "runpy.run_module('onnxpad', run_name='__main__')"
 )
 CHAIN_TITLES = {
