@@ -299,15 +299,21 @@ def probed(monkeypatch: pytest.MonkeyPatch) -> list[ProbeResult]:
     return results
 
 
-def test_all_sizes_of_one_change_run_in_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many sizes each request runs."""
+    numbers: list[int] = []
     original = compare_scenes
 
     def counting(before: Any, after: Any, scenes: Any, **others: Any) -> list[ProbeResult]:
-        asked.append(len(scenes))
+        numbers.append(len(scenes))
         return original(before, after, scenes, **others)
 
     monkeypatch.setattr(cutting, "compare_scenes", counting)
+    return numbers
+
+
+def test_all_sizes_of_one_change_run_in_one_request(asked: list[int]) -> None:
     pads = "a = Pad (x, p) y = Conv <strides = [2, 2]> (a, w)"
     (change,) = onnxpad.fix(one(pads, inputs=OPEN, initializers=f"{W}, {PADS}")).changes
     (scenes,) = asked
@@ -315,15 +321,9 @@ def test_all_sizes_of_one_change_run_in_one_request(monkeypatch: pytest.MonkeyPa
     assert change.probe == f"equal on {7 * scenes} inputs"
 
 
-def test_what_runs_in_one_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    original = compare_scenes
-
-    def counting(before: Any, after: Any, scenes: Any, **others: Any) -> list[ProbeResult]:
-        asked.append(len(scenes))
-        return original(before, after, scenes, **others)
-
-    monkeypatch.setattr(cutting, "compare_scenes", counting)
+def test_what_runs_in_one_request_is_bounded(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pads = one("a = Pad (x, p) y = Conv <strides = [2, 2]> (a, w)", inputs=OPEN,
                initializers=f"{W}, {PADS}")  # fmt: skip
     (change,) = onnxpad.fix(pads).changes

@@ -71,7 +71,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NumberChange:
     """A change of one thing that gives an axis of a model the output size asked for.
 
     Attributes:
@@ -109,7 +109,7 @@ class Reach:
     conventions: Mapping[str, tuple[Answer, ...]]
     refused: Mapping[str, str]
     explicit: Answer | None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[NumberChange, ...] = ()
 
     @property
     def is_possible(self) -> bool:
@@ -121,7 +121,7 @@ def reached(
     question: Question,
     output: Sequence[int],
     rows: Mapping[str, Convention],
-    changes: Sequence[Change] = (),
+    changes: Sequence[NumberChange] = (),
 ) -> Reach:
     """The need of an output size, and the paddings of some conventions that meet it.
 
@@ -332,7 +332,7 @@ def _why_not(
 
 def changes_to(
     op: Op, own: Answer, output: Sequence[int], *, ceil_mode: bool, padded: bool
-) -> Iterator[Change]:
+) -> Iterator[NumberChange]:
     """The changes of one thing that give an axis of a model the size asked for.
 
     Args:
@@ -351,23 +351,25 @@ def changes_to(
         if axis.output == wanted[place]:
             continue
         if pools and others == wanted and not padded:
-            yield Change(place, "ceil_mode", int(ceil_mode), int(not ceil_mode), int(not ceil_mode))
+            yield NumberChange(
+                place, "ceil_mode", int(ceil_mode), int(not ceil_mode), int(not ceil_mode)
+            )
         if not (ceil_mode and padded):  # which windows are dropped depends on whose padding it is
             yield from _changes(op, place, axis, wanted[place], ceil_mode=ceil_mode)
 
 
 def _changes(
     op: Op, place: int, own: AxisAnswer, output: int, *, ceil_mode: bool
-) -> Iterator[Change]:
+) -> Iterator[NumberChange]:
     size, window, more = own.size, own.window, own.output_padding
     if op == "convtranspose":
         total = transposed_output_size(size, window, 0, 0, more) - output
         for what, now, other in (("end", own.end, own.begin), ("begin", own.begin, own.end)):
             if other <= total:
-                yield Change(place, what, now, total - other, total - other)
+                yield NumberChange(place, what, now, total - other, total - other)
         missing = output - own.output + more
         if 0 <= missing < max(window.stride, window.dilation):
-            yield Change(place, "output_padding", more, missing, missing)
+            yield NumberChange(place, "output_padding", more, missing, missing)
         return
     every = _totals(op, Axis(size, window), output)
     totals = [each for each in every if each.ceil_mode == ceil_mode]
@@ -375,7 +377,7 @@ def _changes(
         ranges = [_others(each, what, other, window.kernel) for each in totals]
         whole = [number for numbers in ranges if numbers for number in (numbers[0], numbers[-1])]
         if whole:
-            yield Change(place, what, now, min(whole), max(whole))
+            yield NumberChange(place, what, now, min(whole), max(whole))
 
 
 def _others(totals: Totals, what: str, other: int, kernel: int) -> range:
