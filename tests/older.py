@@ -70,6 +70,7 @@ onnx before 1.23 computes SAME convolutions wrongly, so nothing runs what onnxru
 onnx before 1.21 knows fewer opsets, so other models are drawn
   tests/soak/test_soak.py::test_it_stops_with_all_children_and_tells_what_came_of_it[True]
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
+  tests/analysis/test_infinities.py::test_what_constants_make_for_every_input[rows2]
   tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 11, from 180]
   tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 15, from 120]
   tests/proof/test_steps.py::test_the_versions_are_those_of_the_schemas[('Swish'*
@@ -101,6 +102,8 @@ onnx-graphsurgeon before 0.6 exports other IR versions, and fewer types
   tests/api/test_graphsurgeon_graph.py::test_initializers_of_an_old_graph_are_inputs
   tests/api/test_graphsurgeon_graph.py::test_loaded_weights_keep_their_type_and_values[*
   tests/api/test_graphsurgeon_graph.py::test_weights_that_share_bytes_are_packed[*
+typer before 0.17 imports rich before it is needed
+  tests/cli/test_commands.py::test_a_check_imports_nothing_it_does_not_need
 """
 """Tests that cannot hold with an older package, by their ids, which may have stars."""
 

@@ -13,7 +13,7 @@ from tests.support import PADS, W, parsed
 SAME = 'auto_pad = "SAME_UPPER", strides = [2, 2]'
 MODEL = f"""
 <ir_version: 8, opset_import: ["" : 17, "own" : 1]>
-agraph (float[1, 1, "h", "w"] x, bool c) => (y)
+agraph (float[1, 1, h, w] x, bool c) => (y)
 <{W}, {PADS}>
 {{
     [named] a = Conv <{SAME}> (x, w)
