@@ -166,7 +166,7 @@ def _changed_by_another(match: Match, graph: Graph, made: Sequence[Made]) -> lis
     by = next(filter(took, made), None)
     if by is None:
         return [match.finding]
-    finding, was = _changed(match, [by], {}), match.finding
-    if was.reason_code == Reason.NOT_CHOSEN:
+    if (was := match.finding).reason_code == Reason.NOT_CHOSEN:
         return []
-    return [replace(_elsewhere(finding, was), message=was.message, alike=was.alike)]
+    finding = _elsewhere(_changed(match, [by], {}), was)
+    return [replace(finding, message=was.message, alike=was.alike)]

@@ -16,6 +16,7 @@ from onnxpad.frameworks.conventions.table import (
     CONVENTIONS,
     PYTORCH_PADDING,
     AbsentError,
+    Convention,
     conventions_for,
 )
 from onnxpad.records import dataclass
@@ -120,7 +121,7 @@ def explained(
         only: The conventions to ask; all if empty.
     """
     known = conventions_for(question)
-    rows = {name: row for name, row in known.items() if not only or name in only}
+    rows = _asked(known, only)
     answers: dict[str, Answer | None] = dict.fromkeys(only or (*CONVENTIONS, *rows))
     refused: dict[str, str] = {
         name: _unasked(question.op, name) for name in only if name not in known
@@ -140,6 +141,11 @@ def explained(
     return ExplainReport(question, conventions, absent, agree, about, reach)
 
 
+def _asked(rows: Mapping[str, Convention], only: Sequence[str]) -> dict[str, Convention]:
+    """Those of some conventions that were named; all if none was."""
+    return {name: row for name, row in rows.items() if not only or name in only}
+
+
 def _unasked(op: Op, name: str) -> str:
     """Why a convention that was named is not asked."""
     return f"not for {op}" if name in CONVENTIONS else "the padding is not given"
@@ -150,7 +156,7 @@ def _reach(
 ) -> Reach:
     """The paddings that give an output size, by the conventions that exist for an operator."""
     known = {**conventions_for(question), PYTORCH_PADDING.name: PYTORCH_PADDING}
-    rows = {name: row for name, row in known.items() if not only or name in only}
+    rows = _asked(known, only)
     if about is None or about.own is None:
         return reached(question, output, rows)
     padded, ceil_mode = bool(about.padded), about.ceil_mode

@@ -300,15 +300,13 @@ def _why_not(
 ) -> str:
     """Why a convention that exists does not reach an output size: what it gives."""
     if not rule.takes or question.padding is not None:
-        given = question
-        if rule.takes and question.padding is not None:
-            told = f"padding {'x'.join(map(str, question.padding))} gives"
-        else:
-            told = "gives"
-        return f"{told} {'x'.join(map(str, row.answer(given).output))}"
+        gives = f"gives {'x'.join(map(str, row.answer(question).output))}"
+        if not rule.takes or question.padding is None:
+            return gives
+        return f"padding {'x'.join(map(str, question.padding))} {gives}"
+    transposed = question.op == "convtranspose"
     for place, (axis, wanted) in enumerate(zip(question.axes, output, strict=True)):
-        where = f" on {axis_names(len(output))[place]}" if len(output) > 1 else ""
-        if question.op == "convtranspose":
+        if transposed:
             if _crops(rule, axis, wanted):
                 continue
             total = transposed_output_size(axis.size, axis.window, 0, 0) - wanted
@@ -318,11 +316,11 @@ def _why_not(
                 continue
             near = [max(found.start - 1, 0), found.start]
         asked = [replace(axis, padding=pad, padded=True) for pad in dict.fromkeys(near)]
-        transposed = question.op == "convtranspose"
-        gives = [rule.padding(each, transposed=transposed).output for each in asked]
         told = " and ".join(
-            f"{each.padding} gives {output}" for each, output in zip(asked, gives, strict=True)
+            f"{each.padding} gives {rule.padding(each, transposed=transposed).output}"
+            for each in asked
         )
+        where = f" on {axis_names(len(output))[place]}" if len(output) > 1 else ""
         return f"one number for both sides: {told}{where}"
     return "gives another size"
 
@@ -342,15 +340,20 @@ def changes_to(
         ceil_mode: Whether the model has a pool that rounds up.
         padded: Whether a part of its padding is that of a `Pad` in front.
     """
-    pools, wanted = op in {"maxpool", "avgpool"}, tuple(output)
-    others = tuple(
-        pool_output_size(axis.size, axis.window, axis.begin, axis.end, ceil_mode=not ceil_mode)
-        for axis in own.axes
+    wanted = tuple(output)
+    turned = (
+        op in {"maxpool", "avgpool"}
+        and not padded
+        and wanted
+        == tuple(
+            pool_output_size(axis.size, axis.window, axis.begin, axis.end, ceil_mode=not ceil_mode)
+            for axis in own.axes
+        )
     )
     for place, axis in enumerate(own.axes):
         if axis.output == wanted[place]:
             continue
-        if pools and others == wanted and not padded:
+        if turned:
             yield NumberChange(
                 place, "ceil_mode", int(ceil_mode), int(not ceil_mode), int(not ceil_mode)
             )

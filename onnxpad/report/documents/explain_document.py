@@ -122,19 +122,37 @@ def _table(explanation: ExplainReport) -> Iterator[str]:
             rows.append([*row, divides_by(answer)] if averages else row)
     own = explanation.about and explanation.about.own
     if own:
-        same = explanation.same_as_model
-        label = letter(explanation.agree.index(same)) if same else "-"
-        row = [label, "this model", _pads(own), by(own.output)]
+        row = [_model_letter(explanation), "this model", _pads(own), by(own.output)]
         rows.append([*row, divides_by(own)] if averages else row)
     heads = ["", "convention", "crops" if transposed else "pads", "output"]
     heads += ["divides by"] if averages else []
+    lines, widths = _lined_up(heads, rows, _MARGIN - 4)
+    yield from (*lines, *_refused("not here", explanation.refused, widths))
+
+
+def _lined_up(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], label: int = 0
+) -> tuple[list[str], list[int]]:
+    """The lines of a table whose first column has labels, and the widths of its columns.
+
+    Args:
+        heads: The headings.
+        rows: The cells of each row; a label may be empty.
+        label: The least width of the column of labels.
+    """
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-    widths[0] = max(widths[0], _MARGIN - 4)
-    yield marked(_row(heads, widths), "faint")
+    widths[0] = max(widths[0], label)
+    lines = [marked(_row(heads, widths), "faint")]
     for row in rows:
         line = _row(row, widths)
-        yield line.replace(row[0], marked(row[0], "strong"), 1) if row[0] else line
-    yield from _refused("not here", explanation.refused, widths)
+        lines.append(line.replace(row[0], marked(row[0], "strong"), 1) if row[0] else line)
+    return lines, widths
+
+
+def _model_letter(explanation: ExplainReport) -> str:
+    """The letter of the conventions that compute what the model does; a dash if none does."""
+    same = explanation.same_as_model
+    return letter(explanation.agree.index(same)) if same else "-"
 
 
 def _refused(head: str, refused: Mapping[str, str], widths: Sequence[int]) -> Iterator[str]:
@@ -368,10 +386,8 @@ def _written(explanation: ExplainReport) -> Iterator[str]:
         lines = written(explanation.question, explanation.answer(names[0]), names)
         yield from _code(letter(index), lines)
     if own:
-        same = explanation.same_as_model
-        label = letter(explanation.agree.index(same)) if same else "-"
         yield marked("  this model:", "faint")
-        yield from _code(label, written(explanation.question, own))
+        yield from _code(_model_letter(explanation), written(explanation.question, own))
 
 
 def _stands_for(explanation: ExplainReport) -> str:
@@ -482,11 +498,7 @@ def _reaching(reach: Reach, explanation: ExplainReport) -> Iterator[list[str]]:
         for index, group in enumerate(groups.values())
         for place, (name, answer) in enumerate(group.items())
     ]
-    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-    table = [marked(_row(heads, widths), "faint")]
-    for row in rows:
-        line = _row(row, widths)
-        table.append(line.replace(row[0], marked(row[0], "strong"), 1) if row[0] else line)
+    table, widths = _lined_up(heads, rows)
     if left_out:
         table.append(f"  and {counted(left_out, 'padding')} more (--format json)")
     yield [*table, *_refused("cannot", reach.refused, widths)]
