@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -29,6 +30,7 @@ def page_names() -> list[str]:
     return [INDEX, *(name for part in index().values() for name in part)]
 
 
+@cache
 def page_text(name: str) -> str:
     """A page as Markdown."""
     return (_DOCS / f"{name}.md").read_text(encoding="utf-8")
