@@ -42,7 +42,7 @@ ORDER: Final = (
     "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser", "runtimes.protection",
     "passes", "pipeline",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
-    "frameworks", "inventory",
+    "frameworks", "inventory", "targets",
     # What a person meets.
     "doctor", "report", "page", "api", "cli", "__init__", "__main__",
 )  # fmt: skip

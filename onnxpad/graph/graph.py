@@ -538,6 +538,10 @@ class Graph:
         """
         return self._constants.value(tensor)
 
+    def is_raw(self, tensor: Tensor) -> bool:
+        """Whether the elements of an initializer or a Constant are stored as bytes."""
+        return self._constants.is_raw(tensor)
+
     def is_external(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant are external data."""
         return self.model.has_external_data and self._constants.is_external(tensor)

@@ -105,6 +105,16 @@ class Constants:
         value = self._held(tensor)
         return isinstance(value, onnx.AttributeProto) and is_external(value.t)
 
+    def is_raw(self, tensor: Tensor) -> bool:
+        """Whether the elements of an initializer or a Constant are stored as bytes."""
+        if tensor.outer is not None and self._outer is not None:
+            return self._outer.is_raw(tensor.outer)
+        proto = _whole_initializer(self._skeleton, self._view, tensor.name)
+        if proto is None:
+            value = self._held(tensor)
+            proto = value.t if isinstance(value, onnx.AttributeProto) else None
+        return proto is not None and proto.HasField("raw_data")
+
     def value(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         """The elements of a constant, read-only; None where they are not available.
 

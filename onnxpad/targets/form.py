@@ -1,0 +1,392 @@
+"""How each padding of a model is written, as a runtime that reads the model sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from onnx import TensorProto, helper
+
+from onnxpad.arithmetic.window import Window, pool_output_size
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph, Node, normal_domain
+from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
+from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
+from onnxpad.operators.table import lowest
+from onnxpad.reasons import RefusalError
+from onnxpad.records import NamedTuple
+from onnxpad.rewrite.context import Context
+from onnxpad.sites.crops_behind import CropsBehind
+from onnxpad.sites.reading import Front, Site, SiteReader
+
+BESIDE: Final = frozenset(
+    {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven"}
+)
+"""Fields of which few runtimes take notice.
+
+What was measured speaks for models that differ only in these, unless it shows that they matter.
+"""
+
+
+class Form(NamedTuple):
+    """How one padding is written: of a window operator, or of a `Pad` that none takes.
+
+    Amounts are told as `none`, `equal` (the same at both ends of every axis), `end` (more at the
+    end of some axis, and of none at the begin), `begin`, `mixed`, or `open` where they depend on
+    sizes that are not known.
+
+    Attributes:
+        op: The operator.
+        domain: Its domain; empty for ONNX's own.
+        opset: The opset of ONNX that the model imports.
+        rank: The number of its spatial axes; of a `Pad` alone that of all axes. 0 if unknown.
+        dtype: The element type of its data, such as `float32`; empty if unknown.
+        auto_pad: `NOTSET` (also where it is absent), `VALID`, `SAME_UPPER` or `SAME_LOWER`.
+        pads: The operator's own padding; for SAME what the sizes make of it.
+        stride: The greatest stride.
+        uneven: Whether strides differ between axes.
+        dilated: Whether some dilation is above 1.
+        reaching: Whether some pad is not below its kernel.
+        narrow: Whether some kernel is below its stride.
+        ceil: Of a pool that rounds up: `even` where that changes nothing at the sizes, `over` where
+            it does, `dropped` where the last window would start in the padding, `open` where the
+            sizes are not known; empty for others.
+        counted: Whether an average counts its own padding.
+        kernel_shape: Whether the attribute is written.
+        both: Whether `auto_pad` and `pads` are both written.
+        silent: Whether no `pads` are written, not even zeros.
+        sized: Whether all spatial sizes are known.
+        batched: Whether the batch size is known.
+        pad: The amounts of the `Pad`s in front: `constant` in attributes or initializers,
+            `constant-node`, or `computed`; empty without a `Pad`.
+        mode: Their mode.
+        outer: Their amounts along the spatial axes, of a `Pad` alone along all.
+        negative: Whether some amount is below 0.
+        beyond: Whether the batch or the channels are padded.
+        fill: The number that they write: `absent`, `empty` (a third input without a name), `zero`,
+            `lowest` of the type, `other`, or `open`.
+        axes: Whether they name their axes.
+        raw: Whether their amounts are stored as bytes (`raw_data`).
+        between: The operators between the last of them and the window operator, joined by `+`.
+        output_padding: Whether a transposed convolution appends something.
+        output_shape: Whether it names its size.
+        cropped: Whether a Slice or a `Pad` behind it crops its result.
+        grouped: `depthwise` for a channel a group, `group` for fewer groups; empty for one.
+        quantised: Whether its data comes from a DequantizeLinear.
+    """
+
+    op: str
+    domain: str = ""
+    opset: int = 0
+    rank: int = 0
+    dtype: str = ""
+    auto_pad: str = "NOTSET"
+    pads: str = "none"
+    stride: int = 1
+    uneven: bool = False
+    dilated: bool = False
+    reaching: bool = False
+    narrow: bool = False
+    ceil: str = ""
+    counted: bool = False
+    kernel_shape: bool = False
+    both: bool = False
+    silent: bool = False
+    sized: bool = True
+    batched: bool = True
+    pad: str = ""
+    mode: str = ""
+    outer: str = "none"
+    negative: bool = False
+    beyond: bool = False
+    fill: str = ""
+    axes: bool = False
+    raw: bool = False
+    between: str = ""
+    output_padding: bool = False
+    output_shape: bool = False
+    cropped: bool = False
+    grouped: str = ""
+    quantised: bool = False
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Equal for two forms that a runtime may be expected to treat alike."""
+        return tuple([self[place] for place in _MAIN])
+
+    @property
+    def beside(self) -> tuple[object, ...]:
+        """The rest, which counts where forms of one signature were not treated alike."""
+        return tuple([self[place] for place in _REST])
+
+    @property
+    def pads_nothing(self) -> bool:
+        """Whether no runtime can take it otherwise than another: a window without any padding."""
+        return self._replace(
+            domain="", opset=0, rank=0, dtype="", stride=1, uneven=False, dilated=False,
+            narrow=False, kernel_shape=False, silent=False, sized=True, batched=True, grouped="",
+            quantised=False,
+        ) == Form(self.op)  # fmt: skip
+
+
+_MAIN: Final = tuple(i for i, name in enumerate(Form._fields) if name not in BESIDE)
+_REST: Final = tuple(i for i, name in enumerate(Form._fields) if name in BESIDE)
+
+
+class Placed(NamedTuple):
+    """A form, and where it is.
+
+    Attributes:
+        context: The graph.
+        node: The operator, or the `Pad`.
+        form: How its padding is written.
+        pads: The `Pad`s in front of it that belong to it.
+    """
+
+    context: Context
+    node: Node
+    form: Form
+    pads: tuple[Node, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The name of its output, unique in the model."""
+        return self.context.graph.unique(self.node.outputs[0].name)
+
+
+def forms_of(contexts: Iterable[Context]) -> Iterator[Placed]:
+    """The forms of all padding in the graphs of a model, in file order.
+
+    Left out are window operators that do not pad at all, and what cannot be read.
+    """
+    for context in contexts:
+        if context.graph.is_there():
+            yield from _Forms(context).all()
+
+
+class _Forms:
+    """Reads the forms of one graph."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._graph: Graph = context.graph
+        self._analysis = context.analysis
+        self._sites = SiteReader(context.graph, context.analysis)
+
+    def all(self) -> Iterator[Placed]:
+        """All forms, `Pad`s alone last."""
+        taken, crops = set[int](), set[int]()
+        transposed = [*self._context.transposed()]
+        for op in transposed:
+            behind = self._behind(op)
+            crops |= {id(node) for node in behind}
+            placed = self._placed(op, crops, cropped=bool(behind))
+            taken |= {id(pad) for pad in placed.pads}
+            if not placed.form.pads_nothing:
+                yield placed
+        for window in self._context.windows():
+            try:
+                placed = self._placed(window, crops)
+            except ModelError:
+                continue
+            taken |= {id(pad) for pad in placed.pads}
+            if not placed.form.pads_nothing:
+                yield placed
+        for pad in self._context.pads():
+            if id(pad.node) not in taken | crops:
+                yield Placed(self._context, pad.node, self._alone(pad))
+
+    def _behind(self, op: TransposedOp) -> Sequence[Node]:
+        try:
+            taking, _ = CropsBehind(self._graph, self._analysis).taking(op)
+        except RefusalError:
+            return ()
+        return () if taking is None else taking.taken
+
+    def _placed(
+        self, op: WindowOp | TransposedOp, crops: set[int], *, cropped: bool = False
+    ) -> Placed:
+        site, node = self._sites.of(op, crops), op.node
+        shape = self._analysis.shape(op.data)
+        strides = {each.stride for each in op.windows}
+        pads = _own(site)
+        kernels = [w.kernel if isinstance(w, Window) else None for w in op.windows]
+        numbers = numbers_of(site.in_effect) if site.in_effect is not None else None
+        ends = list(zip(kernels, numbers or (), strict=False))
+        window = op if isinstance(op, WindowOp) else None
+        scatter = op if isinstance(op, TransposedOp) else None
+        form = Form(
+            op=str(node.op),
+            domain=normal_domain(node.domain),
+            opset=self._graph.opset,
+            rank=len(op.windows),
+            dtype=self._dtype(op),
+            auto_pad=op.auto_pad,
+            pads=pads,
+            stride=max(strides),
+            uneven=len(strides) > 1,
+            dilated=any(each.dilation > 1 for each in op.windows),
+            reaching=any(k is not None and max(pair) >= k for k, pair in ends),
+            narrow=any(
+                k is not None and k < each.stride
+                for k, each in zip(kernels, op.windows, strict=True)
+            ),
+            ceil=_ceil(site) if window is not None and window.ceil_mode else "",
+            counted=window is not None and window.count_include_pad and pads != "none",
+            kernel_shape="kernel_shape" in node.attrs,
+            both=op.auto_pad != "NOTSET" and op.pads_written,
+            silent=not op.pads_written,
+            sized=all(isinstance(size, int) for size in site.sizes),
+            batched=shape is None or isinstance(shape[0], int),
+            output_padding=scatter is not None and any(scatter.output_padding),
+            output_shape=scatter is not None and scatter.output_shape is not None,
+            cropped=cropped,
+            grouped=self._grouped(op),
+            quantised=self._is_quantised(op.data.producer, site.front),
+        )
+        if not site.front.pads:
+            return Placed(self._context, node, form)
+        whole = self._sites.front(op.data, site.rank, crops).amounts
+        return Placed(
+            self._context,
+            node,
+            self._with_pads(form, site.front, site.front.amounts, whole, site.axes),
+            tuple(path[0] for path in site.front.pads),
+        )
+
+    def _with_pads(
+        self,
+        form: Form,
+        front: Front,
+        along: Sequence[ExtentPair] | None,
+        whole: Sequence[ExtentPair] | None,
+        axes: Sequence[int],
+    ) -> Form:
+        nodes = [path[0] for path in front.pads]
+        read = [pad for node in nodes if isinstance(pad := self._context.pad(node), PadOp)]
+        beside = [pair for axis, pair in enumerate(whole or ()) if axis not in axes]
+        amounts = [pair for pad in read for pair in pad.constant_amounts or ()]
+        modes = {pad.mode for pad in read} - {"constant"}
+        between = [str(node.op) for node in front.pads[0][1:] if not is_pad(self._graph, node)]
+        return form._replace(
+            pad=max((self._source(node) for node in nodes), key=_SOURCES.index),
+            mode=min(modes, default="constant"),
+            outer=_side(None if along is None else numbers_of(tuple(along))),
+            negative=any(min(pair) < 0 for pair in amounts),
+            beyond=is_padded(beside),
+            fill=self._fill(nodes[0]),
+            axes=any(node.operand(3) is not None for node in nodes if self._graph.opset >= 11),
+            raw=any(self._is_raw(node) for node in nodes),
+            between="+".join(each for each in between if each not in {form.op, "Identity"}),
+        )
+
+    def _alone(self, pad: PadOp) -> Form:
+        shape = self._analysis.shape(pad.data)
+        rank = len(shape) if shape is not None else 0
+        whole = pad.extents_over(rank) if rank else None
+        spatial = (shape or ())[2:]
+        form = Form(
+            op="Pad",
+            domain=normal_domain(pad.node.domain),
+            opset=self._graph.opset,
+            rank=rank,
+            dtype=self._named(self._analysis.dtype(pad.data)),
+            silent=True,
+            sized=shape is not None and all(isinstance(size, int) for size in spatial),
+            batched=shape is None or not shape or isinstance(shape[0], int),
+        )
+        front = Front(((pad.node,),), whole, is_whole=True)
+        return self._with_pads(form, front, whole, whole, range(2, rank))
+
+    def _dtype(self, op: WindowOp | TransposedOp) -> str:
+        return self._named(self._analysis.dtype(op.data))
+
+    def _named(self, dtype: int | None) -> str:
+        if not dtype:
+            return ""
+        try:
+            return helper.tensor_dtype_to_np_dtype(dtype).name
+        except (KeyError, ValueError, TypeError):
+            return str(TensorProto.DataType.Name(dtype)).lower()
+
+    def _grouped(self, op: WindowOp | TransposedOp) -> str:
+        group = op.node.attrs.get("group", 1)
+        if not isinstance(group, int) or group == 1:
+            return ""
+        shape = self._analysis.shape(op.data)
+        channels = None if shape is None else shape[op.operator.layout.channels]
+        return "depthwise" if channels == group else "group"
+
+    def _is_quantised(self, node: Node | None, front: Front) -> bool:
+        nodes = [node, *(step for path in front.pads for step in path)]
+        return any(each is not None and each.op == "DequantizeLinear" for each in nodes)
+
+    def _source(self, node: Node) -> str:
+        if self._graph.opset < 11:
+            return "constant"
+        tensors = [each for each in node.inputs[1:4] if each.name]
+        if any(self._graph.constant(each) is None for each in tensors):
+            return "computed"
+        given = any(self._graph.producer(each) is not None for each in tensors)
+        return "constant-node" if given else "constant"
+
+    def _fill(self, node: Node) -> str:
+        pad = self._context.pad(node)
+        if self._graph.opset >= 11:
+            if len(node.inputs) < 3:
+                return "absent"
+            if not node.inputs[2].name:
+                return "empty"
+        elif "value" not in node.attrs:
+            return "absent"
+        value = None if isinstance(pad, UnreadableError) or pad is None else pad.value
+        if value is None:
+            return "open"
+        dtype = self._analysis.dtype(node.inputs[0])
+        if dtype is not None and value == lowest(dtype):
+            return "lowest"
+        return "zero" if is_plain_zero(value) else "other"
+
+    def _is_raw(self, node: Node) -> bool:
+        if self._graph.opset < 11 or self._graph.constant(node.inputs[1]) is None:
+            return False
+        return self._graph.is_raw(node.inputs[1])
+
+
+_SOURCES: Final = ("constant", "constant-node", "computed")
+
+
+def _own(site: Site) -> str:
+    """An operator's own padding: as written where it is written, else what it comes to."""
+    op = site.op
+    assert not isinstance(op, PadOp)
+    if op.auto_pad == "NOTSET" and (isinstance(op, WindowOp) or op.is_explicit):
+        return _side(op.pads)
+    return _side(None if site.in_effect is None else numbers_of(site.in_effect))
+
+
+def _side(pairs: Pairs | None) -> str:
+    if pairs is None:
+        return "open"
+    if not is_padded(pairs):
+        return "none"
+    begins = any(begin > end for begin, end in pairs)
+    ends = any(begin < end for begin, end in pairs)
+    return "mixed" if begins and ends else "begin" if begins else "end" if ends else "equal"
+
+
+def _ceil(site: Site) -> str:
+    """The change that rounding up makes at the sizes of a pool, as `Form.ceil` names it."""
+    sizes, pads = site.known_sizes, None if site.own is None else numbers_of(site.own)
+    if None in sizes or pads is None or len(site.windows) < len(sizes):
+        return "open"
+    found = "even"
+    for size, window, (begin, end) in zip(sizes, site.windows, pads, strict=True):
+        assert size is not None
+        down = pool_output_size(size, window, begin, end, ceil_mode=False)
+        up = pool_output_size(size, window, begin, end, ceil_mode=True)
+        naive = -(-(size + begin + end - window.extent) // window.stride) + 1
+        if naive > up:
+            return "dropped"
+        found = "over" if up > down else found
+    return found

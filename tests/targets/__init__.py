@@ -1,0 +1,1 @@
+"""Tests of what other runtimes take, and of the writing that they accept."""
