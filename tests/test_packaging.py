@@ -61,7 +61,7 @@ def test_every_module_is_in_a_package() -> None:
 
 
 def test_what_is_built(tmp_path: Path) -> None:
-    """Every module, the manual and py.typed, `passes` inside `onnxpad`: a copy without the link."""
+    """Modules, manual, data and py.typed, `passes` inside `onnxpad`: a copy without the link."""
     pytest.importorskip("setuptools")
     source, built = tmp_path / "source", tmp_path / "built"
     unwanted = shutil.ignore_patterns("__pycache__")
@@ -78,6 +78,8 @@ def test_what_is_built(tmp_path: Path) -> None:
     files = {str(path.relative_to(built)) for path in built.rglob("*") if path.is_file()}
     expected = {"onnxpad/py.typed", *(f"onnxpad/docs/{name}.md" for name in pages())}
     expected.remove("onnxpad/docs/README.md")
+    data = ROOT / "onnxpad" / "targets" / "data"
+    expected |= {f"onnxpad/targets/data/{path.name}" for path in data.glob("*.toml")}
     for name, folder in folders().items():
         expected |= {f"{name.replace('.', '/')}/{path.name}" for path in folder.glob("*.py")}
     assert files == expected

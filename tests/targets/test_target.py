@@ -1,0 +1,216 @@
+"""What a runtime does with a form, from the tables of a file; and how a target is named."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from onnxpad.errors import UsageError
+from onnxpad.targets import target as targets
+from onnxpad.targets.form import Form
+from onnxpad.targets.target import ALIASES, Condition, Target, known, load
+
+NPU = """
+title = "NPU"
+version = "2.1"
+spell = ["no_axes"]
+
+[[cell]]
+when = { op = ["Conv", "MaxPool"], auto_pad = "SAME_LOWER", stride = { min = 2 } }
+verdict = "wrong"
+source = "npu/npu:conv.cpp"
+
+[[cell]]
+when = { sized = false }
+verdict = "rejected"
+source = "npu/npu:shape.cpp"
+advice = "--shape"
+
+[[cell]]
+when = { op = "Conv" }
+verdict = "right"
+source = "npu/npu:conv.cpp"
+
+[[cell]]
+when = { op = "Conv", pads = ["end"] }
+verdict = "fallback"
+source = "a run of ours"
+measured = true
+"""
+
+
+def written(folder: Path, text: str) -> Target:
+    (folder / "npu.toml").write_text(text, encoding="utf-8")
+    return load(folder / "npu.toml")
+
+
+@pytest.mark.parametrize(
+    ("form", "verdict"),
+    [
+        (Form("Conv", auto_pad="SAME_LOWER", stride=2), "wrong"),
+        (Form("Conv", auto_pad="SAME_LOWER", stride=3), "wrong"),
+        (Form("Conv", auto_pad="SAME_LOWER"), "right"),
+        (Form("MaxPool", auto_pad="SAME_LOWER"), "unknown"),
+        (Form("MaxPool", sized=False), "rejected"),
+        (Form("Conv", sized=False), "rejected"),
+        pytest.param(Form("Conv", pads="end", sized=False), "fallback", id="measured first"),
+        (Form("Pad"), "unknown"),
+    ],
+)
+def test_first_cell_that_covers_a_form(tmp_path: Path, form: Form, verdict: str) -> None:
+    found = written(tmp_path, NPU)
+    assert found.cell(form).verdict == verdict
+    assert found.cell(form).measured is (verdict == "fallback")
+    assert (found.name, found.full_name, found.spell) == ("npu", "npu@2.1", ("no_axes",))
+
+
+RAN = """
+title = "NPU"
+
+[[cell]]
+when = { sized = false }
+verdict = "rejected"
+source = "npu/npu:shape.cpp"
+
+[[measured]]
+version = "2.0"
+not_run = ["up:fold"]
+differs = [
+  { given = "wrong", note = "difference 3", forms = ["up"] },
+  { given = "rejected", forms = ["both"] },
+]
+
+[[measured]]
+version = "10.1"
+differs = [{ given = "rejected", note = "no LOWER", forms = ["up_again"] }]
+
+[[measured]]
+version = "1.0"
+variant = "fast"
+raw = true
+differs = [{ given = "wrong", forms = ["pad"] }]
+
+[[measured]]
+version = "1.0"
+variant = "fast"
+raw = false
+"""
+
+UP = {"op": "Conv", "rank": 2, "auto_pad": "SAME_UPPER", "pads": "end", "stride": 2}
+POOL = {"op": "MaxPool", "rank": 2, "pads": "end"}
+PAD = {"op": "Pad", "rank": 4, "pad": "constant"}
+FORMS = {
+    "up": {"given": [UP], "fold": [{"op": "Conv", "rank": 2, "pads": "end", "stride": 2}]},
+    "up_again": {"given": [UP | {"kernel_shape": True}]},
+    "both": {"given": [UP, POOL]},
+    "pad": {"given": [PAD]},
+}
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file above, whose models are those above."""
+    monkeypatch.setattr(targets, "forms", lambda: FORMS)
+    targets._sites.cache_clear()
+    (tmp_path / "npu.toml").write_text(RAN, encoding="utf-8")
+    yield tmp_path / "npu.toml"
+    targets._sites.cache_clear()
+
+
+def form(**fields: object) -> Form:
+    return Form(**fields)  # type: ignore[arg-type]
+
+
+def test_models_answer_for_forms_that_are_written_alike(ran: Path) -> None:
+    found = load(f"{ran}@2.0")
+    given = found.cell(form(**UP))
+    assert (given.verdict, given.measured, given.version) == ("wrong", True, "2.0")
+    assert given.forms == ("up",)
+    assert given.note == "difference 3"  # those of the same rest alone are asked
+    beside = found.cell(form(**UP, kernel_shape=True))
+    assert (beside.verdict, beside.forms) == ("right", ("up_again",))
+    assert beside.note == "right on 1 model measured"
+    grouped = found.cell(form(**UP, grouped="depthwise"))
+    assert (grouped.verdict, grouped.forms) == ("wrong", ("up", "up_again"))
+    assert grouped.note == "difference 3 (right on 1 model measured)"
+
+
+def test_no_model_answers_for_what_it_does_not_have(ran: Path) -> None:
+    found = load(f"{ran}@2.0")
+    assert found.cell(form(**UP | {"stride": 3})).verdict == "unknown"
+    assert found.cell(form(**UP | {"rank": 3})).verdict == "unknown"
+    unknown = found.cell(form(op="Conv", rank=2, pads="end", stride=2))
+    assert (unknown.verdict, unknown.measured) == ("unknown", False)  # not run
+
+
+def test_a_model_with_two_sites_answers_for_each_that_none_has_alone(ran: Path) -> None:
+    found = load(f"{ran}@2.0")
+    assert found.cell(form(**POOL)).verdict == "rejected"
+    assert "both" not in found.cell(form(**UP)).forms
+
+
+def test_a_cell_that_speaks_of_the_rest_comes_before_models_that_differ_in_it(ran: Path) -> None:
+    found = load(f"{ran}@2.0")
+    cell = found.cell(form(**UP, sized=False))
+    assert (cell.verdict, cell.source) == ("rejected", "npu/npu:shape.cpp")
+
+
+@pytest.mark.parametrize(("raw", "verdict"), [(True, "wrong"), (False, "right")])
+def test_models_with_amounts_in_bytes(ran: Path, raw: bool, verdict: str) -> None:
+    tables = targets._own(ran)
+    found = targets._made("npu", "fast", "", tables)
+    assert found.full_name == "npu-fast@1.0"
+    assert found.cell(form(**PAD, raw=raw)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("version", "chosen", "told"),
+    [
+        ("", "10.1", ()),
+        ("10", "10.1", ()),
+        ("2", "2.0", ()),
+        ("9.4", "10.1", ("9.4 was not measured; the nearest version that was is 10.1",)),
+        ("2.7", "2.0", ("2.7 was not measured; the nearest version that was is 2.0",)),
+    ],
+)
+def test_the_nearest_version(ran: Path, version: str, chosen: str, told: tuple[str, ...]) -> None:
+    found = load(f"{ran}@{version}")
+    assert (found.version, found.notes, found.measured) == (chosen, told, True)
+
+
+def test_a_version_that_was_not_read() -> None:
+    assert load("tract@0.1").notes[0] == "0.1 was not read; what is known is of 0.23.6"
+
+
+def test_a_range_and_a_list() -> None:
+    assert [Condition(least=2).admits(each) for each in (1, 2, 3)] == [False, True, True]
+    assert [Condition(most=2).admits(each) for each in (1, 2, 3)] == [True, True, False]
+    assert [Condition((1, 3)).admits(each) for each in (1, 2, 3)] == [True, False, True]
+
+
+def test_every_alias_is_a_target() -> None:
+    for alias, name in ALIASES.items():
+        if name.partition("@")[0] in known():
+            assert load(alias) is load(name) or load(alias).name == load(name).name
+        assert alias not in known()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("trct", "; did you mean 'tract'?"), ("qqqqqq", ""), ("", "")]
+)
+def test_a_name_that_nothing_has(name: str, meant: str) -> None:
+    with pytest.raises(UsageError) as error:
+        load(name)
+    told = f"no target is called {name!r}{meant} (onnxpad targets lists them)"
+    assert str(error.value) == told
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"npu\.toml: No such file or directory"):
+        load(tmp_path / "npu.toml")
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "npu.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=r"npu\.toml: this is no text in UTF-8"):
+        load(tmp_path / "npu.toml")

@@ -1,0 +1,97 @@
+"""Files that say what a runtime does: checked, and each error has its line."""
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from onnxpad.errors import UsageError
+from onnxpad.targets.form import Form
+from onnxpad.targets.target import Verdict
+from onnxpad.targets.target_file import VERDICTS, WORDS, line_of, parsed
+
+HEAD = 'title = "NPU"\n'
+CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ('version = "1"\n', 1, "'title' must be given"),
+        ("title = 3\n", 1, "'title' must be a text, not 3"),
+        ('title = "a\n', 1, "Illegal character '\\n'"),
+        (HEAD + "cell = 3\n", 2, "'cell' must be written as [[cell]], once for each"),
+        (HEAD + '\n# c\ntitel = "b"\n', 4, "no key 'titel' is known here; did you mean 'title'?"),
+        (HEAD + 'spell = ["axes"]\n', 2, "'spell' cannot be \"axes\"; did you mean 'no_axes'?"),
+        (HEAD + 'notes = "n"\n', 2, "'notes' must be a list, such as [\"n\"]"),
+        (HEAD + CELL, 2, "'when' must be given"),
+        (HEAD + CELL + "when = { sized = 1 }\n", 5, "'sized' must be true or false, not 1"),
+        (HEAD + CELL + "when = { sied = true }\n", 5, "no key 'sied' is known here; did you mean"),
+        (HEAD + CELL + 'when = { pads = "ends" }\n', 5, "'pads' cannot be \"ends\""),
+        (HEAD + CELL + "when = { rank = [2, true] }\n", 5, "'rank' must be a whole number, not tr"),
+        (HEAD + CELL + "when = { rank = { mni = 2 } }\n", 5, "no key 'mni' is known here; did you"),
+        (HEAD + CELL + "when = { rank = { min = false } }\n", 5, "'rank' must be a whole number"),
+        (HEAD + CELL + "when = { op = [] }\n", 5, "'op' has no value that it may be"),
+        (HEAD + CELL + "when = { op = [3] }\n", 5, "'op' must be a text, not 3"),
+        (HEAD + CELL + "when = 3\n", 5, "'when' must be a table, such as { op = ... }"),
+        (HEAD + CELL + "[cell.when]\nsized = 1\n", 6, "'sized' must be true or false, not 1"),
+        (HEAD + CELL + "when = {}\nlimit = 1\n", 6, "'limit' must be true or false, not 1"),
+        (
+            HEAD + CELL.replace("wrong", "rigth") + "when = {}\n",
+            3,
+            "'verdict' cannot be \"rigth\"; did you mean 'right'?",
+        ),
+        (
+            HEAD + CELL + "when = {}\n" + CELL.replace('"s"', '"""\n[[cell]]\n"""') + "when = 3\n",
+            11,
+            "'when' must be a table",
+        ),
+        (
+            HEAD + '[[measured]]\nversion = "1"\ndiffers = [\n  { forms = ["conv_sane"] },\n]\n',
+            4,
+            "no form 'conv_sane' is known; did you mean 'conv_same'?",
+        ),
+        (HEAD + "[[measured]]\n", 2, "'version' must be given"),
+        (
+            HEAD + '[[measured]]\nversion = "1"\nnot_run = ["a:fold"]\n',
+            4,
+            "no form 'a' is known",
+        ),
+        (
+            HEAD + '[[measured]]\nversion = "1"\ndiffers = [{ given = "bad", forms = [] }]\n',
+            4,
+            "'given' cannot be \"bad\"",
+        ),
+    ],
+)
+def test_an_error_has_its_line(text: str, line: int, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parsed(Path("npu.toml"), text, ["conv_same"])
+    assert str(error.value).startswith(f"npu.toml:{line}: {told}")
+    assert "\n" not in str(error.value)
+
+
+def test_every_error_is_told() -> None:
+    text = 'version = 3\n[[cell]]\nverdict = "rigth"\n'
+    with pytest.raises(UsageError) as error:
+        parsed(Path("npu.toml"), text, ())
+    assert str(error.value).split("; npu") == [
+        "npu.toml:1: 'title' must be given",
+        ".toml:1: 'version' must be a text, not 3",
+        ".toml:2: 'when' and 'source' must be given",
+        ".toml:3: 'verdict' cannot be \"rigth\"; did you mean 'right'?",
+    ]
+
+
+def test_a_line_of_what_no_statement_has_is_the_first() -> None:
+    assert line_of("", ("title",)) == 1
+
+
+def test_words_are_those_of_a_form() -> None:
+    assert set(WORDS) < set(Form._fields)
+    for name, words in WORDS.items():
+        assert Form._field_defaults[name] in words
+
+
+def test_verdicts() -> None:
+    assert get_args(Verdict) == VERDICTS
