@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
-from typing import Annotated, Any, TypedDict, TypeVar, cast
+from typing import Annotated, Any, Final, TypedDict, TypeVar, cast
 
 from onnxpad.arguments import Dims, Shapes
 from onnxpad.errors import UsageError
@@ -63,6 +63,28 @@ class OptionKeywords(TypedDict, total=False):
     strict: bool
     select: str | Sequence[str]
     ignore: str | Sequence[str]
+
+
+class Wanted(NamedTuple):
+    """How one padding is to be written.
+
+    Attributes:
+        style: As the option, or `keep` for padding that stays as it came.
+        dynamic: As the option.
+        no_ceil: As the option.
+        symmetric_transpose: As the option.
+        spelling: How attributes and operands are to be spelled, as `targets.spelling` names it.
+    """
+
+    style: str = "fold"
+    dynamic: str = "keep"
+    no_ceil: bool = False
+    symmetric_transpose: bool = False
+    spelling: frozenset[str] = frozenset()
+
+
+KEPT: Final = Wanted("keep")
+"""Padding that stays as it came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

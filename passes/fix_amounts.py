@@ -95,12 +95,11 @@ class FixAmounts(Pass):
                     severity=severity,
                 )
                 continue
-            if elsewhere is None and context.dynamic == "pad":
-                elsewhere = set()
-            elif elsewhere is None:
+            computes = context.wanted(pad.node).dynamic == "pad"
+            if elsewhere is None and not computes:
                 resolved = map(context.open_sites.resolves, context.windows())
                 elsewhere = {id(other.node) for other in resolved if other is not None}
-            if id(pad.node) not in elsewhere:
+            if computes or elsewhere is None or id(pad.node) not in elsewhere:
                 why = context.sites.wording.amounts(pad)
                 is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
                 asked = context.asks_to_compute if is_open else ""
@@ -110,14 +109,15 @@ class FixAmounts(Pass):
         """Whether every reader of the `Pad` can take over its padding."""
         output = pad.node.outputs[0]
         uses = context.graph.uses(output)
-        if context.style != "fold" or context.graph.is_output(output) or not uses:
+        style = context.style_of(pad.node)
+        if style != "fold" or context.graph.is_output(output) or not uses:
             return False
         for use in uses:
             known = gathering(context.graph, use.node) is not None
             read = context.window(use.node) if known else None
             if not isinstance(read, WindowOp) or use.index != read.operator.inputs.data:
                 return False
-            if not context.sites.folds(read, context.style):
+            if not context.sites.folds(read, style):
                 return False
         return True
 

@@ -85,7 +85,8 @@ class FoldPad(Pass):
             return None
         known = pad.over(op.rank)
         is_padding = pad.mode == "constant" and known is not None and min(map(min, known)) >= 0
-        if is_padding and context.style == "pad":
+        style = context.style_of(op.node)
+        if is_padding and style == "pad":
             return None  # the style wants it in a Pad, whatever its value
         amounts = ""
         if known is not None:
@@ -94,7 +95,7 @@ class FoldPad(Pass):
         message = named(lambda name: f"Pad{amounts} before {op.node.op}{name(label)}")
         before = context.label(op.node)
         try:
-            padding, merged, around = context.sites.planned(op, context.style)
+            padding, merged, around = context.sites.planned(op, style)
         except RefusalError as refusal:
             if pad.constant_amounts is None:
                 return None  # the rules on computed amounts report it

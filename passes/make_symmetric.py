@@ -57,9 +57,9 @@ class MakeSymmetric(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution with other pads at the begin than at the end."""
-        if not context.symmetric_transpose:
-            return
         for op in context.transposed():
+            if not context.wanted(op.node).symmetric_transpose:
+                continue
             now = padding_of(op)
             if now is None or all(begin == end for begin, end in op.pads):
                 continue

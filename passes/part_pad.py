@@ -84,7 +84,7 @@ class PartPad(Pass):
             return False  # the fold would be undone
         mark = context.mark()
         found = parted(
-            context.graph, context.analysis, context.sites, context.style, pad.node, readers
+            context.graph, context.analysis, context.sites, context.style_of, pad.node, readers
         )
         context.rollback(mark)
         return found

@@ -63,12 +63,13 @@ class RecogniseSame(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator downstream of a computed `Pad` that is SAME."""
-        if context.dynamic == "pad":
-            return  # the user asked for computed Pads
         for op in context.windows():
             pad = context.sites.pad_before(op)
             if pad is None or pad.constant_amounts is not None:
                 continue
+            dynamic = context.wanted(op.node).dynamic
+            if dynamic == "pad":
+                continue  # the user asked for computed Pads
             before, reader = context.label(op.node), f"computed Pad before {op.node.op}"
             message = Named(f"{reader} {context.graph.label(op.node)!r}", reader)
             try:
@@ -85,7 +86,7 @@ class RecogniseSame(Pass):
             if found is None:
                 continue
             padding, auto_pad = found[0], same_of(found[0].odd)
-            if context.dynamic == "auto-pad":
+            if dynamic == "auto-pad":
                 yield self.found(
                     context,
                     pad.node,

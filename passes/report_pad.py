@@ -104,7 +104,7 @@ class ReportPad(Pass):
 
     def _is_asked(self, context: Context, readers: Readers, pad: PadOp, use: Use | None) -> bool:
         """Whether a reader is a window operator before which the style wants this `Pad`."""
-        if context.style == "fold" or use is None:
+        if use is None or (style := context.style_of(use.node)) == "fold":
             return False
         op = context.window(use.node) if readers.slides(use.node) else None
         known = pad.constant_amounts
@@ -112,10 +112,10 @@ class ReportPad(Pass):
             return False
         if use.index != op.operator.inputs.data:
             return False
-        if context.style == "pad":
+        if style == "pad":
             return min(map(min, known), default=0) >= 0
         try:
-            padding, _, around = context.sites.planned(op, context.style)
+            padding, _, around = context.sites.planned(op, style)
         except RefusalError:
             return False
         return padding.outside == around and has_amounts(op, pad, around)
@@ -220,14 +220,15 @@ def _declined(context: Context, node: Node, name: Named) -> RefusalError:
     if isinstance(op, UnreadableError):
         form = f"reads it, and cannot be read itself: {op}"
         return RefusalError(Reason.READER_UNREADABLE, _does(name, form))
+    style = context.style_of(node)
     try:
-        context.sites.planned(op, context.style)
+        context.sites.planned(op, style)
     except RefusalError as refusal:
         brief = f"{node.op}: {refusal.brief}" if refusal.brief else ""
         said = Named(f"{name.text}: {refusal}", f"{name.general}: {refusal.general}")
         summary = f"{node.op}: {refusal}"
         return RefusalError(refusal.code, said, brief, summary=summary, options=refusal.options)
-    said = Named(*(f"in style {context.style} it stays before {each}" for each in name))
+    said = Named(*(f"in style {style} it stays before {each}" for each in name))
     return RefusalError(Reason.AS_ASKED, said)
 
 

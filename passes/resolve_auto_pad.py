@@ -72,10 +72,11 @@ class ResolveAutoPad(Pass):
 
     def _padding(self, context: Context, op: WindowOp) -> Padding:
         """The padding in the style; where the operator cannot have that, pads in the operator."""
+        style = context.style_of(op.node)
         try:
-            return context.sites.plan(op, context.style)
+            return context.sites.plan(op, style)
         except RefusalError:
-            if context.style == "fold":
+            if style == "fold":
                 raise
             return context.sites.plan(op, "fold")
 
@@ -89,7 +90,8 @@ class ResolveAutoPad(Pass):
         except RefusalError as other:
             hindrance = f"; no Pad can compute them: {other}"
             hindered = {"no_pad": other.code}
-        if not hindrance and context.dynamic == "pad":
+        dynamic = context.wanted(op.node).dynamic
+        if not hindrance and dynamic == "pad":
             return self.resolved(context, op, message, op, becomes="a computed Pad", why=formula)
         options = [*context.sites.wording.options(refusal.sizes, op.data)]
         options += ["--dynamic pad"] * (not hindrance)
@@ -97,7 +99,7 @@ class ResolveAutoPad(Pass):
         facts["multiples"] = context.open_sites.multiples(op, refusal.sizes)
         reason = f"{refusal}: {formula}{hindrance}"
         why = RefusalError(refusal.code, reason, str(refusal), **facts, **hindered)
-        asked = "--dynamic auto-pad" if context.dynamic == "auto-pad" else ""
+        asked = "--dynamic auto-pad" if dynamic == "auto-pad" else ""
         return self.refused(context, op.node, message, why, asked=asked)
 
     def rewrite(self, match: Match, context: Context) -> None:

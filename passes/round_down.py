@@ -60,17 +60,18 @@ class RoundDown(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator with `ceil_mode`."""
-        if not context.no_ceil:
+        if context.wants is None and not context.user_options.no_ceil:
             return
         from onnxpad.padding.ceil_mode import floored
 
         for op in context.windows():
-            if not op.ceil_mode:
+            wanted = context.wanted(op.node)
+            if not op.ceil_mode or not wanted.no_ceil:
                 continue
             padding = pads_text(op.pads) if op.auto_pad == "NOTSET" else op.auto_pad
             message = f"ceil_mode, pads {padding}"
             try:
-                floor, decided = floored(context.sites, op, context.style)
+                floor, decided = floored(context.sites, op, wanted.style)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue

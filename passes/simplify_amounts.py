@@ -68,15 +68,17 @@ class SimplifyAmounts(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts fewer nodes could compute."""
-        if context.dynamic != "pad":
-            return
         seen: set[int] = set()
         for op in context.windows():
+            if context.wanted(op.node).dynamic != "pad":
+                continue
             plan = context.open_sites.simpler(op)
             if plan is not None:
                 seen.add(id(plan.pad.node))
                 yield self._text(context, plan)
         for pad in context.pads():
+            if context.wanted(pad.node).dynamic != "pad":
+                continue
             plan = None if id(pad.node) in seen else context.open_sites.simpler_alone(pad)
             if plan is not None:
                 yield self._text(context, plan)

@@ -95,7 +95,7 @@ class SinkPad(Pass):
         layer = sinking.pad(op)
         if layer is None:
             return None
-        if context.style == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
+        if context.style_of(pad) == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
         message = f"Pad {axes_text(layer.amounts)}"
         known = pad.outputs[0].name in context.absorbed
@@ -153,10 +153,10 @@ class _Looked:
         context = self._context
         mark = context.mark()
         try:
-            sites, style = context.sites, context.style
+            sites, style_of = context.sites, context.style_of
             strict = context.user_options.strict
             context.absorbed.update(
-                check_taken(context.graph, context.analysis, sites, style, step, strict=strict)
+                check_taken(context.graph, context.analysis, sites, style_of, step, strict=strict)
             )
         except RefusalError as refusal:
             return refusal

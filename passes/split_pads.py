@@ -57,10 +57,11 @@ class SplitPads(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator with pads that the style wants in a `Pad`."""
-        if context.style == "fold":
+        if context.style == "fold" and context.wants is None:
             return
         for op in context.windows():
-            if op.auto_pad != "NOTSET" or not split(op.pads, context.style)[1]:
+            style = context.style_of(op.node)
+            if op.auto_pad != "NOTSET" or not split(op.pads, style)[1]:
                 continue
             message = f"pads {pads_text(op.pads)}"
             try:
@@ -74,16 +75,16 @@ class SplitPads(Pass):
                     message,
                     (op, padding, pad),
                     becomes=padding.text,
-                    why=f"as style {context.style} wants it",
+                    why=f"as style {style} wants it",
                     pads=onnx_order(op.pads),
                 )
 
     def _planned(self, context: Context, op: WindowOp) -> tuple[Padding, PadOp | None]:
         """Both paddings in one `Pad` where possible, with the one there; else a `Pad` between."""
         try:
-            return context.sites.planned(op, context.style)[:2]
+            return context.sites.planned(op, context.style_of(op.node))[:2]
         except RefusalError:
-            return context.sites.plan(op, context.style), None
+            return context.sites.plan(op, context.style_of(op.node)), None
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the `Pad`."""

@@ -69,8 +69,10 @@ class TakeCrop(Pass):
             return
         from onnxpad.sites.crops_behind import CropsBehind
 
-        crops = CropsBehind(context.graph, context.analysis, symmetric=context.symmetric_transpose)
+        crops = CropsBehind(context.graph, context.analysis)
         for op in context.transposed():
+            symmetric = context.wanted(op.node).symmetric_transpose
+            crops = CropsBehind(context.graph, context.analysis, symmetric=symmetric)
             try:
                 taking, left = crops.taking(op)
             except RefusalError:
@@ -117,14 +119,15 @@ class TakeCrop(Pass):
 
     def _asked(self, context: Context, op: TransposedOp, crop: Node) -> str:
         """The option without which a transposed convolution would take up a crop; else empty."""
-        if not context.symmetric_transpose:
+        wanted = context.wanted(op.node)
+        if not wanted.symmetric_transpose:
             return ""
         from onnxpad.sites.crops_behind import CropsBehind
 
         free, _ = CropsBehind(context.graph, context.analysis).taking(op)
         if free is None or all(node is not crop for node in free.taken):
             return ""
-        return "--style symmetric" if context.style == "symmetric" else "--symmetric-transpose"
+        return "--style symmetric" if wanted.style == "symmetric" else "--symmetric-transpose"
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the new form, and connects what follows the last crop to it."""

@@ -60,7 +60,11 @@ class TakeOutputPadding(Pass):
                 continue  # another rule writes these out
             is_negative = min(map(min, op.pads)) < 0
             is_equal = all(begin == end for begin, end in op.pads)
-            stays = is_equal or context.symmetric_transpose or not any(op.output_padding)
+            stays = (
+                is_equal
+                or context.wanted(op.node).symmetric_transpose
+                or not any(op.output_padding)
+            )
             if stays and not is_negative:
                 continue
             try:

@@ -6,7 +6,7 @@ more can be folded only in part; the other part stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -93,7 +93,12 @@ def part(graph: Graph, pad: PadOp, amounts: tuple[Pairs, Pairs]) -> None:
 
 
 def parted(
-    graph: Graph, analysis: Analysis, sites: Sites, style: str, pad: Node, readers: Sequence[Node]
+    graph: Graph,
+    analysis: Analysis,
+    sites: Sites,
+    style_of: Callable[[Node], str],
+    pad: Node,
+    readers: Sequence[Node],
 ) -> bool:
     """Parts a `Pad`, and returns whether all its readers could take over their part.
 
@@ -107,7 +112,7 @@ def parted(
         part(graph, read, amounts)
         for reader in readers:
             op = read_window(graph, analysis, reader)
-            padding, *_ = sites.planned(op, style)
+            padding, *_ = sites.planned(op, style_of(reader))
             if padding.pads == op.pads:
                 return False  # the style wants it in a Pad
     except (RefusalError, UnreadableError):

@@ -8,7 +8,7 @@ a `Pad` with the layer behind it follows each output. Steps that only each other
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -258,7 +258,7 @@ def check_taken(
     graph: Graph,
     analysis: Analysis,
     sites: Sites,
-    style: str,
+    style_of: Callable[[Node], str],
     step: Node,
     *,
     strict: bool = False,
@@ -266,7 +266,7 @@ def check_taken(
     """Cuts behind a step, and raises unless all that reads the padding takes it.
 
     Whoever calls this must roll the graph back. A window operator takes padding if it could have it
-    in this style, a step if all its readers do, and a `Pad` if both could be one. With `strict`, it
+    in its style, a step if all its readers do, and a `Pad` if both could be one. With `strict`, it
     is not enough that maxima take it, for finite data only: that would be undone.
 
     Returns:
@@ -276,7 +276,7 @@ def check_taken(
         RefusalError: A reader does not take it; the message says which, and why.
     """
     pending, taken = [step], list[str]()
-    assuming, sure = None, not strict or style == "pad"
+    assuming, sure = None, not strict or style_of(step) == "pad"
     while pending:
         step, sinking = pending.pop(), Sinking(graph, analysis)
         lifted = sinking.lifted(step.outputs[0])
@@ -309,11 +309,11 @@ def check_taken(
                     assuming = reader
                 elif is_end:
                     sure = True
-            if parted(graph, analysis, sites, style, pad, readers):
+            if parted(graph, analysis, sites, style_of, pad, readers):
                 continue
             for reader in readers:
                 if gathering(graph, reader) is not None:
-                    _check_window(graph, analysis, sites, style, tensor, reader)
+                    _check_window(graph, analysis, sites, style_of(reader), tensor, reader)
                 elif data_inputs(graph, reader):
                     for cut, refusal in Sinking(graph, analysis).cuts(pad):
                         if refusal is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME, named
 from onnxpad.operators.read import (
     PadOp,
@@ -20,7 +21,7 @@ from onnxpad.operators.read import (
     read_window,
 )
 from onnxpad.operators.table import operator_named
-from onnxpad.options import Options
+from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DYNAMIC, BY_TRUST, Reason, RefusalError
@@ -72,6 +73,8 @@ class Context:
         reported: The nodes, by identity, about which a rewriting rule has a finding.
         absorbed: Names of padded tensors all of whose consumers are known to take the padding.
         user_options: The options of the user; `dynamic` may be tried otherwise.
+        wants: How each padding is to be written, by the unique names of the outputs of its nodes;
+            None where the options say that of all alike.
         size_domain: The sizes that the user gave.
         asks_to_compute: The option that asks for computed `Pad`s; empty without one.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
@@ -94,10 +97,9 @@ class Context:
         self.user_options = options or Options()
         self.style = self.user_options.style
         self.size_domain = domain or SizeDomain()
+        self.wants: Mapping[str, Wanted] | None = None
         self.choose(self.user_options.dynamic)
-        self.no_ceil = self.user_options.no_ceil
         self.trust = self.user_options.trust
-        self.symmetric_transpose = self.user_options.makes_symmetric
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
         # The sizes of a body or function are limited by the main graph alone.
         self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
@@ -132,8 +134,35 @@ class Context:
         """Takes another choice for open sizes, on which no analysis depends."""
         # In style `pad` even size-dependent padding goes into a Pad.
         self.dynamic = "pad" if dynamic == "keep" and self.style == "pad" else dynamic
+        asked = self.user_options
+        self._usual = Wanted(self.style, self.dynamic, asked.no_ceil, asked.makes_symmetric)
         computes = "--style pad" if self.style == "pad" else "--dynamic pad"
         self.asks_to_compute = computes if self.dynamic == "pad" else ""
+
+    def wanted(self, node: Node) -> Wanted:
+        """How the padding of an operator, a `Pad` or a step is to be written.
+
+        Where the options do not say that of all alike, what has no entry of its own belongs to the
+        first operators downstream that have one, and stays as it came where these differ.
+        """
+        if self.wants is None:
+            return self._usual
+        found, seen, pending = set[Wanted](), {id(node)}, [node]
+        while pending and len(seen) < MOST:
+            each = pending.pop()
+            known = (self.wants.get(self.graph.unique(out.name)) for out in each.outputs)
+            if (wanted := next(filter(None, known), None)) is not None:
+                found.add(wanted)
+                continue
+            for use in (use for out in each.outputs for use in self.graph.uses(out)):
+                if id(use.node) not in seen:
+                    seen.add(id(use.node))
+                    pending.append(use.node)
+        return found.pop() if len(found) == 1 and not pending else KEPT
+
+    def style_of(self, node: Node) -> str:
+        """The style in which the padding of a node is to be written."""
+        return self.wanted(node).style
 
     @property
     def outer(self) -> Context | None:

@@ -7,7 +7,7 @@ import pytest
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.graph import Graph
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp
-from onnxpad.options import Options
+from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.sizes.domain import SizeDomain
@@ -65,12 +65,28 @@ def test_the_options_that_may_still_be_passed(
 def test_the_choice_for_open_sizes(style: str, dynamic: str, chosen: str, asks: str) -> None:
     context = Context(Graph.from_proto(one("y = Relu (x)")), Options(style=style, dynamic=dynamic))
     assert (context.dynamic, context.asks_to_compute) == (chosen, asks)
-    assert context.symmetric_transpose == (style == "symmetric")
+    (node,) = context.graph.nodes
+    assert context.wanted(node) == Wanted(style, chosen, symmetric_transpose=style == "symmetric")
     assert context.outer is None
     assert context.is_final
     other = Context(context.graph, Options(style=style, symmetric_transpose=True, no_ceil=True))
-    assert other.symmetric_transpose
-    assert (other.no_ceil, context.no_ceil) == (True, False)
+    assert other.wanted(node)[2:4] == (True, True)
+
+
+def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:
+    body = (
+        "a = Pad (x, p) b = Relu (a) c = Conv (b, w) d = Conv (c, w) e = Pad (d, p) "
+        "f = Conv (e, w) g = Conv (e, w) y = Add (f, g)"
+    )
+    graph = Graph.from_proto(one(body, initializers=f"{W}, {BORDER}"))
+    context = Context(graph)
+    context.wants = {"c": Wanted("pad"), "f": Wanted("pad"), "g": Wanted("symmetric")}
+    styles = {node.outputs[0].name: context.style_of(node) for node in graph.nodes}
+    assert styles == {
+        "a": "pad", "b": "pad", "c": "pad",  # what is read by c alone
+        "d": "keep", "e": "keep",  # two readers differ
+        "f": "pad", "g": "symmetric", "y": "keep",
+    }  # fmt: skip
 
 
 def test_what_is_read_in_file_order() -> None:
