@@ -46,7 +46,7 @@ class Form(NamedTuple):
         stride: The greatest stride.
         uneven: Whether strides differ between axes.
         dilated: Whether some dilation is above 1.
-        reaching: Whether some pad is not below its kernel.
+        reaching: Whether the padding of some side, own and of `Pad`s, is not below its kernel.
         narrow: Whether some kernel is below its stride.
         ceil: Of a pool that rounds up: `even` where that changes nothing at the sizes, `over` where
             it does, `dropped` where the last window would start in the padding, `open` where the
@@ -111,13 +111,21 @@ class Form(NamedTuple):
 
     @property
     def signature(self) -> tuple[object, ...]:
-        """Equal for two forms that a runtime may be expected to treat alike."""
-        return tuple([self[place] for place in _MAIN])
+        """Equal for two forms that a runtime may be expected to treat alike.
+
+        A fill that is not written is zero.
+        """
+        told = self._replace(fill="zero") if self.fill == "absent" else self
+        return tuple([told[place] for place in _MAIN])
 
     @property
     def beside(self) -> tuple[object, ...]:
-        """The rest, which counts where forms of one signature were not treated alike."""
-        return tuple([self[place] for place in _REST])
+        """The rest, which counts where forms of one signature were not treated alike.
+
+        Of the opset counts whether amounts of a `Pad` are attributes, as before opset 11.
+        """
+        told = self._replace(opset=int(bool(self.pad) and 0 < self.opset < 11))
+        return (self.fill, *[told[place] for place in _REST])
 
     @property
     def pads_nothing(self) -> bool:
@@ -212,7 +220,12 @@ class _Forms:
         pads = _own(site)
         kernels = [w.kernel if isinstance(w, Window) else None for w in op.windows]
         numbers = numbers_of(site.in_effect) if site.in_effect is not None else None
-        ends = list(zip(kernels, numbers or (), strict=False))
+        before = numbers_of(site.front.amounts) if site.front.amounts is not None else None
+        none = [(0, 0)] * len(kernels)
+        ends = [
+            (kernel, max(own + outer for own, outer in zip(*pairs, strict=True)))
+            for kernel, *pairs in zip(kernels, numbers or none, before or none, strict=False)
+        ]
         window = op if isinstance(op, WindowOp) else None
         scatter = op if isinstance(op, TransposedOp) else None
         form = Form(
@@ -226,7 +239,7 @@ class _Forms:
             stride=max(strides),
             uneven=len(strides) > 1,
             dilated=any(each.dilation > 1 for each in op.windows),
-            reaching=any(k is not None and max(pair) >= k for k, pair in ends),
+            reaching=any(kernel is not None and most >= kernel for kernel, most in ends),
             narrow=any(
                 k is not None and k < each.stride
                 for k, each in zip(kernels, op.windows, strict=True)
@@ -318,7 +331,8 @@ class _Forms:
         return "depthwise" if channels == group else "group"
 
     def _is_quantised(self, node: Node | None, front: Front) -> bool:
-        nodes = [node, *(step for path in front.pads for step in path)]
+        steps = [step for path in front.pads for step in path]
+        nodes = [node, *steps, *(step.inputs[0].producer for step in steps if step.inputs)]
         return any(each is not None and each.op == "DequantizeLinear" for each in nodes)
 
     def _source(self, node: Node) -> str:
