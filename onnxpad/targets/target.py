@@ -401,7 +401,7 @@ def _cells(tables: Mapping[str, Any], variant: str, version: str) -> Iterator[Ce
             continue
         yield Cell(
             verdict=table["verdict"],
-            source=table["source"],
+            source=table.get("source", ""),
             version=table.get("version", tables.get("version", "")),
             measured=table.get("measured", False),
             note=table.get("note", ""),

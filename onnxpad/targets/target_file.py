@@ -269,6 +269,14 @@ _CELL: Final[Mapping[str, Check]] = {
     "of": _texts,
 }
 
+
+def _cell(value: object, at: Place) -> Iterator[Problem]:
+    """A cell; one that says anything but `unknown` says where that is written."""
+    is_unknown = isinstance(value, dict) and value.get("verdict") == "unknown"
+    required = ("when", "verdict") if is_unknown else ("when", "verdict", "source")
+    yield from _table(_CELL, required, value, at)
+
+
 _FACT: Final[Mapping[str, Check]] = {"about": _topics, "text": _text, "source": _text}
 
 _GROUP: Final[Mapping[str, Check]] = {
@@ -293,7 +301,7 @@ _FILE: Final[Mapping[str, Check]] = {
     "read": _text,
     "spell": partial(_list, partial(_word, SPELLINGS)),
     "notes": _texts,
-    "cell": partial(_tables, partial(_table, _CELL, ("when", "verdict", "source"))),
+    "cell": partial(_tables, _cell),
     "fact": partial(_tables, partial(_table, _FACT, ("text",))),
     "measured": partial(_tables, partial(_table, _MEASURED, ("version",))),
 }

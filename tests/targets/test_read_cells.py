@@ -1,0 +1,474 @@
+"""The cells that were read: what a study of 28 runtimes found, row by row, column by column.
+
+The study has a value for each runtime and topic: A accepted, R rejected, F fallback (runs, on
+another provider), S static-only (sizes must be known), P partial, W wrong without a message, U
+unknown. For `Pad` a word says which modes are taken and whether amounts may be computed. Then come
+the rewrites which it found that each runtime needs. All of that must be in the data: as a cell that
+answers for forms of the topic, as a spelling, or as a fact.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from onnxpad.targets import target as targets
+from onnxpad.targets.form import Form
+from onnxpad.targets.target import Cell, Target, known
+from onnxpad.targets.target_file import TOPICS, parsed
+
+
+class Row(NamedTuple):
+    """A runtime of the study: letters by topic, which Pads it takes, and what it needs."""
+
+    letters: str
+    pad: str
+    needs: str
+
+
+COLUMNS: Final = tuple(topic for topic in TOPICS if topic != "other")
+
+ROWS: Final = {
+    name: Row(*row)
+    for name, row in {
+        "onnxruntime-cpu": (
+            "PAPRAAA-AAAA",
+            "all-modes",
+            "resolve_same_dilated_conv resolve_same_pool_kernel_lt_stride drop_pads_when_auto_pad",
+        ),
+        "onnxruntime-cuda": (
+            "PFWRAWF-WPAA",
+            "no-wrap",
+            (
+                "resolve_same_dilated_conv resolve_auto_pad_conv_transpose "
+                "conv_transpose_symmetrize symmetrize_average_pool fold_pad_opset19"
+            ),
+        ),
+        "tensorrt": (
+            "APAUAAA-AAPW",
+            "all-modes",
+            (
+                "resolve_auto_pad_conv_transpose output_shape_to_pads "
+                "pool_dilation_unsupported maxpool_indices_unsupported"
+            ),
+        ),
+        "openvino": (
+            "ASAAAAA-PAAP",
+            "no-wrap",
+            "resolve_auto_pad_conv_transpose output_shape_to_pads",
+        ),
+        "directml": (
+            "AWAAAAA-AAAP",
+            "all-modes",
+            "resolve_auto_pad_conv_transpose",
+        ),
+        "qnn": (
+            "SSSRAAA-AAAA",
+            "static-no-wrap",
+            (
+                "static_shapes resolve_same_dilated_conv resolve_auto_pad_conv "
+                "pad_without_axes conv_transpose_dilation_unsupported"
+            ),
+        ),
+        "onnxruntime-webgpu": (
+            "WWARAAA-AAAA",
+            "all-modes",
+            "resolve_auto_pad_conv resolve_auto_pad_conv_transpose resolve_same_dilated_conv",
+        ),
+        "onnxruntime-web-jsep": (
+            "WAWRAUU-RAAA",
+            "unknown",
+            (
+                "resolve_auto_pad_conv resolve_auto_pad_pool resolve_same_dilated_conv "
+                "ceil_mode_to_pads"
+            ),
+        ),
+        "webnn": (
+            "SSSRAAA-AAAA",
+            "static-no-wrap",
+            "static_shapes resolve_same_dilated_conv static_pads",
+        ),
+        "coreml": (
+            "PFAUAAF-PAFF",
+            "constant-only",
+            (
+                "resolve_same_lower resolve_auto_pad_conv_transpose conv_transpose_write_pads "
+                "conv_transpose_symmetrize output_padding_to_pads pad_write_constant_value "
+                "fold_pad"
+            ),
+        ),
+        "nnapi": (
+            "SFSRAAF-FFFF",
+            "constant-only",
+            (
+                "static_shapes resolve_same_dilated_conv average_pool_cip_to_pad "
+                "ceil_mode_to_pads fold_pad"
+            ),
+        ),
+        "xnnpack": (
+            "PPPUAAU-FFAU",
+            "fallback",
+            "resolve_same_lower ceil_mode_to_pads average_pool_cip_to_pad",
+        ),
+        "ncnn-onnx2ncnn": (
+            "AWPAAAA-AAAP",
+            "static-no-wrap",
+            "resolve_auto_pad_conv_transpose output_shape_to_pads ceil_mode_explicit",
+        ),
+        "ncnn-pnnx": (
+            "PRWUAPR-AAAU",
+            "unknown",
+            (
+                "resolve_same_lower resolve_auto_pad_pool resolve_auto_pad_conv_transpose "
+                "conv_transpose_symmetrize"
+            ),
+        ),
+        "mnn": (
+            "PPPAAAA-AAAW",
+            "no-wrap",
+            (
+                "resolve_same_lower resolve_auto_pad_conv_transpose output_shape_to_pads "
+                "pad_without_axes"
+            ),
+        ),
+        "tract": (
+            "AAAAAAA-AAAS",
+            "static-no-wrap",
+            "pool_dilation_unsupported static_pads",
+        ),
+        "burn": (
+            "SRSAPPR-PAAR",
+            "static-no-wrap",
+            (
+                "static_shapes resolve_auto_pad_conv resolve_auto_pad_pool "
+                "resolve_auto_pad_conv_transpose output_shape_to_pads "
+                "conv_transpose_symmetrize pad_without_axes static_pads"
+            ),
+        ),
+        "candle": (
+            "RRRRARR-WARR",
+            "reflect-only",
+            "resolve_auto_pad_conv resolve_auto_pad_pool fold_pad pool_pads_to_concat write_notset",
+        ),
+        "wonnx": (
+            "WRWWAAR-AARR",
+            "constant-only",
+            "resolve_auto_pad_conv resolve_auto_pad_pool write_notset",
+        ),
+        "opencv": (
+            "PUPWAAU-AWAW",
+            "static-partial",
+            (
+                "resolve_same_lower resolve_same_dilated_conv average_pool_cip_to_pad "
+                "output_shape_to_pads static_pads pad_without_axes"
+            ),
+        ),
+        "tvm": (
+            "PAWPAAA-AAAW",
+            "static-partial",
+            (
+                "static_shapes resolve_auto_pad_conv resolve_auto_pad_pool "
+                "output_shape_to_pads static_pads pad_without_axes"
+            ),
+        ),
+        "migraphx": (
+            "ASPAASS-ASWW",
+            "static-no-wrap",
+            (
+                "output_padding_to_pads output_shape_to_pads resolve_auto_pad_conv_transpose "
+                "resolve_auto_pad_pool static_pads"
+            ),
+        ),
+        "onnx2torch": (
+            "RRRRAPR-AAAW",
+            "no-wrap",
+            (
+                "resolve_auto_pad_conv resolve_auto_pad_pool resolve_auto_pad_conv_transpose "
+                "conv_transpose_symmetrize symmetrize_average_pool output_shape_to_pads "
+                "downgrade_opset"
+            ),
+        ),
+        "onnx2tf": (
+            "PPAUAAU-AAUU",
+            "unknown",
+            "resolve_same_lower resolve_auto_pad_conv_transpose resolve_same_dilated_pool",
+        ),
+        "onnx-mlir": (
+            "SAAAAAA-PAAW",
+            "no-wrap",
+            "static_shapes resolve_auto_pad_conv output_shape_to_pads pad_without_axes",
+        ),
+        "emx-onnx-cgen": (
+            "SSSAAAA-AAAA",
+            "all-modes",
+            "static_shapes",
+        ),
+        "unity": (
+            "UUUUUUU-RRUU",
+            "unknown",
+            "average_pool_cip_to_pad ceil_mode_to_pads",
+        ),
+        "rknn": (
+            "UUUUUUU-UUUU",
+            "unknown",
+            "",
+        ),
+    }.items()
+}
+
+CONV: Final[dict[str, Any]] = {"op": "Conv"}
+MAX: Final[dict[str, Any]] = {"op": "MaxPool"}
+AVERAGE: Final[dict[str, Any]] = {"op": "AveragePool"}
+TRANSPOSED: Final[dict[str, Any]] = {"op": "ConvTranspose"}
+UPPER: Final[dict[str, Any]] = {"auto_pad": "SAME_UPPER", "pads": "end"}
+LOWER: Final[dict[str, Any]] = {"auto_pad": "SAME_LOWER", "pads": "begin"}
+SAME: Final[Sequence[Mapping[str, Any]]] = (
+    UPPER,
+    LOWER,
+    UPPER | {"pads": "equal"},
+    LOWER | {"pads": "equal"},
+)
+STRIDES: Final[Sequence[Mapping[str, Any]]] = ({}, {"stride": 2}, {"stride": 5, "narrow": True})
+ODD: Final[Sequence[Mapping[str, Any]]] = ({"pads": "end"}, {"pads": "begin"}, {"pads": "mixed"})
+ODD_3D: Final[Sequence[Mapping[str, Any]]] = (*ODD, {"pads": "end", "rank": 3})
+PLACES: Final[Sequence[Mapping[str, Any]]] = ({}, {"rank": 1}, {"rank": 3})
+CEIL: Final[Sequence[Mapping[str, Any]]] = ({"ceil": "even"}, {"ceil": "over"}, {"ceil": "dropped"})
+
+OPEN: Final[dict[str, Any]] = {"sized": False}
+
+
+def forms(*choices: Iterable[Mapping[str, Any]]) -> list[Form]:
+    """A form for each combination of choices, 2-D and of floats unless they say otherwise."""
+    usual: dict[str, Any] = {
+        "op": "Conv",
+        "rank": 2,
+        "dtype": "float32",
+        "opset": 13,
+        "kernel_shape": True,
+    }
+    combined = (
+        dict(pair for part in parts for pair in part.items()) for parts in product(*choices)
+    )
+    return [Form(**usual | fields) for fields in combined]
+
+
+SAMPLES: Final = {
+    "auto_pad_conv": forms([CONV], SAME, (*STRIDES, {"kernel_shape": False})),
+    "auto_pad_conv_transpose": forms(
+        [TRANSPOSED], SAME, ({}, {"stride": 2}, {"dilated": True}, {"output_padding": True})
+    ),
+    "auto_pad_pool": forms([MAX, AVERAGE], SAME, (*STRIDES, {"ceil": "even"})),
+    "same_with_dilation": forms([CONV, MAX, AVERAGE], (UPPER, LOWER), [{"dilated": True}]),
+    "asymmetric_pads_conv": forms([CONV], ODD_3D),
+    "asymmetric_pads_pool": forms([MAX, AVERAGE], ODD_3D),
+    "asymmetric_pads_conv_transpose": forms([TRANSPOSED], ODD_3D),
+    "ceil_mode": forms([MAX, AVERAGE], CEIL, ({}, {"opset": 20})),
+    "count_include_pad": forms(
+        [AVERAGE | {"counted": True, "pads": "equal"}], ({}, {"ceil": "over"})
+    ),
+    "conv_transpose_output_padding": forms(
+        [TRANSPOSED | {"output_padding": True, "stride": 2}],
+        ({"pads": "equal"}, {"pads": "none"}),
+        PLACES,
+    ),
+    "conv_transpose_output_shape": forms(
+        [TRANSPOSED | {"output_shape": True}],
+        ({"pads": "equal"}, {"pads": "begin"}, UPPER, UPPER | {"pads": "equal"}),
+        ({}, {"dilated": True}),
+    ),
+}  # fmt: skip
+"""Forms of each topic, which is asked of them alone."""
+
+
+def pads(**fields: Any) -> list[Form]:
+    """A Pad alone and one before a Conv."""
+    usual = {"pad": "constant", "mode": "constant", "outer": "equal", "fill": "zero", "opset": 17}
+    return forms([{"op": "Pad", "rank": 4}, CONV], [usual | fields])
+
+
+CONSTANT, COMPUTED = pads(), pads(pad="computed")
+MODES: Final = {
+    mode: pads(mode=mode, fill="absent", opset=19 if mode == "wrap" else 13)
+    for mode in ("reflect", "edge", "wrap")
+}
+
+
+def read(name: str) -> Target:
+    """A target as it was read: without any run, and in the version of the sources."""
+    tables = {key: each for key, each in targets._tables(name).items() if key != "measured"}
+    return targets._made(name, "", "", tables)
+
+
+def cells(target: Target, forms: Iterable[Form]) -> list[Cell]:
+    return [target.cell(form) for form in forms]
+
+
+def verdicts(target: Target, forms: Iterable[Form]) -> set[str]:
+    return {cell.verdict for cell in cells(target, forms)}
+
+
+def told(target: Target, topic: str) -> bool:
+    return any(topic in fact.about for fact in target.facts)
+
+
+def opened(forms: Iterable[Form]) -> list[Form]:
+    """The same forms at sizes that are not known."""
+    return [
+        form._replace(sized=False, pads=form.pads if form.auto_pad == "NOTSET" else "open")
+        for form in forms
+    ]
+
+
+def valid(forms: Iterable[Form]) -> list[Form]:
+    """The same operators without padding, at sizes that are not known."""
+    return [Form(form.op, rank=2, auto_pad="VALID", sized=False) for form in forms]
+
+
+def test_every_row_is_there() -> None:
+    assert len(ROWS) == 28
+    assert set(ROWS) <= {name for each in known() for name in (each, each.partition("@")[0])}
+    assert all(len(row.letters) == len(COLUMNS) for row in ROWS.values())
+
+
+MOOT: Final = {("candle", "count_include_pad")}
+"""Accepted in a form that no model of the topic has: pools there are without padding."""
+
+NO_ML_PROGRAM: Final = {"coreml"}
+"""Takes constant Pads in an older format alone."""
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"), [(name, topic) for name in ROWS for topic in COLUMNS if topic != "pad_op"]
+)
+def test_a_value_is_a_cell_or_a_fact(name: str, topic: str) -> None:
+    target, forms = read(name), SAMPLES[topic]
+    letter = ROWS[name].letters[COLUMNS.index(topic)]
+    found = verdicts(target, forms)
+    expected: dict[str, Callable[[], bool]] = {
+        "A": lambda: "right" in found or (name, topic) in MOOT,
+        "R": lambda: "rejected" in found,
+        "F": lambda: "fallback" in found,
+        "S": lambda: (
+            "right" in found
+            and any(cell.advice == "--shape" for cell in cells(target, opened(forms)))
+        ),
+        "P": lambda: found | verdicts(target, valid(forms)) != {"right"} or told(target, topic),
+        "W": lambda: "wrong" in found,
+        "U": lambda: "right" not in found,
+    }
+    assert expected[letter](), found
+    if letter in "ARFSPW":
+        spoken = [cell for cell in target.cells if topic in cell.about]
+        assert spoken, "no cell speaks of the topic"
+        assert all(cell.source for cell in spoken if cell.verdict != "unknown")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_which_pads_are_taken(name: str) -> None:
+    target, kind = read(name), ROWS[name].pad
+    right = {mode for mode, forms in MODES.items() if verdicts(target, forms) == {"right"}}
+    constant, computed = verdicts(target, CONSTANT), verdicts(target, COMPUTED)
+    if kind in {"unknown", "fallback"}:
+        assert constant == {kind}
+        assert right == set()
+        return
+    if kind == "reflect-only":
+        assert constant == {"rejected"}
+        assert right == {"reflect"}
+        return
+    assert ("right" in computed) is (kind in {"all-modes", "no-wrap"})
+    assert constant == {"fallback" if name in NO_ML_PROGRAM else "right"}
+    assert (
+        right
+        <= {
+            "all-modes": {"reflect", "edge", "wrap"},
+            "no-wrap": {"reflect", "edge"},
+            "static-no-wrap": {"reflect", "edge"},
+            "static-partial": {"reflect", "edge", "wrap"},
+            "constant-only": set(),
+        }[kind]
+    )
+
+
+def wants(forms: Iterable[Form]) -> Callable[[Target], bool]:
+    """Whether a target does not take some of these forms."""
+    return lambda target: verdicts(target, forms) != {"right"}
+
+
+def is_told(topic: str, words: str) -> Callable[[Target], bool]:
+    """Whether a fact of a topic has some words."""
+    return lambda target: any(words in fact.text for fact in target.facts if topic in fact.about)
+
+
+def spells(spelling: str) -> Callable[[Target], bool]:
+    return lambda target: spelling in target.spell
+
+
+def either(*checks: Callable[[Target], bool]) -> Callable[[Target], bool]:
+    return lambda target: any(check(target) for check in checks)
+
+
+NARROW: Final = [form for form in SAMPLES["auto_pad_pool"] if form.narrow]
+NEEDS: Final[Mapping[str, Callable[[Target], bool]]] = {
+    "resolve_auto_pad_conv": either(
+        wants([*SAMPLES["auto_pad_conv"], *opened(SAMPLES["auto_pad_conv"])])
+    ),
+    "resolve_auto_pad_pool": wants(
+        [*SAMPLES["auto_pad_pool"], *forms([MAX], [{"auto_pad": "VALID", **OPEN}])]
+    ),
+    "resolve_auto_pad_conv_transpose": wants(
+        [*SAMPLES["auto_pad_conv_transpose"], *opened(SAMPLES["auto_pad_conv_transpose"])]
+    ),
+    "resolve_same_lower": wants(forms([CONV], [LOWER])),
+    "resolve_same_dilated_conv": wants(forms([CONV], [UPPER], [{"dilated": True}])),
+    "resolve_same_dilated_pool": wants(forms([MAX], [UPPER], [{"dilated": True}])),
+    "resolve_same_pool_kernel_lt_stride": wants(NARROW),
+    "write_notset": spells("no_valid"),
+    "drop_pads_when_auto_pad": wants(forms([CONV], [UPPER], [{"both": True}])),
+    "static_shapes": lambda target: any(
+        cell.advice == "--shape" for cell in cells(target, opened(SAMPLES["auto_pad_conv"]))
+    ),
+    "static_pads": wants(COMPUTED),
+    "pad_without_axes": lambda target: spells("no_axes")(target) and wants(pads(axes=True))(target),
+    "pad_write_constant_value": lambda target: (
+        spells("value")(target) and wants(pads(fill="absent"))(target)
+    ),
+    "fold_pad": wants([*CONSTANT, *pads(mode="edge"), *COMPUTED]),
+    "fold_pad_opset19": wants(pads(opset=19)),
+    "output_padding_to_pads": wants(SAMPLES["conv_transpose_output_padding"]),
+    "output_shape_to_pads": wants(SAMPLES["conv_transpose_output_shape"]),
+    "conv_transpose_write_pads": lambda target: (
+        spells("write_pads")(target) and wants(forms([TRANSPOSED], [{"silent": True}]))(target)
+    ),
+    "conv_transpose_symmetrize": wants(SAMPLES["asymmetric_pads_conv_transpose"]),
+    "symmetrize_average_pool": wants(forms([AVERAGE], ODD)),
+    "average_pool_cip_to_pad": wants(SAMPLES["count_include_pad"]),
+    "ceil_mode_to_pads": wants(forms([AVERAGE], CEIL)),
+    "ceil_mode_explicit": wants(forms([MAX], [UPPER], [{"ceil": "even"}])),
+    "pool_pads_to_concat": is_told("asymmetric_pads_pool", "Concat"),
+    "pool_dilation_unsupported": lambda target: any(
+        cell.limit for cell in cells(target, forms([MAX, AVERAGE], [{"dilated": True}]))
+    ),
+    "conv_transpose_dilation_unsupported": lambda target: any(
+        cell.limit for cell in cells(target, forms([TRANSPOSED], [{"dilated": True}]))
+    ),
+    "maxpool_indices_unsupported": is_told("other", "Indices"),
+    "downgrade_opset": lambda target: any(
+        cell.limit for cell in cells(target, forms([MAX, CONV, AVERAGE], [{"opset": 22}]))
+    ),
+}
+"""How the data carry each rewrite that the study found needed."""
+
+
+@pytest.mark.parametrize(
+    ("name", "need"), [(name, need) for name, row in ROWS.items() for need in row.needs.split()]
+)
+def test_a_need_is_a_cell_a_spelling_or_a_fact(name: str, need: str) -> None:
+    assert NEEDS[need](read(name))
+
+
+def test_files_are_as_a_users_file_must_be() -> None:
+    for path in sorted(targets._DATA.glob("*.toml")):
+        if path.stem != "forms":
+            parsed(path, path.read_text(encoding="utf-8"), targets.forms())
