@@ -1,15 +1,16 @@
 """Asks onnxruntime which `Pad`s its optimiser folds in a graph.
 
 In a working copy, long constants become inputs and every `Pad` gets a unique name. onnxruntime
-optimises it twice, with PadFusion off and on. The `Pad`s that are in the first result and not in
-the second were folded. The first result is the graph that PadFusion saw, so it shows whether the
-fold was right.
+optimises it with PadFusion on. If a `Pad` is not in the result, it does so once more with PadFusion
+off: those that are there then were folded, and it is the graph that PadFusion saw, so it shows
+whether the fold was right.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 import onnx
 
@@ -36,7 +37,6 @@ def misfolded(context: Context) -> list[Exposed] | None:
     names = _named(model)
     if not names:
         return []
-    found: dict[tuple[str, str], Exposed] = {}
     # onnxruntime merges equal nodes and computes constants before or after PadFusion, so try it
     # without that too: amounts may have to be computed, while the weight that a Pad pads is left.
     beside: list[tuple[str, ...]] = [()]
@@ -44,8 +44,22 @@ def misfolded(context: Context) -> list[Exposed] | None:
         beside.append((_EQUALS,))
     if any(not context.sites.fusion.is_fed(pad.data) for pad in context.pads()):
         beside.append((_FOLDING,))
-    for others in beside:
-        some = _misfolded(context, model, names, others)
+    path = context.graph.model.path
+    folder = path.parent if path is not None else None
+    if unfolds(model):
+        return None
+    fused = {others: _optimised(model, folder, *others) for others in beside}
+    if fused[()] is not None and fused[()] == fused.get((_EQUALS,)):
+        del fused[()]  # merging changes nothing in the end, and may hide a Pad on the way
+    found: dict[tuple[str, str], Exposed] = {}
+    for others, last in fused.items():
+        left = None if last is None else _left(onnx.load_model_from_string(last), names)
+        if left == names.keys():
+            continue
+        first = _optimised(model, folder, _FUSION, *others)
+        if first is None:
+            return None
+        some = _misfolded(context, names, onnx.load_model_from_string(first), left)
         if some is None:
             return None
         found |= {(e.pad.node.outputs[0].name, e.window.outputs[0].name): e for e in some}
@@ -53,25 +67,25 @@ def misfolded(context: Context) -> list[Exposed] | None:
 
 
 def _misfolded(
-    context: Context, model: onnx.ModelProto, names: Mapping[str, str], beside: Sequence[str]
+    context: Context, names: Mapping[str, str], first: onnx.ModelProto, left: set[str] | None
 ) -> list[Exposed] | None:
-    """The same, with further rules of the optimiser switched off."""
-    path = context.graph.model.path
-    folder = path.parent if path is not None else None
+    """The same of one answer of the optimiser.
+
+    Args:
+        context: Our graph.
+        names: The outputs of our `Pad`s, by their names in the working copy.
+        first: The graph that PadFusion saw.
+        left: The names of the `Pad`s that it leaves; None where it keeps the model from loading.
+    """
+    seen = _left(first, names)
+    taken = seen if left is None else seen - left
+    if not taken:
+        return []
     try:
-        first = Graph.from_proto(_optimised(model, folder, _FUSION, *beside))
-        left = _left(first, names)
-        if not left:
-            return []
-        met = Context(first)
+        met = Context(Graph.from_proto(first))
     except ModelError:
         return None
-    try:
-        second = _optimised(model, folder, *beside)
-    except ModelError:  # PadFusion alone keeps it from loading
-        return _ours(context, met, names, left, every=True)
-    taken = left - {node.name for node in second.graph.node}
-    return _ours(context, met, names, taken, every=False) if taken else []
+    return _ours(context, met, names, taken, every=left is None)
 
 
 def _named(model: onnx.ModelProto) -> dict[str, str]:
@@ -84,15 +98,17 @@ def _named(model: onnx.ModelProto) -> dict[str, str]:
     return names
 
 
-def _optimised(model: onnx.ModelProto, folder: Any, *disabled: str) -> onnx.ModelProto:
-    if why := unfolds(model):
-        raise ModelError(why)
-    data = optimised(model, optimisation="basic", disabled=disabled, folder=folder)
-    return onnx.load_model_from_string(data)
+def _optimised(model: onnx.ModelProto, folder: Path | None, *disabled: str) -> bytes | None:
+    """The model as onnxruntime optimises it; None where it does not load it."""
+    try:
+        return optimised(model, optimisation="basic", disabled=disabled, folder=folder)
+    except ModelError:
+        return None
 
 
-def _left(graph: Graph, names: Mapping[str, str]) -> set[str]:
-    return {node.name for node in graph.nodes if node.name in names}
+def _left(model: onnx.ModelProto, names: Mapping[str, str]) -> set[str]:
+    """The names of `Pad`s of the working copy that are in a model."""
+    return {node.name for node in model.graph.node if node.name in names}
 
 
 def _ours(

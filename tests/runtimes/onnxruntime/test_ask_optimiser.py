@@ -2,7 +2,6 @@
 
 import onnx
 
-from onnxpad.graph import Graph
 from onnxpad.runtimes.onnxruntime.ask_optimiser import _left, _named
 from tests.support import PADS, parsed
 
@@ -18,9 +17,8 @@ def test_each_pad_gets_a_name_of_its_own() -> None:
     assert [node.name for node in model.graph.node if node.domain == ""] == [
         "onnxpad asks about Pad 0", "", "onnxpad asks about Pad 2", "",
     ]  # fmt: skip
-    graph = Graph.from_proto(model)
-    assert _left(graph, names) == {*names}
-    assert _left(graph, {"onnxpad asks about Pad 2": "y", "another": "x"}) == {
+    assert _left(model, names) == {*names}
+    assert _left(model, {"onnxpad asks about Pad 2": "y", "another": "x"}) == {
         "onnxpad asks about Pad 2"
     }
     model.graph.node[0].domain = "ai.onnx"

@@ -35,6 +35,7 @@ def asked(
     fails: Callable[[Sequence[str]], bool] = lambda _: False,
     without: str = "",
     constant: str = "",
+    merged: str = "",
 ) -> tuple[list[str] | None, list[tuple[str, ...]]]:
     """The wrong folds, and what was disabled at each call, if the optimiser folds some `Pad`s.
 
@@ -46,6 +47,7 @@ def asked(
         fails: Whether the optimiser fails with these rules disabled.
         without: Tensors whose `Pad`s are in no result at all.
         constant: A tensor for which the optimiser finds a zero.
+        merged: Tensors whose `Pad`s are in no result with equal nodes merged.
     """
     calls: list[tuple[str, ...]] = []
 
@@ -59,6 +61,7 @@ def asked(
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
         gone = [*without.split(), *([] if "Pad_Fusion" in disabled else folded.split())]
+        gone += [] if EQUALS in disabled else merged.split()
         for node in copy.graph.node:
             node.input[:] = ["zero" if each == constant else each for each in node.input]
         for node in [each for each in copy.graph.node if each.output[0] in gone]:
@@ -85,25 +88,28 @@ def asked(
     return told, calls
 
 
-BOTH: list[tuple[str, ...]] = [("Pad_Fusion",), ()]
-FURTHER = [(*each, "CommonSubexpressionElimination") for each in BOTH]
+BOTH: list[tuple[str, ...]] = [(), ("Pad_Fusion",)]
+EQUALS = "CommonSubexpressionElimination"
+TWO: list[tuple[str, ...]] = [(), (EQUALS,)]
+"""The first questions about a graph with two `Pad`s, and below what may be asked then."""
+FUSION_OFF: list[tuple[str, ...]] = [("Pad_Fusion", *each) for each in TWO]
 
 
 @each_row(
     ("body", "folded", "wrong", "calls"),
     [
         ("y = Relu (x)", "", [], []),
-        (RIGHT, "", [], BOTH),
+        (RIGHT, "", [], BOTH[:1]),
         (RIGHT, "a", [], BOTH),
-        (WRONG, "", [], BOTH),
+        (WRONG, "", [], BOTH[:1]),
         (WRONG, "a", ["a of 0 into y: W"], BOTH),
         # A second Pad, which is folded rightly, or wrongly too, or not at all.
         (f"{WRONG.replace('y', 'q')} b = Pad (x, p) r = Conv (b, w) y = Add (q, r)", "a b",
-         ["a of 0 into q: W"], [*BOTH, *FURTHER]),
+         ["a of 0 into q: W"], [*TWO, FUSION_OFF[1]]),
         (f"{WRONG.replace('y', 'q')} b = Pad (z, p) r = {POOL} (b) y = Sum (q, r)", "a b",
-         ["a of 0 into q: W", "b of 0 into r: W"], [*BOTH, *FURTHER]),
+         ["a of 0 into q: W", "b of 0 into r: W"], [*TWO, FUSION_OFF[1]]),
         (f"{WRONG.replace('y', 'q')} b = Pad (z, p) r = {POOL} (b) y = Sum (q, r)", "b",
-         ["b of 0 into r: W"], [*BOTH, *FURTHER]),
+         ["b of 0 into r: W"], [*TWO, FUSION_OFF[1]]),
         # Two readers.
         (f"a = Pad (x, p) q = {POOL} (a) r = Conv (a, w) y = Add (q, r)", "a",
          ["a of 0 into q: W", "a of 0 into r: W"], BOTH),
@@ -111,7 +117,7 @@ FURTHER = [(*each, "CommonSubexpressionElimination") for each in BOTH]
         ("a = Pad (x, p) b = Relu (a) y = Abs (b)", "a", [f"a of 0 into a: {UNSEEN}"], BOTH),
         # A weight that is padded may be computed before.
         ("a = Pad (w, p) y = Conv (x, a)", "a", ["a of 0 into y: it feeds the weight of Conv"],
-         [*BOTH, ("Pad_Fusion", "ConstantFolding"), ("ConstantFolding",)]),
+         [(), ("ConstantFolding",), ("Pad_Fusion",), ("Pad_Fusion", "ConstantFolding")]),
     ],
 )  # fmt: skip
 def test_which_folds_are_wrong(
@@ -134,7 +140,7 @@ def test_where_the_optimiser_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def equals(disabled: Sequence[str]) -> bool:
         return "CommonSubexpressionElimination" in disabled
 
-    assert asked(WRONG, "a", monkeypatch, fails=none) == (None, BOTH[:1])
+    assert asked(WRONG, "a", monkeypatch, fails=none) == (None, BOTH)
     # PadFusion alone makes it fail: any fold may be the one.
     assert asked(WRONG, "", monkeypatch, fails=plain) == (["a of 0 into y: W"], BOTH)
     assert asked(RIGHT, "a", monkeypatch, fails=plain) == ([], BOTH)
@@ -145,14 +151,14 @@ def test_where_the_optimiser_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     some, _ = asked(copied, "a", monkeypatch, outputs="float[] y, float[] r")
     assert some == []
     both = "b = Pad (z, p) q = Conv (b, w) a = Pad (x, p) y = Conv (a, w)"
-    assert asked(both, "", monkeypatch, fails=equals) == (None, [*BOTH, FURTHER[0]])
+    assert asked(both, "", monkeypatch, fails=equals) == (None, [*TWO, FUSION_OFF[1]])
     some, _ = asked(WRONG, "", monkeypatch, fails=plain, without="a")
     assert some == []
 
 
 def test_a_value_that_constant_folding_finds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     body = f"v = vendor.Value () a = Pad (x, p, v) y = {POOL} (a)"
-    assert asked(body, "", monkeypatch) == ([], BOTH)
+    assert asked(body, "", monkeypatch) == ([], BOTH[:1])
     some, _ = asked(body, "a", monkeypatch)
     assert some == [
         (
@@ -163,11 +169,24 @@ def test_a_value_that_constant_folding_finds_is_told(monkeypatch: pytest.MonkeyP
     some, _ = asked(body, "a", monkeypatch, constant="v")
     assert some == ["a of 0 into y: W"]
     # As it is in no result, nothing folds it.
-    assert asked(body, "", monkeypatch, without="a") == ([], BOTH[:1])
+    assert asked(body, "", monkeypatch, without="a") == ([], BOTH)
     # Of two, one in no result.
     two = "b = Pad (z, p) q = Relu (b) a = Pad (x, p) r = Relu (a) y = Sum (q, r)"
     some, _ = asked(two, "a b", monkeypatch, without="b")
     assert some == [f"a of 0 into a: {UNSEEN}"]
+
+
+def test_merging_is_tried_both_ways_where_it_changes_the_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    two = f"b = Pad (z, p) q = {POOL} (b) a = Pad (x, p) r = {POOL} (a) y = Sum (q, r)"
+    some, calls = asked(two, "a", monkeypatch, merged="b")
+    assert (some, calls) == (["a of 0 into r: W"], [*TWO, *FUSION_OFF])
+    # The one that is merged is folded only where it is not.
+    some, calls = asked(two, "b", monkeypatch, merged="b")
+    assert (some, calls) == (["b of 0 into q: W"], [*TWO, FUSION_OFF[1]])
+    some, calls = asked(two, "", monkeypatch, merged="b")
+    assert (some, calls) == ([], [*TWO, FUSION_OFF[0]])
 
 
 def test_functions_that_unfold_to_too_many_nodes_are_not_asked_about(
