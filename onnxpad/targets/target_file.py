@@ -290,6 +290,8 @@ _MEASURED: Final[Mapping[str, Check]] = {
     "version": _text,
     "title": _text,
     "how": _text,
+    "date": _text,
+    "best": _text,
     "raw": _flag,
     "not_run": _texts,
     "differs": partial(_tables, partial(_table, _GROUP, ("forms",))),
