@@ -25,6 +25,7 @@ import typer
 import onnxpad
 from onnxpad.cli import COMMANDS, app
 from onnxpad.reasons import Reason
+from onnxpad.targets.target import Standing, Target, every, standing
 from tests import run_command
 from tests.support import BORDER, ROOT, onnxpad_runs, run
 from tests.support.manual import DOCS, Block, blocks
@@ -61,7 +62,23 @@ NAMES: Final = ("pad_3", "stem", "/stem/Conv", "pool1", "conv1", "net/conv1")
 
 def generated() -> dict[str, str]:
     """The generated part of each page that has one."""
-    return {"commands": options_text(), "reasons": reasons_text()}
+    return {"commands": options_text(), "reasons": reasons_text(), "targets": targets_text()}
+
+
+def targets_text() -> str:
+    """A row for each version of each target."""
+    rows = [
+        f"| `{target.full_name}` | {target.title} | {_known_by(target, found)} "
+        f"| {found.given} of {found.forms} | {found.best} of {found.forms} |\n"
+        for target in every()
+        for found in [standing(target)]
+    ]
+    heads = "| target | | known by | right as given | by the best writing |\n"
+    return f"\n{heads}| --- | --- | --- | --- | --- |\n{''.join(rows)}\n"
+
+
+def _known_by(target: Target, found: Standing) -> str:
+    return f"{found.models} models" if found.models else target.read
 
 
 def reasons_text() -> str:

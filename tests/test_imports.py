@@ -247,7 +247,8 @@ LEAVES: Final = (
     # Models as other packages hold them.
     "api.graphsurgeon_graph", "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
-    "inventory", "doctor", "api.show", "api.validate", "report.documents.show_document",
+    "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
+    "api.validate", "report.documents.show_document",
     "report.show_json",
     "report.diff", "report.manual", "runtimes.timing", "file.embed_external",
     "padding.ceil_mode", "cli.completion",

@@ -51,6 +51,7 @@ COMMANDS: Final = {
         "rule_commands",
         "Explain codes: what is found, why it matters, when a rewrite is exact.",
     ),
+    "targets": ("rule_commands", "List the runtimes of which it is known what they take."),
     "docs": ("docs_command", "Show the manual, page by page, or write it for a browser."),
     "doctor": (
         "rule_commands",

@@ -50,6 +50,13 @@ def conventions(incomplete: str) -> list[str]:
     return [f"{given}{comma}{name}" for name in _fitting(known, last)]
 
 
+def targets(incomplete: str) -> list[str]:
+    """The targets of `--target` and `targets`."""
+    from onnxpad.targets.target import known
+
+    return _fitting(known(), incomplete)
+
+
 def codes(incomplete: str) -> list[str]:
     """The codes of findings; where some are given, with commas, those and one more."""
     from onnxpad.pipeline.registry import every_code

@@ -1,4 +1,4 @@
-"""`onnxpad rules`, `rule` and `doctor`."""
+"""`onnxpad rules`, `rule`, `targets` and `doctor`."""
 
 from collections.abc import Collection, Sequence
 from typing import Annotated
@@ -99,6 +99,37 @@ def _entry(text: str, known: Collection[str]) -> tuple[str, str] | None:
     from onnxpad.report.manual import entry_of
 
     return entry_of(text)
+
+
+def targets(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            autocompletion=completed("targets"),
+            help="Targets to explain in full, as NAME[-VARIANT][@VERSION], or files of your own.",
+        ),
+    ] = None,
+    form: FormatOption = Format.TEXT,
+) -> int:
+    """List the runtimes of which it is known what they make of padding, or explain some.
+
+    For each: whether models were run on it or its source was read, and how many of the forms of
+    padding it computes rightly, as they are given and in the best writing of each.
+    """
+    from onnxpad.targets.target import every, load
+
+    found = [load(name) for name in names or ()] or every()
+    if form is Format.JSON:
+        from onnxpad.report.json import targets_json
+
+        write(targets_json(found, in_full=bool(names)))
+    else:
+        from onnxpad.report.documents.target_documents import target_document, targets_document
+        from onnxpad.report.layout import text_of
+
+        write(text_of((target_document if names else targets_document)(found), screen()))
+    return 0
 
 
 def doctor(form: FormatOption = Format.TEXT) -> int:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from onnxpad.doctor.diagnosis import Diagnosis
     from onnxpad.frameworks.conventions.explanation import ExplainReport
     from onnxpad.frameworks.conventions.question import Answer
+    from onnxpad.targets.target import Cell, Target
 
 SCHEMA = 1
 
@@ -317,6 +318,54 @@ def rules_json(
     reasons = {"reasons": {reason.value: reason.meaning for reason in Reason}}
     entries = {"words": dict(words)} if words else {}
     return dumped({**head(command, 0), "rules": list(pages), **reasons, **entries})
+
+
+def targets_json(targets: Iterable[Target], *, in_full: bool) -> str:
+    """Targets as one JSON object: all that is known of them.
+
+    Args:
+        targets: They.
+        in_full: Whether cells, runs and facts are written too.
+    """
+    from onnxpad.targets.target import standing
+
+    document = [
+        {
+            "name": target.name,
+            "title": target.title,
+            "version": target.version,
+            "measured": target.measured,
+            "read": target.read,
+            **standing(target)._asdict(),
+            "spell": list(target.spell),
+            "notes": list(target.notes),
+            **(
+                {
+                    "cells": [_cell(cell) for cell in target.cells],
+                    "runs": [run._asdict() for run in target.runs],
+                    "facts": [fact._asdict() for fact in target.facts],
+                }
+                if in_full
+                else {}
+            ),
+        }
+        for target in targets
+    ]
+    return dumped({**head("targets", 0), "targets": document})
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    """A cell, its conditions written as in a file."""
+    when = {
+        name: list(each.values)
+        or {
+            key: bound
+            for key, bound in (("min", each.least), ("max", each.most))
+            if bound is not None
+        }
+        for name, each in cell.when
+    }
+    return {**_fields(cell), "when": when}
 
 
 def error_json(command: str, exit_code: int, kind: str, message: str) -> str:

@@ -260,6 +260,45 @@ def _sites() -> Mapping[tuple[str, str], tuple[Form, ...]]:
     }
 
 
+class Standing(NamedTuple):
+    """How many of the forms a target computes rightly.
+
+    Attributes:
+        forms: The number of forms that were run, or of all for a target that was only read.
+        given: Those that are right as they are.
+        best: Those that are right in one of their styles at least.
+        models: The number of models that were run; 0 for a target that was only read.
+    """
+
+    forms: int
+    given: int
+    best: int
+    models: int
+
+
+def standing(target: Target) -> Standing:
+    """How many of the forms a target computes rightly: as its runs say, or else its cells.
+
+    Amounts that are stored as bytes count as given, since exporters write them so.
+    """
+    given, best = dict[str, bool](), dict[str, bool]()
+    for form, style, is_right in _read_answers(target) if not target.runs else _run_answers(target):
+        best[form] = best.get(form, False) or is_right
+        if style == "given":
+            given[form] = given.get(form, True) and is_right
+    return Standing(len(best), sum(given.values()), sum(best.values()), len(target.runs))
+
+
+def _run_answers(target: Target) -> Iterator[tuple[str, str, bool]]:
+    for run in target.runs:
+        yield run.form, run.style, run.verdict == "right"
+
+
+def _read_answers(target: Target) -> Iterator[tuple[str, str, bool]]:
+    for (form, style), sites in _sites().items():
+        yield form, style, {target.cell(site).verdict for site in sites} == {"right"}
+
+
 def known() -> list[str]:
     """Names of all targets, one for each variant."""
     return [
@@ -274,6 +313,15 @@ def versions(name: str) -> list[str]:
     """The versions of a target that were measured, the newest first."""
     base, variant, _ = _parts(name)
     return [table["version"] for table in _configurations(_tables(base), variant)]
+
+
+def every() -> list[Target]:
+    """All targets in each version that was measured, or as they were read, by name."""
+    return [
+        load(f"{name}@{version}" if version else name)
+        for name in known()
+        for version in dict.fromkeys(versions(name) or [""])
+    ]
 
 
 def load(name: str | Path) -> Target:

@@ -15,6 +15,7 @@ from onnxpad.pipeline.registry import catalogue
 from onnxpad.report.documents.rule_documents import rule_document, rules_document
 from onnxpad.report.layout import Screen, text_of
 from onnxpad.report.text import marked
+from onnxpad.targets.target import every, load
 from tests.support import one, onnxpad_runs
 from tests.support.rows import each_row
 
@@ -32,6 +33,40 @@ class TestRules:
         assert [rule["code"] for rule in document["rules"]] == list(catalogue())
         for rule, page in zip(document["rules"], catalogue().values(), strict=True):
             assert rule == {field.name: getattr(page, field.name) for field in fields(Page)}
+
+
+class TestTargets:
+    def test_a_row_a_target(self) -> None:
+        text = onnxpad_runs("targets").stdout
+        for target in every():
+            assert re.search(
+                rf"^  {re.escape(target.full_name)} +(source|\d+ runs) ", text, re.MULTILINE
+            )
+
+    def test_some_in_full(self) -> None:
+        text = onnxpad_runs("targets", "tract", "ov").stdout
+        assert "\nPad\n" in text
+        assert [load(name).title in text for name in ("tract", "openvino", "tvm")] == [
+            True,
+            True,
+            False,
+        ]
+
+    def test_json(self) -> None:
+        document = json.loads(onnxpad_runs("targets", "--format", "json").stdout)
+        assert document["command"] == "targets"
+        assert [each["name"] for each in document["targets"]] == [each.name for each in every()]
+        assert "cells" not in document["targets"][0]
+        (tract,) = json.loads(onnxpad_runs("targets", "tract", "--format", "json").stdout)[
+            "targets"
+        ]
+        assert {"op": ["Conv"], "pad": [""]} in [cell["when"] for cell in tract["cells"]]
+        assert set(tract["facts"][0]) == {"text", "source", "about"}
+
+    def test_an_unknown_name(self) -> None:
+        result = onnxpad_runs("targets", "openvinno")
+        assert result.exit_code == 2
+        assert "did you mean 'openvino'?" in result.stderr
 
 
 class TestRule:

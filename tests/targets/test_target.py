@@ -214,3 +214,23 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "npu.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match=r"npu\.toml: this is no text in UTF-8"):
         load(tmp_path / "npu.toml")
+
+
+def test_standing_counts_forms_of_runs(ran: Path) -> None:
+    forms = targets.standing(load(f"{ran}@2.0"))
+    assert forms == targets.Standing(forms=4, given=2, best=2, models=4)
+    assert targets.standing(load(f"{ran}@10.1")).given == 3
+
+
+def test_standing_of_what_was_read_asks_its_cells(ran: Path) -> None:
+    (ran.parent / "read.toml").write_text(
+        'title = "R"\n[[cell]]\nwhen = { auto_pad = "NOTSET" }\nverdict = "right"\nsource = "s"\n'
+    )
+    found = targets.standing(load(ran.parent / "read.toml"))
+    assert found == targets.Standing(forms=4, given=1, best=2, models=0)
+
+
+def test_every_version_of_every_target_is_listed() -> None:
+    names = [each.full_name for each in targets.every()]
+    assert len(names) == len(set(names)) >= len(known())
+    assert all(load(name).full_name == name for name in names)
