@@ -421,22 +421,23 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> SlideSpec:
     """
     if not node.inputs or not node.inputs[0].name or not node.outputs:
         raise MeaninglessError(f"node {describe(node)!r} lacks its data input or its output")
-    key, row = key_of(graph, node), row_of(graph, node)
+    row = row_of(graph, node)
     assert row is not None
-    if row.declaration is not None and any(output.name for output in node.outputs[1:]):
-        raise MeaninglessError(f"nothing is declared of the further outputs of {describe(node)!r}")
     kernel = None if row.weight is None else weight_kernel(graph, analysis, node, row.weight)
-    has_indices = len(node.outputs) > 1 and bool(node.outputs[1].name)
-    check_arity(graph, node, row.schema)
-    opset = graph.opset if key[0] == _ONNX else graph.opsets.get(key[0], 0)
-    if not opset:
-        raise MeaninglessError(f"node {describe(node)!r}: its domain {key[0]} is not imported")
     zero = _zero(graph, analysis, node, row)
-    says = tuple([(name, *frozen(value)) for name, value in node.attrs.items()])
-    try:
-        return _slides_alike(key, row, opset, says, kernel, zero, has_indices)
-    except MeaninglessError as error:
-        raise MeaninglessError(f"node {describe(node)!r}: {error}") from error
+    notes, key = node.notes, (meaning_of, kernel, zero)
+    if key not in notes:  # networks repeat the same few windows
+        if row.declaration is not None and any(output.name for output in node.outputs[1:]):
+            raise MeaninglessError(
+                f"nothing is declared of the further outputs of {describe(node)!r}"
+            )
+        check_arity(graph, node, row.schema)
+        try:
+            notes[key] = _slide_of(graph, node, row, kernel, zero)
+        except MeaninglessError as error:
+            raise MeaninglessError(f"node {describe(node)!r}: {error}") from error
+    meaning: SlideSpec = notes[key]
+    return meaning
 
 
 def frozen(value: object) -> tuple[type, object]:
@@ -448,28 +449,15 @@ def frozen(value: object) -> tuple[type, object]:
     return type(value), value
 
 
-@lru_cache(maxsize=4096)
-def _slides_alike(
-    key: tuple[str, str],
-    row: Sliding,
-    opset: int,
-    says: tuple[tuple[str, type, object], ...],
-    weight: tuple[int | Size, ...] | None,
-    zero: int | str,
-    has_indices: bool,
+def _slide_of(
+    graph: Graph, node: Node, row: Sliding, weight: tuple[int | Size, ...] | None, zero: int | str
 ) -> SlideSpec:
-    """How a node with these attributes slides; cached, as networks repeat the same few windows.
-
-    Args:
-        key: The operator.
-        row: Its row.
-        opset: The version of its domain.
-        says: The attributes, from `frozen`.
-        weight: The kernel as the weight gives it; None for operators without one.
-        zero: The fill that stands for 0 in the data.
-        has_indices: Whether the node has an output for the positions of maxima.
-    """
-    attributes = {name: value for name, _, value in says}
+    """How a node slides, by its attributes, the kernel as its weight gives it, and the fill 0."""
+    key = key_of(graph, node)
+    opset = graph.opset if key[0] == _ONNX else graph.opsets.get(key[0], 0)
+    if not opset:
+        raise MeaninglessError(f"its domain {key[0]} is not imported")
+    attributes = {name: frozen(value)[1] for name, value in node.attrs.items()}
     versions = row.versions or frozenset({opset})
     version = version_of(key[1], opset, attributes, versions, row.schema)
     kernel = weight or whole(attributes, "kernel_shape", None, 1)
@@ -502,7 +490,7 @@ def _slides_alike(
         ceil_mode=is_set(attributes, "ceil_mode"),
         counts=counts,
         own=_own_fill(row, attributes, counts, zero),
-        has_indices=has_indices,
+        has_indices=len(node.outputs) > 1 and bool(node.outputs[1].name),
         empty=frozenset(name for name, value in attributes.items() if value == ()),
         others={name: value for name, value in attributes.items() if name not in _SLIDING},
     )
@@ -747,7 +735,7 @@ def _pairs(
     half = len(flat) // 2
     if len(flat) % 2 or (axes is not None and half != len(axes)):
         raise MeaninglessError(f"node {describe(node)!r} has {len(flat)} amounts")
-    numbers = [amount for amount in flat if isinstance(amount, int)]
+    numbers = [amount for amount in flat if type(amount) is int]
     if numbers and not -LONGEST <= min(numbers) <= max(numbers) <= LONGEST:
         raise MeaninglessError(f"no axis is as long as the amounts of node {describe(node)!r}")
     return tuple(zip(flat[:half], flat[half:], strict=True))
