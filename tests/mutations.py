@@ -172,7 +172,7 @@ def _getter(owner: type, name: str) -> Callable[..., object]:
     return getter  # type: ignore[no-any-return]
 
 
-_VALUES: MutableMapping[str, Any] = analysis._VALUE_RULES
+_VALUES: MutableMapping[str, Any] = analysis.value_rules()
 
 # fmt: off
 _SITES: Final = (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from onnxpad.analysis.analysis import LARGEST_SIZE, OPEN_SIZES, Analysis, OpenAxis, open_axes
-from onnxpad.analysis.rules.folding import is_constant
 from onnxpad.analysis.rules.shape_table import BROADCASTING
-from onnxpad.analysis.value import Shape, Value
+from onnxpad.analysis.value import Shape, Value, is_constant
 
 __all__ = [
     "BROADCASTING",

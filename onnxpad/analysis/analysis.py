@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,17 +25,14 @@ from onnxpad.analysis.rule_api import (
     Kind,
     ShapeRule,
     UndeterminedError,
+    ValueRule,
     known,
     rule_name,
 )
 from onnxpad.analysis.rules.dtypes import DTYPES, first_input_dtype
-from onnxpad.analysis.rules.elementwise import ARITHMETIC
-from onnxpad.analysis.rules.folding import FOLDED, folded, is_constant
-from onnxpad.analysis.rules.layout_contents import LAYOUT
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS, of_row
-from onnxpad.analysis.rules.quantised import QUANTISED
 from onnxpad.analysis.rules.shape_table import SHAPES
-from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements
+from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements, is_constant
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.declared import Row, Step
 from onnxpad.errors import ModelError
@@ -62,7 +60,6 @@ _DTYPES = frozenset(get_all_tensor_dtypes())
 """The element types that the installed onnx knows."""
 
 _SHAPE_RULES = SHAPES | WINDOWS
-_VALUE_RULES = ARITHMETIC | LAYOUT | QUANTISED
 
 
 _Declared: TypeAlias = tuple[int, tuple[int | str | None, ...] | None]
@@ -148,7 +145,7 @@ class Analysis:
         value = self.value(tensor)
         if value is None or value.dtype not in INTEGERS:
             return None
-        return tuple(value.data.reshape(-1).tolist())
+        return value.flat
 
     def scalar(self, tensor: Any) -> float | int | None:
         """Return the one element of a tensor; None where unknown, or unless there is just one."""
@@ -265,16 +262,16 @@ class Analysis:
         if call is None:
             return self._declared_shape(tensor)
         rule = self._shape_rule(call)
-        if rule is None and call.op not in FOLDED:
+        if rule is None and not _folds(call):
             return (yield from self._computed(call)).shape
         shape: Shape | None = None
         if rule is not None:
             try:
                 shape = yield from rule(call)
             except UndeterminedError:
-                if call.op not in FOLDED:
+                if not _folds(call):
                     raise
-        if call.op in FOLDED and (shape is None or Unknown in map(type, shape)):
+        if (shape is None or Unknown in map(type, shape)) and _folds(call):
             value: Value | None = yield Kind.FOLDED, tensor
             shape = shape if value is None else value.data.shape
         for extent in shape or ():
@@ -305,7 +302,7 @@ class Analysis:
                 return self._input_facts.get(tensor.name, NOTHING).dtype
             return declared[0] or None if declared else None
         if self._shape_rule(call) is None:
-            if call.op not in FOLDED:
+            if not _folds(call):
                 return (yield from self._computed(call)).dtype
             value: Value | None = yield Kind.FOLDED, tensor
             return None if value is None else value.dtype
@@ -315,8 +312,8 @@ class Analysis:
         call = self._call(tensor)
         if call is None:
             return self._constant_value(tensor)
-        rule = _VALUE_RULES.get(call.op)
-        if rule is None and call.op not in FOLDED:
+        rule = value_rules().get(call.op)
+        if rule is None and not _folds(call):
             return None
         # Both come first, so that no rule makes a large array or works out its own shape.
         shape: Shape | None = yield Kind.SHAPE, tensor
@@ -335,11 +332,11 @@ class Analysis:
                 # numpy refuses operands that do not fit, and so does every runtime.
                 return None
             except UndeterminedError:
-                if call.op not in FOLDED:
+                if not _folds(call):
                     raise
             else:
                 found = Value(dtype, data) if data.shape == call.shape else None
-        if call.op not in FOLDED or is_constant(found):
+        if is_constant(found) or not _folds(call):
             return found
         value: Value | None = yield Kind.FOLDED, tensor
         if value is None or (value.dtype, value.data.shape) != (dtype, call.shape):
@@ -349,6 +346,8 @@ class Analysis:
     def _folded(self, tensor: Any) -> Ask[Value | None]:
         call = self._call(tensor)
         operands = None if call is None else (yield from self._constants(call))
+        from onnxpad.analysis.rules.folding import folded
+
         return folded(call, operands) if call and operands else None
 
     def _computed(self, call: Call) -> Ask[PassedFacts]:
@@ -458,10 +457,27 @@ def open_axes(inputs: Mapping[str, _Declared]) -> Iterator[OpenAxis]:
             yield OpenAxis(tensor, axis, label, name)
 
 
+@cache
+def value_rules() -> dict[str, ValueRule]:
+    """The rules for contents. Few models compute any, and the rules take 100 kB of code."""
+    from onnxpad.analysis.rules.elementwise import ARITHMETIC
+    from onnxpad.analysis.rules.layout_contents import LAYOUT
+    from onnxpad.analysis.rules.quantised import QUANTISED
+
+    return ARITHMETIC | LAYOUT | QUANTISED
+
+
+def _folds(call: Call) -> bool:
+    """Whether onnx's evaluator folds a node of constants."""
+    from onnxpad.analysis.rules.folding import FOLDED
+
+    return call.op in FOLDED
+
+
 def _is_open(answer: Any) -> bool:
     """Whether an answer leaves something unknown."""
     if isinstance(answer, Value):
-        answer = answer.data.flat
+        answer = answer.flat
     elif not isinstance(answer, tuple):
         return answer is None
     return Unknown in map(type, answer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Generator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import onnx
 
@@ -25,6 +25,12 @@ LIMIT = 64
 
 CONSTANT_LIMIT = 4096
 """Most elements of a constant that is read."""
+
+Bound: TypeAlias = float | int
+"""A number that no element of a tensor is below."""
+
+NONE: Final = -math.inf
+"""The bound of a tensor about which nothing is known."""
 
 T = TypeVar("T")
 Rule = TypeVar("Rule")
@@ -152,7 +158,7 @@ class Call:
         value = yield from self.value_of(index)
         if value.dtype not in INTEGERS:
             raise UndeterminedError(f"{self.op}: input {index} is not of integers")
-        return tuple(value.data.reshape(-1).tolist())
+        return value.flat
 
     def known_integers_of(self, index: int) -> Ask[tuple[int, ...]]:
         """Return the content of a small input of integers, flat; all must be known."""

@@ -185,7 +185,7 @@ class _Inquiry:
             return known
         if all(size is not None and size <= _SHORT for size in known.sizes):
             value = self._analysis.value(tensor)
-            elements = () if value is None else tuple(value.data.reshape(-1).tolist())
+            elements = () if value is None else value.flat
             if value is not None and all(type(element) in (int, float) for element in elements):
                 return known._replace(dtype=value.dtype, elements=elements)
         return known

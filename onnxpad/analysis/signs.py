@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.infinities import Infinities, Origin
-from onnxpad.analysis.rule_api import UndeterminedError, rule_name
-from onnxpad.analysis.rules.lower_bounds import (
-    BOUNDS,
-    NONE,
-    Ask,
-    Bound,
-    ComputedTensor,
-    least_element,
-)
+from onnxpad.analysis.rule_api import NONE, Bound, UndeterminedError, rule_name
 from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import Named
 from onnxpad.operators.table import FLOATS, gathering, operator_of
+
+if TYPE_CHECKING:
+    from onnxpad.analysis.infinities import Infinities, Origin
+    from onnxpad.analysis.rules.lower_bounds import Ask
 
 # The least element of each type that has one, other than -inf.
 _LEAST: Final[Mapping[int | None, Bound]] = {
@@ -50,10 +46,14 @@ class Signs:
         self._graph = graph
         self._analysis = analysis
         self._outer = outer
-        self._infinities: Infinities = Infinities(
-            graph, analysis, None if outer is None else outer._infinities
-        )
         self._known: dict[Tensor, Bound] = {}
+
+    @cached_property
+    def _infinities(self) -> Infinities:
+        from onnxpad.analysis.infinities import Infinities  # only maxima ask for them
+
+        around = None if self._outer is None else self._outer._infinities
+        return Infinities(self._graph, self._analysis, around)
 
     def mark(self) -> int:
         """A point to roll back to: the number of answers."""
@@ -99,6 +99,8 @@ class Signs:
         return tensor, self._search(tensor)
 
     def _search(self, tensor: Tensor) -> Ask:
+        from onnxpad.analysis.rules.lower_bounds import BOUNDS, ComputedTensor, least_element
+
         array = self._graph.constant(tensor)
         if array is not None:
             return least_element(array)

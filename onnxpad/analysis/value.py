@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ INTEGERS: dict[int, tuple[int, int]] = {
 """Least and greatest value of each integer type."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Value:
     """The content of a tensor, element by element.
 
@@ -49,6 +50,16 @@ class Value:
 
     dtype: int
     data: Elements
+
+    @cached_property
+    def flat(self) -> tuple[Any, ...]:
+        """Its elements in order."""
+        return tuple(self.data.reshape(-1).tolist())
+
+
+def is_constant(value: Value | None) -> bool:
+    """Whether each element of a tensor is a number."""
+    return value is not None and {int, float}.issuperset(map(type, value.flat))
 
 
 def elements(items: Iterable[object], shape: Sequence[int]) -> Elements:

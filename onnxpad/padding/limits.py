@@ -8,11 +8,10 @@ None, and asks the operator's traits whether it applies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnx import TensorProto
 
-from onnxpad.analysis.infinities import Origin
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pair_text
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
@@ -27,6 +26,9 @@ from onnxpad.reasons import Reason, RefusalError, require
 from onnxpad.records import dataclass
 from onnxpad.runtimes.deployed import CHANGED, departures_of
 from onnxpad.sizes.wording import Wording
+
+if TYPE_CHECKING:
+    from onnxpad.analysis.infinities import Origin
 
 Span: TypeAlias = tuple[Extent, ExtentPair]
 """The size of an axis that an operator reads, and the operator's own pads there."""

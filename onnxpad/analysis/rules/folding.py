@@ -40,11 +40,6 @@ _WORK = 2**20
 """Most products that are summed: more would be slow."""
 
 
-def is_constant(value: Value | None) -> bool:
-    """Whether each element of a tensor is a number."""
-    return value is not None and {int, float}.issuperset(map(type, value.data.flat))
-
-
 def folded(call: Call, operands: Sequence[Value | None]) -> Value | None:
     """Return the result of an operator of `FOLDED` for constants; None where runtimes may differ.
 

@@ -20,18 +20,12 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnx.numpy_helper import to_array
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.rule_api import Call, named
+from onnxpad.analysis.rule_api import NONE, Bound, Call, named
 from onnxpad.analysis.value import BOOL, INT64, INTEGERS, Shape
 from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.table import FLOATS, MICROSOFT
 from onnxpad.records import NamedTuple
-
-Bound: TypeAlias = float | int
-"""A number that no element of a tensor is below."""
-
-NONE: Final = -math.inf
-"""The bound of a tensor about which nothing is known."""
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 
