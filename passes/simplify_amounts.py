@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from onnxpad.messages import counted
-from onnxpad.padding.computed_pads import MANY, SimplerPlan
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+
+if TYPE_CHECKING:
+    from onnxpad.padding.computed_pads import SimplerPlan
 
 
 class SimplifyAmounts(Pass):
@@ -84,9 +87,8 @@ class SimplifyAmounts(Pass):
                 yield self._text(context, plan)
 
     def _text(self, context: Context, plan: SimplerPlan) -> Match:
-        nodes = f"{plan.nodes}{' or more' if plan.nodes == MANY else ''}"
         what = "of SAME" if plan.same else f"of a Pad ({plan.pad.mode})"
-        message = f"{nodes} nodes compute the amounts {what}"
+        message = f"{plan.nodes_text} nodes compute the amounts {what}"
         least = counted(plan.least, "node")
         return self.found(context, plan.pad.node, message, plan, becomes=least)
 

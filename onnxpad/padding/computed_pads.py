@@ -77,6 +77,11 @@ class SimplerPlan:
     least: int
     same: bool = True
 
+    @property
+    def nodes_text(self) -> str:
+        """The number of nodes, which are counted up to `MANY`."""
+        return f"{self.nodes}{' or more' if self.nodes == MANY else ''}"
+
 
 class DynamicSites:
     """Reads and writes padding that depends on open sizes, in one graph."""

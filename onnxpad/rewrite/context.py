@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
@@ -22,13 +23,15 @@ from onnxpad.operators.read import (
 )
 from onnxpad.operators.table import operator_named
 from onnxpad.options import KEPT, Options, Wanted
-from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DYNAMIC, BY_TRUST, Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
 from onnxpad.sizes.domain import SizeDomain
+
+if TYPE_CHECKING:
+    from onnxpad.padding.computed_pads import DynamicSites
 
 _NOTHING: Final = "nothing to read"
 """Notes of a node that has no window and is no `Pad`."""
@@ -110,9 +113,7 @@ class Context:
         self.sites: Sites = Sites(
             graph, self.analysis, self.signs, known[1], fed, inlined=inlined, trust=self.trust
         )
-        plain = self.domains[0].analysis
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
-        self.open_sites = DynamicSites(graph, self.analysis, self.sites, plain)
         self.reported: frozenset[int] = frozenset()
         self.absorbed: set[str] = set()
         self.closed = ""
@@ -121,6 +122,13 @@ class Context:
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
         self._misfolded: dict[str, str] | None = None
         self._version = graph.version
+
+    @cached_property
+    def open_sites(self) -> DynamicSites:
+        """The padding that depends on open sizes."""
+        from onnxpad.padding.computed_pads import DynamicSites
+
+        return DynamicSites(self.graph, self.analysis, self.sites, self.domains[0].analysis)
 
     @property
     def asked(self) -> Options:
