@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -24,12 +26,17 @@ from onnxpad.validation.inputs import Draw, Input, UndrawableError, describe
 REACH = 8
 """Data are the integers from minus this number to this number."""
 
+_BLOCK = 1 << 12
+"""Elements up to which inputs share their random data."""
+
 _STEPS = (1, 5, 3, 7, 2)  # a ramp's step along each axis: neighbours differ along all of them
 
 _Shapes: TypeAlias = Sequence[tuple[int, ...]]
 _Runs: TypeAlias = tuple[dict[Draw, dict[str, Value]], EngineError | None]
 """The outputs for each of the inputs that a model ran on, and the first error."""
-_Pattern = Callable[[Input, tuple[int, ...]], Array]
+_Pattern = Callable[[str, tuple[int, ...]], Array]
+_Inputs: TypeAlias = tuple[tuple[str, tuple[int, ...], int], ...]
+"""Names, shapes and element types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,7 @@ def compare_scenes(
     names = [output.name for output in before.graph.output]
     inputs = describe(before)
     try:
-        by_scene = [list(_draws(_shaped(inputs, shapes), seeds)) for shapes in scenes]
+        by_scene = [_draws(_shaped(inputs, shapes), seeds) for shapes in scenes]
     except UndrawableError as error:
         return [ProbeResult(True, 0, f"not probed: {error}")] * len(scenes)
     feeds = [draw.feeds for draws in by_scene for draw in draws]
@@ -177,7 +184,7 @@ def _by_draw(answers_or_error: Sequence[Answer] | EngineError, draws: Sequence[D
     return answered, complaint
 
 
-def _draws(inputs: Sequence[Input], seeds: int) -> Iterator[Draw]:
+def _draws(inputs: Sequence[Input], seeds: int) -> Sequence[Draw]:
     """Random data, then data that shows a fill that wins, a shift, and swapped sides or axes.
 
     Raises:
@@ -186,35 +193,60 @@ def _draws(inputs: Sequence[Input], seeds: int) -> Iterator[Draw]:
     for each in inputs:
         if open_sizes := [dim for dim in each.shape if isinstance(dim, str)]:
             raise UndrawableError(f"input {each.name!r} has an open size, {open_sizes[0]}")
+    shaped = tuple((e.name, tuple(int(dim) for dim in e.shape), e.elem_type) for e in inputs)
+    is_small = sum(prod(shape) for _, shape, _ in shaped) <= _BLOCK
+    return _small_draws(shaped, seeds) if is_small else [*_each_draw(shaped, seeds)]
+
+
+@lru_cache(maxsize=64)
+def _small_draws(inputs: _Inputs, seeds: int) -> Sequence[Draw]:
+    """The draws of small inputs, of which most probes have the same."""
+    return [*_each_draw(inputs, seeds)]
+
+
+def _each_draw(inputs: _Inputs, seeds: int) -> Iterator[Draw]:
+    def draw(label: str, pattern: _Pattern) -> Draw:
+        feeds = {
+            name: _typed(np.asarray(pattern(name, shape)), elem_type)
+            for name, shape, elem_type in inputs
+        }
+        return Draw(feeds, label)
+
     for seed in range(seeds):
-        yield _draw(inputs, f"random integers, seed {seed}", _random(seed, -REACH, REACH))
-    yield _draw(inputs, "negative integers", _random(seeds, -REACH, -1))
-    yield _draw(inputs, "positive integers", _random(seeds, 1, REACH))
-    yield _draw(inputs, "a ramp", lambda each, shape: _ramp(shape))
-    yield _draw(inputs, "marked borders", lambda each, shape: _borders(shape))
-
-
-def _draw(inputs: Sequence[Input], label: str, pattern: _Pattern) -> Draw:
-    feeds = {}
-    for each in inputs:
-        shape = tuple(int(dim) for dim in each.shape)
-        feeds[each.name] = _typed(np.asarray(pattern(each, shape)), each.elem_type)
-    return Draw(feeds, label)
+        yield draw(f"random integers, seed {seed}", _random(seed, -REACH, REACH))
+    yield draw("negative integers", _random(seeds, -REACH, -1))
+    yield draw("positive integers", _random(seeds, 1, REACH))
+    yield draw("a ramp", lambda _, shape: _ramp(shape))
+    yield draw("marked borders", lambda _, shape: _borders(shape))
 
 
 def _random(seed: int, low: int, high: int) -> _Pattern:
-    def pattern(each: Input, shape: tuple[int, ...]) -> Array:
-        generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
-        return np.asarray(generator.integers(low, high, shape, endpoint=True))
+    def pattern(name: str, shape: tuple[int, ...]) -> Array:
+        count, asked = prod(shape), (seed, name, low, high)
+        found = _block(*asked)[:count] if count <= _BLOCK else _integers(*asked, count)
+        return found.reshape(shape)
 
     return pattern
+
+
+def _integers(seed: int, name: str, low: int, high: int, count: int) -> Array:
+    """Random integers; the first ones are the same whatever their number."""
+    generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    return generator.integers(low, high, count, endpoint=True)
+
+
+@lru_cache(maxsize=64)
+def _block(seed: int, name: str, low: int, high: int) -> Array:
+    """The random integers with which small inputs of a name begin: most probes are asked alike."""
+    return _integers(seed, name, low, high, _BLOCK)
 
 
 def _ramp(shape: tuple[int, ...]) -> Array:
     """A ramp along every axis, with a step of its own for each, wrapped to stay small."""
     total = np.zeros(shape, np.int64)
-    for axis, places in enumerate(np.indices(shape, sparse=True)):
-        total = total + _STEPS[axis % len(_STEPS)] * places
+    for axis, size in enumerate(shape):
+        places = np.arange(size).reshape(-1, *[1] * (len(shape) - axis - 1))
+        total += _STEPS[axis % len(_STEPS)] * places
     return total % (2 * REACH + 1) - REACH
 
 
@@ -222,8 +254,8 @@ def _borders(shape: tuple[int, ...]) -> Array:
     """Zeros inside; the first and last position of each axis have marks of their own."""
     marks = np.zeros(shape, np.int64)
     for axis, size in enumerate(shape):
-        places = np.moveaxis(marks, axis, 0)
         if size:
+            places = marks.swapaxes(0, axis)
             places[0] += axis + 1
             places[-1] -= axis + 2
     return np.clip(marks, -REACH, REACH)
@@ -238,4 +270,5 @@ def _typed(integers: Array, elem_type: int) -> Array:
         return np.asarray(integers > 0)
     if dtype.kind == "u":
         return np.asarray(integers + REACH).astype(dtype)
-    return integers.astype(np.float32).astype(dtype)  # bfloat16 and float8 convert from float32
+    # bfloat16 and float8 convert from float32
+    return integers.astype(np.float32).astype(dtype, copy=False)

@@ -12,8 +12,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,8 @@ class RequestHandler:
     def open(self, opening: Opening, here: str | None) -> tuple[str, ...]:
         """Open a session and return its outputs' names; `here` is the caller's directory."""
         self.close()
-        self._session = self._opened(opening, here)
+        with self._ready([opening], here):
+            self._session = self._runtime.open_model(opening)
         return self._session.outputs
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
@@ -100,7 +101,8 @@ class RequestHandler:
 
         None stands for outputs that are equal bit for bit in all models.
         """
-        found = [self._answers(opening, here, outputs, fed) for opening in openings]
+        with self._ready(openings, here):
+            found = [self._answers(opening, outputs, fed) for opening in openings]
         lists = [some for some in found if not isinstance(some, EngineError)]
         if len(lists) == len(found) > 1:
             for number in range(len(fed)):
@@ -110,14 +112,10 @@ class RequestHandler:
         return found
 
     def _answers(
-        self,
-        opening: Opening,
-        here: str | None,
-        outputs: Sequence[str],
-        fed: Sequence[Mapping[str, Any]],
+        self, opening: Opening, outputs: Sequence[str], fed: Sequence[Mapping[str, Any]]
     ) -> list[list[Any] | EngineError | None] | EngineError:
         try:
-            session = self._opened(opening, here)
+            session = self._runtime.open_model(opening)
         except EngineError as error:
             return error
         found: list[list[Any] | EngineError | None] = []
@@ -160,7 +158,8 @@ class RequestHandler:
 
     def optimise(self, opening: Opening, here: str | None) -> None:
         """Write the optimised model to `opening.target`."""
-        self._opened(opening, here)
+        with self._ready([opening], here):
+            self._runtime.open_model(opening)
 
     def forsake(self) -> None:
         """Remove the temporary folders of the last session, whose owner is gone."""
@@ -172,17 +171,19 @@ class RequestHandler:
             raise EngineError("the session is closed")
         return self._session
 
-    def _opened(self, opening: Opening, here: str | None) -> OpenModel:
-        """A session; without `opening.folder`, external data lies in the caller's directory."""
-        self._folders = [Path(each) for each in (opening.record,) if each is not None]
-        self._folders += [Path(each).parent for each in (opening.target,) if each is not None]
+    @contextmanager
+    def _ready(self, openings: Sequence[Opening], here: str | None) -> Iterator[None]:
+        """Opens models in here; without `opening.folder`, data lies in the caller's directory."""
+        self._folders = [Path(each.record) for each in openings if each.record is not None]
+        self._folders += [Path(each.target).parent for each in openings if each.target is not None]
         if self._moves:
-            bound_memory(opening.provider == self._runtime.CPU)
+            bound_memory(all(each.provider == self._runtime.CPU for each in openings))
         if not self._moves or here is None:
-            return self._runtime.open_model(opening)
+            yield
+            return
         os.chdir(here)
         try:
-            return self._runtime.open_model(opening)
+            yield
         finally:
             _leave()
 
@@ -299,8 +300,8 @@ def _same(one: Any, other: Any) -> bool:
         return False
     if kind.hasobject or kind.itemsize not in {1, 2, 4, 8}:
         return False
-    bits, others = (each.reshape(-1).view(f"u{kind.itemsize}") for each in (one, other))
-    return bool((bits == others).all())
+    same: bool = one.tobytes() == other.tobytes()
+    return same
 
 
 def _size(value: Any) -> int:

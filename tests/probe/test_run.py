@@ -1,11 +1,14 @@
 """Fault injection: a probe accepts what is equal and catches every padding mistake."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
-from onnxpad.probe.run import REACH, _borders, _ramp, compare_runs
+from onnxpad.probe.run import REACH, _borders, _draws, _ramp, compare_runs
+from onnxpad.validation.inputs import Input
 from tests.support import parsed
 
 INDICES = "(float[1,1,5,6] x) => (float[1,1,?,?] y, int64[1,1,?,?] i)"
@@ -312,3 +315,21 @@ def test_borders_have_marks_of_their_own_at_each_side_of_each_axis() -> None:
     assert abs(marks).max() == REACH  # corners have more than fits
     assert all(_borders((1,) * rank).all() for rank in range(1, 4))  # both ends at one place
     assert _borders((0, 2)).shape == (0, 2)
+
+
+def test_inputs_of_any_size_begin_with_the_same_data() -> None:
+    def drawn(*shape: int) -> list[np.ndarray[Any, Any]]:
+        inputs = [Input("x", TensorProto.FLOAT16, shape), Input("i", TensorProto.UINT8, (3,))]
+        found = _draws(inputs, seeds=2)
+        assert all(each.feeds["x"].shape == shape for each in found)
+        assert all(each.feeds["x"].dtype == np.float16 for each in found)
+        return [each.feeds["x"].ravel() for each in found[:4]]
+
+    for small, large in itertools.pairwise([(), (5, 0), (2, 7), (64, 64), (3, 50, 80)]):
+        for one, other in zip(drawn(*small), drawn(*large), strict=True):
+            least = min(one.size, other.size)
+            assert (one[:least] == other[:least]).all()
+    random, another, negative, positive = drawn(99, 99)
+    assert not (random == another).all()
+    assert {*random} == {*range(-REACH, REACH + 1)}
+    assert {*negative} == {-each for each in positive} == {*range(-REACH, 0)}
