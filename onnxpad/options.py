@@ -63,6 +63,8 @@ class OptionKeywords(TypedDict, total=False):
     strict: bool
     select: str | Sequence[str]
     ignore: str | Sequence[str]
+    target: str | Sequence[str]
+    target_only: bool
 
 
 class Wanted(NamedTuple):
@@ -181,6 +183,24 @@ class Options:
         ),
     ] = ()
 
+    target: Annotated[
+        str | Sequence[str],
+        Typed(
+            "Rewrite no more than this runtime needs, such as openvino or tract@0.23, or a .toml "
+            "file of your own (onnxpad targets lists them). Repeatable: what all accept.",
+            "--target",
+            list[str] | None,
+            "NAME",
+        ),
+    ] = ()
+    target_only: Annotated[
+        bool,
+        Typed(
+            f"With --target: {RUNTIME} need not run the result, so it may not be compared.",
+            "--target-only",
+        ),
+    ] = False
+
     def __post_init__(self) -> None:
         """Refuses a choice that there is not."""
         check_choice("style", self.style, tuple(Style))
@@ -195,6 +215,12 @@ class Options:
         return self.symmetric_transpose or self.style == "symmetric"
 
     @property
+    def goal(self) -> str:
+        """The style or targets of what is written: `style fold`, or `target openvino, tract`."""
+        given = [self.target] if isinstance(self.target, str) else self.target
+        return f"target {', '.join(given)}" if self.target else f"style {self.style}"
+
+    @property
     def keywords(self) -> OptionKeywords:
         """The same as keywords of a call."""
         return cast(
@@ -205,6 +231,7 @@ class Options:
     def decisive(self) -> dict[str, object]:
         """Those that decide what is written, by name: not the sizes, nor what may be assumed."""
         others = {"shapes", "dims", "trust_dim_names", "strict"}
+        others |= set[str]() if self.target else {"target", "target_only"}
         return {name: value for name, value in self.keywords.items() if name not in others}
 
     def chooses(self, code: str) -> bool:

@@ -148,6 +148,7 @@ class Reason(enum.StrEnum):
     AS_ASKED = "as-asked", "the style, or the choice for open sizes, keeps the padding as it is"
     UNUSED = "unused", "nothing reads the Pad"
     SHAPE_REFUSED = "shape-refused", f"{RUNTIME} would stop at sizes that it does not know now"
+    TARGET = "target", "the target takes no writing of the padding that onnxpad knows"
     CONVENTION_TOLD = "convention-told", "it is only told which conventions the padding fits"
     FRAMEWORK_CONVENTION = (
         "framework-convention",

@@ -63,12 +63,28 @@ REPORTS: Final = {
 """`MODEL_REPORTS` by code: what `check` alone tells of a whole model, if asked."""
 
 
+TARGETS: Final = {
+    "PAD702": "SpellPadding",
+    "PAD703": "ReportWrong",
+    "PAD704": "ReportRejected",
+    "PAD705": "ReportFallback",
+    "PAD706": "ReportUnknown",
+}
+"""The pass and the reports that only a target asks for, by code."""
+
+_ABOVE: Final = {
+    **dict.fromkeys(("MODEL_REPORTS", *REPORTS.values()), "onnxpad.frameworks.fitting.reports"),
+    **dict.fromkeys(("TARGET_REPORTS", *TARGETS.values()), "onnxpad.targets.findings"),
+    "SpellPadding": "onnxpad.passes.spell_padding",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """The reports on conventions, which stand above the passes and are imported when asked for."""
-    if name == "MODEL_REPORTS" or name in REPORTS.values():
-        return getattr(importlib.import_module("onnxpad.frameworks.fitting.reports"), name)
+    """Passes and reports that stand above the others, or are seldom asked for: imported then."""
+    if name in _ABOVE:
+        return getattr(importlib.import_module(_ABOVE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "MODEL_REPORTS", *REPORTS.values()})
+    return sorted({*globals(), *_ABOVE})

@@ -47,7 +47,7 @@ class CheckResult(FileReport):
         from onnxpad.report.documents.check_document import severities
         from onnxpad.report.text import one_line
 
-        return one_line(self, f"{severities(self.report())}, style {self._options.style}")
+        return one_line(self, f"{severities(self.report())}, {self._options.goal}")
 
     def _repr_html_(self) -> str:
         """The findings by reason as a table, for notebooks."""
@@ -100,7 +100,16 @@ def check(
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
         run = Run(graph, chosen)
+        choice = None
+        if chosen.target or chosen.target_only:
+            from onnxpad.targets.choose import choose
+
+            choice = choose(run)
         found = run.find(partial(_conventions, reports, convention or "") if reports else None)
+        if choice is not None:
+            from onnxpad.targets.findings import findings_before
+
+            found += findings_before(choice)
     return CheckResult(
         kinds.name_of(source),
         with_forms(run.analysed(), (each for each in found if chosen.chooses(each.code))),

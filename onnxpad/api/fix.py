@@ -261,6 +261,10 @@ def fix(
         validate: Whether to run every change, and the whole model, on onnxruntime.
         reference: A framework's inputs and outputs, as for `validate`: the result has to reproduce
             these too. If the original does not, and both agree, that is only a warning.
+        target: Runtimes, such as `openvino` or `tract@0.23`, or paths of `.toml` files: padding
+            that all of them compute rightly stays as it came, and other padding is written so that
+            they do, with as little rewriting as possible. `onnxpad targets` lists them.
+        target_only: Whether onnxruntime need not run the result, which then may not be compared.
         strict: Whether to undo changes that rest on an assumption, such as finite data.
         select: Codes or prefixes of codes to rewrite and to report; all if empty. All other padding
             stays exactly as it is. `Pad`s that a change lays open to onnxruntime's optimiser are
@@ -295,6 +299,11 @@ def fix(
         run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
+            choice = None
+            if chosen.target or chosen.target_only:
+                from onnxpad.targets.choose import choose
+
+                choice = choose(run)
             outcome = run.rewrite()  # analyses, settles, guards
     validation: Validation | None = None
     barred, missed = tuple[Finding, ...](), tuple[str, ...]()
@@ -305,6 +314,11 @@ def fix(
             outcome, validation, barred, missed = validated(
                 run, outcome, source, reference, progress
             )
+    found = outcome.findings
+    if choice is not None:
+        from onnxpad.targets.findings import findings_after
+
+        found = [*found, *findings_after(choice, run.left)]
     with gc_paused():
         after = counts_of(graph) if graph.model.changed else before
     return FixResult(
@@ -313,7 +327,7 @@ def fix(
         changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=with_forms(run.left, (e for e in outcome.findings if chosen.chooses(e.code))),
+        findings=with_forms(run.left, (e for e in found if chosen.chooses(e.code))),
         undone=with_forms(run.left, outcome.undone),
         barred=with_forms(run.left, barred),
         validation=validation,

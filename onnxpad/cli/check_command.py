@@ -13,6 +13,7 @@ from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     CHOSEN,
     HOW,
+    TARGETS,
     Format,
     FormatOption,
     HtmlOption,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from onnxpad.report import FileReport
 
 
-@takes_options(paths=(*HOW, "strict"), fail_on=CHOSEN)
+@takes_options(paths=(*HOW, *TARGETS, "strict"), fail_on=CHOSEN)
 def check(
     paths: Annotated[
         list[Path],

@@ -11,6 +11,7 @@ from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     CHOSEN,
     HOW,
+    TARGETS,
     ExternalData,
     Format,
     FormatOption,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @gc_paused_for_good()
-@takes_options(in_place=HOW, diff=("strict", *CHOSEN))
+@takes_options(in_place=(*HOW, *TARGETS), diff=("strict", *CHOSEN))
 def fix(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model to fix.", parser=path)],
     output: Annotated[

@@ -88,7 +88,9 @@ HtmlOption = Annotated[
 
 CHOSEN: Final = ("select", "ignore")
 """Options that say which findings count."""
-HOW: Final = tuple(name for name in typed_options() if name not in (*CHOSEN, "strict"))
+TARGETS: Final = ("target", "target_only")
+"""Options that say for which runtimes."""
+HOW: Final = tuple(name for name in typed_options() if name not in (*CHOSEN, *TARGETS, "strict"))
 """Options that say what is written, and those of the sizes."""
 
 
@@ -116,7 +118,7 @@ def _parameter(name: str) -> inspect.Parameter:
         typed.option,
         help=typed.help,
         metavar=typed.metavar,
-        autocompletion=completed("codes") if name in CHOSEN else None,
+        autocompletion=completed(_COMPLETED[name]) if name in _COMPLETED else None,
     )
     return inspect.Parameter(
         name,
@@ -126,13 +128,22 @@ def _parameter(name: str) -> inspect.Parameter:
     )
 
 
+_COMPLETED: Final = dict.fromkeys(CHOSEN, "codes") | {"target": "targets"}
+
+
 def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
     """Options of `Options` by name, as the parameters of a command have them.
 
     Raises:
         UsageError: A name or a size is missing, a name is given twice, or a selector names no code.
     """
-    read = {"shapes": sizes_by_name, "dims": sizes_by_name, "select": codes, "ignore": codes}
+    read: dict[str, Callable[[str, Sequence[str]], Any]] = {
+        "shapes": sizes_by_name,
+        "dims": sizes_by_name,
+        "select": codes,
+        "ignore": codes,
+        "target": lambda _, names: tuple(names),
+    }
     return {
         name: read[name](typed_options()[name].option, value or ()) if name in read else value
         for name, value in typed.items()

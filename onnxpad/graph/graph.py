@@ -138,7 +138,7 @@ class Graph:
             self.place_of,
             None if parent is None else parent._edits,
         )
-        self._shared: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
+        self._shared: dict[tuple[str, tuple[int, ...], bytes, bool], Tensor] = {}
         self._bodies: dict[tuple[int, str], Graph] = {}
         self._functions: dict[int, Graph] = {}
         if view.is_main:
@@ -723,9 +723,12 @@ class Graph:
         self._edits.absorb(node, source, original)
         return (self.place_of(node),)
 
-    def add_initializer(self, values: np.ndarray[Any, Any], name: str) -> Tensor:
+    def add_initializer(
+        self, values: np.ndarray[Any, Any], name: str, *, as_numbers: bool = False
+    ) -> Tensor:
         """Adds a constant under a fresh name derived from `name`.
 
+        It is stored as bytes, or `as_numbers`, which must be of int64 then.
         A small constant that was added before is shared. In a body or a function, the constant is a
         Constant node in front of all nodes, since functions have no initializers.
 
@@ -734,16 +737,20 @@ class Graph:
         """
         key = None
         if values.nbytes <= SHARE_LIMIT and not values.dtype.hasobject:
-            key = (values.dtype.name, values.shape, values.tobytes())
+            key = (values.dtype.name, values.shape, values.tobytes(), as_numbers)
             known = self._shared.get(key)
             if known and self._view.tensors.get(known.name) is known:
                 return known
+        proto = numpy_helper.from_array(values)
+        if as_numbers:
+            proto.ClearField("raw_data")
+            proto.int64_data.extend(values.ravel().tolist())
         if self._view.is_main:
-            proto = numpy_helper.from_array(values, self.model.names.fresh(name))
+            proto.name = self.model.names.fresh(name)
             tensor = Tensor(proto.name)
             self._edits.add_initializer(tensor, Initializer(proto, values.shape))
         else:
-            value = onnx.helper.make_attribute("value", numpy_helper.from_array(values))
+            value = onnx.helper.make_attribute("value", proto)
             first = next(self.nodes, None)
             if first is None:
                 raise ValueError(f"{self.place} has no node, so no place for a constant")

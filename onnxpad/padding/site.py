@@ -40,6 +40,7 @@ from onnxpad.operators.read import (
     read_window,
 )
 from onnxpad.operators.table import CHANNELS_FIRST, FLOATS, Fill, Layout, gathering, lowest
+from onnxpad.options import KEPT
 from onnxpad.padding.limits import (
     Form,
     Span,
@@ -369,6 +370,8 @@ class Sites:
         Raises:
             RefusalError: The `Pad` cannot be taken over, or the operator cannot have that form.
         """
+        if style == KEPT.style:
+            raise RefusalError(Reason.AS_ASKED, "the targets take it as it came")
         pad = self.pad_before(op)
         around = () if pad is None else self.outside(op, pad)
         if pad is None or not around:

@@ -21,7 +21,7 @@ from onnxpad.arguments import codes_given
 from onnxpad.errors import OnnxpadError, UsageError, let_through
 from onnxpad.finding import Page, Severity
 from onnxpad.options import Options
-from onnxpad.passes import PASSES, REPORTS
+from onnxpad.passes import PASSES, REPORTS, TARGETS
 from onnxpad.proof.certify import UncertifiedError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -75,7 +75,7 @@ def every_pass() -> tuple[type[Pass], ...]:
 
 def every_code() -> tuple[str, ...]:
     """The codes of all findings, in order; those of users' own passes too."""
-    return tuple(sorted([*(kind.code for kind in every_pass()), *REPORTS]))
+    return tuple(sorted([*(kind.code for kind in every_pass()), *REPORTS, *TARGETS]))
 
 
 def is_own(pass_: Pass) -> bool:
@@ -89,10 +89,11 @@ def catalogue() -> Mapping[str, Page]:
 
     A page is made from the docstring and the examples of a pass.
     """
-    from onnxpad.passes import MODEL_REPORTS  # they stand above the passes
+    from onnxpad.passes import MODEL_REPORTS, TARGET_REPORTS, SpellPadding  # asked for here alone
 
     pages = {}
-    for kind in sorted([*every_pass(), *MODEL_REPORTS], key=lambda each: each.code):
+    kinds = [*every_pass(), SpellPadding, *MODEL_REPORTS, *TARGET_REPORTS]
+    for kind in sorted(kinds, key=lambda each: each.code):
         text = _text(kind)
         pages[kind.code] = Page(kind.code, kind.severity, text.split("\n", 1)[0], text)
     return MappingProxyType(pages)

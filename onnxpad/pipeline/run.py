@@ -10,7 +10,7 @@ from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
 from onnxpad.finding import Change, Finding, Severity, Trust
 from onnxpad.graph import Graph, Node
-from onnxpad.options import Options
+from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
@@ -152,8 +152,25 @@ class Run:
         self._originals: tuple[int, list[tuple[Context, Mark, str]]] | None = None
         self._spare: tuple[int, list[Context]] = 0, []
         self.left: Sequence[Context] = ()
+        self._each: tuple[Mapping[str, Wanted] | None, Wanted | None] = None, None
         for each in contexts:
             each.choose(options.dynamic)
+
+    def write_each(
+        self,
+        wants: Mapping[str, Wanted] | None,
+        passes: Passes,
+        usual: Wanted | None = None,
+    ) -> None:
+        """Has each padding written in its own way from now on.
+
+        Args:
+            wants: How each is to be written, as `Context.wants`.
+            passes: The passes, in place of those that the options choose.
+            usual: How those without an entry are to be written; by default as they came.
+        """
+        self._passes = passes
+        self._each = wants, usual
 
     def decide(self) -> None:
         """Makes the changes for good that rest on the specification alone, if that is trusted.
@@ -286,7 +303,13 @@ class Run:
             context.rollback(mark)
             context.closed, context.reported = closed, frozenset()
             context.absorbed.clear()
-        return [context for context, *_ in self._originals[1]]
+        return self._asked([context for context, *_ in self._originals[1]])
+
+    def _asked(self, found: list[Context]) -> list[Context]:
+        """Contexts that know how each padding is to be written."""
+        for context in found:
+            context.write_each(*self._each)
+        return found
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -329,7 +352,7 @@ class Run:
         version, found = self._spare
         self._spare = 0, []
         if not found or version != self.graph.version:
-            found = contexts(self.graph, self.options, self.domain)
+            found = self._asked(contexts(self.graph, self.options, self.domain))
         if self._editors:
             found[0].take_original(self._editors[0].context)
         for context in found:
@@ -534,6 +557,8 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
     for kind in passes:
         pass_ = kind()
         for match in findings(pass_, context):
+            if context.wants is not None and not kind.last and _is_kept(context, match):
+                continue
             # A finding may be about a function as a whole, which has no outputs to name it by.
             rewrites = barred and match.plan is not None
             reason = barred.get(match_key(context.graph, pass_, match)) if rewrites else None
@@ -547,6 +572,17 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
                     reason_code=code_of(reason),
                 )
                 yield pass_, match._replace(finding=finding, plan=None, barred=True)
+
+
+def _is_kept(context: Context, match: Match) -> bool:
+    """Whether what is found is about padding that is to stay as it came."""
+    about = match.about or match.node
+    is_padding = context.graph.has_node(about) and not match.finding.code.startswith(_BROKEN)
+    return is_padding and context.style_of(about) == KEPT.style
+
+
+_BROKEN: Final = "PAD9"
+"""The beginning of the codes of what is wrong, whatever padding it has."""
 
 
 def _deciding(kind: type[Pass]) -> type[Pass]:

@@ -147,13 +147,17 @@ class Context:
         computes = "--style pad" if self.style == "pad" else "--dynamic pad"
         self.asks_to_compute = computes if self.dynamic == "pad" else ""
 
+    def write_each(self, wants: Mapping[str, Wanted] | None, usual: Wanted | None) -> None:
+        """Takes how each padding is to be written, as `wants`; `usual` says it of all others."""
+        self.wants, self._usual = wants, usual or (self._usual if wants is None else KEPT)
+
     def wanted(self, node: Node) -> Wanted:
         """How the padding of an operator, a `Pad` or a step is to be written.
 
         Where the options do not say that of all alike, what has no entry of its own belongs to the
         first operators downstream that have one, and stays as it came where these differ.
         """
-        if self.wants is None:
+        if not self.wants:
             return self._usual
         found, seen, pending = set[Wanted](), {id(node)}, [node]
         while pending and len(seen) < MOST:
@@ -166,7 +170,9 @@ class Context:
                 if id(use.node) not in seen:
                     seen.add(id(use.node))
                     pending.append(use.node)
-        return found.pop() if len(found) == 1 and not pending else KEPT
+        if len(found) == 1 and not pending:
+            return found.pop()
+        return KEPT if found or pending else self._usual
 
     def style_of(self, node: Node) -> str:
         """The style in which the padding of a node is to be written."""

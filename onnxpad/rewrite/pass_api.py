@@ -49,6 +49,7 @@ class Example:
         dynamic: The `--dynamic` choice.
         no_ceil: Whether `--no-ceil` is given.
         symmetric_transpose: Whether `--symmetric-transpose` is given.
+        target: The `--target`.
     """
 
     given: str
@@ -58,16 +59,19 @@ class Example:
     dynamic: str = "keep"
     no_ceil: bool = False
     symmetric_transpose: bool = False
+    target: str = ""
 
     @property
     def text(self) -> str:
         """The lines of a page: the nodes before and after, then the inputs and initializers."""
         asked = {"style": (self.style, "fold"), "dynamic": (self.dynamic, "keep")}
+        asked["target"] = self.target, ""
         options = [f" with `--{name} {it}`" for name, (it, usual) in asked.items() if it != usual]
         options += [" with `--no-ceil`"] * self.no_ceil
         options += [" with `--symmetric-transpose`"] * self.symmetric_transpose
         becomes = ["".join(["becomes", *options]), _indented(self.after)]
-        result = becomes if self.after else ["stays"]
+        stays = f"stays with `--target {self.target}`" if self.target else "stays"
+        result = becomes if self.after else [stays]
         return "\n".join([_indented(self.before), *result, "where", _indented(self.given)])
 
 

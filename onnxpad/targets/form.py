@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from onnxpad.arithmetic.window import Window, pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, normal_domain
+from onnxpad.messages import and_list
 from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.operators.table import lowest
@@ -128,6 +129,21 @@ class Form(NamedTuple):
         return (self.fill, *[told[place] for place in _REST])
 
     @property
+    def text(self) -> str:
+        """How it is written in short, such as `computed Pad before Conv with pads`."""
+        kind = {"computed": "computed ", "": ""}.get(self.pad, "")
+        mode = f" ({self.mode})" if self.mode not in {"", "constant"} else ""
+        if self.op == "Pad":
+            return f"{kind}Pad{mode}"
+        own = [f"auto_pad={self.auto_pad}"] if self.auto_pad != "NOTSET" else []
+        own += ["pads"] if self.pads != "none" and not own else []
+        own += ["count_include_pad"] * self.counted + ["ceil_mode"] * bool(self.ceil)
+        own += ["output_shape"] * self.output_shape + ["output_padding"] * self.output_padding
+        before = f"{kind}Pad{mode} before " if self.pad else ""
+        behind = " and a crop behind it" if self.cropped else ""
+        return f"{before}{self.op}{' with ' if own else ''}{and_list(own)}{behind}"
+
+    @property
     def pads_nothing(self) -> bool:
         """Whether no runtime can take it otherwise than another: a window without any padding."""
         return self._replace(
@@ -148,13 +164,13 @@ class Placed(NamedTuple):
         context: The graph.
         node: The operator, or the `Pad`.
         form: How its padding is written.
-        pads: The `Pad`s in front of it that belong to it.
+        nodes: The `Pad`s in front of it, and what crops its result, that belong to it.
     """
 
     context: Context
     node: Node
     form: Form
-    pads: tuple[Node, ...] = ()
+    nodes: tuple[Node, ...] = ()
 
     @property
     def key(self) -> str:
@@ -162,14 +178,17 @@ class Placed(NamedTuple):
         return self.context.graph.unique(self.node.outputs[0].name)
 
 
-def forms_of(contexts: Iterable[Context]) -> Iterator[Placed]:
+def forms_of(contexts: Iterable[Context], *, bare: bool = False) -> Iterator[Placed]:
     """The forms of all padding in the graphs of a model, in file order.
 
-    Left out are window operators that do not pad at all, and what cannot be read.
+    Left out is what cannot be read, and unless they are wanted too, `bare` window operators, which
+    do not pad at all.
     """
     for context in contexts:
         if context.graph.is_there():
-            yield from _Forms(context).all()
+            yield from (
+                each for each in _Forms(context).all() if bare or not each.form.pads_nothing
+            )
 
 
 class _Forms:
@@ -189,17 +208,16 @@ class _Forms:
             behind = self._behind(op)
             crops |= {id(node) for node in behind}
             placed = self._placed(op, crops, cropped=bool(behind))
-            taken |= {id(pad) for pad in placed.pads}
-            if not placed.form.pads_nothing:
-                yield placed
+            taken |= {id(pad) for pad in placed.nodes}
+            placed = placed._replace(nodes=(*placed.nodes, *behind))
+            yield placed
         for window in self._context.windows():
             try:
                 placed = self._placed(window, crops)
             except ModelError:
                 continue
-            taken |= {id(pad) for pad in placed.pads}
-            if not placed.form.pads_nothing:
-                yield placed
+            taken |= {id(pad) for pad in placed.nodes}
+            yield placed
         for pad in self._context.pads():
             if id(pad.node) not in taken | crops:
                 yield Placed(self._context, pad.node, self._alone(pad))

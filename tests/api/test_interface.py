@@ -30,7 +30,8 @@ MODEL = parsed("g (float[1, 1, 4] x) => (float[1, 1, 4] y) { y = Relu (x) }")
 SIZES = {"shapes": None, "dims": None, "trust_dim_names": False}
 CHANGES = {
     "style": "fold", "dynamic": "keep", **SIZES, "no_ceil": False, "trust": None,
-    "symmetric_transpose": False, "strict": False, "select": (), "ignore": (),
+    "symmetric_transpose": False, "strict": False, "select": (), "ignore": (), "target": (),
+    "target_only": False,
 }  # fmt: skip
 RUNS = {"run_timeout": None, "progress": None}
 NEAR = {"rtol": None, "atol": None}

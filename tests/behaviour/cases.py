@@ -40,6 +40,10 @@ _REWRITING: Final = {
     "transpose": ("", "--symmetric-transpose"),
     "strict": ("", "--strict"),
 }
+_RUNTIMES: Final = (
+    *("", "--target openvino", "--target tract --target opencv@4"),
+    "--target coreml --target-only",
+)
 _DATA: Final = ("", "--external-data link", "--external-data inline")
 _FORMAT: Final = ("", "--format json")
 _HTML: Final = ("", "--html page.html")
@@ -66,6 +70,7 @@ _DRAWN: Final = {"svg": ("", "--svg drawing.svg"), "format": _FORMAT}
 COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
     "fix": ("fix {model}", {
         **_REWRITING,
+        "runtime": _RUNTIMES,
         "target": ("", "-o out.onnx", "-o sub/out.onnx", "--in-place", "--check", "--diff"),
         "codes": ("", "--select PAD1,PAD2", "--select PAD4", "--ignore PAD101,PAD5"),
         "runs": ("", "--no-validate", "--reference {npz}"),
@@ -79,6 +84,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
     }),
     "check": ("check {model}", {
         **_REWRITING,
+        "runtime": _RUNTIMES,
         "convention": ("", *(f"--convention {name}" for name in _FRAMEWORKS)),
         "codes": ("", "--select PAD6", "--select PAD1,PAD501", "--ignore PAD2"),
         "fail": ("", "--fail-on info", "--fail-on error"),

@@ -124,7 +124,8 @@ def test_what_is_completed() -> None:
     assert completion.operators("convt") == ["convtranspose"]
     assert completion.frameworks("") == [*FRAMEWORKS]
     assert completion.codes("PAD90") == ["PAD901", "PAD902", "PAD903"]
-    assert completion.codes("PAD1,PAD20,PAD70") == ["PAD1,PAD20,PAD701"]
+    assert completion.codes("PAD1,PAD20,PAD70")[:2] == ["PAD1,PAD20,PAD701", "PAD1,PAD20,PAD702"]
+    assert completion.targets("openv") == ["openvino"]
 
 
 class _Handler:

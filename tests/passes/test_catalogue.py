@@ -9,16 +9,18 @@ import pytest
 import onnxpad.passes
 from onnxpad.finding import Page
 from onnxpad.frameworks.fitting.reports import ModelReport
-from onnxpad.passes import MODEL_REPORTS, PASSES, REPORTS
+from onnxpad.passes import MODEL_REPORTS, PASSES, REPORTS, TARGETS
+from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.pipeline.registry import catalogue
 from onnxpad.rewrite.pass_api import Example, Pass
+from onnxpad.targets.findings import TARGET_REPORTS, TargetReport
 from tests.support import assert_graph, fixed, one
 from tests.support.rows import each_row
 
 HEADINGS = ["What it does", "Why it matters", "Example", "When it is exact", "References"]
 PAGES = list(catalogue().values())
-Kind: TypeAlias = type[Pass] | type[ModelReport]
-KINDS: list[Kind] = [*PASSES, *MODEL_REPORTS]
+Kind: TypeAlias = type[Pass] | type[ModelReport] | type[TargetReport]
+KINDS: list[Kind] = [*PASSES, SpellPadding, *MODEL_REPORTS, *TARGET_REPORTS]
 
 
 def headings(page: Page) -> list[str]:
@@ -43,6 +45,12 @@ def test_reports_on_conventions_are_listed_by_code_without_being_imported() -> N
     assert {"MODEL_REPORTS", "FoldPad", *REPORTS.values()} <= {*dir(onnxpad.passes)}
     with pytest.raises(AttributeError, match="no attribute 'ReportNothing'"):
         _ = onnxpad.passes.ReportNothing
+
+
+def test_what_only_a_target_asks_for_is_listed_by_code_without_being_imported() -> None:
+    kinds: list[Kind] = [SpellPadding, *TARGET_REPORTS]
+    assert {kind.code: kind.__name__ for kind in kinds} == TARGETS
+    assert all(getattr(onnxpad.passes, kind.__name__) is kind for kind in kinds)
 
 
 def test_every_pass_has_a_page_in_the_order_of_the_codes() -> None:
@@ -94,7 +102,7 @@ def test_every_pass_has_an_example() -> None:
 def test_the_example_is_what_fix_does(kind: Kind, example: Example) -> None:
     before = completed(example, example.before)
     asked: dict[str, Any] = {"dynamic": example.dynamic, "no_ceil": example.no_ceil}
-    asked["symmetric_transpose"] = example.symmetric_transpose
+    asked |= {"symmetric_transpose": example.symmetric_transpose, "target": example.target}
     select = kind.code if kind.code.startswith("PAD6") else ()
     found = onnxpad.check(before, style=example.style, select=select, **asked).findings
     assert kind.code in [finding.code for finding in found]

@@ -113,6 +113,7 @@ def test_what_the_catalogue_shows(kind: Any, example: Any) -> None:
         dynamic=example.dynamic,
         no_ceil=example.no_ceil,
         symmetric_transpose=example.symmetric_transpose,
+        target=example.target,
         validate=False,
     )
     assert bool(example.after) is result.changed

@@ -80,7 +80,8 @@ def test_paddings_that_are_to_be_written_each_in_its_own_way() -> None:
     )
     graph = Graph.from_proto(one(body, initializers=f"{W}, {BORDER}"))
     context = Context(graph)
-    context.wants = {"c": Wanted("pad"), "f": Wanted("pad"), "g": Wanted("symmetric")}
+    wants = {"c": Wanted("pad"), "f": Wanted("pad"), "g": Wanted("symmetric")}
+    context.write_each(wants, None)
     styles = {node.outputs[0].name: context.style_of(node) for node in graph.nodes}
     assert styles == {
         "a": "pad", "b": "pad", "c": "pad",  # what is read by c alone

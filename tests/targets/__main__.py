@@ -2,9 +2,12 @@
 
 import argparse
 
+from tests import run_command
 from tests.targets.forms import PATH, page, tables
 
-if __name__ == "__main__":
+
+def main() -> int:
+    """The signatures of all forms, written or printed."""
     parser = argparse.ArgumentParser(prog="python -m tests.targets", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write them, not print them")
     text = page(tables())
@@ -12,3 +15,8 @@ if __name__ == "__main__":
         PATH.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    run_command(main)

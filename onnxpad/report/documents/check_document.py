@@ -27,7 +27,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         groups = [*(file_group(file) for file in files), of_all]
     else:
         verdict = marked("fails", "error") if report.exit_code else marked("passes", "good")
-        on = f"--fail-on {report.fail_on}, style {report.options.style}"
+        on = f"--fail-on {report.fail_on}, {report.options.goal}"
         head = Group("", [_counts(report), *of_all.blocks, f"{verdict}: {on}"])
         groups = [head, *map(_page_group, files)]
     title = files[0].path if len(files) == 1 else f"{len(files):,} models"

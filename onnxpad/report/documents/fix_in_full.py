@@ -73,7 +73,7 @@ def fix_with_pictures(report: FixReport) -> Document:
 def _options(report: FixReport) -> str:
     """The options that decide what is rewritten."""
     asked = report.options
-    said = [f"style {asked.style}", f"open sizes: {asked.dynamic}"]
+    said = [asked.goal, f"open sizes: {asked.dynamic}"]
     said += [name for name, value in asked.decisive.items() if value is True]
     said += [f"trust {asked.trust}"] if asked.trust else []
     return marked(f"Asked for: {', '.join(said)}", "faint")

@@ -1,0 +1,260 @@
+"""The least rewriting that several runtimes compute rightly, padding by padding.
+
+Each way of writing that the passes know is tried on the whole model, and the forms that it leaves
+are read from the result. So nothing here repeats what a pass decides: a padding gets the first
+writing in the order of `_ways` that is best for all targets, or stays as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+from onnxpad.errors import UsageError
+from onnxpad.options import KEPT, Options, Wanted
+from onnxpad.passes.spell_padding import SpellPadding
+from onnxpad.pipeline.registry import passes_of
+from onnxpad.pipeline.run import Run
+from onnxpad.records import NamedTuple
+from onnxpad.targets.form import Form, Placed, forms_of
+from onnxpad.targets.target import Cell, Target, load
+
+_OWN: Final = "onnxruntime-cpu"
+"""The target that is always meant, since results are run there."""
+
+_RIGHT, _READ, _FALLBACK, _UNKNOWN, _BAD = range(5)
+"""How well a form is taken: right as measured, right as read, elsewhere, not known, not at all."""
+
+_WAYS: Final = (
+    Wanted("fold"),
+    Wanted("fold", no_ceil=True, symmetric_transpose=True),
+    Wanted("symmetric", symmetric_transpose=True),
+    Wanted("symmetric", no_ceil=True, symmetric_transpose=True),
+    Wanted("pad", "pad"),
+    Wanted("pad", "pad", no_ceil=True, symmetric_transpose=True),
+    Wanted("fold", "auto-pad"),
+    Wanted("fold", "pad"),
+)
+"""The ways to write a padding, the least rewriting first."""
+
+
+class Answer(NamedTuple):
+    """The fate of a form at a target."""
+
+    target: Target
+    cell: Cell
+
+
+class Site(NamedTuple):
+    """A padding of the original, and what becomes of it.
+
+    Attributes:
+        placed: The padding as it came.
+        answers: What each target does with that.
+        wanted: How it is to be written.
+        best: What each target does with that.
+    """
+
+    placed: Placed
+    answers: tuple[Answer, ...]
+    wanted: Wanted
+    best: tuple[Answer, ...]
+
+
+class Choice(NamedTuple):
+    """How each padding of a model is to be written, so that all targets take it.
+
+    Attributes:
+        targets: The targets that were asked for.
+        sites: All padding of the original.
+    """
+
+    targets: tuple[Target, ...]
+    sites: tuple[Site, ...]
+
+    @property
+    def wants(self) -> dict[str, Wanted]:
+        """How each is to be written, by the unique names of the outputs of its nodes."""
+        return {name: site.wanted for site in self.sites for name in _names(site.placed)}
+
+
+def targets_of(options: Options) -> tuple[Target, ...]:
+    """The targets that options name, each once.
+
+    Raises:
+        UsageError: There is none of a name, or a file of a user's is not as it should be.
+    """
+    names = (options.target,) if isinstance(options.target, str) else tuple(options.target)
+    found = {target.full_name: target for target in map(load, names)}
+    if options.target_only and not found:
+        raise UsageError("--target-only needs a --target that it is about")
+    return tuple(found.values())
+
+
+def choose(run: Run) -> Choice:
+    """Chooses how each padding of a model is to be written, and has the run write it so.
+
+    Raises:
+        UsageError: As `targets_of`.
+        ModelError: The model cannot be read.
+    """
+    options = run.options
+    targets = targets_of(options)
+    own = [] if options.target_only else [load(_OWN)]
+    implied = tuple(each for each in own if each not in targets)
+    spelling = frozenset(chain.from_iterable(each.spell for each in targets))
+    groups = [
+        _Group(found, targets, implied) for found in _joined(forms_of(run.analysed(), bare=True))
+    ]
+    for wanted in _ways(options, spelling):
+        waiting = [each for each in groups if each.may_gain]
+        if waiting:
+            forms = _written(run, wanted)
+            for each in waiting:
+                each.take(wanted, forms)
+    choice = Choice(targets, tuple(site for each in groups for site in each.sites()))
+    run.write_each(choice.wants, (*passes_of(options), SpellPadding))
+    return choice
+
+
+def answers_to(form: Form | None, targets: Sequence[Target]) -> tuple[Answer, ...]:
+    """The answers of targets for a form; None stands for a padding that is gone.
+
+    A window that does not pad is taken by all of which nothing else is known.
+    """
+    return tuple(Answer(each, _answer(each, form)) for each in targets)
+
+
+def _answer(target: Target, form: Form | None) -> Cell:
+    cell = Cell("right") if form is None else target.cell(form)
+    is_bare = form is not None and form.pads_nothing and cell.verdict == "unknown"
+    return Cell("right") if is_bare else cell
+
+
+def grade(cell: Cell) -> int:
+    """How well a form is taken, the best first; what no padding mends does not count."""
+    if cell.limit:
+        return _RIGHT
+    if cell.verdict == "right":
+        return _RIGHT if cell.measured else _READ
+    return {"fallback": _FALLBACK, "unknown": _UNKNOWN}.get(cell.verdict, _BAD)
+
+
+class _Group:
+    """Paddings that share a node, and so are written in one way."""
+
+    def __init__(
+        self, found: Sequence[Placed], targets: Sequence[Target], implied: Sequence[Target]
+    ) -> None:
+        self._found = found
+        self._targets = targets
+        self._implied = implied
+        self._forms: list[Form | None] = [each.form for each in found]
+        self._given = self._grades(self._forms)
+        self._rank = _rank(self._given)
+        self._wanted = KEPT
+
+    @property
+    def may_gain(self) -> bool:
+        """Whether some target does not take it well, as far as is known by now."""
+        return any(each in {_FALLBACK, _BAD} for each in self._given) and self._rank > _PERFECT
+
+    def take(self, wanted: Wanted, forms: Mapping[str, Form]) -> None:
+        """Takes a way of writing if it is better than those before."""
+        found = [forms.get(each.key) for each in self._found]
+        grades = self._grades(found)
+        admitted = all(
+            now < _UNKNOWN or now == was == _UNKNOWN
+            for was, now in zip(self._given, grades, strict=True)
+        )
+        if admitted and _rank(grades) < self._rank:
+            self._wanted, self._forms, self._rank = wanted, found, _rank(grades)
+
+    def sites(self) -> Iterator[Site]:
+        """Each padding, with what becomes of it."""
+        for placed, form in zip(self._found, self._forms, strict=True):
+            answers = answers_to(placed.form, self._targets)
+            yield Site(placed, answers, self._wanted, answers_to(form, self._targets))
+
+    def _grades(self, forms: Iterable[Form | None]) -> list[int]:
+        grades = []
+        for form in forms:
+            grades += [grade(cell) for _, cell in answers_to(form, self._targets)]
+            own = (grade(cell) for _, cell in answers_to(form, self._implied))
+            grades += [_BAD if each == _BAD else _RIGHT for each in own]
+        return grades
+
+
+def _rank(grades: Sequence[int]) -> tuple[int, ...]:
+    """Smaller for what is better: first how often a form is not taken, then how often unknown."""
+    return tuple(grades.count(each) for each in (_BAD, _UNKNOWN, _FALLBACK, _READ))
+
+
+_PERFECT: Final = (0, 0, 0, 0)
+
+
+def _ways(options: Options, spelling: frozenset[str]) -> Iterator[Wanted]:
+    """The ways to write a padding that options leave, the least rewriting first."""
+    usual = Options()
+    narrow: tuple[set[str] | set[bool], ...] = (
+        {options.style} - {usual.style},
+        {options.dynamic} - {usual.dynamic},
+        {options.no_ceil} - {usual.no_ceil},
+        {options.symmetric_transpose} - {usual.symmetric_transpose},
+    )
+    if spelling and not any(narrow):
+        yield KEPT._replace(spelling=spelling)
+    for way in _WAYS:
+        if all(not asked or value in asked for value, asked in zip(way, narrow, strict=False)):
+            yield way._replace(spelling=spelling)
+
+
+def _written(run: Run, wanted: Wanted) -> dict[str, Form]:
+    """The forms of a model written in one way, by the key of each padding."""
+    options, graph, wants = run.options, run.graph, None
+    if wanted.style == KEPT.style:
+        wants = dict[str, Wanted]()
+    else:
+        options = replace(
+            options,
+            style=wanted.style,
+            dynamic=wanted.dynamic,
+            no_ceil=wanted.no_ceil,
+            symmetric_transpose=wanted.symmetric_transpose,
+        )
+    mark = graph.mark()
+    trial = Run(graph, options, domain=run.domain)
+    trial.write_each(wants, (*passes_of(options), SpellPadding), usual=wanted)
+    try:
+        trial.edit()
+        return {each.key: each.form for each in forms_of(trial.left, bare=True)}
+    finally:
+        graph.rollback(mark)
+
+
+def _joined(found: Iterable[Placed]) -> list[list[Placed]]:
+    """Paddings by the nodes that they share."""
+    groups: list[tuple[set[str], list[Placed]]] = []
+    by_name: dict[str, tuple[set[str], list[Placed]]] = {}
+    for each in found:
+        names = set(_names(each))
+        placed = [each]
+        for name in names & by_name.keys():
+            other = by_name[name]
+            if other[1] is not placed and other in groups:
+                groups.remove(other)
+                names |= other[0]
+                placed = [*other[1], *placed]
+        group = (names, placed)
+        groups.append(group)
+        by_name |= dict.fromkeys(names, group)
+    return [placed for _, placed in groups]
+
+
+def _names(placed: Placed) -> Iterator[str]:
+    """The unique names of the outputs of the nodes of a padding."""
+    unique = placed.context.graph.unique
+    for node in (placed.node, *placed.nodes):
+        yield from (unique(tensor.name) for tensor in node.outputs if tensor.name)

@@ -1,0 +1,230 @@
+"""PAD703 to PAD706: padding that a target does not take, or of which that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final
+
+from onnxpad.facts import Facts
+from onnxpad.finding import Finding, Severity
+from onnxpad.reasons import Reason, advised
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Example
+from onnxpad.targets.choose import Answer, Choice, answers_to, grade
+from onnxpad.targets.form import Placed, forms_of
+
+_WORDS: Final = {
+    "wrong": "computes something else",
+    "rejected": "does not run it",
+    "fallback": "leaves it to another provider",
+    "unknown": "is not known to take it",
+}
+_STAYS: Final = "no writing that onnxpad knows is taken better"
+_BY_NONE: Final = "no padding mends it"
+
+
+class TargetReport:
+    """Base class of these reports: one verdict, one code.
+
+    A subclass's docstring is the catalogue's page on its code, as for a `Pass`.
+
+    Attributes:
+        code: The code of its findings.
+        severity: Their severity where `fix --target` mends what they tell.
+        stays: Their severity where nothing does.
+        examples: None.
+    """
+
+    code: ClassVar[str]
+    severity: ClassVar[Severity] = Severity.ERROR
+    stays: ClassVar[Severity] = Severity.ERROR
+    examples: ClassVar[tuple[Example, ...]] = ()
+
+
+class ReportWrong(TargetReport):
+    """Padding of which a target computes something else, without an error.
+
+    ## What it does
+    With `--target`, each padding in a form that gave other results there than the specification and
+    onnxruntime. `fix --target` writes it otherwise where a form is known that the target computes
+    rightly. The finding names the version, and the models that were run or the source that was
+    read.
+
+    ## Why it matters
+    Nothing stops: the network runs, and its accuracy is lost.
+
+    ## When it is exact
+    Nothing is rewritten by this rule: those that write the padding say when that is exact.
+
+    ## References
+    `onnxpad targets NAME` lists all that is known of a target, with its sources.
+    """
+
+    code = "PAD703"
+    examples = (
+        Example(
+            given="float[1, 2, 9, 8] x",
+            before="""
+                y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)
+            """,
+            target="opencv@4",
+        ),
+    )
+
+
+class ReportRejected(TargetReport):
+    """Padding that a target does not run.
+
+    ## What it does
+    With `--target`, each padding in a form at which the target's importer or kernel stopped.
+    `fix --target` writes it otherwise where a form is known that the target computes rightly.
+
+    ## Why it matters
+    An importer stops at the first form that it does not know, often without naming the node.
+
+    ## When it is exact
+    Nothing is rewritten by this rule: those that write the padding say when that is exact.
+
+    ## References
+    `onnxpad targets NAME` lists all that is known of a target, with its sources.
+    """
+
+    code = "PAD704"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
+            """,
+            before='y = Pad <mode = "wrap"> (x, pads)',
+            target="tract",
+        ),
+    )
+
+
+class ReportFallback(TargetReport):
+    """Padding that a target hands over to another provider.
+
+    ## What it does
+    With `--target`, each padding in a form that runs rightly, but not where it should: data is
+    copied there and back. It is a warning where `fix --target` writes a form that stays.
+
+    ## Why it matters
+    Each change of provider costs more than most operators.
+
+    ## When it is exact
+    Nothing is rewritten by this rule: those that write the padding say when that is exact.
+
+    ## References
+    `onnxpad targets NAME` lists all that is known of a target, with its sources.
+    """
+
+    code = "PAD705"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
+            """,
+            before='y = Pad <mode = "reflect"> (x, pads)',
+            target="coreml",
+        ),
+    )
+    severity = Severity.WARNING
+    stays = Severity.INFO
+
+
+class ReportUnknown(TargetReport):
+    """Padding of which it is not known whether a target takes it.
+
+    ## What it does
+    With `--target`, each padding in a form that was neither run there nor found in its source. It
+    stays as it came: nothing is known to be better.
+
+    ## Why it matters
+    What nobody has run is no promise.
+
+    ## When it is exact
+    Nothing is rewritten by this rule: those that write the padding say when that is exact.
+
+    ## References
+    `onnxpad targets NAME` lists all that is known of a target, with its sources.
+    """
+
+    code = "PAD706"
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[3, 2, 3, 3] w
+            """,
+            before="y = Conv <pads = [1, 1, 1, 1]> (x, w)",
+            target="unity",
+        ),
+    )
+    severity = Severity.INFO
+    stays = Severity.INFO
+
+
+TARGET_REPORTS: Final = (ReportWrong, ReportRejected, ReportFallback, ReportUnknown)
+_BY_VERDICT: Final = dict(
+    zip(("wrong", "rejected", "fallback", "unknown"), TARGET_REPORTS, strict=True)
+)
+
+
+def findings_before(choice: Choice) -> Iterator[Finding]:
+    """Padding of the original that targets do not take; fixable where the choice mends it."""
+    for site in choice.sites:
+        for answer, best in zip(site.answers, site.best, strict=True):
+            yield from _findings(site.placed, answer, mends=grade(best.cell) < grade(answer.cell))
+
+
+def findings_after(choice: Choice, contexts: Iterable[Context]) -> Iterator[Finding]:
+    """Padding that targets do not take of the graphs of a model as they are now."""
+    for placed in forms_of(contexts, bare=True):
+        for answer in answers_to(placed.form, choice.targets):
+            yield from _findings(placed, answer, mends=False)
+
+
+def _findings(placed: Placed, answer: Answer, *, mends: bool) -> Iterator[Finding]:
+    (target, cell), (context, node, form, _) = answer, placed
+    if cell.verdict == "right":
+        return
+    report = _BY_VERDICT[cell.verdict]
+    title = f"{target.title} {cell.version or target.version}".rstrip()
+    how = "measured" if cell.measured else "read" if cell.source else "no data"
+    note = f": {cell.note}" if cell.note else ""
+    does = f"{title} {_WORDS[cell.verdict]}{note} [{how}]"
+    message = f"{form.text}; {does}" if mends else form.text
+    reason = "" if mends else f"{does}; {_BY_NONE if cell.limit else _STAYS}"
+    depends = "open" in {form.pads, form.outer} and not cell.limit
+    options = [cell.advice or "--shape"] if cell.advice or depends else []
+    if reason:
+        reason = advised(reason, options)
+    usual = type(form)(form.op)
+    told = {
+        name: value
+        for name, value, other in zip(form._fields, form, usual, strict=True)
+        if value != other
+    }
+    facts: dict[str, object] = {
+        "target": target.full_name,
+        "verdict": cell.verdict,
+        "measured": cell.measured,
+        "source": cell.source,
+        "models": [*cell.forms],
+        "form": told,
+    }
+    if options:
+        facts["options"] = options
+    yield Finding(
+        report.code,
+        report.severity if mends else report.stays,
+        context.label(node),
+        str(node.op),
+        message,
+        reason,
+        Facts(facts),
+        reason_code=Reason.TARGET if reason else "",
+        location=context.graph.location(node),
+    )

@@ -1,0 +1,137 @@
+"""Attributes and operands of padding, spelled as a target reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+from onnx.helper import tensor_dtype_to_np_dtype
+
+from onnxpad.graph import Graph, Node
+from onnxpad.messages import and_list
+from onnxpad.operators.amounts import is_plain_zero, onnx_order
+from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.pass_api import Example, Match, Pass
+
+
+class SpellPadding(Pass):
+    """Attributes and operands of padding, spelled as a target reads them.
+
+    ## What it does
+    With `--target`, writes what some runtimes insist on and others leave out: `kernel_shape` and
+    `pads` even where they may be omitted, all axes of a `Pad` in place of its input `axes`, its
+    fill even where that is 0, or no fill where it is, and its amounts as numbers rather than
+    bytes. Without a target that asks for it, this rule finds nothing.
+
+    ## Why it matters
+    Importers read attributes by name and forget defaults: one stops without `kernel_shape`, one
+    reads the pads of a transposed convolution wherever they should be, one takes the third input
+    of a `Pad` for granted, and another refuses it.
+
+    ## When it is exact
+    Always: each spelling means what the one before it means by the specification.
+
+    ## References
+    ONNX Conv-22, "kernel_shape", "pads"; Pad-25, "axes", "constant_value".
+    """
+
+    code = "PAD702"
+    why = "these mean the same"
+    last = True
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8, 8] x
+                float[2, 3, 3, 3] w
+            """,
+            before="y = ConvTranspose <strides = [2, 2]> (x, w)",
+            after="y = ConvTranspose <pads = [0, 0, 0, 0], strides = [2, 2]> (x, w)",
+            target="coreml",
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every operator and `Pad` whose spelling is not the one that is wanted."""
+        for window in context.windows():
+            yield from self._match(context, window.node, _attributes(context, window))
+        for op in context.transposed():
+            yield from self._match(context, op.node, _attributes(context, op))
+        if context.graph.opset >= 11:
+            for pad in context.pads():
+                yield from self._match(context, pad.node, _operands(context, pad))
+
+    def _match(self, context: Context, node: Node, plan: Mapping[str, Any]) -> Iterator[Match]:
+        if plan:
+            what = and_list([_WORDS[name] for name in plan])
+            yield self.found(context, node, f"as it came, {node.op}", plan, becomes=what)
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the attributes or operands."""
+        graph, node = context.graph, match.node
+        name = node.name or node.outputs[0].name
+        for spelling, value in match.plan.items():
+            if spelling in _ATTRIBUTES:
+                graph.set_attribute(node, _ATTRIBUTES[spelling], value)
+            elif spelling == "value":
+                graph.set_input(node, 2, graph.add_initializer(value, f"{name}_value"))
+            elif spelling == "no_value":
+                graph.set_input(node, 2, None)
+            else:
+                typed = graph.add_initializer(value, f"{name}_pads", as_numbers=spelling == _TYPED)
+                graph.set_input(node, 1, typed)
+                if spelling == "no_axes":
+                    graph.set_input(node, 3, None)
+
+
+_TYPED: Final = "typed_amounts"
+_ATTRIBUTES: Final = {"kernel_shape": "kernel_shape", "write_pads": "pads"}
+_WORDS: Final = {
+    "kernel_shape": "kernel_shape is written",
+    "write_pads": "pads are written",
+    "no_axes": "amounts of all axes are written",
+    "value": "the fill is written",
+    "no_value": "no fill is written",
+    "typed_amounts": "amounts are stored as numbers",
+}
+
+
+def _attributes(context: Context, op: WindowOp | TransposedOp) -> dict[str, Any]:
+    """The attributes that a window operator lacks, by the spelling that wants them."""
+    wanted, node, plan = context.wanted(op.node).spelling, op.node, dict[str, Any]()
+    kernel = [window.kernel for window in op.windows]
+    if "kernel_shape" in wanted and "kernel_shape" not in node.attrs and _are_numbers(kernel):
+        plan["kernel_shape"] = kernel
+    if "write_pads" in wanted and not op.pads_written and op.auto_pad == "NOTSET":
+        plan["write_pads"] = onnx_order(op.pads)
+    return plan
+
+
+def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
+    """The operands of a `Pad` that are to be otherwise, by the spelling that wants them."""
+    wanted, node, plan = context.wanted(pad.node).spelling, pad.node, dict[str, Any]()
+    graph, data = context.graph, context.analysis.shape(pad.data)
+    dtype = context.analysis.dtype(pad.data)
+    numbers = pad.constant_amounts
+    if "no_axes" in wanted and pad.axes is not None and data is not None:
+        numbers = pad.over(len(data))
+        if numbers is not None:
+            plan["no_axes"] = np.asarray(onnx_order(numbers), np.int64)
+    if numbers is not None and _TYPED in wanted and _is_raw(graph, node):
+        plan.pop("no_axes", None)
+        plan[_TYPED] = np.asarray(onnx_order(numbers), np.int64)
+    is_zero = pad.mode == "constant" and is_plain_zero(pad.value)
+    if "value" in wanted and is_zero and len(node.inputs) < 3 and dtype:
+        plan["value"] = np.zeros((), tensor_dtype_to_np_dtype(dtype))
+    if "no_value" in wanted and is_zero and node.operand(2) is not None:
+        plan["no_value"] = None
+    return plan
+
+
+def _is_raw(graph: Graph, node: Node) -> bool:
+    return graph.constant(node.inputs[1]) is not None and graph.is_raw(node.inputs[1])
+
+
+def _are_numbers(kernel: list[Any]) -> bool:
+    return {int}.issuperset(map(type, kernel))

@@ -1,0 +1,314 @@
+"""Each padding is written with as little rewriting as its targets need."""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.errors import UsageError
+from tests.support import assert_same, attributes, one
+from tests.support.rows import each_row
+
+X: Final = "float[1, 2, 8, 8] x"
+OPEN: Final = "float[n, 2, h, w] x"
+W: Final = "float[2, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(36)) + "}"
+P: Final = "int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}"
+UPPER: Final = 'auto_pad = "SAME_UPPER"'
+LOWER: Final = 'auto_pad = "SAME_LOWER"'
+S2: Final = "strides = [2, 2]"
+CONV: Final = "y = Conv (x, w)"
+ZERO: Final = "v = Constant <value_float = 0.0> ()\n"
+AXES: Final = "a = Constant <value_ints = [0, 1, 2, 3]> ()\n"
+K3: Final = "kernel_shape = [3, 3]"
+REST: Final = '[[cell]]\nwhen = {}\nverdict = "right"\nsource = "its manual"\n'
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Any:
+    """Writes a target that computes all but some forms, and returns its path."""
+
+    def written(*cells: str, rest: str = REST, **keys: Any) -> str:
+        path = tmp_path / f"npu{len(list(tmp_path.iterdir()))}.toml"
+        head = f'title = "Npu"\nversion = "1"\n{"".join(f"{k} = {v}" for k, v in keys.items())}\n'
+        tables = [f"[[cell]]\nwhen = {{ {when} }}\n{says}\n" for when, says in map(_cell, cells)]
+        path.write_text("\n".join([head, *tables, rest]), encoding="utf-8")
+        return str(path)
+
+    return written
+
+
+def _cell(text: str) -> tuple[str, str]:
+    when, _, verdict = text.partition(" -> ")
+    return when, f'verdict = "{verdict}"\nsource = "its manual"'
+
+
+def model(text: str, inputs: str = X, **more: Any) -> onnx.ModelProto:
+    weights = ", ".join([W] * (", w)" in text) + [P] * (", p" in text))
+    return one(text, inputs=inputs, initializers=weights, **more)
+
+
+def codes(result: Any) -> list[str]:
+    return [each.code for each in result.findings if each.code >= "PAD702" and each.code < "PAD9"]
+
+
+def nodes(proto: onnx.ModelProto) -> list[str]:
+    """The operators of a model with the attributes of their padding."""
+    told = []
+    for node in proto.graph.node:
+        kept = {"auto_pad", "pads", "ceil_mode", "output_padding", "kernel_shape"}
+        said = {name: each for name, each in attributes(node).items() if name in kept}
+        text = ", ".join(
+            f"{name}={str(each).replace(' ', '')}" for name, each in sorted(said.items())
+        )
+        told.append(re.sub(r"[' b]*(SAME\w+|VALID)'?", r"\1", f"{node.op_type}({text})"))
+    return told
+
+
+@each_row(
+    ("text", "inputs", "cells", "expected"),
+    [
+        # One side of SAME is wrong: it alone is written out.
+        (
+            f"a = Conv <{UPPER}, {S2}> (x, w)\ny = Conv <{LOWER}, {S2}> (a, w)",
+            X,
+            ['auto_pad = "SAME_UPPER" -> wrong'],
+            ["Conv(pads=[0,0,1,1])", "Conv(auto_pad=SAME_LOWER)"],
+        ),
+        (
+            f"a = Conv <{UPPER}, {S2}> (x, w)\ny = Conv <{LOWER}, {S2}> (a, w)",
+            X,
+            ['auto_pad = "SAME_LOWER" -> wrong'],
+            ["Conv(auto_pad=SAME_UPPER)", "Conv(pads=[1,1,0,0])"],
+        ),
+        # Only known sizes, or only unknown ones.
+        (
+            f"y = Conv <{UPPER}> (x, w)",
+            OPEN,
+            ['auto_pad = "SAME_UPPER", sized = false -> rejected'],
+            ["Conv(pads=[1,1,1,1])"],
+        ),
+        (
+            f"y = Conv <{UPPER}> (x, w)",
+            X,
+            ['auto_pad = "SAME_UPPER", sized = true -> rejected'],
+            ["Conv(pads=[1,1,1,1])"],
+        ),
+        # No unequal pads in the operator, by operator and rank.
+        (
+            ("a = Conv <pads = [0, 0, 1, 1]> (x, w) "
+            f"y = MaxPool <{K3}, pads = [0, 0, 1, 1]> (a)"),
+            X,
+            ['op = "Conv", pads = ["end", "begin", "mixed"] -> wrong'],
+            ["Pad()", "Conv(pads=[0,0,0,0])", "MaxPool(kernel_shape=[3,3], pads=[0,0,1,1])"],
+        ),
+        # More at the begin is wrong, more at the end is right.
+        (
+            "a = Conv <pads = [1, 1, 0, 0]> (x, w)\ny = Conv <pads = [0, 0, 1, 1]> (a, w)",
+            X,
+            ['op = "Conv", pads = "begin" -> wrong'],
+            ["Pad()", "Conv(pads=[0,0,0,0])", "Conv(pads=[0,0,1,1])"],
+        ),
+        # A Pad that is right stays, also where it could be folded; one that is not is folded.
+        ("z = Pad (x, p)\ny = Conv (z, w)", X, [], ["Pad()", "Conv()"]),
+        (
+            "z = Pad (x, p)\ny = Conv (z, w)",
+            X,
+            ['pad = "constant" -> rejected'],
+            ["Conv(pads=[0,0,1,1])"],
+        ),
+        # ceil_mode becomes end pads where the sizes are known, and only where it is not taken.
+        (
+            (f"a = MaxPool <ceil_mode = 1, {K3}, {S2}> (x)\n"
+            "y = MaxPool <ceil_mode = 1, kernel_shape = [2, 2], strides = [2, 2]> (a)"),
+            X,
+            ['op = "MaxPool", ceil = ["over", "dropped"] -> rejected'],
+            [
+                "MaxPool(kernel_shape=[3,3], pads=[0,0,1,1])",
+                "MaxPool(ceil_mode=1, kernel_shape=[2,2])",
+            ],
+        ),
+        # Counted pools only without own padding.
+        (
+            f"y = AveragePool <count_include_pad = 1, {K3}, pads = [1, 1, 1, 1]> (x)",
+            X,
+            ["counted = true -> wrong"],
+            ["Pad()", "AveragePool(kernel_shape=[3,3], pads=[0,0,0,0])"],
+        ),
+        # A transposed convolution with equal pads only.
+        (
+            f"y = ConvTranspose <pads = [1, 1, 0, 0], {S2}> (x, w)",
+            X,
+            ['op = "ConvTranspose", pads = ["begin", "end"] -> rejected'],
+            ["ConvTranspose(output_padding=[1,1], pads=[1,1,1,1])"],
+        ),
+        # VALID is not taken.
+        (
+            f'y = Conv <auto_pad = "VALID", {S2}> (x, w)',
+            X,
+            ['auto_pad = "VALID" -> rejected'],
+            ["Conv()"],
+        ),
+        # What depends on the size becomes a Pad where a computed one is taken.
+        (
+            f"y = MaxPool <{UPPER}, {K3}> (x)",
+            OPEN,
+            ['auto_pad = "SAME_UPPER" -> fallback'],
+            ["MaxPool(kernel_shape=[3,3], pads=[1,1,1,1])"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_written(
+    text: str, inputs: str, cells: list[str], expected: list[str], target: Any
+) -> None:
+    before = model(text, inputs)
+    result = onnxpad.fix(before, target=target(*cells))
+    assert nodes(result.model) == expected
+    assert result.ok
+    assert not codes(result)
+    assert not codes(onnxpad.check(result.model, target=target(*cells)))
+    assert result.changed == bool(onnxpad.check(before, target=target(*cells)).findings)
+    assert_same(before, result.model)
+
+
+@each_row(
+    ("spell", "text", "opset", "cell", "expected"),
+    [
+        ("kernel_shape", CONV, 17, "kernel_shape = false", "Conv(kernel_shape=[3,3])"),
+        ("write_pads", CONV, 17, "silent = true", "Conv(pads=[0,0,0,0])"),
+        ("value", "y = Pad (x, p)", 17, 'fill = "absent"', "Pad 3"),
+        ("no_value", f"{ZERO}y = Pad (x, p, v)", 17, 'fill = "zero"', "Pad 2"),
+        ("typed_amounts", "y = Pad (x, p)", 17, "raw = true", "Pad typed"),
+        ("no_axes", f'{AXES}y = Pad (x, p, "", a)', 18, "axes = true", "Pad 2"),
+    ],
+)  # fmt: skip
+def test_what_is_spelled(
+    spell: str, text: str, opset: int, cell: str, expected: str, target: Any
+) -> None:
+    before = model(text, opset=opset)
+    for each in before.graph.initializer:
+        if each.name == "p" and expected == "Pad typed":
+            each.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(each), "p"))
+    npu = target(f"{cell} -> rejected", spell=[spell])
+    result = onnxpad.fix(before, target=npu)
+    last = result.model.graph.node[-1]
+    if last.op_type == "Conv":
+        assert nodes(result.model) == [expected]
+    elif expected == "Pad typed":
+        (amounts,) = (each for each in result.model.graph.initializer if each.name in last.input)
+        assert list(amounts.int64_data) == [0, 0, 0, 0, 0, 0, 1, 1]
+    else:
+        assert f"Pad {len(list(filter(None, last.input)))}" == expected
+    assert [change.code for change in result.changes] == ["PAD702"]
+    assert result.ok
+    assert not onnxpad.check(result.model, target=npu).findings
+
+
+def test_what_is_taken_stays_as_it_came(target: Any) -> None:
+    before = model(f"z = Pad (x, p)\na = Conv (z, w)\ny = Conv <{UPPER}, {S2}> (a, w)")
+    assert not onnxpad.fix(before, target=target()).changed
+    assert not onnxpad.check(before, target=target()).findings
+    assert onnxpad.check(before).findings
+
+
+def test_what_no_writing_mends_stays_and_is_told(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    npu = target('op = "Conv" -> wrong')
+    result = onnxpad.fix(before, target=npu)
+    assert not result.changed
+    (found,) = result.findings
+    assert (found.code, found.severity, found.fixable) == ("PAD703", "error", False)
+    assert found.reason.startswith("Npu 1 computes something else [read]; no writing that onnxpad")
+    assert found.evidence["source"] == "its manual"
+    (told,) = onnxpad.check(before, target=npu).findings
+    assert (told.code, told.severity, told.fixable) == ("PAD703", "error", False)
+
+
+@each_row(
+    ("verdict", "mended", "stays"),
+    [
+        ("wrong", ("PAD703", "error"), ("PAD703", "error")),
+        ("rejected", ("PAD704", "error"), ("PAD704", "error")),
+        ("fallback", ("PAD705", "warning"), ("PAD705", "info")),
+        ("unknown", ("PAD706", "info"), ("PAD706", "info")),
+    ],
+)
+def test_severities(
+    verdict: str, mended: tuple[str, str], stays: tuple[str, str], target: Any
+) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    found = onnxpad.check(before, target=target(f'auto_pad = "SAME_UPPER" -> {verdict}')).findings
+    told = [(each.code, each.severity, each.fixable) for each in found if each.code != "PAD101"]
+    assert told == [(*mended, verdict != "unknown")]
+    (left,) = onnxpad.check(before, target=target(f'op = "Conv" -> {verdict}')).findings
+    assert (left.code, left.severity) == stays
+
+
+def test_nothing_is_written_in_a_form_of_which_nothing_is_known(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    npu = target('auto_pad = "SAME_UPPER" -> wrong', rest="")
+    result = onnxpad.fix(before, target=npu)
+    assert not result.changed
+    assert codes(result) == ["PAD703"]
+
+
+def test_a_limit_is_told_and_never_a_reason_to_rewrite(target: Any) -> None:
+    before = model(f"y = Conv <dilations = [2, 2], {UPPER}> (x, w)")
+    npu = target('dilated = true -> rejected"\nlimit = true\n#')
+    result = onnxpad.fix(before, target=npu, target_only=True)
+    assert not result.changed
+    (found,) = result.findings
+    assert "no padding mends it" in found.reason
+
+
+def test_several_targets_take_the_result(target: Any) -> None:
+    before = model("z = Pad (x, p)\ny = Conv (z, w)")
+    no_pad, no_sides = target('pad = "constant" -> rejected'), target('pads = "end" -> wrong')
+    assert nodes(onnxpad.fix(before, target=no_pad).model) == ["Conv(pads=[0,0,1,1])"]
+    assert nodes(onnxpad.fix(before, target=no_sides).model) == ["Pad()", "Conv()"]
+    both = onnxpad.fix(before, target=[no_pad, no_sides])
+    assert not both.changed
+    assert codes(both) == ["PAD704"]
+
+
+def test_options_narrow_like_another_target(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    npu = target('auto_pad = "SAME_UPPER" -> wrong')
+    assert nodes(onnxpad.fix(before, target=npu).model) == ["Conv(pads=[0,0,1,1])"]
+    padded = onnxpad.fix(before, target=npu, style="pad")
+    assert nodes(padded.model) == ["Pad()", "Conv()"]
+
+
+def test_onnxruntime_is_always_meant_unless_only_the_target_is(target: Any) -> None:
+    before = model(f"y = Conv <dilations = [2, 2], {UPPER}> (x, w)")
+    assert nodes(onnxpad.fix(before, target=target()).model) == ["Conv(pads=[2,2,2,2])"]
+    alone = onnxpad.fix(before, target=target(), target_only=True)
+    assert not alone.changed
+    with pytest.raises(UsageError, match="--target-only needs a --target"):
+        onnxpad.fix(before, target_only=True)
+
+
+def test_paddings_that_share_a_pad_are_written_alike(target: Any) -> None:
+    text = f"z = Pad (x, p)\na = Conv (z, w)\nb = MaxPool <{K3}> (z)\ny = Add (a, b)"
+    npu = target('op = "Conv", pad = "constant" -> rejected')
+    result = onnxpad.fix(model(text), target=npu)
+    assert nodes(result.model)[:2] == ["Pad()", "Conv(pads=[0,0,1,1])"]
+    assert not codes(result)
+
+
+def test_a_name_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match="openvino"):
+        onnxpad.check(model("y = Conv (x, w)"), target="openvin")
+
+
+def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)", OPEN)
+    npu = target('pads = "open" -> rejected', 'pad = "computed" -> rejected')
+    (found,) = onnxpad.check(before, target=npu).findings
+    assert (found.code, found.evidence["options"]) == ("PAD704", ["--shape"])
+    assert found.reason.endswith("Pass --shape")
+    mended = onnxpad.fix(before, target=npu, shapes={"x": (1, 2, 8, 8)})
+    assert nodes(mended.model) == ["Conv(auto_pad=SAME_UPPER)"]
+    assert not codes(mended)
