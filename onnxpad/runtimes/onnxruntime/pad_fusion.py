@@ -142,7 +142,10 @@ class Fusion:
             takes: Whether PadFusion folds a `Pad` once it is next to an operator.
         """
         found: list[Exposed] = []
-        for node in self._graph.nodes:
+        nodes = list(self._graph.nodes)
+        if not any(node.op == "Pad" or self._graph.runs_graphs(node) for node in nodes):
+            return found
+        for node in nodes:
             row = self._fused(node)
             if row is not None:
                 found += self._before(node, row, takes)
