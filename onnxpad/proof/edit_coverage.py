@@ -110,20 +110,25 @@ class _Account:
 
     def __init__(self, graph: Graph, touched: Sequence[Touched], proved: Sequence[Equal]) -> None:
         self._graph = graph
-        self._read = frozenset[int]().union(*[each.reading.nodes for each in proved])
         self._taken = frozenset[str]().union(*[each.reading.taken for each in proved])
-        self._touched = {id(each.node) for each in touched}
         self._proved = {tensor.name for each in proved for tensor in (each.old, each.new)}
         for each in proved:
             producer = graph.producer(each.new)
             if each.reading.slide is not None and producer is not None:
                 self._proved |= {tensor.name for tensor in producer.outputs}  # Indices too
         self._all = touched
-        self._ends = {each.old.name: each.new.name for each in proved}
+        self._equal = proved
+
+    @cached_property
+    def _known(self) -> frozenset[int]:
+        """The nodes, by identity, that a proof read or an edit touched."""
+        touched = frozenset(id(each.node) for each in self._all)
+        return touched.union(*[each.reading.nodes for each in self._equal])
 
     @cached_property
     def _same(self) -> Same:
-        return {**_copied(self._graph, self._all), **self._ends}
+        ends = {each.old.name: each.new.name for each in self._equal}
+        return {**_copied(self._graph, self._all), **ends}
 
     def check(self, each: Touched) -> None:
         """Raises unless the edit of one node is covered.
@@ -180,8 +185,7 @@ class _Account:
             if graph.is_output(tensor):
                 return False
             for use in graph.uses(tensor):
-                known = id(use.node) in self._read or id(use.node) in self._touched
-                if use.index < 0 or not (known or _copies(graph, use.node)):
+                if use.index < 0 or not (id(use.node) in self._known or _copies(graph, use.node)):
                     return False
                 if not self._is_covered(use.node, seen):
                     return False

@@ -426,17 +426,17 @@ def meaning_of(graph: Graph, analysis: Analysis, node: Node) -> SlideSpec:
     kernel = None if row.weight is None else weight_kernel(graph, analysis, node, row.weight)
     zero = _zero(graph, analysis, node, row)
     notes, key = node.notes, (meaning_of, kernel, zero)
-    if key not in notes:  # networks repeat the same few windows
+    meaning: SlideSpec | None = notes.get(key)
+    if meaning is None:  # networks repeat the same few windows
         if row.declaration is not None and any(output.name for output in node.outputs[1:]):
             raise MeaninglessError(
                 f"nothing is declared of the further outputs of {describe(node)!r}"
             )
         check_arity(graph, node, row.schema)
         try:
-            notes[key] = _slide_of(graph, node, row, kernel, zero)
+            meaning = notes[key] = _slide_of(graph, node, row, kernel, zero)
         except MeaninglessError as error:
             raise MeaninglessError(f"node {describe(node)!r}: {error}") from error
-    meaning: SlideSpec = notes[key]
     return meaning
 
 
@@ -679,9 +679,8 @@ def weight_kernel(
             )
     else:
         sizes = (Unknown("known only at run time"),) * (0 if written else _axes(analysis, node))
-    numbers = tuple([size for size in sizes if isinstance(size, int)])
-    if not written and len(numbers) == len(sizes):
-        return numbers
+    if not written and {int}.issuperset(map(type, sizes)):
+        return sizes  # type: ignore[return-value]  # all are numbers
     if written:
         return whole({"kernel_shape": frozen(written)[1]}, "kernel_shape", None, 1) or ()
     return tuple(

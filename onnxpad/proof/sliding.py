@@ -133,7 +133,7 @@ class WindowPair:
                 continue
             self.readings.append(EngineReading((judge, engine), outer, placed, inner))
 
-    @property
+    @cached_property
     def same(self) -> bool:
         """Whether they read the same fills outside of the data too."""
         return all(each.same for each in self.readings)
