@@ -22,6 +22,7 @@ from onnxpad.analysis import Analysis, Shape
 from onnxpad.arithmetic.size import NMAX, Unknown
 from onnxpad.errors import let_through
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.nodes import noted
 from onnxpad.records import NamedTuple
 
 Sizes: TypeAlias = tuple[int | None, ...]
@@ -151,11 +152,9 @@ class _Inquiry:
         """
         if not node.inputs or not self._graph.is_standard(node):
             return None
-        attributes = []
-        for name, value in node.attrs.items():
-            if isinstance(value, onnx.AttributeProto):
-                return None
-            attributes.append((name, tuple(value) if isinstance(value, list) else value))
+        attributes = _attributes(self._graph, node)
+        if attributes is None:
+            return None
         outputs: list[Sizes | None] = []
         for tensor in node.outputs:
             known = self._known(tensor)
@@ -169,7 +168,7 @@ class _Inquiry:
             if tensor.name and (known is None or (0 in known.sizes and known.elements is None)):
                 return None
             inputs.append(known)
-        return _Question(node.op, tuple(attributes), tuple(inputs), tuple(outputs))
+        return _Question(node.op, attributes, tuple(inputs), tuple(outputs))
 
     def _known(self, tensor: Tensor) -> _Known | None:
         """The facts about a tensor; None where its rank is unknown, or it has no name."""
@@ -189,6 +188,15 @@ class _Inquiry:
             if value is not None and all(type(element) in (int, float) for element in elements):
                 return known._replace(dtype=value.dtype, elements=elements)
         return known
+
+
+@noted
+def _attributes(graph: Graph, node: Node) -> tuple[tuple[str, object], ...] | None:
+    """The attributes of a node; None where one is no number, text or list."""
+    if onnx.AttributeProto in map(type, node.attrs.values()):
+        return None
+    values = node.attrs.items()
+    return tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in values)
 
 
 @lru_cache

@@ -401,13 +401,13 @@ def _add_nodes(view: View) -> tuple[dict[str, Node], bool]:
     tensors, unknown, unsorted = view.tensors, dict[str, Node](), False
     for proto, record in view.section.parts("node"):
         values = {item.name: attributes.read(item) for item in proto.attribute}
-        label = proto.name
+        op, domain, label = proto.op_type, proto.domain, proto.name
         if not isinstance(label, str):
             label = bytes(label).decode(errors="backslashreplace")
-        if not {str}.issuperset(map(type, (proto.op_type, proto.domain, *values))):
-            for text in (proto.op_type, proto.domain, *values):
+        if not {str}.issuperset(map(type, (op, domain, *values))):
+            for text in (op, domain, *values):
                 _check_text(text, "name")
-        node = Node(proto.op_type, label, values, proto.domain or None)
+        node = Node(op, label, values, domain or None)
         view.entries[id(node)] = Entry(node, record)
         for index, name in enumerate(proto.input):
             tensor = tensors.get(name)

@@ -462,9 +462,8 @@ def _kernel(
                 )
             shape = (symbol("?"),) * layout.rank(count)
         sizes = layout.spatial(shape)
-        numbers = tuple([size for size in sizes if isinstance(size, int)])
-        if len(numbers) == len(sizes):
-            return numbers
+        if {int}.issuperset(map(type, sizes)):
+            return sizes  # type: ignore[return-value]  # all are numbers
         return tuple(
             size if isinstance(size, int | Size) else symbol(f"{unique(weight.name)}[{axis}]")
             for axis, size in zip(layout.axes(len(shape)), sizes, strict=True)

@@ -115,6 +115,7 @@ class Layout:
         spatial = _spatial_axes(self, len(each))
         return tuple([one for axis, one in enumerate(each) if axis not in spatial])
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - the layouts are a few constants
     def text(self, amounts: Pairs) -> str:
         """Amounts of a `Pad` for people, with those of batch (N) and channels (C) if it has some.
 

@@ -34,7 +34,9 @@ def write(
     """
     if attributes := changes(op, padding):
         graph.set_attributes(op.node, attributes)
-    if isinstance(op, TransposedOp) or (pad is not None and has_amounts(op, pad, padding.outside)):
+    if isinstance(op, TransposedOp):
+        return
+    if pad is not None and padding.outside and has_amounts(op, pad, padding.outside):
         return
     source = op.data if pad is None else pad.data
     if padding.outside:

@@ -141,9 +141,9 @@ def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
     if isinstance(op, UnreadableError):
         return _form(name)
     notes, key = op.node.notes, (_window, op.windows)
-    if key not in notes:
-        notes[key] = _window_form(name, op)
-    form: StepForm = notes[key]
+    form: StepForm | None = notes.get(key)
+    if form is None:
+        form = notes[key] = _window_form(name, op)
     return form
 
 
