@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, line_of
+from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
 from onnxpad.report.text import counted, duration, shown
+
+if TYPE_CHECKING:
+    from onnxpad.frameworks.repadding.verdict import Distinguishable, Repadded
 
 _LISTED = 20
 """Operators listed one by one; of more only the number is told."""
@@ -19,20 +25,18 @@ _SHOWN = 3
 _COLUMNS = 80
 _OTHERS = 2
 """Other paddings told of one operator."""
+_KINDS = 3
+"""Kinds of changes told of a model that is matched."""
 
 
 def match_document(report: MatchReport) -> Document:
-    """The verdict, what became of each operator, and what was tried."""
-    matching = report.matching
-    sections = [
-        _headline(report),
-        _changes(report),
-        _distinguishable(report),
-        _tried(report),
-        _left(report),
-        (f"note: {shown(line)}" for line in matching.notes),
-        _end(report),
-    ]
+    """The verdict and what became of each operator; what was tried, unless all is explained."""
+    if report.exit_code:
+        told = [_changes(report), _distinguishable(report), _tried(report), _left(report)]
+        sections = [_headline(report), *told, _notes(report, _LISTED), _end(report)]
+    else:
+        told = [_headline(report), _kinds(report), _counts(report), _notes(report, 1), _end(report)]
+        sections = [chain.from_iterable(told)]
     groups = [Group("", [*map(line_of, lines)]) for lines in sections]
     return Document("match", report.name, groups)
 
@@ -54,16 +58,18 @@ def _headline(report: MatchReport) -> Iterator[str]:
     if matching.first:
         yield f"  the first recorded tensor out of reach is that of {shown(matching.first)}:"
         yield "  the cause is there or upstream, behind the recorded tensors that are reached"
-    yield f"  {_gap(matching.before, matching.after)}from {shown(report.reference)})"
+    yield f"  {_gap(report)}"
 
 
-def _gap(before: float, after: float) -> str:
-    """How far outputs are off, up to the parenthesis in which the reference is named."""
+def _gap(report: MatchReport) -> str:
+    """How far outputs are off, and unless they are reproduced from which reference."""
+    before, after = report.matching.before, report.matching.after
     first = _off(before)
     if first != _off(after):
         first = f"{first} before, {_off(after, again=math.isfinite(before))} after"
-    share = "of the output's range, " if math.isfinite(min(before, after)) else ""
-    return f"{first} ({share}"
+    of = ["of the output's range"] if math.isfinite(min(before, after)) else []
+    of += [f"from {shown(report.reference)}"] if report.exit_code else []
+    return f"{first} ({', '.join(of)})"
 
 
 def _off(
@@ -73,26 +79,56 @@ def _off(
     return f"{off}{error:.2g}" if math.isfinite(error) else unlike
 
 
+def _alike(report: MatchReport) -> list[list[Repadded]]:
+    """The changes in groups of one padding before, one after, and one convention."""
+    return grouped(report.matching.changes, lambda each: (each.before, each.after, each.name))
+
+
 def _changes(report: MatchReport) -> Iterator[str]:
-    alike: dict[tuple[str, str, str], list[str]] = {}
-    for change in report.matching.changes:
-        nodes = alike.setdefault((change.before, change.after, change.name), [])
-        nodes.append(f"{change.op_type} {shown(change.node)}")
-    for place, ((before, after, name), nodes) in enumerate(alike.items()):
+    """Each padding that became another, with the operators below it."""
+    for place, group in enumerate(_alike(report)):
+        first = group[0]
         if place:
             yield ""
-        if len(line := f"{before}  becomes  {after}  ({name})") <= _COLUMNS:
+        if len(line := f"{first.before}  {_becomes(first)}") <= _COLUMNS:
             yield line
         else:
-            yield from (before, f"becomes  {after}  ({name})")
-        yield from (f"  {node}" for node in nodes[:_LISTED])
-        yield from _more(len(nodes) - _LISTED)
+            yield from (first.before, _becomes(first))
+        yield from (f"  {each.op_type} {shown(each.node)}" for each in group[:_LISTED])
+        yield from _more(len(group) - _LISTED)
+
+
+def _becomes(change: Repadded) -> str:
+    return f"becomes  {change.after}  ({change.name})"
+
+
+def _kinds(report: MatchReport) -> Iterator[str]:
+    """The same in a line or two for each kind, the most frequent one first."""
+    kinds = sorted(_alike(report), key=len, reverse=True)
+    for group in kinds[:_KINDS]:
+        names = ", ".join(f"{each.op_type} {shown(each.node)}" for each in group[:_SHOWN])
+        rest = f" and {len(group) - _SHOWN:,} more" if len(group) > _SHOWN else ""
+        yield f"{group[0].before}  {_becomes(group[0])}: {names}{rest}"
+    yield from _more(sum(map(len, kinds[_KINDS:])))
+
+
+def _counts(report: MatchReport) -> Iterator[str]:
+    """How many operators were left out, and how many the reference shows to be right."""
+    matching = report.matching
+    if left := matching.left:
+        yield f"{counted(len(left), 'operator')} left as they are (--format json says why)"
+    changed = {each.node for each in matching.changes}
+    right = [each for each in matching.distinguishable if each.node not in changed]
+    if right and changed:
+        yield f"{_deciding(right)}: right as in the model (--format json)"
+
+
+def _deciding(found: Sequence[Distinguishable]) -> str:
+    return f"{counted(len(found), 'operator')} with padding that decides at these sizes"
 
 
 def _distinguishable(report: MatchReport) -> Iterator[str]:
     found = report.matching.distinguishable
-    if report.matching.outcome == "matches already":
-        return
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for each in found:
         ways = ("in the model", each.padding), *[*each.others.items()][:_OTHERS]
@@ -100,7 +136,7 @@ def _distinguishable(report: MatchReport) -> Iterator[str]:
     if not found:
         yield "No operator has padding that decides at these sizes."
         return
-    yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
+    yield f"{_deciding(found)}:"
     for ways, nodes in alike.items():
         yield from (f"  {node}" for node in nodes[:_SHOWN])
         yield from _more(len(nodes) - _SHOWN)
@@ -128,6 +164,14 @@ def _left(report: MatchReport) -> Iterator[str]:
     for node, why in left[:_LISTED]:
         yield f"  {shown(node)!r}: {shown(why)}"
     yield from _more(len(left) - _LISTED)
+
+
+def _notes(report: MatchReport, most: int) -> Iterator[str]:
+    """The first notes, and how many more there are."""
+    notes = report.matching.notes
+    yield from (f"note: {shown(line)}" for line in notes[:most])
+    if rest := notes[most:]:
+        yield f"and {counted(len(rest), 'note')} more (--format json has all)"
 
 
 def _more(count: int) -> Iterable[str]:
