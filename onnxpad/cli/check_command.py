@@ -179,7 +179,8 @@ def _checked(paths: Sequence[Path], ask: "Callable[[Path], CheckResult]") -> "It
             place = Path(os.fsdecode(failure.filename or argument))
             yield FileReport(str(place), error=_about(place, failure))
         if not models and not failures:
-            yield FileReport(str(argument), error=f"{argument}: no .onnx file in this folder")
+            why = f"{argument}: no .onnx file in this folder"
+            yield FileReport(str(argument), error=why, is_missing=True)
         for model in models:
             if model in seen:
                 continue
@@ -187,7 +188,8 @@ def _checked(paths: Sequence[Path], ask: "Callable[[Path], CheckResult]") -> "It
             try:
                 result = ask(model)
             except (ModelError, MismatchError, OSError) as error:
-                yield FileReport(str(model), error=_about(model, error))
+                is_missing = not os.path.lexists(model)
+                yield FileReport(str(model), error=_about(model, error), is_missing=is_missing)
             else:
                 yield result
 

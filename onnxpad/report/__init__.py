@@ -158,6 +158,7 @@ class FileReport:
         notes: The sizes that were taken from the model's metadata as they are, in one line.
         warnings: Why sizes in the metadata cannot be used, in one line.
         error: Why the file could not be read, in one line; empty if it could.
+        is_missing: Whether that is because no model is there: an empty folder, or no such path.
     """
 
     path: str = "model"
@@ -165,6 +166,7 @@ class FileReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     error: str = ""
+    is_missing: bool = False
 
     def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit."""

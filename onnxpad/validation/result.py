@@ -315,7 +315,7 @@ def culprit(found: Validation) -> str:
     if padded is not None:
         before, after = padded.by_axis
         return f"{padded.nodes[1]}: {before} became {after}"
-    return "" if found.divergence is None else f"first in {found.divergence.producers[1]}"
+    return "" if found.divergence is None else found.divergence.producers[1]
 
 
 def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> Validation:

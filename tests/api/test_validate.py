@@ -312,7 +312,7 @@ class TestCulprits:
         assert "agree" in line
         assert table == []
         line, table, result = self.told(given, judged("pads = [0, 0, 1, 1]", self.FREE))
-        assert "FAILED: <y> (Conv): H 1+0, W 1+0 became H 0+1, W 0+1; 2 runs" in line
+        assert "it begins at <y> (Conv): H 1+0, W 1+0 became H 0+1, W 0+1; 2 runs" in line
         assert table == ["<y> (Conv)"]
         (first,) = [each for each in result.to_html().split("<p>") if "FAILED" in each]
         assert "(Conv): H 1+0, W 1+0 became H 0+1, W 0+1; 2 runs" in first
@@ -332,14 +332,14 @@ class TestCulprits:
             node.input[:] = [name if name in "xw" else f"r_{name}" for name in node.input]
             node.output[:] = [name if name == "z" else f"r_{name}" for name in node.output]
         line, table, result = self.told(given, other)
-        assert "FAILED: <r_y> (Conv): H 1+0, W 1+0 became H 0+1, W 0+1; 2 runs" in line
+        assert "it begins at <r_y> (Conv): H 1+0, W 1+0 became H 0+1, W 0+1; 2 runs" in line
         assert table == ["<y> (Conv)"]
         assert result.padding[0].renamed == "r_y"
         # a weight that differs where the outputs part is no padding of another operator
         other.graph.initializer[0].CopyFrom(
             onnx.numpy_helper.from_array(np.ones((1, 1, 3, 3), np.float32), "w")
         )
-        assert "FAILED: first in <z> (Conv); 2 runs" in self.told(given, other)[0]
+        assert "; it begins at <z> (Conv); 2 runs" in self.told(given, other)[0]
 
     def test_sizes_that_the_culprit_broke_are_not_held_against_others(self) -> None:
         more = "s = Add (x, y) v = MaxPool <auto_pad = 'SAME_UPPER', kernel_shape = [3, 3], strides"
@@ -349,7 +349,7 @@ class TestCulprits:
         given = judged("pads = [1, 1, 1, 1]", straight, more)
         assert onnxpad.validate(given, given).ok
         line, table, _ = self.told(given, judged("pads = [2, 2, 2, 2]", straight, more))
-        assert "FAILED: <y> (Conv): H 1+1, W 1+1 became H 2+2, W 2+2; " in line
+        assert "it begins at <y> (Conv): H 1+1, W 1+1 became H 2+2, W 2+2; " in line
         assert table == ["<y> (Conv)"]
 
     @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ class TestCulprits:
         (item,) = other.graph.node[-1].attribute
         item.CopyFrom(onnx.helper.make_attribute("pads", json.loads(pads)))
         line, table, _ = self.told(given, other)
-        assert f"FAILED: <y> (Conv): H 1+0, W 1+0 became {told}; " in line
+        assert f"it begins at <y> (Conv): H 1+0, W 1+0 became {told}; " in line
         assert table == ["<y> (Conv)"]
 
 
@@ -382,8 +382,13 @@ class TestCommand:
         result = runs(KERAS, wrong)
         assert result.exit_code == 3
         assert "FAILED" in result.stdout.splitlines()[0]
-        for text in ("First difference: tensor", "(MaxPool)", "pads=", "worst", "cosine", "ulp"):
+        assert "of its greatest value" in " ".join(result.stdout.split("\n\n")[0].split())
+        for text in ("First difference: tensor", "(MaxPool)", "pads=", "worst"):
             assert text in result.stdout
+        in_full = runs(KERAS, wrong, "-v").stdout
+        for text in ("cosine", "ulp"):
+            assert text in in_full
+            assert text not in result.stdout
         (line,) = result.stderr.splitlines()
         assert line.startswith("error: validation failed: the rewritten model differs from")
 

@@ -43,15 +43,10 @@ def test_the_report_says_what_fits_and_the_model_is_written(port: Path) -> None:
     assert headline.startswith(
         f"{port}: matched by 'tensorflow', a convention of the whole model ("
     )
-    assert re.match(r"  off by 0\.\d+ before, \de-0\d after \(of the output's range, from ", off)
-    assert "pads H 1+1, W 1+1  becomes  pads H 0+1, W 0+1  (tensorflow-same)\n" in result.stdout
-    assert "  Conv /conv/Conv\n" in result.stdout
-    assert "1 operator with padding that decides at these sizes:" in result.stdout
-    assert (
-        "  Conv /conv/Conv\n"
-        "    in the model     pads H 1+1, W 1+1\n"
-        "    tensorflow-same  pads H 0+1, W 0+1\n"
-    ) in result.stdout
+    assert re.fullmatch(r"  off by 0\.\d+ before, \de-0\d after \(of the output's range\)", off)
+    became = "pads H 1+1, W 1+1  becomes  pads H 0+1, W 0+1  (tensorflow-same): Conv /conv/Conv\n"
+    assert became in result.stdout
+    assert len(result.stdout.splitlines()) <= 10
     assert f"Wrote {target}" in result.stdout
     assert port.read_bytes() == PORT.read_bytes()
     assert onnxpad_runs("validate", target, "--reference", REFERENCE).exit_code == 0
@@ -71,6 +66,12 @@ def test_what_is_not_padding_writes_nothing(port: Path, other: Path) -> None:
     assert re.search(
         r"^error: (not|partly) matched: .*no padding that was tried", result.stderr, re.M
     )
+    assert "1 operator with padding that decides at these sizes:" in result.stdout
+    assert (
+        "  Conv /conv/Conv\n"
+        "    in the model     pads H 1+1, W 1+1\n"
+        "    tensorflow-same  pads H 0+1, W 0+1\n"
+    ) in result.stdout
     assert not target.exists()
 
 
@@ -84,8 +85,7 @@ def test_outputs_of_another_shape_are_told_in_words() -> None:
     pools = PORT.with_name("caffe_pools.onnx")
     told = runs(pools, "--reference", pools.with_suffix(".npz")).stdout
     assert "  no output of the recorded shape before, off by " in told
-    assert "\n  tensorflow  another shape   changes 1 operator\n" in told
-    assert "pads H 0+0, W 0+0\nbecomes  pads H 0+0, W 0+0, rounded up (ceil_mode)" in told
+    assert "pads H 0+0, W 0+0  becomes  pads H 0+0, W 0+0, rounded up (ceil_mode)" in told
 
 
 def test_conventions_that_change_nothing_are_not_listed(port: Path, other: Path) -> None:

@@ -157,10 +157,12 @@ def test_check(tmp_path: Path) -> None:
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"no model")
     models = MODELS / "mobilenet_keras.onnx", MODELS / "timm_same_torchscript.onnx"
-    page = page_of(tmp_path, "check", *models, broken, exit_code=2)
+    clean = MODELS / "decoder_keras.onnx"
+    page = page_of(tmp_path, "check", clean, *models, broken, exit_code=2)
     check_form(page)
     titles = [text for level, text in page.headings if level == 2]
-    assert titles == [*map(str, models), str(broken)]
+    fails = [f"fails {path}" for path in models]
+    assert titles == [*fails, f"unreadable {broken}", f"passes {clean}"]
     assert {"Would be rewritten", "Stays"} <= {text for _, text in page.headings}
     assert "unreadable" in page.text
 
@@ -346,5 +348,5 @@ def test_runs_are_counted_as_comparisons(tmp_path: Path) -> None:
 def test_outputs_that_differ_from_a_reference_are_said_to(tmp_path: Path) -> None:
     port = MODELS / "misconverted" / "strided_conv2d.onnx"
     page = page_of(tmp_path, "validate", port, "--reference", port.with_suffix(".npz"), exit_code=3)
-    assert ": FAILED, 1 run (" in page.text
+    assert ": FAILED: output 'output' differs by up to " in page.text
     assert "original against reference" in page.text

@@ -493,7 +493,8 @@ class TestShortText:
     def test_what_differs_is_shown_in_full(self) -> None:
         failed = Validation(ok=False, runs=(run(EQUAL), run(NOISE, WRONG, SHAPE)))
         text = " ".join(short_text(fixed(validation=failed)).split())
-        assert "Validation FAILED: 1 of 2 runs differ" in text
+        assert "Validation FAILED: output 'mask'" in text
+        assert "; 1 of 2 runs differ" in text
         assert "'boxes': max abs 0.75" in text
 
     @pytest.mark.parametrize("width", [40, 80, 120])
@@ -596,6 +597,9 @@ class TestCheckText:
         assert summary.splitlines()[-1] == "2 files: 2 warnings, 1 info, 1 unreadable"
         clean = CheckReport(Options(), Severity.WARNING, (FileReport("a"),))
         assert check_text(clean) == "1 file: nothing found\n"
+        empty = FileReport("folder", error="folder: no .onnx file", is_missing=True)
+        nothing = CheckReport(Options(), Severity.WARNING, (empty, files[1]))
+        assert check_text(nothing) == "1 file: 1 unreadable, 1 path without a model\n"
 
 
 @pytest.mark.parametrize(
@@ -932,6 +936,7 @@ def test_a_page_of_a_failure_tells_the_first_difference_once_and_draws_it() -> N
     document = fix_with_pictures(fixed(validation=failed))
     text = text_of(document, Screen(None))
     assert text.count("First difference: tensor") == 1
-    assert "Validation FAILED: 1 of 1 run differ" in text
+    assert "differs by up to 3 times its greatest value; it begins at " in text
+    assert "; 1 of 1 run differ" in text
     (section,) = (group for group in document.groups if group.title == "First difference")
     assert section.blocks[-1] == Picture(((first.comparison, "first difference"),))

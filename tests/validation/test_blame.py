@@ -139,7 +139,7 @@ def test_which_padding_made_it_fail(
     failed = verdict(runs, divergence=first, padding=padding, outcome="failed")
     assert parted(failed) is found
     words = {"t": "b (Conv): L 1+1 became L 0+2", "s": "d (Conv): L 1+1 became L 0+1"}
-    lone = "first in b (Conv)" if first is not None else ""
+    lone = "b (Conv)" if first is not None else ""
     assert culprit(failed) == (lone if found is None else words[found.tensor])
     assert not culprit(replace(failed, outcome="passed"))
 

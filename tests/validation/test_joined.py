@@ -89,7 +89,7 @@ def test_words_of_a_verdict() -> None:
         "the outputs are no evidence, but the rewritten model differs from the original inside, "
         "first in tensor 't': far"
     )
-    assert culprit(inside) == "first in b (Conv)"
+    assert culprit(inside) == "b (Conv)"
     assert culprit(Validation(True, (run(),), divergence=parting)) == ""
     assert culprit(Validation(False, (run(),))) == ""
     padded = PaddingDifference("t", ("c (Conv)", "c (Conv)"), (((0, 1),), ((1, 0),)))

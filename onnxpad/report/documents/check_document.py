@@ -14,24 +14,37 @@ from onnxpad.report.text import counted, first_names, fixable_text, labelled, re
 
 LINES_A_GROUP = 20
 
+_VERDICTS = {"fails": "error", "unreadable": "error", "no model": "error", "passes": "good"}
+"""Verdicts on a file, each as it is marked, in the order in which a page has them."""
 _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION})
 
 
 def check_document(report: CheckReport, view: View = "brief") -> Document:
     """A section for each file, and one for all; files that cannot be read are on pages only."""
-    # What cannot be read may be no file: a name mistyped, or a folder without models.
-    what = "path" if report.files and all(file.error for file in report.files) else "file"
-    of_all = Group("", [f"{counted(len(report.files), what)}: {severities(report)}"])
     files = report.files
+    count = sum(not file.is_missing for file in files)
+    of_all = Group("", [f"{counted(count, 'file')}: {severities(report)}"])
     if view != "page":
         groups = [*(file_group(file) for file in files), of_all]
     else:
         verdict = marked("fails", "error") if report.exit_code else marked("passes", "good")
         on = f"--fail-on {report.fail_on}, {report.options.goal}"
         head = Group("", [_counts(report), *of_all.blocks, f"{verdict}: {on}"])
-        groups = [head, *map(_page_group, files)]
-    title = files[0].path if len(files) == 1 else f"{len(files):,} models"
+        by_verdict = sorted(files, key=lambda file: [*_VERDICTS].index(_verdict(file, report)))
+        groups = [head]
+        for file in by_verdict:
+            verdict = _verdict(file, report)
+            badge = f"{marked(verdict, _VERDICTS[verdict])} " * (len(files) > 1)
+            groups.append(Group(f"{badge}{shown(file.path)}", _page_blocks(file)))
+    title = files[0].path if len(files) == 1 else f"{count:,} models"
     return Document("check", title, groups)
+
+
+def _verdict(file: FileReport, report: CheckReport) -> str:
+    """The verdict on one file in a word."""
+    if file.error:
+        return "no model" if file.is_missing else "unreadable"
+    return "fails" if file.failing(report.fail_on) else "passes"
 
 
 def _counts(report: CheckReport) -> Tallies:
@@ -39,11 +52,11 @@ def _counts(report: CheckReport) -> Tallies:
     found = [each for file in report.files for each in file.findings]
     stays = (not each.fixable and each.reason_code not in _ABOUT_CONVENTIONS for each in found)
     counts = {
-        "models": len(report.files),
+        "models": sum(not file.is_missing for file in report.files),
         "to rewrite": sum(each.fixable for each in found),
         "stays": sum(stays),
         "models that fail": sum(
-            bool(file.error or file.failing(report.fail_on)) for file in report.files
+            _verdict(file, report) in {"fails", "unreadable"} for file in report.files
         ),
     }
     return Tallies([(name, count, count) for name, count in counts.items()])
@@ -69,8 +82,11 @@ def severities(report: CheckReport) -> str:
         for severity in reversed(Severity)
         if (count := report.count(severity))
     ]
-    if unreadable := sum(bool(file.error) for file in report.files):
+    missing = sum(file.is_missing for file in report.files)
+    if unreadable := sum(bool(file.error) for file in report.files) - missing:
         counts.append(marked(f"{unreadable:,} unreadable", "error"))
+    if missing:
+        counts.append(marked(f"{counted(missing, 'path')} without a model", "error"))
     return ", ".join(counts) or marked("nothing found", "good")
 
 
@@ -79,7 +95,7 @@ def file_group(file: FileReport) -> Group:
     return Group(shown(file.path), [*_fixable(file), *_staying(file), *remarks(file)])
 
 
-def _page_group(file: FileReport) -> Group:
+def _page_blocks(file: FileReport) -> list[Block]:
     """The same with every finding, and pictures of them."""
     from onnxpad.report.documents.cards import finding_cards
 
@@ -98,7 +114,7 @@ def _page_group(file: FileReport) -> Group:
         ("Stays", [each for each in rest if not each.fixable]),
     ):
         blocks += [Group(title, finding_cards(findings), is_open=True)] if findings else []
-    return Group(shown(file.path), blocks)
+    return blocks
 
 
 def _fixable(file: FileReport) -> Iterator[str]:

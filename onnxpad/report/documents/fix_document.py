@@ -22,6 +22,7 @@ from onnxpad.report.documents import (
 )
 from onnxpad.report.documents.validation_document import (
     divergence,
+    failure,
     noted,
     times,
     untold,
@@ -380,11 +381,12 @@ def next_lines(report: FixReport) -> Iterator[str]:
 def _failed_runs(validation: Validation, with_runs: bool) -> Iterator[Block]:
     """The runs of a validation that failed, and where the models first differ."""
     failed = [run for run in validation.runs if not run.ok]
-    said = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
+    many = f"{len(failed):,} of {counted(len(validation.runs), 'run')} differ"
+    said = "; ".join(filter(None, (failure(validation), many)))
     yield f"{marked('Validation FAILED', 'error')}: {said}"
     if with_runs:
         yield run_lines(failed)
-        yield from divergence(validation.divergence)
+        yield from divergence(validation.divergence, verbose=False)
 
 
 def run_lines(runs: Sequence[Run]) -> Pairs:

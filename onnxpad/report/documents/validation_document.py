@@ -47,7 +47,7 @@ def validate_document(report: ValidateReport, view: View = "brief") -> Document:
     sections: list[Sequence[Block]] = [
         head,
         *_runs(report.validation, verbose=view == "full"),
-        *_after(report.validation).values(),
+        *_after(report.validation, verbose=view == "full").values(),
         [*_remarks(report.validation), *unproven],
         following,
     ]
@@ -73,7 +73,9 @@ def validation_groups(found: Validation, above: Sequence[Block] = ()) -> list[Gr
     apart.sort(key=lambda pair: pair[1].ok)
     said = [(each, _where(run, run.drawn[1] or run.inputs)) for run, each in apart[:_HISTOGRAMS]]
     drawn = [Group("Differences by size", [Picture(tuple(said))], is_open=True)] if said else []
-    after = [Group(title, blocks) for title, blocks in _after(found).items() if blocks]
+    after = [
+        Group(title, blocks) for title, blocks in _after(found, verbose=True).items() if blocks
+    ]
     return [Group("Validation", [*above, *runs, *drawn, *_remarks(found)]), *after]
 
 
@@ -97,11 +99,11 @@ def _sources(report: ValidateReport) -> Iterator[str]:
         yield f"On the inputs of {shown(report.inputs)}"
 
 
-def _after(found: Validation) -> dict[str, list[Block]]:
+def _after(found: Validation, *, verbose: bool) -> dict[str, list[Block]]:
     """All that is said after the runs, by its title on a page."""
     return {
         "Where nodes ran": [_placement(place) for place in found.placements],
-        "First difference": divergence(found.divergence),
+        "First difference": divergence(found.divergence, verbose=verbose),
         "Padding that differs": _padding(found.padding, agree=found.ok),
         "Speed": [_time(each) for each in found.times or ()],
     }
@@ -118,15 +120,15 @@ def _headline(report: ValidateReport) -> str:
     if report.rewritten:
         models += f" and {marked(shown(report.rewritten), 'strong')}"
     runs = counted(len(report.validation.runs), "run")
-    verdict = validation_verdict(report) + (";" if culprit(report.validation) else ",")
+    verdict = validation_verdict(report) + (";" if failure(report.validation) else ",")
     return f"{models}: {verdict} {runs} ({duration(report.seconds)})"
 
 
 def validation_verdict(report: ValidateReport) -> str:
     """Whether the models agree, in a few words."""
     verdict = marked("agree", "good") if report.ok else marked("FAILED", "error")
-    if where := culprit(report.validation):
-        verdict += f": {shown(where)}"
+    if said := failure(report.validation):
+        verdict += f": {said}"
     if report.ok and not report.rewritten:
         verdict = marked("agrees with the reference", "good")
     elif report.ok and report.reference:
@@ -139,6 +141,43 @@ def validation_verdict(report: ValidateReport) -> str:
     if report.ok and any(not each.ok for run in report.validation.runs for each in run.comparisons):
         verdict += ", except where the warnings say otherwise"
     return verdict
+
+
+def failure(found: Validation) -> str:
+    """The failure in a sentence: which output, how far it is off, and where that begins.
+
+    Empty unless the validation failed.
+    """
+    if found.outcome != "failed":
+        return ""
+    if found.resized:
+        return shown(found.resized)
+    mine = [run for run in found.runs if not run.ok and run.subject == found.subject]
+    wrong = [each for run in mine for each in run.comparisons if not each.ok]
+    said = []
+    if wrong:
+        worst = max(wrong, key=lambda each: (each.max_rel != each.max_rel, each.max_rel))
+        others = len({each.output for each in wrong}) - 1
+        too = f", and {counted(others, 'other output')} differ{'s' * (others == 1)}" * bool(others)
+        said.append(f"output {shown(repr(worst.output))}{_apart(worst)}{too}")
+    elif mine:
+        said.append(shown(mine[0].note) or "it does not run")
+    if where := culprit(found):
+        said.append(f"it begins at {shown(where)}")
+    return "; ".join(said)
+
+
+def _apart(comparison: Comparison) -> str:
+    """How far an output is off: ` differs by up to 3.1 % of its greatest value`."""
+    if comparison.special:
+        return f" has NaN or infinity on one side in {counted(comparison.special, 'place')}"
+    share = comparison.max_rel
+    if math.isnan(comparison.max_abs):
+        return f" {shown(comparison.detail)}"
+    if not math.isfinite(share):
+        return f" differs by up to {comparison.max_abs:.2g}"
+    far = f"{share:.1g} of" if share < 0.001 else f"{100 * share:.2g} % of"
+    return f" differs by up to {f'{share:.2g} times' if share >= 1 else far} its greatest value"
 
 
 def _runs(validation: Validation, *, verbose: bool) -> Iterator[list[Block]]:
@@ -272,12 +311,17 @@ def result_words(comparison: Comparison, *, verbose: bool) -> str:
     if comparison.ok:
         told = figures(comparison, all_of_them=verbose)
         return f"within rounding{': ' if told else ''}{told}{how}"
-    numbers = (
-        ""
-        if not comparison.worst
-        else f"; {figures(comparison)}, worst at {list(comparison.worst)}"
-    )
-    return f"{marked('differs', 'error')}: {shown(comparison.detail)}{numbers}{how}"
+    differs = marked("differs", "error")
+    at = f" at {list(comparison.worst)}" if comparison.worst else ""
+    apart = sum(count for _, count in comparison.histogram)
+    if not verbose and at and apart and not comparison.special:
+        by = (
+            f"by up to {comparison.max_abs:.3g}{at}, {comparison.max_rel:.2g} of the greatest value"
+        )
+        many = f"{apart:,} of {counted(comparison.elements, 'element')}"
+        return f"{differs} {by}; {many}{how}"
+    numbers = f"; {figures(comparison)}, worst{at}" if at else ""
+    return f"{differs}: {shown(comparison.detail)}{numbers}{how}"
 
 
 def _placement(place: Placement) -> str:
@@ -307,7 +351,7 @@ def times(run: Run) -> str:
     return " -> ".join(filter(None, map(duration, run.seconds)))
 
 
-def divergence(found: Divergence | None) -> list[Block]:
+def divergence(found: Divergence | None, *, verbose: bool = True) -> list[Block]:
     """The first difference of two models: the tensor, the node computing it, the worst element."""
     if found is None:
         return []
@@ -324,7 +368,7 @@ def divergence(found: Divergence | None) -> list[Block]:
     worst = f" at {list(seen.worst)}" if seen.worst else ""
     before, after = found.values
     rows.append(("worst", f"{shown(before)} in the original, {shown(after)} rewritten{worst}"))
-    if numbers := figures(seen):
+    if numbers := figures(seen, all_of_them=verbose):
         rows.append(("difference", numbers))
     rows.append(("found on", f"{shown(found.fed)}; {counted(found.compared, 'tensor')} compared"))
     if found.earlier:
@@ -356,7 +400,7 @@ def figures(comparison: Comparison, *, all_of_them: bool = True) -> str:
         parts.append(f"{comparison.ulp:,} ulp")
     if comparison.cosine is not None and all_of_them:
         parts.append(f"cosine {_share(comparison.cosine)}")
-    if comparison.argmax is not None:
+    if comparison.argmax is not None and (all_of_them or comparison.ok):
         parts.append(f"argmax agrees in {100 * comparison.argmax:.4g} %")
     if comparison.special:
         parts.append(f"NaN or infinity on one side in {counted(comparison.special, 'place')}")
