@@ -72,6 +72,7 @@ _ANY_ZERO: Final = 5  # stands for a zero point that is known only at run time
 
 
 _Shapes: TypeAlias = tuple[tuple[int, ...], ...]
+_Choice: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], Mapping[str, int]]
 _Models: TypeAlias = tuple[bytes, bytes, bool]
 """Both sides of a change, and whether the one before is meant as specified."""
 
@@ -226,28 +227,11 @@ class NeighbourhoodProbe:
         if op is not None and op.rank == len(shape):
             sizes_read = op.operator.layout.spatial(shape)
             involved += [modulo(n, w.stride) for n, w in zip(sizes_read, op.windows, strict=True)]
-        values = _values(shape, involved)
-        for name in _of_batch(shape, involved):
-            values[name] = values[name][:_BATCHES]
         scenes: dict[tuple[int, ...], Scene] = {}
-        amounts = [size for size in involved if isinstance(size, Size)]
-        count = max(map(len, values.values()), default=len(shape))
-        for step in range(count + 1 + _APART):
-            # First every symbol has its least value. Then each is one step ahead of the one before,
-            # and in the last scenes two steps.
-            ahead = 1 + (step > count)
-            symbols = {
-                name: some[(step - 1 + place * ahead) % len(some) if step else 0]
-                for place, (name, some) in enumerate(values.items())
-            }
-            sizes = tuple(
-                self._size(size, symbols, 1 + step + axis) for axis, size in enumerate(shape)
-            )
-            if min(sizes, default=1) < 1:
-                continue
+        for sizes, amounts, symbols in _choices(shape, tuple(involved)):
             if row is not None:
                 sizes = row.layout.full(row.layout.spatial(sizes), 1)
-            key = (*sizes, *(evaluate(amount, symbols) for amount in amounts))
+            key = *sizes, *amounts
             if key not in scenes:
                 others = (self._fixed_shape(each, symbols) for each in beside)
                 scenes[key] = Scene((sizes, *others), symbols)
@@ -277,11 +261,6 @@ class NeighbourhoodProbe:
             if not node.inputs or node.inputs[0].name == root:
                 return
             node = self._graph.producer(node.inputs[0])
-
-    def _size(self, size: Extent, values: Mapping[str, int], free: int) -> int:
-        if isinstance(size, int):
-            return size
-        return evaluate(size, values) if isinstance(size, Size) else free
 
     def _window(self, node: Node) -> WindowOp | None:
         try:
@@ -365,6 +344,42 @@ def _bounded(shapes: Sequence[_Shapes]) -> Sequence[_Shapes]:
     """The first of them, at least one, whose data is not large together."""
     sizes = accumulate(sum(map(prod, each)) for each in shapes)
     return shapes[: max(1, sum(size <= _LARGE for size in sizes))]
+
+
+@lru_cache(maxsize=256)
+def _choices(shape: tuple[Extent, ...], involved: tuple[Extent, ...]) -> Sequence[_Choice]:
+    """Sizes to try for a root, with the amounts and the values of the symbols that they come with.
+
+    Layers that are alike ask for them again.
+
+    Args:
+        shape: The root's shape.
+        involved: The same, and amounts and other sizes on which the padding depends.
+    """
+    values = _values(shape, involved)
+    for name in _of_batch(shape, involved):
+        values[name] = values[name][:_BATCHES]
+    amounts = [size for size in involved if isinstance(size, Size)]
+    found: list[_Choice] = []
+    count = max(map(len, values.values()), default=len(shape))
+    for step in range(count + 1 + _APART):
+        # First every symbol has its least value. Then each is one step ahead of the one before,
+        # and in the last scenes two steps.
+        ahead = 1 + (step > count)
+        symbols = {
+            name: some[(step - 1 + place * ahead) % len(some) if step else 0]
+            for place, (name, some) in enumerate(values.items())
+        }
+        sizes = tuple(_size(size, symbols, 1 + step + axis) for axis, size in enumerate(shape))
+        if min(sizes, default=1) >= 1:
+            found.append((sizes, tuple(evaluate(each, symbols) for each in amounts), symbols))
+    return found
+
+
+def _size(size: Extent, values: Mapping[str, int], free: int) -> int:
+    if isinstance(size, int):
+        return size
+    return evaluate(size, values) if isinstance(size, Size) else free
 
 
 def _values(shape: Sequence[Extent], involved: Sequence[Extent]) -> dict[str, list[int]]:
