@@ -55,6 +55,9 @@ _MOST_INLINED = 10_000  # nodes
 
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
 
+_HOLDING = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
+"""The types of attributes that hold bodies; what an attribute does not hold is slow to read."""
+
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 
 _INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
@@ -621,11 +624,12 @@ class _Consumers:
             for index, name in enumerate(node.input):
                 self._readers.setdefault(name, []).append((node, index))
             for attribute in node.attribute:
-                is_held = node.op_type == "Constant" and bool(node.output)
-                if is_held and attribute.type == AttributeProto.TENSOR:
+                kind = attribute.type
+                if kind == AttributeProto.TENSOR and node.op_type == "Constant" and node.output:
                     self._shapes[node.output[0]] = tuple(attribute.t.dims)
-                for body in (attribute.g, *attribute.graphs):
-                    self._held |= {tensor.name: tensor for tensor in body.initializer}
+                elif kind in _HOLDING:
+                    for body in (attribute.g, *attribute.graphs):
+                        self._held |= {tensor.name: tensor for tensor in body.initializer}
         self._shapes |= {name: tuple(tensor.dims) for name, tensor in self._held.items()}
 
     def bound(self, name: str) -> int | None:
@@ -751,7 +755,5 @@ def _nodes(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodePro
         for node in current.node:
             yield node
             for attribute in node.attribute:
-                if attribute.type == AttributeProto.GRAPH:
-                    waiting.append(attribute.g)
-                elif attribute.type == AttributeProto.GRAPHS:
-                    waiting.extend(attribute.graphs)
+                if (kind := attribute.type) in _HOLDING:
+                    waiting += [attribute.g] if kind == AttributeProto.GRAPH else attribute.graphs
