@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource
@@ -13,6 +14,7 @@ from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, model_padding
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.inventory.named_sites import chosen
+from onnxpad.inventory.padding_site import PaddingSite
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.run import Run
@@ -63,6 +65,7 @@ def show(
     shapes: Shapes | None = None,
     dims: Dims | None = None,
     trust_dim_names: bool = False,
+    target: str | Sequence[str] = (),
 ) -> ShowResult:
     """Show every padding of a model: how it is written, how much it is, and what `fix` does to it.
 
@@ -75,6 +78,7 @@ def show(
         shapes: Sizes of inputs, as for `fix`.
         dims: Sizes of dimensions, as for `fix`.
         trust_dim_names: As for `fix`.
+        target: Runtimes, as for `fix`; each site is told as these take it.
 
     Returns:
         The sites, in the order of the graph.
@@ -87,12 +91,16 @@ def show(
     source, _ = kinds.source_of(model, "show")
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
-        run = Run(graph, Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names))
+        options = Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names, target=target)
+        run = Run(graph, options)
+        marks, told = _at_targets(run) if target else ({}, ())
         findings, fitted, problem = _checked(run)
+        findings += told
         about_padding = [each for each in findings if each.code not in REPORTS]
         warnings = [*run.warnings]
         try:
             sites = sites_in(run.analysed(), about_padding, fitted)
+            sites = [replace(each, taken=marks.get(_place(each), "")) for each in sites]
         except ModelError as error:
             sites = list(written_sites(graph))
             problem = str(error)
@@ -109,7 +117,25 @@ def show(
         warnings=tuple(warnings),
         is_checked=not problem,
         model=kinds.path_of(model),
+        targets=(target,) if isinstance(target, str) and target else tuple(target),
     )
+
+
+def _at_targets(run: Run) -> tuple[dict[tuple[str, str], str], Iterable[Finding]]:
+    """The fate of each padding, by the names of node and operator, and findings about them."""
+    from onnxpad.targets.choose import choose
+    from onnxpad.targets.findings import findings_before
+
+    choice = choose(run)
+    marks = {
+        (site.placed.context.label(site.placed.node), str(site.placed.node.op)): site.mark
+        for site in choice.sites
+    }
+    return marks, [*findings_before(choice)]
+
+
+def _place(site: PaddingSite) -> tuple[str, str]:
+    return site.node, site.op_type
 
 
 def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Padded], str]:

@@ -150,6 +150,8 @@ class PaddingSite:
         problem: Why it cannot be read, or is not covered; else empty.
         names: The names of its operators, by which it can be asked for.
         tensors: The names of the tensors there, by which it can be asked for too.
+        taken: What its targets do with it: `right` as it came, `rewritten` by `fix`, or the worst
+            that nothing mends: `wrong`, `rejected`, `fallback` or `unknown`; empty without targets.
     """
 
     node: str
@@ -183,6 +185,7 @@ class PaddingSite:
     problem: str = ""
     names: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
+    taken: str = ""
 
     @property
     def deciding(self) -> tuple[Finding, ...]:

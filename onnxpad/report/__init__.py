@@ -376,6 +376,7 @@ class ShowReport:
         is_checked: Whether `check` could read the model, so that findings say what `fix` does.
         warnings: What could not be worked out, in one line each.
         model: Path of the model as given; empty if it was given in memory.
+        targets: The targets asked for.
     """
 
     sites: tuple[PaddingSite, ...]
@@ -387,3 +388,4 @@ class ShowReport:
     warnings: tuple[str, ...]
     is_checked: bool
     model: str
+    targets: tuple[str, ...] = ()

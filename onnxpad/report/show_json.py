@@ -13,6 +13,7 @@ def show_json(result: ShowReport, page: str = "") -> str:
         **head("show", 0),
         "model": result.model or None,
         "asked": result.asked,
+        **({"targets": result.targets} if result.targets else {}),
         "total": result.total,
         "sites": [_site(site) for site in result.sites],
         "conventions": result.conventions,
@@ -67,6 +68,7 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "stays": site.stays,
         "problem": site.problem or None,
         "advice": site.advice,
+        **({"taken": site.taken} if site.taken else {}),
     }
 
 

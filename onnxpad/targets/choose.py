@@ -62,6 +62,15 @@ class Site(NamedTuple):
     wanted: Wanted
     best: tuple[Answer, ...]
 
+    @property
+    def mark(self) -> str:
+        """The fate of it in a word: `right`, `rewritten`, or the worst that a target does."""
+        cells = [answer.cell for answer in self.best]
+        worst = max(cells, key=lambda cell: (cell.limit, grade(cell)))
+        if worst.limit or grade(worst) not in {_RIGHT, _READ}:
+            return worst.verdict
+        return "right" if self.wanted == KEPT else "rewritten"
+
 
 class Choice(NamedTuple):
     """How each padding of a model is to be written, so that all targets take it.

@@ -191,7 +191,7 @@ def _findings(placed: Placed, answer: Answer, *, mends: bool) -> Iterator[Findin
     if cell.verdict == "right":
         return
     report = _BY_VERDICT[cell.verdict]
-    title = f"{target.title} {cell.version or target.version}".rstrip()
+    title = f"{target.name} {cell.version or target.version}".rstrip()
     how = "measured" if cell.measured else "read" if cell.source else "no data"
     note = f": {cell.note}" if cell.note else ""
     does = f"{title} {_WORDS[cell.verdict]}{note} [{how}]"

@@ -42,7 +42,7 @@ NEAR = {"rtol": None, "atol": None}
     [
         (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "reference": None}),
         (onnxpad.check, {**CHANGES, "convention": None}),
-        (onnxpad.show, {**SIZES, "node": ()}),
+        (onnxpad.show, {**SIZES, "node": (), "target": ()}),
         (
             onnxpad.validate,
             {

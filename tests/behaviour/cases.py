@@ -97,6 +97,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
             *("", "--node {node}", "--node {last}", "--node {pad}", "--node {tensor}"),
             *("--node *", "--node {node} --node {last}"),
         ),
+        "runtime": ("", "--target openvino"),
         "sizes": _SIZES,
         "names": ("", "--trust-dim-names"),
         "format": _FORMAT,

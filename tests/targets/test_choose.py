@@ -220,7 +220,7 @@ def test_what_no_writing_mends_stays_and_is_told(target: Any) -> None:
     assert not result.changed
     (found,) = result.findings
     assert (found.code, found.severity, found.fixable) == ("PAD703", "error", False)
-    assert found.reason.startswith("Npu 1 computes something else [read]; no writing that onnxpad")
+    assert found.reason.startswith("npu0 1 computes something else [read]; no writing that onnxpad")
     assert found.evidence["source"] == "its manual"
     (told,) = onnxpad.check(before, target=npu).findings
     assert (told.code, told.severity, told.fixable) == ("PAD703", "error", False)
@@ -312,3 +312,23 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     mended = onnxpad.fix(before, target=npu, shapes={"x": (1, 2, 8, 8)})
     assert nodes(mended.model) == ["Conv(auto_pad=SAME_UPPER)"]
     assert not codes(mended)
+
+
+def test_what_show_says_of_each(target: Any) -> None:
+    text = (
+        f"a = Conv <{UPPER}, {S2}> (x, w)\nb = Conv <pads = [1, 1, 1, 1]> (a, w)\n"
+        f"c = MaxPool <{K3}, pads = [1, 1, 1, 1]> (b)\n"
+        f"d = AveragePool <{K3}, pads = [1, 1, 1, 1]> (c)\n"
+        f"y = LpPool <{K3}, pads = [1, 1, 1, 1]> (d)"
+    )
+    npu = target(
+        'auto_pad = "SAME_UPPER" -> rejected', 'op = "MaxPool" -> wrong',
+        'op = "AveragePool" -> unknown', 'op = "LpPool" -> fallback',
+    )  # fmt: skip
+    shown = onnxpad.show(model(text), target=npu)
+    marks = ["rewritten", "right", "wrong", "unknown", "fallback"]
+    assert [site.taken for site in shown.sites] == marks
+    for words in ("fix rewrites", "right there", "wrong there", "not known", "runs elsewhere"):
+        assert words in str(shown)
+    assert {site.taken for site in onnxpad.show(model(text)).sites} == {""}
+    assert [each.code for each in shown.sites[2].findings] == ["PAD703"]

@@ -40,6 +40,15 @@ _MOST_NAMED: Final = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
 _IN_FULL: Final = 200
 """Variants of a form that a page has."""
+_TAKEN: Final = {
+    "right": "right there",
+    "rewritten": "fix rewrites",
+    "wrong": "wrong there",
+    "rejected": "rejected there",
+    "fallback": "runs elsewhere there",
+    "unknown": "not known there",
+}
+"""The fate of a padding at its targets."""
 
 
 def show_document(result: ShowReport, view: View = "brief") -> Document:
@@ -185,6 +194,8 @@ def _fate(site: PaddingSite) -> str:
     """The fate of the padding in `fix`, in a word or two."""
     if site.kind == "malformed":
         return "cannot be read"
+    if site.taken:
+        return _TAKEN[site.taken]
     if site.fixable:
         return "fix rewrites a part" if site.stays else "fix rewrites"
     return "stays" if site.stays else ""
@@ -212,15 +223,19 @@ def _ending(result: ShowReport) -> Iterator[str]:
     stays = [each for site in sites if site.stays for each in site.helps if each != FIX]
     for advice, count in Counter(stays).most_common(_MOST_ADVICE):
         of = f"for {counted(count, 'operator')}" if count < len(sites) else "for it"
-        yield f"{of}: {command_text(advice, result.model)}".replace(" ", UNBREAKABLE)
+        yield f"{of}: {command_text(advice, result.model, result.targets)}".replace(
+            " ", UNBREAKABLE
+        )
     for finding in result.others:
         said = f"{finding.code} {shown(finding.node)}: {shown(finding.message)}"
         reason = f"; {shown(finding.reason)}" if finding.reason else ""
         yield f"also {said}{reason}"
 
 
-def command_text(advice: Advice, model: str) -> str:
-    """An advice with the path of the model, as a shell takes it."""
+def command_text(advice: Advice, model: str, targets: Sequence[str] = ()) -> str:
+    """An advice with the path of the model and the targets, as a shell takes it."""
+    for target in targets if advice.is_command else ():
+        advice = Advice(f"--target {shlex.quote(target)} {advice.text}".rstrip(), is_command=True)
     path = f"./{model}" if model.startswith("-") else model  # else it reads as an option
     return shown(advice.in_words(shlex.quote(path)) if model else advice.in_words())
 
@@ -235,7 +250,7 @@ def _facts(site: PaddingSite, result: ShowReport) -> Pairs:
     """The facts about a site with their labels, and what to do about it."""
     rows = [(label, text) for label, text in _labelled(site, result.is_checked) if text]
     for place, advice in enumerate(site.helps):
-        text = command_text(advice, result.model)
+        text = command_text(advice, result.model, result.targets)
         text = text.replace(" ", UNBREAKABLE) if advice.is_command else text
         rows.append(("" if place else "what to do", text))
     return Pairs(rows, _LABEL)
