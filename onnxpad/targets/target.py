@@ -21,6 +21,9 @@ Verdict = Literal["right", "wrong", "rejected", "fallback", "unknown"]
 Signature = tuple[object, ...]
 """Fields of a form that runtimes may be expected to heed, or the others."""
 
+_SELDOM: Final = BESIDE | {"fill"}
+"""Fields in which models may differ from a form that they answer for."""
+
 _WORST_FIRST: Final[Sequence[Verdict]] = ("wrong", "rejected", "fallback", "unknown", "right")
 
 ALIASES: Final = {
@@ -90,8 +93,9 @@ class Cell:
         verdict: What it does.
         source: Where that is written, or what was run.
         version: The version that was read or run; empty if unknown.
-        measured: Whether models were run, not sources read.
-        forms: The models that were run, as `FORM` or `FORM:STYLE`.
+        measured: Whether models that are written so were run.
+        forms: The models that were run, as `FORM` or `FORM:STYLE`; of a cell that is not measured
+            those that it is inferred from.
         note: What a person should know: the error, the difference, or the exact case.
         about: Topics of `target_file.TOPICS` that it answers.
         when: Conditions by field of a form; a form fulfils all of them.
@@ -109,6 +113,13 @@ class Cell:
     when: tuple[tuple[str, Condition], ...] = ()
     limit: bool = False
     advice: str = ""
+
+    @property
+    def known_by(self) -> str:
+        """How it is known: `measured`, `inferred` from models written otherwise, `read`, or not."""
+        if self.measured:
+            return "measured"
+        return "inferred" if self.forms else "read" if self.source else "no data"
 
     def covers(self, form: Form) -> bool:
         """Whether a form fulfils all conditions."""
@@ -172,7 +183,7 @@ class Target:
         close = [run for run, others in runs if beside in others]
         read = next((cell for cell in self.cells if cell.covers(form)), None)
         names = {name for name, _ in read.when} if read else set()
-        if close or (runs and not names & BESIDE):
+        if close or (runs and not names & _SELDOM):
             return _measured_cell(close or [run for run, _ in runs])
         return read or Cell("unknown", version=self.version, note="nothing is known of this form")
 
@@ -452,6 +463,7 @@ def _cells(tables: Mapping[str, Any], variant: str, version: str) -> Iterator[Ce
             source=table.get("source", ""),
             version=table.get("version", tables.get("version", "")),
             measured=table.get("measured", False),
+            forms=tuple(table.get("forms", ())),
             note=table.get("note", ""),
             about=tuple(table.get("about", ())),
             when=tuple((key, _condition(value)) for key, value in table["when"].items()),

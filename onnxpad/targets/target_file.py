@@ -266,14 +266,15 @@ _CELL: Final[Mapping[str, Check]] = {
     "advice": _text,
     "limit": _flag,
     "measured": _flag,
+    "forms": _texts,
     "of": _texts,
 }
 
 
 def _cell(value: object, at: Place) -> Iterator[Problem]:
-    """A cell; one that says anything but `unknown` says where that is written."""
-    is_unknown = isinstance(value, dict) and value.get("verdict") == "unknown"
-    required = ("when", "verdict") if is_unknown else ("when", "verdict", "source")
+    """A cell; one that says anything but `unknown` says where that is written, or what was run."""
+    is_free = isinstance(value, dict) and (value.get("verdict") == "unknown" or "forms" in value)
+    required = ("when", "verdict") if is_free else ("when", "verdict", "source")
     yield from _table(_CELL, required, value, at)
 
 

@@ -363,7 +363,7 @@ def test_a_value_is_a_cell_or_a_fact(name: str, topic: str) -> None:
     if letter in "ARFSPW":
         spoken = [cell for cell in target.cells if topic in cell.about]
         assert spoken, "no cell speaks of the topic"
-        assert all(cell.source for cell in spoken if cell.verdict != "unknown")
+        assert all(cell.source or cell.forms for cell in spoken if cell.verdict != "unknown")
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -491,6 +491,16 @@ def test_no_cell_says_right_of_a_model_that_was_not(target: Target) -> None:
             if read is not None and read.verdict == "right":
                 wrong.append((target.name, run.label))
     assert set(wrong) <= DECLARED
+
+
+def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
+    for target in every():
+        labels = {run.label for run in target.runs}
+        for cell in target.cells:
+            assert not cell.measured
+            assert set(cell.forms) <= labels, target.name
+            found = {run.verdict for run in target.runs if run.label in cell.forms}
+            assert not found or cell.verdict == "unknown" or cell.verdict in found, target.name
 
 
 def test_files_are_as_a_users_file_must_be() -> None:

@@ -177,12 +177,13 @@ def _topic(cell: Cell) -> str:
 def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:
     yield marked(title, "strong")
     for cell in cells:
-        how = "measured" if cell.measured else "read"
         note = f": {shown(cell.note)}" if cell.note else ""
         advice = f"; give {cell.advice}" if cell.advice else ""
         yield Line(f"{_verdict(cell.verdict)}  {words_of(cell.when)}{note}{advice}", "  ", " " * 12)
-        if cell.source:
-            yield Line(marked(f"[{how}] {shown(cell.source)}", "faint"), " " * 12, " " * 14)
+        models = f"from {and_list(cell.forms)}" if cell.forms else ""
+        source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
+        if cell.source or cell.forms:
+            yield Line(marked(source, "faint"), " " * 12, " " * 14)
 
 
 def _verdict(verdict: str) -> str:
