@@ -32,38 +32,40 @@ _UNSEEN: Final = "the operator that it is folded into is unknown"
 
 
 def misfolded(context: Context) -> list[Exposed] | None:
-    """The `Pad`s that onnxruntime folds wrongly; None where onnxruntime cannot be asked."""
+    """`Pad`s that onnxruntime folds wrongly; None where onnxruntime cannot be asked.
+
+    There may be more of them as long as there are any.
+    """
     model = context.graph.working_copy(context.sites.fusion.is_fed)
     names = _named(model)
     if not names:
         return []
+    if unfolds(model):
+        return None
     # onnxruntime merges equal nodes and computes constants before or after PadFusion, so try it
     # without that too: amounts may have to be computed, while the weight that a Pad pads is left.
     beside: list[tuple[str, ...]] = [()]
     if len(names) > 1:
-        beside.append((_EQUALS,))
+        beside.insert(0, (_EQUALS,))
     if any(not context.sites.fusion.is_fed(pad.data) for pad in context.pads()):
         beside.append((_FOLDING,))
     path = context.graph.model.path
     folder = path.parent if path is not None else None
-    if unfolds(model):
-        return None
-    fused = {others: _optimised(model, folder, *others) for others in beside}
-    if fused[()] is not None and fused[()] == fused.get((_EQUALS,)):
-        del fused[()]  # merging changes nothing in the end, and may hide a Pad on the way
-    found: dict[tuple[str, str], Exposed] = {}
-    for others, last in fused.items():
-        left = None if last is None else _left(onnx.load_model_from_string(last), names)
-        if left == names.keys():
+    seen: list[bytes] = []
+    for others in beside:
+        last = _optimised(model, folder, *others)
+        if last in seen:  # merging, say, changes nothing in the end
             continue
-        first = _optimised(model, folder, _FUSION, *others)
-        if first is None:
-            return None
-        some = _misfolded(context, names, onnx.load_model_from_string(first), left)
-        if some is None:
-            return None
-        found |= {(e.pad.node.outputs[0].name, e.window.outputs[0].name): e for e in some}
-    return list(found.values())
+        left = None if last is None else _left(onnx.load_model_from_string(last), names)
+        if left != names.keys():
+            first = _optimised(model, folder, _FUSION, *others)
+            if first is None:
+                return None
+            found = _misfolded(context, names, onnx.load_model_from_string(first), left)
+            if found or found is None:
+                return found
+        seen += [] if last is None else [last]
+    return []
 
 
 def _misfolded(

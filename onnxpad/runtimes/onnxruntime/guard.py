@@ -39,7 +39,7 @@ Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 
 _VALUE: Final = 2
 _AXES: Final = 3
-_ROUNDS: Final = 4
+_ROUNDS: Final = 6
 _MOST_NODES: Final = 100_000
 """Most nodes that are looked at once functions are inlined; each call counts its function's."""
 
