@@ -88,6 +88,7 @@ class Run:
         probe: Runs each change; None if nothing runs.
         decided: The changes that `decide` made.
         decided_model: The model that they leave, serialised; None without any.
+        added: Notes that belong to what the options ask for, beside those on sizes.
         limits: The limits of the open sizes before the last `rewrite`, by name.
         left: The graphs of the model as the passes left them, the main graph first.
     """
@@ -135,6 +136,7 @@ class Run:
             )
         self.domain = domain
         self.probe = probe
+        self.added: tuple[str, ...] = ()
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
@@ -313,9 +315,10 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The sizes that were taken from the model's metadata as they are, in one line."""
+        """The sizes that were taken from the model's metadata as they are, and what was added."""
         taken = self.recorded.text(self.domain.given)  # not those that the user narrowed
-        return (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
+        sizes = (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
+        return (*sizes, *self.added)
 
     @property
     def warnings(self) -> tuple[str, ...]:

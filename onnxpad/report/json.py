@@ -338,7 +338,7 @@ def targets_json(targets: Iterable[Target], *, in_full: bool) -> str:
             "read": target.read,
             **standing(target)._asdict(),
             "spell": list(target.spell),
-            "notes": list(target.notes),
+            "notes": [*filter(None, (target.instead, *target.notes))],
             **(
                 {
                     "cells": [_cell(cell) for cell in target.cells],

@@ -111,6 +111,7 @@ def choose(run: Run) -> Choice:
     """
     options = run.options
     targets = targets_of(options)
+    run.added = tuple(f"{each.name}: {each.instead}" for each in targets if each.instead)
     own = [] if options.target_only else [load(_OWN)]
     implied = tuple(each for each in own if each not in targets)
     spelling = frozenset(chain.from_iterable(each.spell for each in targets))

@@ -154,7 +154,8 @@ class Target:
         runs: What became of each model that was run.
         facts: What no cell can say.
         spell: Spellings of `target_file.SPELLINGS` that it insists on.
-        notes: What a person should know, first of all how the version was chosen.
+        notes: What a person should know.
+        instead: That another version was asked for, of which nothing is known; empty if none was.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Target:
     facts: tuple[Fact, ...] = ()
     spell: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    instead: str = ""
 
     def cell(self, form: Form) -> Cell:
         """The answer for a form: as measured, else as read, else unknown.
@@ -425,14 +427,14 @@ def _nearest(wanted: str, versions: Sequence[str]) -> str:
 def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> Target:
     name = f"{base}-{variant}" if variant else base
     ran = _configurations(tables, variant)
-    notes = list[str]()
+    instead = ""
     chosen = ran[0]["version"] if ran else tables.get("version", "")
     if version and ran:
         chosen = _nearest(version, [table["version"] for table in ran])
         if _numbers(chosen)[: len(_numbers(version))] != _numbers(version):
-            notes.append(f"{version} was not measured; the nearest version that was is {chosen}")
+            instead = f"{version} was not measured; the nearest version that was is {chosen}"
     elif version and _numbers(chosen)[: len(_numbers(version))] != _numbers(version):
-        notes.append(f"{version} was not read; what is known is of {chosen or tables['read']}")
+        instead = f"{version} was not read; what is known is of {chosen or tables['read']}"
     measured = [table for table in ran if table["version"] == chosen]
     titles = [table["title"] for table in measured if "title" in table]
     return Target(
@@ -448,7 +450,8 @@ def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> T
             for each in tables.get("fact", ())
         ),
         spell=tuple(tables.get("spell", ())),
-        notes=(*notes, *tables.get("notes", ())),
+        notes=tuple(tables.get("notes", ())),
+        instead=instead,
     )
 
 

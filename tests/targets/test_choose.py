@@ -298,6 +298,13 @@ def test_paddings_that_share_a_pad_are_written_alike(target: Any) -> None:
     assert not codes(result)
 
 
+@pytest.mark.parametrize("call", [onnxpad.check, onnxpad.show])
+def test_another_version_than_the_one_asked_for_is_told(call: Any) -> None:
+    told = "tract: 0.20 was not measured; the nearest version that was is 0.23.9"
+    assert call(model(CONV), target="tract@0.20").notes == (told,)
+    assert call(model(CONV), target="tract@0.23").notes == ()
+
+
 def test_a_name_that_there_is_not() -> None:
     with pytest.raises(UsageError, match="openvino"):
         onnxpad.check(model("y = Conv (x, w)"), target="openvin")

@@ -297,8 +297,9 @@ MODES: Final = {
 
 
 def read(name: str) -> Target:
-    """A target as it was read: without any run, and in the version of the sources."""
+    """A target as it was read: without any run and what follows from one, in the version read."""
     tables = {key: each for key, each in targets._tables(name).items() if key != "measured"}
+    tables["cell"] = [each for each in tables.get("cell", ()) if "forms" not in each]
     return targets._made(name, "", "", tables)
 
 
