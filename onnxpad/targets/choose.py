@@ -173,7 +173,7 @@ class _Group:
 
     def take(self, wanted: Wanted, forms: Mapping[str, Form]) -> None:
         """Takes a way of writing if it is better than those before."""
-        found = [forms.get(each.key) for each in self._found]
+        found = [_found_in(forms, each) for each in self._found]
         grades = self._grades(found)
         admitted = all(
             now < _UNKNOWN or now == was == _UNKNOWN
@@ -195,6 +195,11 @@ class _Group:
             own = (grade(cell) for _, cell in answers_to(form, self._implied))
             grades += [_BAD if each == _BAD else _RIGHT for each in own]
         return grades
+
+
+def _found_in(forms: Mapping[str, Form], placed: Placed) -> Form | None:
+    """The form of a padding in a result; None where it is gone, as that of a `Pad` that folds."""
+    return next((forms[key] for key in placed.keys if key in forms), None)
 
 
 def _rank(grades: Sequence[int]) -> tuple[int, ...]:
@@ -222,7 +227,7 @@ def _ways(options: Options, spelling: frozenset[str]) -> Iterator[Wanted]:
 
 
 def _written(run: Run, wanted: Wanted) -> dict[str, Form]:
-    """The forms of a model written in one way, by the key of each padding."""
+    """The forms of a model written in one way, by the keys of each padding."""
     options, graph, wants = run.options, run.graph, None
     if wanted.style == KEPT.style:
         wants = dict[str, Wanted]()
@@ -239,7 +244,8 @@ def _written(run: Run, wanted: Wanted) -> dict[str, Form]:
     trial.write_each(wants, (*passes_of(options), SpellPadding), usual=wanted)
     try:
         trial.edit()
-        return {each.key: each.form for each in forms_of(trial.left, bare=True)}
+        found = [(each.keys, each.form) for each in forms_of(trial.left, bare=True)]
+        return {key: form for keys, form in reversed(found) for key in keys}
     finally:
         graph.rollback(mark)
 

@@ -187,7 +187,7 @@ def findings_after(choice: Choice, contexts: Iterable[Context]) -> Iterator[Find
 
 
 def _findings(placed: Placed, answer: Answer, *, mends: bool) -> Iterator[Finding]:
-    (target, cell), (context, node, form, _) = answer, placed
+    (target, cell), (context, node, form, *_) = answer, placed
     if cell.verdict == "right":
         return
     report = _BY_VERDICT[cell.verdict]

@@ -165,17 +165,23 @@ class Placed(NamedTuple):
         node: The operator, or the `Pad`.
         form: How its padding is written.
         nodes: The `Pad`s in front of it, and what crops its result, that belong to it.
+        crops: The latter of them.
     """
 
     context: Context
     node: Node
     form: Form
     nodes: tuple[Node, ...] = ()
+    crops: tuple[Node, ...] = ()
 
     @property
-    def key(self) -> str:
-        """The name of its output, unique in the model."""
-        return self.context.graph.unique(self.node.outputs[0].name)
+    def keys(self) -> tuple[str, ...]:
+        """The names of its output and of what is cropped from that, unique in the model.
+
+        A transposed convolution that takes up a crop gives what that gave.
+        """
+        unique = self.context.graph.unique
+        return tuple(unique(node.outputs[0].name) for node in (self.node, *self.crops))
 
 
 def forms_of(contexts: Iterable[Context], *, bare: bool = False) -> Iterator[Placed]:
@@ -209,7 +215,7 @@ class _Forms:
             crops |= {id(node) for node in behind}
             placed = self._placed(op, crops, cropped=bool(behind))
             taken |= {id(pad) for pad in placed.nodes}
-            placed = placed._replace(nodes=(*placed.nodes, *behind))
+            placed = placed._replace(nodes=(*placed.nodes, *behind), crops=tuple(behind))
             yield placed
         for window in self._context.windows():
             try:

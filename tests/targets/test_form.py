@@ -22,11 +22,11 @@ USUAL: Final = {"rank": 2, "dtype": "float32", "opset": 17}
 def told(text: str, inputs: str = X, *weights: str) -> list[dict[str, Any]]:
     """The fields of each form in a graph that are not those of no padding at all."""
     model = one(text, inputs=inputs, outputs="float[] y", initializers=", ".join(weights or (W,)))
-    placed = forms_of(Run(Graph.read(model), Options()).analysed())
+    placed = [each.form for each in forms_of(Run(Graph.read(model), Options()).analysed())]
     usual = Form("")._asdict() | USUAL
     return [
         {name: each for name, each in form._asdict().items() if each != usual[name]}
-        for *_, form, _ in placed
+        for form in placed
     ]
 
 
