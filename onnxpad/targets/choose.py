@@ -21,6 +21,7 @@ from onnxpad.records import NamedTuple
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.target import Cell, Target, load
 
+_ROUNDS: Final = 3
 _OWN: Final = "onnxruntime-cpu"
 """The target that is always meant, since results are run there."""
 
@@ -38,6 +39,10 @@ _WAYS: Final = (
     Wanted("fold", "pad"),
 )
 """The ways to write a padding, the least rewriting first."""
+
+
+Key = tuple[str, str]
+"""One of `Placed.keys`."""
 
 
 class Answer(NamedTuple):
@@ -83,11 +88,6 @@ class Choice(NamedTuple):
     targets: tuple[Target, ...]
     sites: tuple[Site, ...]
 
-    @property
-    def wants(self) -> dict[str, Wanted]:
-        """How each is to be written, by the unique names of the outputs of its nodes."""
-        return {name: site.wanted for site in self.sites for name in _names(site.placed)}
-
 
 def targets_of(options: Options) -> tuple[Target, ...]:
     """The targets that options name, each once.
@@ -109,24 +109,48 @@ def choose(run: Run) -> Choice:
         UsageError: As `targets_of`.
         ModelError: The model cannot be read.
     """
-    options = run.options
+    options, graph = run.options, run.graph
     targets = targets_of(options)
     run.added = tuple(f"{each.name}: {each.instead}" for each in targets if each.instead)
     own = [] if options.target_only else [load(_OWN)]
     implied = tuple(each for each in own if each not in targets)
-    spelling = frozenset(chain.from_iterable(each.spell for each in targets))
-    groups = [
-        _Group(found, targets, implied) for found in _joined(forms_of(run.analysed(), bare=True))
-    ]
-    for wanted in _ways(options, spelling):
-        waiting = [each for each in groups if each.may_gain]
-        if waiting:
-            forms = _written(run, wanted)
+    passes = (*passes_of(options), SpellPadding)
+    given = left = [*forms_of(run.analysed(), bare=True)]
+    mark, wants = graph.mark(), dict[str, Wanted]()
+    for _ in range(_ROUNDS):  # what is written of one padding may show, or be part of, another
+        groups = [_Group(found, targets, implied) for found in _joined(left)]
+        for wanted in _ways(options, targets):
+            waiting = [each for each in groups if each.may_gain]
+            forms = _written(run, wanted) if waiting else {}
             for each in waiting:
                 each.take(wanted, forms)
-    choice = Choice(targets, tuple(site for each in groups for site in each.sites()))
-    run.write_each(choice.wants, (*passes_of(options), SpellPadding))
-    return choice
+        for group in groups:
+            wants |= {
+                name: wants.get(name, KEPT) if group.wanted == KEPT else group.wanted
+                for name in group.names
+            }
+        if all(group.wanted == KEPT for group in groups):
+            break
+        graph.rollback(mark)
+        settled = Run(graph, options, domain=run.domain)
+        settled.write_each(wants, passes)
+        settled.edit()
+        left = [*forms_of(settled.left, bare=True)]
+    last = _by_key(left)
+    graph.rollback(mark)
+    run.write_each(wants, passes)
+    return Choice(
+        targets,
+        tuple(
+            Site(
+                each,
+                answers_to(each.form, targets),
+                wants[next(_names(each))],
+                answers_to(_found_in(last, each), targets),
+            )
+            for each in given
+        ),
+    )
 
 
 def answers_to(form: Form | None, targets: Sequence[Target]) -> tuple[Answer, ...]:
@@ -153,7 +177,11 @@ def grade(cell: Cell) -> int:
 
 
 class _Group:
-    """Paddings that share a node, and so are written in one way."""
+    """Paddings that share a node, and so are written in one way.
+
+    Attributes:
+        wanted: The best way among those that were tried.
+    """
 
     def __init__(
         self, found: Sequence[Placed], targets: Sequence[Target], implied: Sequence[Target]
@@ -161,17 +189,21 @@ class _Group:
         self._found = found
         self._targets = targets
         self._implied = implied
-        self._forms: list[Form | None] = [each.form for each in found]
-        self._given = self._grades(self._forms)
+        self._given = self._grades([each.form for each in found])
         self._rank = _rank(self._given)
-        self._wanted = KEPT
+        self.wanted = KEPT
+
+    @property
+    def names(self) -> set[str]:
+        """The unique names of the outputs of all its nodes."""
+        return {name for placed in self._found for name in _names(placed)}
 
     @property
     def may_gain(self) -> bool:
         """Whether some target does not take it well, as far as is known by now."""
         return any(each in {_FALLBACK, _BAD} for each in self._given) and self._rank > _PERFECT
 
-    def take(self, wanted: Wanted, forms: Mapping[str, Form]) -> None:
+    def take(self, wanted: Wanted, forms: Mapping[Key, Form]) -> None:
         """Takes a way of writing if it is better than those before."""
         found = [_found_in(forms, each) for each in self._found]
         grades = self._grades(found)
@@ -180,13 +212,7 @@ class _Group:
             for was, now in zip(self._given, grades, strict=True)
         )
         if admitted and _rank(grades) < self._rank:
-            self._wanted, self._forms, self._rank = wanted, found, _rank(grades)
-
-    def sites(self) -> Iterator[Site]:
-        """Each padding, with what becomes of it."""
-        for placed, form in zip(self._found, self._forms, strict=True):
-            answers = answers_to(placed.form, self._targets)
-            yield Site(placed, answers, self._wanted, answers_to(form, self._targets))
+            self.wanted, self._rank = wanted, _rank(grades)
 
     def _grades(self, forms: Iterable[Form | None]) -> list[int]:
         grades = []
@@ -197,7 +223,7 @@ class _Group:
         return grades
 
 
-def _found_in(forms: Mapping[str, Form], placed: Placed) -> Form | None:
+def _found_in(forms: Mapping[Key, Form], placed: Placed) -> Form | None:
     """The form of a padding in a result; None where it is gone, as that of a `Pad` that folds."""
     return next((forms[key] for key in placed.keys if key in forms), None)
 
@@ -210,9 +236,9 @@ def _rank(grades: Sequence[int]) -> tuple[int, ...]:
 _PERFECT: Final = (0, 0, 0, 0)
 
 
-def _ways(options: Options, spelling: frozenset[str]) -> Iterator[Wanted]:
+def _ways(options: Options, targets: Sequence[Target]) -> Iterator[Wanted]:
     """The ways to write a padding that options leave, the least rewriting first."""
-    usual = Options()
+    usual, spelling = Options(), frozenset(chain.from_iterable(each.spell for each in targets))
     narrow: tuple[set[str] | set[bool], ...] = (
         {options.style} - {usual.style},
         {options.dynamic} - {usual.dynamic},
@@ -226,7 +252,7 @@ def _ways(options: Options, spelling: frozenset[str]) -> Iterator[Wanted]:
             yield way._replace(spelling=spelling)
 
 
-def _written(run: Run, wanted: Wanted) -> dict[str, Form]:
+def _written(run: Run, wanted: Wanted) -> dict[Key, Form]:
     """The forms of a model written in one way, by the keys of each padding."""
     options, graph, wants = run.options, run.graph, None
     if wanted.style == KEPT.style:
@@ -244,10 +270,13 @@ def _written(run: Run, wanted: Wanted) -> dict[str, Form]:
     trial.write_each(wants, (*passes_of(options), SpellPadding), usual=wanted)
     try:
         trial.edit()
-        found = [(each.keys, each.form) for each in forms_of(trial.left, bare=True)]
-        return {key: form for keys, form in reversed(found) for key in keys}
+        return _by_key(forms_of(trial.left, bare=True))
     finally:
         graph.rollback(mark)
+
+
+def _by_key(found: Iterable[Placed]) -> dict[Key, Form]:
+    return {key: each.form for each in reversed([*found]) for key in each.keys}
 
 
 def _joined(found: Iterable[Placed]) -> list[list[Placed]]:

@@ -175,13 +175,16 @@ class Placed(NamedTuple):
     crops: tuple[Node, ...] = ()
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """The names of its output and of what is cropped from that, unique in the model.
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        """By these it is found again in the model once that is rewritten, the surest first.
 
-        A transposed convolution that takes up a crop gives what that gave.
+        An operator gives the same tensor; a transposed convolution that takes up a crop what that
+        gave, or, where a bias is added in between, a tensor of a new name under its own.
         """
-        unique = self.context.graph.unique
-        return tuple(unique(node.outputs[0].name) for node in (self.node, *self.crops))
+        context, unique = self.context, self.context.graph.unique
+        nodes = (self.node, *self.crops)
+        given = [("", unique(node.outputs[0].name)) for node in nodes]
+        return (*given, (str(self.node.op), context.label(self.node)))
 
 
 def forms_of(contexts: Iterable[Context], *, bare: bool = False) -> Iterator[Placed]:
