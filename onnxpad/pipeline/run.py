@@ -27,6 +27,7 @@ from onnxpad.pipeline.metadata import (
     reason_text,
     record,
 )
+from onnxpad.pipeline.net_changes import with_net
 from onnxpad.pipeline.registry import chooses_all, findings, passes_of, with_codes
 from onnxpad.pipeline.transaction import (
     Editor,
@@ -209,7 +210,7 @@ class Run:
             fresh = {key: why for key, why in self._barred.items() if key not in known}
             opened = {key: why for key, why in fresh.items() if why == LAYS_OPEN}
             note(self.graph, {**noted(self.graph), **opened})
-        changes = [made.change for made in self.made]
+        changes = with_net(self.made)
         if any(change.certificate.within for change in (*self.decided, *changes)):
             record_sizes(self.graph, self.domain.given, self.recorded)
         undone = self.undone

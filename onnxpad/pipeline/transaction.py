@@ -73,6 +73,9 @@ class Made(NamedTuple):
             of those that it inserts, and in bodies the outputs of the nodes around; unique in the
             model.
         wrote: Labels of the nodes that it added.
+        pads: Labels of the `Pad`s that it began with, as its form tells them.
+        gone: Labels of the `Pad`s that it removed.
+        left: Labels of those that it added.
     """
 
     place: Place
@@ -81,6 +84,9 @@ class Made(NamedTuple):
     key: Key
     tensors: frozenset[str]
     wrote: frozenset[str]
+    pads: tuple[str, ...] = ()
+    gone: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
 
 
 class _Site(NamedTuple):
@@ -163,7 +169,7 @@ class Editor:
         failure = None if known is None or known[0] != mark.edits else known[1]
         try:
             if failure is None:
-                change, tensors, wrote = self._apply(pass_, match, place)
+                made = self._apply(pass_, match, place, key)
         except UncertifiedError as error:
             failure = error
             if alone is not None:
@@ -177,7 +183,7 @@ class Editor:
             self.context.rollback(mark)
             self.undone[place] = match.finding, failure.with_traceback(None)
         else:
-            self.made.append(Made(place, change, match.finding, key, tensors, wrote))
+            self.made.append(made)
             self._failures.clear()
             self._outdated = bool(self.undone)
 
@@ -227,10 +233,8 @@ class Editor:
             self._failures.clear()
         return outdated
 
-    def _apply(
-        self, pass_: Pass, match: Match, place: Place
-    ) -> tuple[Change, frozenset[str], frozenset[str]]:
-        """Makes a change; returns it, the tensors that belong to it, and the nodes it added."""
+    def _apply(self, pass_: Pass, match: Match, place: Place, key: Key) -> Made:
+        """Makes a change."""
         graph, node = self.context.graph, match.node
         mark, declared = graph.mark(), graph.model.journal.declared
         label, op_type = self.context.label(node), node.op  # which the rewrite may change
@@ -240,7 +244,8 @@ class Editor:
         first, roots = sites[0].tensor, sites[0].reading.roots
         tensors = self._along(node, roots)
         nodes = pass_.computing(match)
-        was = written_form(self.context, node, first, roots, nodes[0])
+        was, pads = written_form(self.context, node, first, roots, nodes[0])
+        began = tuple(map(self.context.label, pads))
         if any(was.text == each.text for each in self._seen.get(place, ())):
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
@@ -254,7 +259,7 @@ class Editor:
         certificate = found[0][0]
         for each, _ in found:
             self._check_assumptions(each)
-        now = written_form(self.context, node, replacements[0], roots, nodes[1])
+        now, _ = written_form(self.context, node, replacements[0], roots, nodes[1])
         removed = graph.sweep()
         touched = graph.touched(mark)
         check_accounted(graph, touched, [equal for _, equal in found])
@@ -268,6 +273,8 @@ class Editor:
         self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         inserted = frozenset(map(self.context.label, fresh))
+        left = [each for each in fresh if each.op == "Pad"]
+        gone = [e.node for e in touched if e.node.op == "Pad" and not graph.has_node(e.node)]
         tensors.update(graph.unique(node.outputs[0].name) for node in fresh)
         mark = graph.mark()
         if absorbed := graph.absorb(node):
@@ -285,7 +292,17 @@ class Editor:
             probe=seen,
             message=match.finding.message,
         )
-        return change, frozenset(tensors), inserted
+        return Made(
+            place,
+            change,
+            match.finding,
+            key,
+            frozenset(tensors),
+            inserted,
+            began,
+            frozenset(map(self.context.label, gone)),
+            frozenset(map(self.context.label, left)),
+        )
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
         """The outputs of a node that must stay the same: those that are read.

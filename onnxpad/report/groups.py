@@ -95,6 +95,8 @@ def now_in_words(group: ChangeGroup) -> list[str]:
         after = _unguarded(group.now)
     if not after:
         return ["removed"]
+    if after[-1].kind == "window":  # what the padding moved past says the form before
+        after = tuple(step for step in after if step.kind != "step")
     if was == after and was[0].op == "Pad" and was[0].source == "computed":
         return ["by fewer nodes"]
     if was[:1] == (_PAD,) and was[1:] and after == (*was[1:], _PAD):
@@ -106,7 +108,8 @@ def now_in_words(group: ChangeGroup) -> list[str]:
         after = (after[0], *(step for step in after[1:] if step not in before))
     if len(was) > 1 and was[-1:] == after and after[0] == StepForm(group.op_type, after[0].kind):
         return ["dropped:", "never read"]
-    return _in_words(after, group.op_type, is_result=True).split("\n")
+    told = _in_words(after, group.op_type, is_result=True).split("\n")
+    return [*told[:-1], f"{told[-1]},", "a repair"] if group.repairs else told
 
 
 def _behind(was: tuple[StepForm, ...], now: Sequence[StepForm]) -> tuple[StepForm, ...]:

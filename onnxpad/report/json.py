@@ -419,8 +419,9 @@ def _next(found: NextOption) -> dict[str, object]:
 
 
 def _change(change: Change) -> dict[str, object]:
-    names = ("code", "node", "op_type", "before", "after", "certificate", "removed", "probe")
-    return {name: getattr(change, name) for name in (*names, "forms", "amounts", "repairs")}
+    names = ["code", "node", "op_type", "before", "after", "certificate", "removed", "probe"]
+    names += ["forms", "amounts", "repairs", "interim"]
+    return {name: getattr(change, name) for name in names}
 
 
 def _codes(certificate: Certificate) -> list[str]:

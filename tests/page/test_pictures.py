@@ -87,11 +87,10 @@ def test_the_nodes_around_a_change(
 
 def test_a_change_of_what_another_change_made_is_drawn_too() -> None:
     body = "t = Pad (x, p) r = Relu (t) y = Conv <dilations = [2, 2]> (r, w)"
-    assert described(page_of(body))[:4] == [
-        "data; Pad, axis 2 1+1, axis 3 1+1, after data; Relu, after Pad",
-        "data; Relu, after data; Pad, axis 2 1+1, axis 3 1+1, after Relu",
-        f"data; Pad, {BOTH}, goes away, after data; {CONV}, dilation 2x2, without pads, after Pad",
-        f"data; {CONV}, dilation 2x2, {OWN}, changed, after data",
+    pad, conv = "Pad, axis 2 1+1, axis 3 1+1", f"{CONV}, dilation 2x2"
+    assert described(page_of(body))[:2] == [
+        f"data; {pad}, goes away, after data; Relu, after Pad; {conv}, without pads, after Relu",
+        f"data; Relu, after data; {CONV}, dilation 2x2, {OWN}, changed, after Relu",
     ]
 
 
@@ -149,7 +148,7 @@ def test_the_nodes_of_a_function() -> None:
 
 def test_boxes_stand_below_what_feeds_them() -> None:
     page = page_of("t = Pad (x, p) r = Relu (t) y = Conv <dilations = [2, 2]> (r, w)")
-    for picture in re.findall('<svg role="img".*?</svg>', page, re.S)[:4]:
+    for picture in re.findall('<svg role="img".*?</svg>', page, re.S)[:2]:
         (size,) = re.findall('viewBox="0 0 ([0-9.]+) ([0-9.]+)"', picture)
         width, height = map(float, size)
         bottom = 0.0

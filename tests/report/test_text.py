@@ -444,7 +444,8 @@ class TestShortText:
         repaired = replace(SAME_READS, facts={"repair": True})
         text = short_text(fixed(changes=(change(certificate=repaired, forms=("Conv", "Conv")),)))
         assert "Conv (does not run)" in text
-        assert "Repairs 1 change: onnxruntime does not run the model as it was" in text
+        assert "model.onnx: 1 change, a repair" in text
+        assert "Repaired: onnxruntime does not run the model as it was; 1 change makes" in text
 
     def test_a_page_says_once_of_like_changes_that_they_are_repairs(self) -> None:
         repaired = replace(SAME_READS, facts={"repair": True})
@@ -452,7 +453,7 @@ class TestShortText:
         (head, cards, *_) = fix_with_pictures(fixed(changes=made)).groups
         text = text_of(Document("fix", "m", [cards]), Screen())
         assert text.count("onnxruntime does not run") == 1
-        assert "2 changes: onnxruntime does not run the model as it was" in str(head.blocks)
+        assert "does not run the model as it was; 2 changes make it run" in str(head.blocks)
 
     def test_many_kinds_and_reasons_fit_a_screen(self) -> None:
         changes = tuple(change(f"c{i}", forms=(f"Conv{i}", "Conv pads")) for i in range(236))
@@ -635,7 +636,7 @@ class TestJson:
         (record,) = document["changes"]
         assert list(record) == [
             *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
-            *("forms", "amounts", "repairs"),
+            *("forms", "amounts", "repairs", "interim"),
         ]
         known = {*in_json(Certificate), "assumption_codes"}
         assert set(record["certificate"]) == known

@@ -62,7 +62,7 @@ def fix_document(report: FixReport) -> Document:
     sections: list[Sequence[Block]] = [
         above(report),
         trust(report),
-        _changes(report.changes),
+        _changes(report.net_changes),
         _stays("UNDONE, as it was before", report.undone, "error"),
         _stays("Stays as it is", unrequested(report.findings, report.undone), "strong"),
         [*as_asked(report.findings, _NAMES), *_nothing_stays(report)],
@@ -97,7 +97,19 @@ def headline(report: FixReport) -> str:
         why = f"; not validated: {shown(found.reason)}"
     elif found is not None and found.outcome == "repaired":
         why = f"; a repair: {shown(found.reason)}"
-    return f"{counted(len(report.changes), 'change')}{would}{style}{why}"
+    net = report.net_changes
+    steps = f" in {len(report.changes):,} steps" if len(net) < len(report.changes) else ""
+    return f"{counted(len(net), 'change')}{steps}{_repairs(net) * (not why)}{would}{style}{why}"
+
+
+def _repairs(changes: Sequence[Change]) -> str:
+    """How many of the changes are repairs: `, 3 of them repairs`."""
+    count = sum(change.repairs for change in changes)
+    if not count:
+        return ""
+    if count == len(changes):
+        return ", a repair" if count == 1 else ", all repairs"
+    return f", {count:,} of them {'a repair' if count == 1 else 'repairs'}"
 
 
 def counts(report: FixReport) -> Tallies:
@@ -205,16 +217,17 @@ def trust(report: FixReport, *, with_runs: bool = True) -> list[Block]:
         report: The report.
         with_runs: Whether the runs that failed are told, and where the models first differ.
     """
-    return [*_trust(report, with_runs), *_assumptions(report.changes)]
+    return [*_trust(report, with_runs), *_assumptions(report.net_changes)]
 
 
 def _trust(report: FixReport, with_runs: bool) -> Iterator[Block]:
     if not report.changes and report.compared is None:
         return
-    repaired = sum(change.repairs for change in report.changes)
+    repaired = sum(change.repairs for change in report.net_changes)
     if repaired:
-        said = f"{counted(repaired, 'change')}: {RUNTIME} does not run the model as it was"
-        yield f"{marked('Repairs', 'good')} {said}"
+        makes = "1 change makes" if repaired == 1 else f"{repaired:,} changes make"
+        said = f"{RUNTIME} does not run the model as it was; {makes} it run"
+        yield f"{marked('Repaired', 'good')}: {said}"
     if report.changes:
         yield f"{marked('Proved', 'good')}: {_proved(report)}"
     yield from _validated(report, with_runs)
@@ -222,7 +235,7 @@ def _trust(report: FixReport, with_runs: bool) -> Iterator[Block]:
 
 def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
-    changes = report.changes
+    changes = report.net_changes
     limited = [change for change in changes if change.certificate.limited_to]
     many = len(changes)
     all_of = "both" if many == 2 else f"all {many:,}"
@@ -242,7 +255,7 @@ def _at(report: FixReport, changes: Sequence[Change]) -> str:
     """The sizes at which changes are exact that are exact at all sizes left open."""
     certificates = [change.certificate for change in changes]
     if all(each.is_universal for each in certificates):
-        return "at every size" if len(changes) < len(report.changes) else "at every input size"
+        return "at every size" if len(changes) < len(report.net_changes) else "at every input size"
     fixed = "at the input sizes " + ("given" if report.declared else "that the model declares")
     is_open = any(each.is_open for each in certificates)
     return f"{fixed}, and every size of what stays open" if is_open else fixed
@@ -289,7 +302,7 @@ def _compared(report: FixReport) -> str:
         )
         part = f", on {count} of {of} inputs" if count < of else ""
         said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}{part}")
-    probed = _probed(report.changes) if validation.probes else ""
+    probed = _probed(report.net_changes) if validation.probes else ""
     many = counted(len(runs), "comparison")
     if by_onnx := sum(run.against == BY_ONNX for run in runs):
         some = "" if by_onnx == len(runs) else f", {by_onnx} of them"
