@@ -21,7 +21,7 @@ from onnxpad.sites.crops_behind import CropsBehind
 from onnxpad.sites.reading import Front, Site, SiteReader
 
 BESIDE: Final = frozenset(
-    {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven"}
+    {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven", "even"}
 )
 """Fields of which few runtimes take notice.
 
@@ -49,6 +49,7 @@ class Form(NamedTuple):
         dilated: Whether some dilation is above 1.
         reaching: Whether the padding of some side, own and of `Pad`s, is not below its kernel.
         narrow: Whether some kernel is below its stride.
+        even: Whether some kernel is even, of SAME.
         ceil: Of a pool that rounds up: `even` where that changes nothing at the sizes, `over` where
             it does, `dropped` where the last window would start in the padding, `open` where the
             sizes are not known; empty for others.
@@ -88,6 +89,7 @@ class Form(NamedTuple):
     dilated: bool = False
     reaching: bool = False
     narrow: bool = False
+    even: bool = False
     ceil: str = ""
     counted: bool = False
     kernel_shape: bool = False
@@ -148,8 +150,8 @@ class Form(NamedTuple):
         """Whether no runtime can take it otherwise than another: a window without any padding."""
         return self._replace(
             domain="", opset=0, rank=0, dtype="", stride=1, uneven=False, dilated=False,
-            narrow=False, kernel_shape=False, silent=False, sized=True, batched=True, grouped="",
-            quantised=False,
+            narrow=False, even=False, kernel_shape=False, silent=False, sized=True, batched=True,
+            grouped="", quantised=False,
         ) == Form(self.op)  # fmt: skip
 
 
@@ -271,6 +273,7 @@ class _Forms:
                 k is not None and k < each.stride
                 for k, each in zip(kernels, op.windows, strict=True)
             ),
+            even=op.auto_pad.startswith("SAME") and any(k and k % 2 == 0 for k in kernels),
             ceil=_ceil(site) if window is not None and window.ceil_mode else "",
             counted=window is not None and window.count_include_pad and pads != "none",
             kernel_shape="kernel_shape" in node.attrs,

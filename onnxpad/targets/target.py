@@ -174,7 +174,8 @@ class Target:
         """The answer for a form: as measured, else as read, else unknown.
 
         Models answer for a form only if they are written alike. Where all of them differ from it in
-        what seldom counts (`form.BESIDE`), a cell that speaks of just that comes first.
+        what seldom counts (`form.BESIDE`), a cell that speaks of just that comes first; and of two
+        that were measured the worse.
         """
         runs = [
             (run, beside)
@@ -186,7 +187,9 @@ class Target:
         read = next((cell for cell in self.cells if cell.covers(form)), None)
         names = {name for name, _ in read.when} if read else set()
         if close or (runs and not names & _SELDOM):
-            return _measured_cell(close or [run for run, _ in runs])
+            found = _measured_cell(close or [run for run, _ in runs])
+            is_worse = read is not None and read.measured and _is_worse(read, found)
+            return read if read is not None and is_worse else found
         return read or Cell("unknown", version=self.version, note="nothing is known of this form")
 
     @property
@@ -220,6 +223,10 @@ class Run(NamedTuple):
     def label(self) -> str:
         """The name of the model."""
         return self.form if self.style == "given" else f"{self.form}:{self.style}"
+
+
+def _is_worse(one: Cell, other: Cell) -> bool:
+    return _WORST_FIRST.index(one.verdict) < _WORST_FIRST.index(other.verdict)
 
 
 def _measured_cell(runs: Iterable[Run]) -> Cell:
@@ -469,10 +476,22 @@ def _cells(tables: Mapping[str, Any], variant: str, version: str) -> Iterator[Ce
             forms=tuple(table.get("forms", ())),
             note=table.get("note", ""),
             about=tuple(table.get("about", ())),
-            when=tuple((key, _condition(value)) for key, value in table["when"].items()),
+            when=tuple((key, _condition(value)) for key, value in _when(table).items()),
             limit=table.get("limit", False),
             advice=table.get("advice", ""),
         )
+
+
+def _when(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The conditions of a cell; of an exact one, fields that it does not name are as usual."""
+    return {**_USUAL, **table["when"]} if table.get("exact", False) else table["when"]
+
+
+_USUAL: Final = {
+    name: value
+    for name, value in Form("")._asdict().items()
+    if name not in BESIDE - {"grouped", "uneven", "even"}
+}
 
 
 def _is_of(wanted: str, label: str) -> bool:

@@ -266,6 +266,7 @@ _CELL: Final[Mapping[str, Check]] = {
     "advice": _text,
     "limit": _flag,
     "measured": _flag,
+    "exact": _flag,
     "forms": _texts,
     "of": _texts,
 }

@@ -64,6 +64,37 @@ def test_first_cell_that_covers_a_form(tmp_path: Path, form: Form, verdict: str)
     assert (found.name, found.full_name, found.spell) == ("npu", "npu@2.1", ("no_axes",))
 
 
+EXACT = """
+title = "NPU"
+
+[[cell]]
+measured = true
+exact = true
+when = { op = "Conv", pads = ["none", "end"], stride = { max = 2 } }
+verdict = "wrong"
+source = "a run of ours"
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "verdict"),
+    [
+        (Form("Conv", pads="end"), "wrong"),
+        (Form("Conv", stride=2), "wrong"),
+        pytest.param(Form("Conv", sized=False, kernel_shape=True), "wrong", id="seldom matters"),
+        (Form("Conv", pads="begin"), "unknown"),
+        (Form("Conv", pads="end", stride=3), "unknown"),
+        (Form("Conv", pads="end", dilated=True), "unknown"),
+        (Form("Conv", pads="end", grouped="depthwise"), "unknown"),
+        (Form("Conv", pads="end", rank=2), "unknown"),
+    ],
+)
+def test_an_exact_cell_is_about_other_fields_as_usual(
+    tmp_path: Path, form: Form, verdict: str
+) -> None:
+    assert written(tmp_path, EXACT).cell(form).verdict == verdict
+
+
 RAN = """
 title = "NPU"
 
@@ -153,6 +184,18 @@ def test_a_cell_that_speaks_of_the_rest_comes_before_models_that_differ_in_it(ra
     found = load(f"{ran}@2.0")
     cell = found.cell(form(**UP, sized=False))
     assert (cell.verdict, cell.source) == ("rejected", "npu/npu:shape.cpp")
+
+
+def test_of_a_model_and_a_cell_that_were_both_measured_the_worse_counts(ran: Path) -> None:
+    cell = '[[cell]]\nmeasured = true\nverdict = "%s"\nsource = "runs"\nwhen = { op = "Conv" }\n'
+    for told, sites, expected in (
+        ("wrong", {"kernel_shape": True}, "wrong"),
+        ("right", {}, "wrong"),
+        ("rejected", {}, "wrong"),
+        ("right", {"kernel_shape": True}, "right"),
+    ):
+        ran.write_text(RAN.replace("[[cell]]", f"{cell % told}\n[[cell]]", 1), encoding="utf-8")
+        assert load(f"{ran}@2.0").cell(form(**UP, **sites)).verdict == expected
 
 
 @pytest.mark.parametrize(("raw", "verdict"), [(True, "wrong"), (False, "right")])
