@@ -373,11 +373,20 @@ class Sites:
         if style == KEPT.style:
             raise RefusalError(Reason.AS_ASKED, "the targets take it as it came")
         pad = self.pad_before(op)
-        around = () if pad is None else self.outside(op, pad)
-        if pad is None or not around:
+        if pad is None:
+            return self.plan(op, style), None, ()
+        notes, key = op.node.notes, _plan_key(op, pad, style)
+        known: tuple[Padding, Pairs] | None = notes.get(key)
+        if known is not None:
+            return known[0], pad, known[1]
+        around = self.outside(op, pad)
+        if not around:
             return self.plan(op, style), None, ()
         try:
-            return self.plan(op, style, pad, around), pad, around
+            padding = self.plan(op, style, pad, around)
+            if key is not None and not padding.outside:
+                notes[key] = padding, around
+            return padding, pad, around
         except RefusalError as refusal:
             less = self._read(op, pad, around) if has_amounts(op, pad, around) else None
             if less is None:
@@ -588,6 +597,18 @@ class Sites:
             )
         layout = op.operator.layout
         return _spatial_sizes(self._graph, tensor, shape, len(op.windows), least, layout)
+
+
+def _plan_key(op: WindowOp, pad: PadOp, style: str) -> tuple[object, ...] | None:
+    """All that a convolution's plan follows from but its attributes; None for other operators.
+
+    Those of pools and quantised operators depend on their data too, and what SAME pads on its size.
+    """
+    row, amounts = op.operator, pad.constant_amounts
+    depends = row.pools or row.padding is not Fill.ZERO or op.auto_pad != "NOTSET"
+    if depends or amounts is None:
+        return None
+    return _plan_key, style, op.rank, pad.mode, pad.axes, amounts, str(pad.value)
 
 
 def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair) -> Extent:

@@ -13,6 +13,7 @@ TELLING = (
 )
 ANY = "float[] x, float[] K"
 """Data and a weight of any rank."""
+TWO_RANKS = "float[1, 2, 9] x, float[3, 2, 3] w, float[1, 2, 9, 9] u, float[3, 2, 3, 3] v"
 POOL = "y = MaxPool <kernel_shape = [3, 3]>"
 
 FOLDS = [
@@ -47,6 +48,37 @@ FOLDS = [
         ),
         one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W, opset=18),
         id="with axes",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p, , s) y = Conv (a, w) b = Pad (u, p, , s) z = Conv (b, v)",
+            inputs=TWO_RANKS,
+            outputs="float[] y, float[] z",
+            initializers="int64[2] p = {1, 2}, int64[1] s = {2}",
+            opset=18,
+        ),
+        one(
+            "y = Conv <pads = [1, 2]> (x, w) z = Conv <pads = [1, 0, 2, 0]> (u, v)",
+            inputs=TWO_RANKS,
+            outputs="float[] y, float[] z",
+            opset=18,
+        ),
+        id="written alike, with weights of two ranks",
+    ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) y = Conv (a, w) b = Pad (u, q) z = Conv (b, w)",
+            inputs="float[1, 2, 9, 9] x, float[1, 2, 9, 9] u",
+            outputs="float[] y, float[] z",
+            initializers=f"{W}, {PADS}, int64[8] q = {{0, 0, 2, 1, 0, 0, 1, 2}}",
+        ),
+        one(
+            "y = Conv <pads = [1, 2, 2, 1]> (x, w) z = Conv <pads = [2, 1, 1, 2]> (u, w)",
+            inputs="float[1, 2, 9, 9] x, float[1, 2, 9, 9] u",
+            outputs="float[] y, float[] z",
+            initializers=W,
+        ),
+        id="written alike, behind other amounts",
     ),
     pytest.param(
         one(
