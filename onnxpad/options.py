@@ -30,6 +30,12 @@ class Dynamic(enum.StrEnum):
     AUTO_PAD = "auto-pad"
 
 
+class Unasked(str):
+    """A choice that is the default, and not one that a user made."""
+
+    __slots__ = ()
+
+
 Call = TypeVar("Call", bound=Callable[..., object])
 
 
@@ -105,7 +111,7 @@ class Options:
             "--style",
             Style,
         ),
-    ] = "fold"
+    ] = Unasked("fold")
     dynamic: Annotated[
         str,
         Typed(

@@ -37,7 +37,10 @@ def test_each_is_explained() -> None:
 def test_commands_take_each_by_its_name() -> None:
     """With the same defaults, none of which a command repeats; what is typed feeds `Options`."""
     for command in (fix_command.fix, check_command.check):
-        found = {name: each.default for name, each in signature(command).parameters.items()}
+        listed = signature(command).parameters
+        found = {name: each.default for name, each in listed.items()}
+        assert found["style"] is None  # so that it is known whether it was typed
+        found["style"] = listed["style"].annotation.__metadata__[0].show_default
         assert {name: found[name] or () for name in typed_options()} == {
             name: default or () for name, default in Options().keywords.items()
         }

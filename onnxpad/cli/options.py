@@ -8,13 +8,13 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, cast
 
 import typer
 
 from onnxpad.arguments import codes_given
 from onnxpad.errors import UsageError
-from onnxpad.options import Options, typed_options
+from onnxpad.options import Options, Unasked, typed_options
 from onnxpad.process import may_have_entry_points
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -114,8 +114,12 @@ def takes_options(**places: Sequence[str]) -> Callable[[Command], Command]:
 def _parameter(name: str) -> inspect.Parameter:
     """An option as a parameter of a command."""
     typed, usual = typed_options()[name], getattr(Options(), name)
+    kind, shown = typed.kind, cast("bool | str", True)
+    if isinstance(usual, Unasked):  # so that it is known whether it was typed
+        kind, shown, usual = kind | None, str(usual), ()
     option = typer.Option(
         typed.option,
+        show_default=shown,
         help=typed.help,
         metavar=typed.metavar,
         autocompletion=completed(_COMPLETED[name]) if name in _COMPLETED else None,
@@ -124,7 +128,7 @@ def _parameter(name: str) -> inspect.Parameter:
         name,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
         default=None if usual == () else usual,
-        annotation=Annotated[typed.kind, option],
+        annotation=Annotated[kind, option],
     )
 
 
@@ -147,6 +151,7 @@ def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: read[name](typed_options()[name].option, value or ()) if name in read else value
         for name, value in typed.items()
+        if name != "style" or value is not None
     }
 
 

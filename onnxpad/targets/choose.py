@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Final
 
 from onnxpad.errors import UsageError
-from onnxpad.options import KEPT, Options, Wanted
+from onnxpad.options import KEPT, Options, Unasked, Wanted
 from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.pipeline.registry import passes_of
 from onnxpad.pipeline.run import Run
@@ -117,19 +117,19 @@ def choose(run: Run) -> Choice:
     passes = (*passes_of(options), SpellPadding)
     given = left = [*forms_of(run.analysed(), bare=True)]
     mark, wants = graph.mark(), dict[str, Wanted]()
+    ways = _ways(options, targets)
     for _ in range(_ROUNDS):  # what is written of one padding may show, or be part of, another
-        groups = [_Group(found, targets, implied) for found in _joined(left)]
-        for wanted in _ways(options, targets):
+        groups = [_Group(found, targets, implied, options) for found in _joined(left)]
+        for wanted in ways:
             waiting = [each for each in groups if each.may_gain]
             forms = _written(run, wanted) if waiting else {}
             for each in waiting:
                 each.take(wanted, forms)
+        before = dict(wants)
         for group in groups:
-            wants |= {
-                name: wants.get(name, KEPT) if group.wanted == KEPT else group.wanted
-                for name in group.names
-            }
-        if all(group.wanted == KEPT for group in groups):
+            for name in group.names:
+                wants[name] = wants.get(name, KEPT) if group.wanted == KEPT else group.wanted
+        if before == wants or all(each == KEPT for each in wants.values()):
             break
         graph.rollback(mark)
         settled = Run(graph, options, domain=run.domain)
@@ -184,13 +184,20 @@ class _Group:
     """
 
     def __init__(
-        self, found: Sequence[Placed], targets: Sequence[Target], implied: Sequence[Target]
+        self,
+        found: Sequence[Placed],
+        targets: Sequence[Target],
+        implied: Sequence[Target],
+        options: Options,
     ) -> None:
+        """Begins with the way it came, unless options ask for others."""
+        is_asked = any(_asks(options, each.form) for each in found)
         self._found = found
         self._targets = targets
         self._implied = implied
         self._given = self._grades([each.form for each in found])
-        self._rank = _rank(self._given)
+        self._rank = (len(self._given) + 1,) if is_asked else _rank(self._given)
+        self._is_wrong = is_asked or not {_FALLBACK, _BAD}.isdisjoint(self._given)
         self.wanted = KEPT
 
     @property
@@ -201,7 +208,7 @@ class _Group:
     @property
     def may_gain(self) -> bool:
         """Whether some target does not take it well, as far as is known by now."""
-        return any(each in {_FALLBACK, _BAD} for each in self._given) and self._rank > _PERFECT
+        return self._is_wrong and self._rank > _PERFECT
 
     def take(self, wanted: Wanted, forms: Mapping[Key, Form]) -> None:
         """Takes a way of writing if it is better than those before."""
@@ -236,20 +243,33 @@ def _rank(grades: Sequence[int]) -> tuple[int, ...]:
 _PERFECT: Final = (0, 0, 0, 0)
 
 
-def _ways(options: Options, targets: Sequence[Target]) -> Iterator[Wanted]:
+def _asks(options: Options, form: Form) -> bool:
+    """Whether options ask for a way of writing that concerns a form."""
+    is_open = "open" in {form.pads, form.outer} or form.pad == "computed"
+    return (
+        not isinstance(options.style, Unasked)
+        or (options.no_ceil and bool(form.ceil))
+        or (options.symmetric_transpose and form.op == "ConvTranspose")
+        or (options.dynamic != Options().dynamic and is_open)
+    )
+
+
+def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
     """The ways to write a padding that options leave, the least rewriting first."""
     usual, spelling = Options(), frozenset(chain.from_iterable(each.spell for each in targets))
-    narrow: tuple[set[str] | set[bool], ...] = (
-        {options.style} - {usual.style},
+    asked: tuple[set[str] | set[bool], ...] = (
+        set() if isinstance(options.style, Unasked) else {options.style},
         {options.dynamic} - {usual.dynamic},
         {options.no_ceil} - {usual.no_ceil},
         {options.symmetric_transpose} - {usual.symmetric_transpose},
     )
-    if spelling and not any(narrow):
-        yield KEPT._replace(spelling=spelling)
-    for way in _WAYS:
-        if all(not asked or value in asked for value, asked in zip(way, narrow, strict=False)):
-            yield way._replace(spelling=spelling)
+    ways = [
+        way
+        for way in _WAYS
+        if all(not some or value in some for value, some in zip(way, asked, strict=False))
+    ]
+    ways[:0] = [KEPT] if spelling and not any(asked) else []
+    return [each._replace(spelling=spelling) for each in ways]
 
 
 def _written(run: Run, wanted: Wanted) -> dict[Key, Form]:

@@ -295,6 +295,13 @@ def test_options_narrow_like_another_target(target: Any) -> None:
     assert nodes(onnxpad.fix(before, target=npu).model) == ["Conv(pads=[0,0,1,1])"]
     padded = onnxpad.fix(before, target=npu, style="pad")
     assert nodes(padded.model) == ["Pad()", "Conv()"]
+    taken = model("z = Pad (x, p)\ny = Conv (z, w)")
+    assert not onnxpad.fix(taken, target=target()).changed
+    folded = onnxpad.fix(taken, target=target(), style="fold")
+    assert nodes(folded.model) == ["Conv(pads=[0,0,1,1])"]
+    pooled = model(f"z = Pad (x, p)\na = Conv (z, w)\ny = MaxPool <ceil_mode = 1, {K3}, {S2}> (a)")
+    down = onnxpad.fix(pooled, target=target(), no_ceil=True)
+    assert nodes(down.model) == ["Pad()", "Conv()", "MaxPool(kernel_shape=[3,3])"]
 
 
 def test_onnxruntime_is_always_meant_unless_only_the_target_is(target: Any) -> None:
