@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import TypeAlias
 
@@ -98,16 +98,18 @@ def compare_scenes(
     except UndrawableError as error:
         return [ProbeResult(True, 0, f"not probed: {error}")] * len(scenes)
     feeds = [draw.feeds for draws in by_scene for draw in draws]
-    one, other = (with_seeds(each) if drawn(each) else each for each in (before, after))
+    random = any(map(drawn, (before, after)))
+    one, other = map(with_seeds, (before, after)) if random else (before, after)
+    asked = partial(answers, outputs=names, fed=feeds, anew=random)
     if specified:
         ours: Sequence[Answer] | EngineError = EngineError(
             f"{RUNTIME} reads the original otherwise"
         )
-        (theirs,) = answers([other], names, feeds)
+        (theirs,) = asked([other])
         if isinstance(theirs, CrashError):  # two models are asked for again one by one, too
-            (theirs,) = answers([other], names, feeds)
+            (theirs,) = asked([other])
     else:
-        ours, theirs = answers([one, other], names, feeds)
+        ours, theirs = asked([one, other])
     crashed = any(isinstance(each, CrashError) for each in (ours, theirs))
     if crashed and len(scenes) > 1:  # not every scene crashes
         return [
@@ -116,7 +118,7 @@ def compare_scenes(
         ]
     if isinstance(theirs, LimitError) and not isinstance(ours, EngineError):
         with pool.longer(3):  # a change is not blamed for a slow machine
-            (theirs,) = answers([other], names, feeds)
+            (theirs,) = asked([other])
     results = []
     for number, draws in enumerate(by_scene):
         part = slice(number * len(draws), (number + 1) * len(draws))

@@ -34,6 +34,9 @@ AGREED: dict[str, Value] = {}
 """Stands for outputs that are equal bit for bit in all models and were not sent."""
 _Folder: TypeAlias = "tempfile.TemporaryDirectory[str]"
 
+_LITTLE = 1 << 20
+"""Bytes of inputs up to which a session may be kept: it keeps memory for what was run."""
+
 _CRASHES = 3
 """Crashes after which a session is not opened again."""
 
@@ -211,7 +214,11 @@ def open_session(
 
 
 def answers(
-    sources: Sequence[Source], outputs: Sequence[str], fed: Sequence[Mapping[str, Array]]
+    sources: Sequence[Source],
+    outputs: Sequence[str],
+    fed: Sequence[Mapping[str, Array]],
+    *,
+    anew: bool = False,
 ) -> list[list[Answer] | EngineError]:
     """Run several small models on the same inputs, each with one thread, in one request.
 
@@ -221,6 +228,8 @@ def answers(
         sources: The models.
         outputs: Names of the outputs to return.
         fed: The sets of inputs.
+        anew: Whether to open the models though the same ones were open before, since operators that
+            draw numbers draw others whenever they run again.
 
     Returns:
         For each model, its outputs or error for each set of inputs; or one error, if the model
@@ -228,12 +237,14 @@ def answers(
     """
     openings = [_opening(source, threads=1) for source in sources]
     inputs = [dict(feeds) for feeds in fed]
+    most = max((sum(data.nbytes for data in feeds.values()) for feeds in inputs), default=0)
+    keeps = not anew and most <= _LITTLE
     try:
-        given = pool.ask("answers", openings, _here(), list(outputs), inputs)
+        given = pool.ask("answers", openings, _here(), list(outputs), inputs, keeps)
     except CrashError as error:
         if len(sources) == 1:
             return [error]
-        return [each for source in sources for each in answers([source], outputs, fed)]
+        return [each for source in sources for each in answers([source], outputs, fed, anew=anew)]
     return [
         some
         if isinstance(some, EngineError)

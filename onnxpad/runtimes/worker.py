@@ -14,6 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +36,25 @@ them as float64."""
 _LITTLE = 2**20
 """Bytes of outputs for which nobody asks what is available: that takes longer than a small run."""
 
+_KEPT = 16
+"""Sessions of small models that are kept: changes of layers that are alike ask for the same."""
+
 READY = b"\0onnxpad's worker is ready\n"
 """The first message of a worker, after anything that the interpreter prints at its start."""
 
 
 class RequestHandler:
-    """The requests that a worker answers with a runtime; at most one session is open."""
+    """The requests that a worker answers with a runtime.
+
+    At most one session is open, besides those of small models.
+    """
 
     def __init__(self, *, moves: bool, runtime: Runtime = DEPLOYED) -> None:
         """Starts without a session; `moves` allows to change the process's working directory."""
         self._moves = moves
         self._runtime = runtime
         self._session: OpenModel | None = None
+        self._kept: dict[object, OpenModel] = {}
         self._folders: list[Path] = []
 
     def warm(self) -> None:
@@ -96,13 +105,16 @@ class RequestHandler:
         here: str | None,
         outputs: Sequence[str],
         fed: Sequence[Mapping[str, Any]],
+        keeps: bool,
     ) -> list[list[list[Any] | EngineError | None] | EngineError]:
         """The outputs named, or an error, of each model on each set of inputs.
 
-        None stands for outputs that are equal bit for bit in all models.
+        None stands for outputs that are equal bit for bit in all models. `keeps` allows to run a
+        session again that ran before, which operators that draw numbers would notice.
         """
         with self._ready(openings, here):
-            found = [self._answers(opening, outputs, fed) for opening in openings]
+            open_one = partial(self._small, here) if keeps else self._runtime.open_model
+            found = [self._answers(open_one, each, outputs, fed) for each in openings]
         lists = [some for some in found if not isinstance(some, EngineError)]
         if len(lists) == len(found) > 1:
             for number in range(len(fed)):
@@ -111,11 +123,25 @@ class RequestHandler:
                         some[number] = None
         return found
 
+    def _small(self, here: str | None, opening: Opening) -> OpenModel:
+        """A session of a small model; the one that was used last, if the model is the same."""
+        data = opening.source.data if isinstance(opening.source, Blob) else opening.source
+        key = data, here, replace(opening, source="")
+        session = self._kept.pop(key, None) or self._runtime.open_model(opening)
+        self._kept[key] = session
+        if len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
+        return session
+
     def _answers(
-        self, opening: Opening, outputs: Sequence[str], fed: Sequence[Mapping[str, Any]]
+        self,
+        open_one: Callable[[Opening], OpenModel],
+        opening: Opening,
+        outputs: Sequence[str],
+        fed: Sequence[Mapping[str, Any]],
     ) -> list[list[Any] | EngineError | None] | EngineError:
         try:
-            session = self._runtime.open_model(opening)
+            session = open_one(opening)
         except EngineError as error:
             return error
         found: list[list[Any] | EngineError | None] = []

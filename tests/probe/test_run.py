@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
-from onnxpad.probe.run import REACH, _borders, _draws, _ramp, compare_runs
+from onnxpad.probe.run import REACH, ProbeResult, _borders, _draws, _ramp, compare_runs
 from onnxpad.validation.inputs import Input
 from tests.support import parsed
 
@@ -295,6 +295,15 @@ def test_only_the_original_runs(after: str, ok: bool, detail: str) -> None:
     result = compare_runs(before, parsed(signature, after), specified=True)
     assert (result.ok, result.runs) == (ok, 0)
     assert result.detail.startswith(detail)
+
+
+def test_operators_that_draw_draw_the_same_in_each_probe() -> None:
+    signature, drawing = f"{IMAGE} <{WEIGHT}>", "d = RandomNormalLike (x) a = Add (x, d)"
+    before = parsed(signature, f'{drawing} y = Conv <auto_pad = "SAME_UPPER"> (a, w)')
+    for pads in ("[1, 1, 1, 1]", "[1, 1, 1, 1], strides = [1, 1]"):
+        after = parsed(signature, f"{drawing} y = Conv <pads = {pads}> (a, w)")
+        assert compare_runs(before, after) == ProbeResult(True, 7, "")
+        assert compare_runs(before, before).ok
 
 
 def test_a_ramp_tells_every_shift_along_every_axis() -> None:

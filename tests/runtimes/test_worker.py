@@ -13,6 +13,7 @@ import pytest
 
 from onnxpad.messages import RUNTIME
 from onnxpad.runtimes import worker
+from onnxpad.runtimes.channel import Blob
 from onnxpad.runtimes.runtime import EngineError, Opening
 from tests.support.rows import each_row
 
@@ -115,13 +116,14 @@ def test_runs_are_timed_after_some_that_do_not_count(
         assert found == [float(first + runs[0] + number) for number in range(runs[1])]
 
 
-def test_answers_that_agree_are_not_sent(noted: list[Any]) -> None:
+@pytest.mark.parametrize("keeps", [False, True])
+def test_answers_that_agree_are_not_sent(keeps: bool, noted: list[Any]) -> None:
     handler = serving()
     one, twice, none = opening(), opening("twice"), opening("unreadable")
     fed = [{"x": np.array([value], np.float32)} for value in (1.0, 0.0, 3.0)]
 
     def told(*openings: Opening) -> list[Any]:
-        found = handler.answers(openings, None, ["y"], fed)
+        found = handler.answers(openings, None, ["y"], fed, keeps=keeps)
         return [
             str(each)
             if isinstance(each, EngineError)
@@ -137,6 +139,37 @@ def test_answers_that_agree_are_not_sent(noted: list[Any]) -> None:
     assert told(one) == [[1, "error", 3]]
     assert told(one, none) == [[1, "error", 3], "it does not load"]
     assert told(one, one, twice) == [[1, "error", 3]] * 2 + [[2, "error", 6]]
+
+
+def test_sessions_of_the_same_small_models_are_opened_once(noted: list[Any]) -> None:
+    opened: list[Any] = []
+
+    def noting(each: Opening) -> Told:
+        opened.append(each.source.data if isinstance(each.source, Blob) else each.source)
+        return Told(each)
+
+    runtime: Any = SimpleNamespace(CPU=CPU, open_model=noting)
+    handler = worker.RequestHandler(moves=True, runtime=runtime)
+    fed = [{"x": np.ones(1, np.float32)}]
+
+    def asked(*sources: str | bytes, here: str = "/here", keeps: bool = True, **how: Any) -> Any:
+        opened.clear()
+        openings = [
+            Opening(each if isinstance(each, str) else Blob(each), CPU, **how) for each in sources
+        ]
+        handler.answers(openings, here, ["y"], fed, keeps=keeps)
+        return list(opened)
+
+    assert asked("a", b"b") == ["a", b"b"]
+    assert asked("a", b"b", b"c") == [b"c"]
+    assert asked("a", b"c", keeps=False) == ["a", b"c"]  # operators that draw would go on
+    assert asked(b"c", here="/elsewhere") == [b"c"]  # its data may be another
+    assert asked(b"c", threads=1) == [b"c"]
+    assert asked("unreadable", "unreadable") == ["unreadable"] * 2
+    many = [str(number) for number in range(worker._KEPT)]
+    assert asked(*many) == many
+    assert asked("a", *many[2:]) == ["a"]
+    assert asked(many[1], many[0]) == [many[0]]  # the one not used for longest goes first
 
 
 @pytest.mark.parametrize(("free", "runs"), [(None, True), (64 << 20, True), (60 << 20, False)])
