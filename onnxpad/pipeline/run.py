@@ -561,7 +561,7 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
     for kind in passes:
         pass_ = kind()
         for match in findings(pass_, context):
-            if context.wants is not None and not kind.last and _is_kept(context, match):
+            if context.wants is not None and _is_kept(context, match):
                 continue
             # A finding may be about a function as a whole, which has no outputs to name it by.
             rewrites = barred and match.plan is not None
@@ -581,12 +581,15 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
 def _is_kept(context: Context, match: Match) -> bool:
     """Whether what is found is about padding that is to stay as it came."""
     about = match.about or match.node
-    is_padding = context.graph.has_node(about) and not match.finding.code.startswith(_BROKEN)
+    is_padding = context.graph.has_node(about) and not match.finding.code.startswith(_OTHERS)
     return is_padding and context.style_of(about) == KEPT.style
 
 
-_BROKEN: Final = "PAD9"
-"""The beginning of the codes of what is wrong, whatever padding it has."""
+_OTHERS: Final = ("PAD70", "PAD9")
+"""The beginnings of codes about more than how a padding is written.
+
+These are its protection, its spelling, and what is wrong whatever padding it has.
+"""
 
 
 def _deciding(kind: type[Pass]) -> type[Pass]:

@@ -121,6 +121,12 @@ def nodes(proto: onnx.ModelProto) -> list[str]:
         # A Pad that is right stays, also where it could be folded; one that is not is folded.
         ("z = Pad (x, p)\ny = Conv (z, w)", X, [], ["Pad()", "Conv()"]),
         (
+            "q = Add (p, p) z = Pad (x, q) y = Conv (z, w)",
+            X,
+            [],
+            ["Add()", "Pad()", "Conv()"],
+        ),
+        (
             "z = Pad (x, p)\ny = Conv (z, w)",
             X,
             ['pad = "constant" -> rejected'],
