@@ -31,6 +31,10 @@ def docs(
             parser=path,
         ),
     ] = None,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Print the JSON Schema of the reports of --format json."),
+    ] = False,
 ) -> int:
     """Show a page of the manual, list its pages, or write all of them for a browser.
 
@@ -40,7 +44,13 @@ def docs(
     """
     from onnxpad.report.manual import page_names, page_text, without_links
 
-    if html is not None:
+    if schema:
+        if page not in {None, "json"} or html is not None:
+            raise UsageError("--schema prints the schema alone: leave out the rest")
+        from onnxpad.report.json_schema import schema_json
+
+        write(schema_json())
+    elif html is not None:
         if page is not None:
             raise UsageError("--html writes all pages: leave out the name of a page")
         _write_pages(html)

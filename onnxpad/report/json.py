@@ -419,9 +419,7 @@ def _next(found: NextOption) -> dict[str, object]:
 
 
 def _change(change: Change) -> dict[str, object]:
-    names = ["code", "node", "op_type", "before", "after", "certificate", "removed", "probe"]
-    names += ["forms", "amounts", "repairs", "interim"]
-    return {name: getattr(change, name) for name in names}
+    return {name: getattr(change, name) for name in CHANGE}
 
 
 def _codes(certificate: Certificate) -> list[str]:
@@ -439,7 +437,13 @@ def dumped(document: Mapping[str, object], *records: type) -> str:
     return json.dumps(_plain(document, (*_RECORDS, *records)), indent=2, allow_nan=False) + "\n"
 
 
-_WORDS: Final = {
+CHANGE: Final = (
+    *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
+    *("forms", "amounts", "repairs", "interim"),
+)
+"""The fields that JSON has of a change."""
+
+WORDS: Final = {
     "skipped": "uncompared",
     "totals": "pads",
     "limits": "sizes",
@@ -464,7 +468,7 @@ _WORDS: Final = {
 
 
 def _fields(value: Any) -> dict[str, object]:
-    names = (_WORDS.get(field.name, field.name) for field in dataclasses.fields(value))
+    names = (WORDS.get(field.name, field.name) for field in dataclasses.fields(value))
     return {name: getattr(value, name) for name in names if name}
 
 

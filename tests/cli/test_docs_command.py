@@ -176,3 +176,11 @@ def test_a_word_that_is_nowhere_is_refused() -> None:
 )
 def test_a_word_of_several_words_needs_no_quotes(typed: list[str], entry: str) -> None:
     assert onnxpad_runs("rule", *typed).stdout.startswith(f"{entry}\n")
+
+
+def test_the_schema_is_printed_alone() -> None:
+    result = onnxpad_runs("docs", "--schema")
+    assert result.exit_code == 0
+    assert {"fix", "check", "error"} <= json.loads(result.stdout)["$defs"].keys()
+    assert onnxpad_runs("docs", "json", "--schema").stdout == result.stdout
+    assert onnxpad_runs("docs", "fix", "--schema").exit_code == 2
