@@ -29,6 +29,7 @@ from onnxpad.targets.target import Standing, Target, every, standing
 from tests import run_command
 from tests.support import BORDER, ROOT, onnxpad_runs, run
 from tests.support.manual import DOCS, Block, blocks
+from tests.targets.written import table
 
 BEGIN: Final = "<!-- python -m tests.manual writes from here -->\n"
 END: Final = "<!-- to here -->\n"
@@ -134,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--write", action="store_true", help="write the generated parts anew")
     if parser.parse_args(arguments).write:
-        for name, made in generated().items():
+        for name, made in {**generated(), "target-forms": table()}.items():
             path = DOCS / f"{name}.md"
             path.write_text(written(path.read_text(encoding="utf-8"), made), encoding="utf-8")
         return 0
