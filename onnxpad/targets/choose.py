@@ -225,8 +225,9 @@ class _Group:
         grades = []
         for form in forms:
             grades += [grade(cell) for _, cell in answers_to(form, self._targets)]
-            own = (grade(cell) for _, cell in answers_to(form, self._implied))
-            grades += [_BAD if each == _BAD else _RIGHT for each in own]
+            # What its optimiser gets wrong is protected; only what it never runs counts here.
+            own = (cell.verdict for _, cell in answers_to(form, self._implied))
+            grades += [_BAD if each == "rejected" else _RIGHT for each in own]
         return grades
 
 

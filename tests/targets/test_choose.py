@@ -118,6 +118,13 @@ def nodes(proto: onnx.ModelProto) -> list[str]:
             ['op = "Conv", pads = "begin" -> wrong'],
             ["Pad()", "Conv(pads=[0,0,0,0])", "Conv(pads=[0,0,1,1])"],
         ),
+        # onnxruntime's optimiser folds that Pad wrongly, which its guard prevents.
+        (
+            f"z = Pad (x, p)\ny = MaxPool <{K3}> (z)",
+            X,
+            [],
+            ["Pad()", "MaxPool(kernel_shape=[3,3])"],
+        ),
         # A Pad that is right stays, also where it could be folded; one that is not is folded.
         ("z = Pad (x, p)\ny = Conv (z, w)", X, [], ["Pad()", "Conv()"]),
         (
