@@ -534,23 +534,36 @@ def read_pad(graph: Graph, analysis: Known, node: Node) -> PadOp:
         value = 0  # messages show it like an omitted one
     if flat is None:
         return PadOp(node, mode, axes, None, value)
+    shape = analysis.shape(node.inputs[0])
+    rank = None if shape is None else len(shape)
+    key = read_pad, tuple(flat), axes, rank
+    numbers: Pairs | None = node.notes.get(key)
+    if numbers is not None:
+        return PadOp(node, mode, axes, numbers, value, numbers)
+    pairs = _paired(node, flat, axes, rank)
+    numbers = node.notes[key] = numbers_of(pairs)
+    return PadOp(node, mode, axes, pairs, value, numbers)
+
+
+def _paired(
+    node: Node, flat: Sequence[Extent], axes: tuple[int, ...] | None, rank: int | None
+) -> tuple[ExtentPair, ...]:
+    """The amounts of a `Pad` as (begin, end) per axis."""
     if len(flat) % 2 or (axes is not None and len(flat) != 2 * len(axes)):
         raise ModelError(
             f"{_where(node)}: {counted(len(flat), 'pad')}, but a begin and an end are needed for "
             f"each {'axis' if axes is None else f'of {len(axes)} axes'}"
         )
-    shape = analysis.shape(node.inputs[0])
     if axes is not None:
-        _check_axes(axes, None if shape is None else len(shape))
-    elif shape is not None and len(flat) != 2 * len(shape):
+        _check_axes(axes, rank)
+    elif rank is not None and len(flat) != 2 * rank:
         raise ModelError(
             f"{_where(node)}: {counted(len(flat), 'pad')} for {node.inputs[0].name!r}, whose "
-            f"{len(shape)} axes need {2 * len(shape)}"
+            f"{rank} axes need {2 * rank}"
         )
     _check_magnitude([amount for amount in flat if isinstance(amount, int)], "pads")
     half = len(flat) // 2
-    pairs = tuple(zip(flat[:half], flat[half:], strict=True))
-    return PadOp(node, mode, axes, pairs, value, numbers_of(pairs))
+    return tuple(zip(flat[:half], flat[half:], strict=True))
 
 
 def amounts_attribute(opset: int) -> str:

@@ -194,15 +194,16 @@ def _pad(
     pad = context.pad(node)
     if isinstance(pad, UnreadableError):
         return _form("Pad", "pad")
-    return _form(
-        "Pad",
-        "pad",
-        _amounts(pad, op),
-        computing=computing,
-        source=_source(context.graph, node),
-        mode="" if pad.mode == "constant" else pad.mode,
-        is_guarded=len(node.inputs) == 3 and not node.inputs[2].name,
-    )
+    source = _source(context.graph, node)
+    slides = (op.operator.layout, len(op.windows)) if isinstance(op, _SLIDING) else None
+    key = _pad, pad.axes, pad.constant_amounts, computing, source, slides
+    form: StepForm | None = node.notes.get(key)
+    if form is None:
+        mode = "" if pad.mode == "constant" else pad.mode
+        guarded = len(node.inputs) == 3 and not node.inputs[2].name
+        form = StepForm("Pad", "pad", _amounts(pad, op), None, computing, source, mode, guarded)
+        node.notes[key] = form
+    return form
 
 
 def _amounts(
