@@ -157,6 +157,11 @@ SYMPTOMS: Final[dict[str, tuple[Path | onnx.ModelProto | None, str]]] = {
             inputs="float[1, 2, 112, 112] x"),
         "ceil_mode 0 instead of 1",
     ),
+    "fix model.onnx --target opencv@4": (
+        one('y = Conv <auto_pad = "SAME_LOWER", strides = [2, 2]> (x, w)', initializers=W,
+            inputs="float[1, 3, 8, 8] x"),
+        "auto_pad 1 -> 0",
+    ),
     "match model.onnx --reference outputs.npz -o right.onnx": (PORT, "matched"),
     "validate model.onnx simplified.onnx": (
         line("[4, 0]"),
