@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from onnxpad.finding import Change, Finding
 from onnxpad.messages import counted as counted
@@ -72,6 +72,15 @@ def fixable_text(finding: Finding) -> str:
     if finding.assumptions:
         text += f"; assumes: {', '.join(map(shown, finding.assumptions))}"
     return text
+
+
+def explained(items: Iterable[Finding | Change]) -> str:
+    """The command that explains the code of the first of some items; empty without any.
+
+    A report says it once, at its end.
+    """
+    first = next(iter(items), None)
+    return "" if first is None else f"onnxpad rule {first.code} explains a code"
 
 
 def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A_REASON) -> str:

@@ -530,7 +530,9 @@ class TestCheck:
         assert result.exit_code == 1
         assert f"{model}: warning PAD201 conv1" in result.stdout
         assert f"{model}: info PAD501 conv2" in result.stdout
-        assert result.stdout.splitlines()[-1] == "1 file: 1 warning, 1 info"
+        assert result.stdout.splitlines()[-1] == (
+            "1 file: 1 warning, 1 info; onnxpad rule PAD201 explains a code"
+        )
         assert result.stderr == ""
 
     @pytest.mark.parametrize("form", Format)
@@ -543,7 +545,7 @@ class TestCheck:
         assert error_line(result) == f"error: {folder / 'a.onnx'}: cut short at byte 3"
         if form is Format.TEXT:
             assert "c.ONNX: warning PAD201" in result.stdout
-            assert result.stdout.endswith("1 unreadable\n")
+            assert ", 1 unreadable; onnxpad rule PAD201 " in result.stdout.splitlines()[-1]
         else:
             document = json.loads(result.stdout)
             assert [bool(file["error"]) for file in document["files"]] == [1, 0, 0, 0]

@@ -595,7 +595,9 @@ class TestCheckText:
             FileReport("b", error="b: no"),
         )
         summary = check_text(CheckReport(Options(), Severity.WARNING, files))
-        assert summary.splitlines()[-1] == "2 files: 2 warnings, 1 info, 1 unreadable"
+        assert summary.splitlines()[-1] == (
+            "2 files: 2 warnings, 1 info, 1 unreadable; onnxpad rule PAD201 explains a code"
+        )
         clean = CheckReport(Options(), Severity.WARNING, (FileReport("a"),))
         assert check_text(clean) == "1 file: nothing found\n"
         empty = FileReport("folder", error="folder: no .onnx file", is_missing=True)

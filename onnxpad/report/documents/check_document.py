@@ -10,7 +10,15 @@ from onnxpad.report import CheckReport, FileReport
 from onnxpad.report.documents import Block, Document, Group, Tallies, View
 from onnxpad.report.groups import grouped, reason_groups, reason_without_names
 from onnxpad.report.layout import UNBROKEN, Screen, by_path, marked
-from onnxpad.report.text import counted, first_names, fixable_text, labelled, remarks, shown
+from onnxpad.report.text import (
+    counted,
+    explained,
+    first_names,
+    fixable_text,
+    labelled,
+    remarks,
+    shown,
+)
 
 LINES_A_GROUP = 20
 
@@ -23,7 +31,10 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     """A section for each file, and one for all; files that cannot be read are on pages only."""
     files = report.files
     count = sum(not file.is_missing for file in files)
-    of_all = Group("", [f"{counted(count, 'file')}: {severities(report)}"])
+    failing = [each for file in files for each in file.failing(report.fail_on)]
+    code = explained(failing or [each for file in files for each in file.findings])
+    said = [f"{counted(count, 'file')}: {severities(report)}", marked(code, "faint") * bool(code)]
+    of_all = Group("", ["; ".join(filter(None, said))])
     if view != "page":
         groups = [*(file_group(file) for file in files), of_all]
     else:

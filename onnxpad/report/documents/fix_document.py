@@ -43,6 +43,7 @@ from onnxpad.report.text import (
     NODES_A_REASON,
     beside,
     counted,
+    explained,
     first_names,
     remarks,
     shown,
@@ -349,11 +350,9 @@ def _ending(report: FixReport) -> Iterator[str]:
     if report.delivery.in_memory:
         held = "changes" if report.changes else "undone" if report.undone else "findings"
         where = f"result.{held} has"
-    explains = ""
-    if kept := unrequested(report.findings, report.undone):
-        explains = f"; onnxpad rule {kept[0].code} explains a code"
+    said = [f"{where} {details}", explained(unrequested(report.findings, report.undone))]
     if report.changes or report.findings or report.undone:
-        yield marked(f"{where} {details}{explains}", "faint")
+        yield marked("; ".join(filter(None, said)), "faint")
 
 
 def _declared(report: FixReport) -> Iterator[Block]:

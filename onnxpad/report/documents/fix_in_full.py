@@ -23,7 +23,7 @@ from onnxpad.report.documents.fix_document import (
 from onnxpad.report.documents.validation_document import divergence, untold, validation_groups
 from onnxpad.report.groups import change_groups, grouped, reason_groups, unrequested
 from onnxpad.report.layout import marked
-from onnxpad.report.text import counted, first_names, labelled, shown
+from onnxpad.report.text import counted, explained, first_names, labelled, shown
 
 if TYPE_CHECKING:
     from onnxpad.validation.result import Validation
@@ -43,7 +43,7 @@ def fix_in_full(report: FixReport) -> Document:
         _kept(report.findings, report.undone),
         [*as_asked(report.findings)],
         [*_validation(report)],
-        [*next_lines(report)],
+        [*next_lines(report), *_explaining(report)],
         [ending(report)],
     ]
     return Document("fix", report.name, [Group("", blocks) for blocks in sections])
@@ -53,6 +53,7 @@ def fix_with_pictures(report: FixReport) -> Document:
     """The lines that a terminal shows, then a card with a picture for each change and finding."""
     trusted = trust(report, with_runs=False)  # they have a section
     head = [*above(report), *trusted, *next_lines(report), ending(report), _options(report)]
+    head += _explaining(report)
     told = {(finding.code, finding.node, finding.reason) for finding in report.undone}
     kept = [each for each in report.findings if (each.code, each.node, each.reason) not in told]
 
@@ -69,6 +70,12 @@ def fix_with_pictures(report: FixReport) -> Document:
     if report.compared is not None:
         groups += validation_groups(report.compared, [_verdict(report.compared)])
     return Document("fix", report.name, groups)
+
+
+def _explaining(report: FixReport) -> list[str]:
+    """Where a code is explained: that of padding that stays, or else of a change."""
+    found = unrequested(report.findings, report.undone) or report.net_changes
+    return [marked(said, "faint") for said in [explained(found)] if said]
 
 
 def _options(report: FixReport) -> str:

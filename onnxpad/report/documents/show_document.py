@@ -32,7 +32,7 @@ from onnxpad.report.documents import (
 )
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
-from onnxpad.report.text import counted, remarks, shown
+from onnxpad.report.text import counted, explained, remarks, shown
 
 _LABEL: Final = 13
 _MOST_ADVICE: Final = 2
@@ -59,6 +59,8 @@ def show_document(result: ShowReport, view: View = "brief") -> Document:
     sections: list[Sequence[Block]] = [[headline(result)], [*remarks(result)]]
     if result.asked:
         sections += ([_name(site), _facts(site, result)] for site in result.sites)
+        code = explained(found for site in result.sites for found in site.findings)
+        sections.append([marked(code, "faint")] * bool(code))
     elif result.sites:
         sections += [[_table(result.sites)], [*_conventions(result), *_ending(result)]]
     return Document("show", title, [Group("", blocks) for blocks in sections])
@@ -79,7 +81,8 @@ def _page_groups(result: ShowReport) -> Iterator[Group]:
     }
     tiles = Tallies([(name, count, count) for name, count in counts.items()])
     said = [*remarks(result), *_conventions(result), *_ending(result)]
-    yield Group("", [tiles, headline(result), *said])
+    code = explained(found for site in result.sites for found in site.findings)
+    yield Group("", [tiles, headline(result), *said, *[marked(code, "faint")] * bool(code)])
     cards: dict[bool, list[Block]] = {True: [], False: []}
     for _, group in sorted(_forms(result.sites), key=lambda pair: -len(pair[1])):
         cards[_pads(group[0])].append(_card(group, result, is_open=not cards[True]))
