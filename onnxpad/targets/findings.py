@@ -192,9 +192,8 @@ def _findings(placed: Placed, answer: Answer, *, mends: bool) -> Iterator[Findin
         return
     report = _BY_VERDICT[cell.verdict]
     title = f"{target.name} {cell.version or target.version}".rstrip()
-    how = "measured" if cell.measured else "read" if cell.source else "no data"
     note = f": {cell.note}" if cell.note else ""
-    does = f"{title} {_WORDS[cell.verdict]}{note} [{how}]"
+    does = f"{title} {_WORDS[cell.verdict]}{note} [{cell.known_by}]"
     message = f"{form.text}; {does}" if mends else form.text
     reason = "" if mends else f"{does}; {_BY_NONE if cell.limit else _STAYS}"
     depends = "open" in {form.pads, form.outer} and not cell.limit

@@ -417,6 +417,16 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
+def _is_version(wanted: str, known: str) -> bool:
+    """Whether a version is meant, whole or by its first numbers.
+
+    >>> _is_version("5", "5.0.0"), _is_version("5.1", "5.0.0"), _is_version("latest", "5.0.0")
+    (True, False, False)
+    """
+    numbers = _numbers(wanted)
+    return wanted == known or bool(numbers and numbers == _numbers(known)[: len(numbers)])
+
+
 def _nearest(wanted: str, versions: Sequence[str]) -> str:
     """The version with the longest common head; of those the one with the least distance."""
     numbers = _numbers(wanted)
@@ -438,9 +448,9 @@ def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> T
     chosen = ran[0]["version"] if ran else tables.get("version", "")
     if version and ran:
         chosen = _nearest(version, [table["version"] for table in ran])
-        if _numbers(chosen)[: len(_numbers(version))] != _numbers(version):
+        if not _is_version(version, chosen):
             instead = f"{version} was not measured; the nearest version that was is {chosen}"
-    elif version and _numbers(chosen)[: len(_numbers(version))] != _numbers(version):
+    elif version and not _is_version(version, chosen):
         instead = f"{version} was not read; what is known is of {chosen or tables['read']}"
     measured = [table for table in ran if table["version"] == chosen]
     titles = [table["title"] for table in measured if "title" in table]
@@ -448,7 +458,7 @@ def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> T
         name=name,
         title=titles[0] if titles else tables["title"],
         version=chosen,
-        measured=bool(measured),
+        measured=any("differs" in table for table in measured),
         read=tables.get("read", ""),
         cells=tuple(_cells(tables, variant, chosen)),
         runs=tuple(run for table in measured for run in _runs(table, tables["title"])),
@@ -464,9 +474,8 @@ def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> T
 
 def _cells(tables: Mapping[str, Any], variant: str, version: str) -> Iterator[Cell]:
     """The cells of a file that speak of one configuration, those of runs first."""
-    label = f"{variant}@{version}"
     for table in sorted(tables.get("cell", ()), key=lambda table: not table.get("measured", False)):
-        if all(not _is_of(each, label) for each in table.get("of", ("",))):
+        if "of" in table and not any(_is_of(each, variant, version) for each in table["of"]):
             continue
         yield Cell(
             verdict=table["verdict"],
@@ -494,13 +503,18 @@ _USUAL: Final = {
 }
 
 
-def _is_of(wanted: str, label: str) -> bool:
-    """Whether `VARIANT@VERSION` is a configuration that a cell speaks of."""
-    variant, _, version = wanted.rpartition("@")
-    return not wanted or (
-        label.partition("@")[0] == variant
-        and _numbers(label.rpartition("@")[2])[: len(_numbers(version))] == _numbers(version)
-    )
+def _is_of(wanted: str, variant: str, version: str) -> bool:
+    """Whether a cell speaks of a configuration: by its variant, its version, or both.
+
+    >>> [_is_of(each, "classic", "5.0.0") for each in ("classic", "classic@5", "5", "classic@4")]
+    [True, True, False, False]
+    >>> _is_of("5", "", "5.0.0")
+    True
+    """
+    named, at, number = wanted.rpartition("@")
+    if not at and not _numbers(number):
+        named, number = number, ""
+    return named == variant and (not number or _is_version(number, version))
 
 
 def _condition(value: Any) -> Condition:
@@ -511,6 +525,8 @@ def _condition(value: Any) -> Condition:
 
 def _runs(table: Mapping[str, Any], title: str) -> Iterator[Run]:
     """Each model that was run in a configuration: right unless the table says otherwise."""
+    if "differs" not in table:
+        return
     source, version, raw = table.get("title", title), table["version"], table.get("raw")
     told = {
         (form, style): (group[style], group.get("note", ""))

@@ -125,6 +125,10 @@ differs = [{ given = "wrong", forms = ["pad"] }]
 version = "1.0"
 variant = "fast"
 raw = false
+differs = []
+
+[[measured]]
+version = "0.9"
 """
 
 UP = {"op": "Conv", "rank": 2, "auto_pad": "SAME_UPPER", "pads": "end", "stride": 2}
@@ -219,6 +223,19 @@ def test_models_with_amounts_in_bytes(ran: Path, raw: bool, verdict: str) -> Non
 def test_the_nearest_version(ran: Path, version: str, chosen: str, told: str) -> None:
     found = load(f"{ran}@{version}")
     assert (found.version, found.instead, found.measured) == (chosen, told, True)
+
+
+def test_a_version_of_which_no_run_is_told(ran: Path) -> None:
+    found = load(f"{ran}@0.9")
+    assert (found.version, found.runs, found.measured) == ("0.9", (), False)
+
+
+def test_a_cell_of_some_versions(tmp_path: Path) -> None:
+    text = NPU + '[[measured]]\nversion = "1.2"\n[[measured]]\nversion = "2.0"\n'
+    text += '[[cell]]\nof = ["1"]\nwhen = { op = "LpPool" }\nverdict = "wrong"\nsource = "s"\n'
+    (tmp_path / "npu.toml").write_text(text, encoding="utf-8")
+    found = [load(f"{tmp_path}/npu.toml@{each}").cell(Form("LpPool")).verdict for each in (1, 2)]
+    assert found == ["wrong", "unknown"]
 
 
 def test_a_version_that_was_not_read() -> None:

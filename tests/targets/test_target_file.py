@@ -1,5 +1,6 @@
 """Files that say what a runtime does: checked, and each error has its line."""
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -8,7 +9,8 @@ import pytest
 from onnxpad.errors import UsageError
 from onnxpad.targets.form import Form
 from onnxpad.targets.target import Verdict
-from onnxpad.targets.target_file import VERDICTS, WORDS, line_of, parsed
+from onnxpad.targets.target_file import SPELLINGS, VERDICTS, WORDS, line_of, parsed
+from tests.support.manual import blocks, pages
 
 HEAD = 'title = "NPU"\n'
 CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
@@ -69,6 +71,19 @@ def test_an_error_has_its_line(text: str, line: int, told: str) -> None:
         parsed(Path("npu.toml"), text, ["conv_same"])
     assert str(error.value).startswith(f"npu.toml:{line}: {told}")
     assert "\n" not in str(error.value)
+
+
+def test_the_example_of_the_manual_is_a_file() -> None:
+    (block,) = blocks("toml", page="targets")
+    assert parsed(Path("npu.toml"), block.text, ())["cell"]
+    spelled = re.findall(r"`(\w+)`", block_of_spellings())
+    assert set(SPELLINGS) <= set(spelled)
+    fields = re.findall(r"^\| (`.*?) \|", pages()["targets"], re.MULTILINE)
+    assert set(Form._fields) <= set(re.findall(r"`(\w+)`", " ".join(fields)))
+
+
+def block_of_spellings() -> str:
+    return pages()["targets"].partition("`spell` lists spellings")[2]
 
 
 def test_every_error_is_told() -> None:
