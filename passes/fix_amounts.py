@@ -13,6 +13,7 @@ from onnxpad.messages import Named
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import gathering
+from onnxpad.options import KEPT
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
@@ -84,6 +85,8 @@ class FixAmounts(Pass):
             if amounts is not None:
                 if context.sites.pads_nothing(pad) or self._is_folded(context, pad):
                     continue  # another rule removes the whole Pad
+                if not external and context.style_of(pad.node) == KEPT.style:
+                    continue
                 severity = Severity.ERROR if external else self.severity
                 yield self.found(
                     context,
