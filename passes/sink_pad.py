@@ -10,7 +10,8 @@ from onnxpad.arithmetic.notation import axes_text
 from onnxpad.graph import Node, Tensor
 from onnxpad.messages import Named, named
 from onnxpad.operators.read import PadOp
-from onnxpad.padding.readers import Readers
+from onnxpad.operators.table import gathering
+from onnxpad.padding.readers import Readers, readers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
@@ -91,6 +92,9 @@ class SinkPad(Pass):
     def _match(self, context: Context, looked: _Looked, op: PadOp) -> Match | None:
         """The first step behind which a `Pad` can be written, or why there is none."""
         graph, pad, refusal = context.graph, op.node, None
+        readers = (use.node for use in readers_of(graph, pad.outputs[0]) if use is not None)
+        if all(graph.is_standard(each) and gathering(graph, each) for each in readers):
+            return None  # no step reads it, so the table of steps is not needed
         sinking = looked.sinking
         layer = sinking.pad(op)
         if layer is None:
