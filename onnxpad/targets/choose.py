@@ -96,10 +96,9 @@ def targets_of(options: Options) -> tuple[Target, ...]:
         UsageError: There is none of a name, or a file of a user's is not as it should be.
     """
     names = (options.target,) if isinstance(options.target, str) else tuple(options.target)
-    found = {target.full_name: target for target in map(load, names)}
-    if options.target_only and not found:
+    if options.target_only and not names:
         raise UsageError("--target-only needs a --target that it is about")
-    return tuple(found.values())
+    return tuple(dict.fromkeys(load(name) for name in dict.fromkeys(map(str, names))))
 
 
 def choose(run: Run) -> Choice:

@@ -53,7 +53,9 @@ def model(text: str, inputs: str = X, **more: Any) -> onnx.ModelProto:
         "float[2, 1, 1] b = {1, 2}, int64[2] s = {1, 0}, int64[2] e = {-2, 17}, int64[2] t = {2, 3}"
     )
     given = {", w)": W, ", p": P, ", t)": crop}
-    weights = ", ".join(each for name, each in given.items() if name in text)
+    weights = ", ".join(
+        each for name, each in given.items() if name in text or (name == ", p" and "(p)" in text)
+    )
     return one(text, inputs=inputs, initializers=weights, **more)
 
 
@@ -339,6 +341,45 @@ def test_another_version_than_the_one_asked_for_is_told(call: Any) -> None:
     told = "tract: 0.20 was not measured; the nearest version that was is 0.23.9"
     assert call(model(CONV), target="tract@0.20").notes == (told,)
     assert call(model(CONV), target="tract@0.23").notes == ()
+
+
+def test_what_is_not_written_keeps_its_computed_amounts(target: Any) -> None:
+    text = f"""
+        q = Identity (p)
+        z = Pad (x, q)
+        a = Conv (z, w)
+        y = Conv <{UPPER}, {S2}> (a, w)
+    """
+    result = onnxpad.fix(model(text), target=target('auto_pad = "SAME_UPPER" -> wrong'))
+    assert [change.code for change in result.changes] == ["PAD101"]
+    assert not codes(result)
+
+
+def test_a_pad_that_goes_into_one_that_stays_is_not_gone(target: Any) -> None:
+    text = "a = Pad (x, p) b = Pad (a, p) y = Relu (b)"
+    npu = target('op = "Pad" -> fallback')
+    found = onnxpad.check(model(text), target=npu).findings
+    assert {(each.code, each.fixable) for each in found if each.code >= "PAD7"} == {
+        ("PAD705", False)
+    }
+    assert not onnxpad.fix(model(text), target=npu).changed
+
+
+def test_two_files_of_one_name_are_two_targets(target: Any, tmp_path: Path) -> None:
+    paths = [tmp_path / "a" / "npu.toml", tmp_path / "b" / "npu.toml"]
+    cells = ['auto_pad = "SAME_UPPER" -> wrong', 'auto_pad = "SAME_LOWER" -> wrong']
+    for path, cell in zip(paths, cells, strict=True):
+        path.parent.mkdir()
+        path.write_text(Path(target(cell)).read_text("utf-8"), encoding="utf-8")
+    text = f"a = Conv <{UPPER}, {S2}> (x, w)\ny = Conv <{LOWER}, {S2}> (a, w)"
+    result = onnxpad.fix(model(text), target=[str(each) for each in paths])
+    assert nodes(result.model) == ["Conv(pads=[0,0,1,1])", "Conv(pads=[1,1,0,0])"]
+
+
+def test_a_pad_in_front_may_be_as_wide_as_the_kernel_of_a_pool(target: Any) -> None:
+    text = f"q = Identity (p) z = Pad (x, q) y = AveragePool <{K3}, pads = [2, 2, 2, 2]> (z)"
+    result = onnxpad.fix(model(text), target=target('pad = "computed" -> rejected'))
+    assert not codes(result)
 
 
 def test_a_name_that_there_is_not() -> None:
