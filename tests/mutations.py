@@ -260,7 +260,7 @@ _SITES: Final = (
     _held("ceil_mode is forgotten", "Pad AveragePool, ceil_mode", CERTIFY,
           limits.needs_as_many_windows),
     _mutant("ceil_mode counts the outer padding as data", "Pad AveragePool, ceil_mode", CERTIFY,
-            limits.Form.windows, "(total[0] - pads[0]) + (total[1] - pads[1])", "0"),
+            limits.Proposal.windows, "(total[0] - pads[0]) + (total[1] - pads[1])", "0"),
     _held("a dilated window may see padding only", "Pad MaxPool, dilated, short", CERTIFY,
           limits.needs_data_in_windows),
     _mutant("SAME_LOWER for SAME_UPPER", "SAME_UPPER", CERTIFY, Sites._auto_pads,

@@ -35,7 +35,7 @@ Span: TypeAlias = tuple[Extent, ExtentPair]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Proposal:
     """A form that the padding of an operator could have.
 
     Attributes:
@@ -78,7 +78,7 @@ class Form:
         return pool_output_size(inner, self.op.windows[place], *pads, ceil_mode=self.op.ceil_mode)
 
 
-def needs_indices_unread(form: Form) -> RefusalError | None:
+def needs_indices_unread(form: Proposal) -> RefusalError | None:
     """The operator gives no positions of the data that it reads."""
     if not form.op.gives_indices:
         return None
@@ -86,7 +86,7 @@ def needs_indices_unread(form: Form) -> RefusalError | None:
     return RefusalError(Reason.INDICES_READ, told)
 
 
-def needs_finite_data(form: Form) -> RefusalError | None:
+def needs_finite_data(form: Proposal) -> RefusalError | None:
     """The data of a maximum holds no infinities and no NaN: windows of only these differ."""
     if form.op.operator.padding is not Fill.LOWEST:
         return None
@@ -108,7 +108,7 @@ def refusal_of_infinities(source: Tensor, origin: Origin) -> RefusalError:
     )
 
 
-def needs_own_padding_counted(form: Form) -> RefusalError | None:
+def needs_own_padding_counted(form: Proposal) -> RefusalError | None:
     """An average has no uncounted padding now."""
     averages = form.op.operator.counts is not None and form.op.padding is Fill.EXCLUDED
     if not averages or all(max(pair) <= 0 for pair in form.now.numbers):
@@ -131,7 +131,7 @@ def article(op: WindowOp) -> str:
     return f"{'an' if op.node.op[0] in 'AEIOU' else 'a'} {op.node.op}"
 
 
-def needs_opset_that_counts(form: Form) -> RefusalError | None:
+def needs_opset_that_counts(form: Proposal) -> RefusalError | None:
     """The opset has `count_include_pad`, where it is needed."""
     if not form.begins_to_count:
         return None
@@ -147,7 +147,7 @@ def needs_opset_that_counts(form: Form) -> RefusalError | None:
     )
 
 
-def needs_same_divisor(form: Form) -> RefusalError | None:
+def needs_same_divisor(form: Proposal) -> RefusalError | None:
     """Before opset 19 no kernel reaches past the padding of an average that counts it.
 
     The runtime then divides by the whole kernel.
@@ -170,7 +170,7 @@ def needs_same_divisor(form: Form) -> RefusalError | None:
     return None
 
 
-def needs_power_above_zero(form: Form) -> RefusalError | None:
+def needs_power_above_zero(form: Proposal) -> RefusalError | None:
     """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
     return refusal_of_power(form.op) if form.changes_pads and form.op.leaves_zeros_out else None
 
@@ -185,7 +185,7 @@ def refusal_of_power(op: WindowOp) -> RefusalError:
     )
 
 
-def needs_zero_point(form: Form) -> RefusalError | None:
+def needs_zero_point(form: Proposal) -> RefusalError | None:
     """The zero point of the data, with which the operator pads, is known."""
     return refusal_of_zero_point(form.op) if form.changes_pads and form.op.zero is None else None
 
@@ -219,7 +219,7 @@ LIMITS: Final = (
 """The conditions on a form as a whole, in the order in which they are asked."""
 
 
-def needs_pads_below_kernel(form: Form, place: int) -> RefusalError | None:
+def needs_pads_below_kernel(form: Proposal, place: int) -> RefusalError | None:
     """Each pad of a pool is smaller than its kernel without dilation, as the runtime asks."""
     kernel, inside = form.op.windows[place].kernel, form.then.numbers[place]
     if not form.op.operator.pools or not form.changes_pads:
@@ -241,7 +241,7 @@ def refusal_of_pads(kernel: Extent, axis: int, pads: Pair) -> RefusalError:
     )
 
 
-def needs_as_many_windows(form: Form, place: int) -> RefusalError | None:
+def needs_as_many_windows(form: Proposal, place: int) -> RefusalError | None:
     """With `ceil_mode` the number of windows stays the same."""
     if not form.op.ceil_mode:
         return None
@@ -273,7 +273,7 @@ def refusal_of_ceil(wording: Wording, source: Tensor, axis: int, size: Extent) -
     )
 
 
-def needs_something_to_read(form: Form, place: int) -> RefusalError | None:
+def needs_something_to_read(form: Proposal, place: int) -> RefusalError | None:
     """A pool reads no empty axis once a `Pad` is removed."""
     own, inside = (sum(each.numbers[place]) for each in (form.now, form.then))
     if not form.op.operator.pools or inside <= own:
@@ -303,7 +303,7 @@ def refusal_of_emptiness(source: Tensor, axis: int) -> RefusalError:
     )
 
 
-def needs_data_in_windows(form: Form, place: int) -> RefusalError | None:
+def needs_data_in_windows(form: Proposal, place: int) -> RefusalError | None:
     """Each window of a maximum holds an element of the data, unless that is of integers."""
     if form.op.operator.padding is not Fill.LOWEST or form.is_whole:
         return None
@@ -320,7 +320,7 @@ def needs_data_in_windows(form: Form, place: int) -> RefusalError | None:
     )
 
 
-def needs_windows_within_padding(form: Form, place: int) -> RefusalError | None:
+def needs_windows_within_padding(form: Proposal, place: int) -> RefusalError | None:
     """No window of an average that begins to count its padding reaches past all padding.
 
     That is asked where the runtime would divide by the whole kernel.
@@ -351,7 +351,7 @@ AXIS_LIMITS: Final = (
 """The conditions on each spatial axis of a form, by place, in the order in which they are asked."""
 
 
-def check_form(form: Form) -> None:
+def check_form(form: Proposal) -> None:
     """Raises unless an operator may have a form.
 
     Raises:

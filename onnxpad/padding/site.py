@@ -42,7 +42,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import CHANNELS_FIRST, FLOATS, Fill, Layout, gathering, lowest
 from onnxpad.options import KEPT
 from onnxpad.padding.limits import (
-    Form,
+    Proposal,
     Span,
     check_declared,
     check_form,
@@ -479,7 +479,7 @@ class Sites:
             sizes = self._sizes(op, source, is_read)
             whole = self.is_whole(source) and (pad is None or self._fills_lowest(pad))
             known = self._graph.opset, self._signs, self.wording
-            check_form(Form(op, now, then, source, sizes, whole, *known))
+            check_form(Proposal(op, now, then, source, sizes, whole, *known))
         self._check_rounding(op, source, now if exact else None, then)
         if outside and not (exact and outside == around):
             check_pads(self._graph.opset, self._analysis.dtype(source))

@@ -45,14 +45,14 @@ Key = tuple[str, str]
 """One of `Placed.keys`."""
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """The fate of a form at a target."""
 
     target: Target
     cell: Cell
 
 
-class Site(NamedTuple):
+class Fate(NamedTuple):
     """A padding of the original, and what becomes of it.
 
     Attributes:
@@ -63,9 +63,9 @@ class Site(NamedTuple):
     """
 
     placed: Placed
-    answers: tuple[Answer, ...]
+    answers: tuple[Reply, ...]
     wanted: Wanted
-    best: tuple[Answer, ...]
+    best: tuple[Reply, ...]
 
     @property
     def mark(self) -> str:
@@ -86,7 +86,7 @@ class Choice(NamedTuple):
     """
 
     targets: tuple[Target, ...]
-    sites: tuple[Site, ...]
+    sites: tuple[Fate, ...]
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -141,7 +141,7 @@ def choose(run: Run) -> Choice:
     return Choice(
         targets,
         tuple(
-            Site(
+            Fate(
                 each,
                 answers_to(each.form, targets),
                 wants[next(_names(each))],
@@ -152,12 +152,12 @@ def choose(run: Run) -> Choice:
     )
 
 
-def answers_to(form: Form | None, targets: Sequence[Target]) -> tuple[Answer, ...]:
+def answers_to(form: Form | None, targets: Sequence[Target]) -> tuple[Reply, ...]:
     """The answers of targets for a form; None stands for a padding that is gone.
 
     A window that does not pad is taken by all of which nothing else is known.
     """
-    return tuple(Answer(each, _answer(each, form)) for each in targets)
+    return tuple(Reply(each, _answer(each, form)) for each in targets)
 
 
 def _answer(target: Target, form: Form | None) -> Cell:

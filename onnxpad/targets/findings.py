@@ -10,7 +10,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason, advised
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example
-from onnxpad.targets.choose import Answer, Choice, answers_to, grade
+from onnxpad.targets.choose import Choice, Reply, answers_to, grade
 from onnxpad.targets.form import Placed, forms_of
 
 _WORDS: Final = {
@@ -186,7 +186,7 @@ def findings_after(choice: Choice, contexts: Iterable[Context]) -> Iterator[Find
             yield from _findings(placed, answer, mends=False)
 
 
-def _findings(placed: Placed, answer: Answer, *, mends: bool) -> Iterator[Finding]:
+def _findings(placed: Placed, answer: Reply, *, mends: bool) -> Iterator[Finding]:
     (target, cell), (context, node, form, *_) = answer, placed
     if cell.verdict == "right":
         return
