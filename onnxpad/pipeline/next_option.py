@@ -33,9 +33,12 @@ _USUAL: Final = 224
 _LAST: Final = 1024
 """The end of a range that is tried, unless the step is so large that it holds few sizes."""
 _LARGEST_STEP: Final = 512
+_FIRST: Final = 32
+"""The begin of a range in which all sizes will do."""
 
 _SIZES: Final = "give your own sizes"
-_RANGE: Final = "give your own range, in the same steps"
+_RANGE: Final = "give your own range"
+_IN_STEPS: Final = "give your own range, in the same steps"
 
 
 class _Candidate(NamedTuple):
@@ -161,11 +164,16 @@ def _options(finding: Finding) -> tuple[str, ...]:
 
 
 def _by_range(findings: Sequence[Finding]) -> Iterator[_Candidate]:
-    """The multiples at which padding is the same, as ranges of dimensions."""
+    """The multiples at which padding is the same, as ranges of dimensions.
+
+    How a pool rounds needs no multiples, but sizes at which a window fits.
+    """
     steps: dict[str, int] = {}
     most = 0
     for finding in findings:
         multiples = finding.evidence.get("multiples")
+        if multiples is None and "ceil_mode" in finding.evidence:
+            multiples = dict.fromkeys(_dimensions(finding), 1)
         if not isinstance(multiples, Mapping) or not multiples:
             continue
         joined = {name: lcm(step, steps.get(name, 1)) for name, step in multiples.items()}
@@ -174,9 +182,19 @@ def _by_range(findings: Sequence[Finding]) -> Iterator[_Candidate]:
             most += 1
     if most:
         last = {name: max(_LAST // step, 8) * step for name, step in steps.items()}
-        ranges = {name: f"{step}..{last[name]}:{step}" for name, step in steps.items()}
+        ranges = {
+            name: f"{_FIRST}..{last[name]}" if step == 1 else f"{step}..{last[name]}:{step}"
+            for name, step in steps.items()
+        }
         typed = " ".join(f"--dim {shlex.quote(f'{name}={each}')}" for name, each in ranges.items())
-        yield _Candidate(typed, {"dims": ranges}, _RANGE, most)
+        hint = _RANGE if max(steps.values()) == 1 else _IN_STEPS
+        yield _Candidate(typed, {"dims": ranges}, hint, most)
+
+
+def _dimensions(finding: Finding) -> list[str]:
+    """The names of the open sizes on which padding depends."""
+    sizes = finding.evidence.get("sizes")
+    return [each["name"] for each in sizes] if isinstance(sizes, Sequence) else []
 
 
 def _by_shape(

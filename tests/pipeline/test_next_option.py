@@ -116,7 +116,8 @@ def test_sizes_at_which_a_pool_may_round_down() -> None:
     found = onnxpad.fix(model, no_ceil=True, validate=False).next
     assert found is not None
     assert next_line(found) == (
-        "Next: --shape 1,2,224,224 would write 1 ceil_mode as pads; give your own sizes"
+        "Next: --dim height=32..1024 --dim width=32..1024 would write 1 ceil_mode as pads; give "
+        "your own range"
     )
     assert onnxpad.fix(model, validate=False, no_ceil=True, **found.keywords).changed
     assert onnxpad.fix(model, validate=False).next is None
