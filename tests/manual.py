@@ -25,7 +25,8 @@ import typer
 import onnxpad
 from onnxpad.cli import COMMANDS, app
 from onnxpad.reasons import Reason
-from onnxpad.targets.target import Standing, Target, every, standing
+from onnxpad.targets.known_targets import Standing, every, standing
+from onnxpad.targets.target import Target
 from tests import run_command
 from tests.support import BORDER, ROOT, onnxpad_runs, run
 from tests.support.manual import DOCS, Block, blocks

@@ -52,7 +52,7 @@ def conventions(incomplete: str) -> list[str]:
 
 def targets(incomplete: str) -> list[str]:
     """The targets of `--target` and `targets`."""
-    from onnxpad.targets.target import known
+    from onnxpad.targets.known_targets import known
 
     return _fitting(known(), incomplete)
 

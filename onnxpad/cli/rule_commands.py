@@ -117,7 +117,7 @@ def targets(
     For each: whether models were run on it or its source was read, and how many of the forms of
     padding it computes rightly, as they are given and in the best writing of each.
     """
-    from onnxpad.targets.target import every, load
+    from onnxpad.targets.known_targets import every, load
 
     found = [load(name) for name in names or ()] or every()
     if form is Format.JSON:

@@ -327,7 +327,7 @@ def targets_json(targets: Iterable[Target], *, in_full: bool) -> str:
         targets: They.
         in_full: Whether cells, runs and facts are written too.
     """
-    from onnxpad.targets.target import standing
+    from onnxpad.targets.known_targets import standing
 
     document = [
         {

@@ -32,7 +32,8 @@ from onnxpad.options import Options
 from onnxpad.report import Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
 from onnxpad.runtimes.timing import Timing
-from onnxpad.targets.target import Cell, Fact, Run, Standing
+from onnxpad.targets.known_targets import Standing
+from onnxpad.targets.target import Cell, Fact, Run
 from onnxpad.validation.result import Validation
 
 _Type: TypeAlias = Any

@@ -19,7 +19,8 @@ from onnxpad.pipeline.registry import passes_of
 from onnxpad.pipeline.run import Run
 from onnxpad.records import NamedTuple
 from onnxpad.targets.form import Form, Placed, forms_of
-from onnxpad.targets.target import Cell, Target, load
+from onnxpad.targets.known_targets import load
+from onnxpad.targets.target import Cell, Target
 
 _ROUNDS: Final = 3
 _OWN: Final = "onnxruntime-cpu"

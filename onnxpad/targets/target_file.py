@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
@@ -67,6 +67,32 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 Place = tuple[str | int, ...]
 Problem = tuple[Place, str]
 Check = Callable[[Any, Place], Iterator[Problem]]
+
+
+DATA: Final = Path(__file__).parent / "data"
+"""The folder of the files that come with the package."""
+
+
+@cache
+def tables_of(base: str) -> dict[str, Any]:
+    """The tables of a file that comes with the package, which is as it should be."""
+    return tomllib.loads((DATA / f"{base}.toml").read_text(encoding="utf-8"))
+
+
+def forms() -> Mapping[str, Mapping[str, Any]]:
+    """The forms that were run on runtimes, by name: tables of `forms.toml`."""
+    return tables_of("forms")
+
+
+@cache
+def sites() -> Mapping[tuple[str, str], tuple[Form, ...]]:
+    """The sites of each model, by its form and style."""
+    return {
+        (name, style): tuple(Form(**site) for site in table[style])
+        for name, table in forms().items()
+        for style in STYLES
+        if style in table
+    }
 
 
 def parsed(path: Path, text: str, forms: Collection[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from onnxpad.pipeline.registry import catalogue
 from onnxpad.report.documents.rule_documents import rule_document, rules_document
 from onnxpad.report.layout import Screen, text_of
 from onnxpad.report.text import marked
-from onnxpad.targets.target import every, load
+from onnxpad.targets.known_targets import every, load
 from tests.support import one, onnxpad_runs
 from tests.support.rows import each_row
 

@@ -13,7 +13,8 @@ from onnxpad.report.documents.target_documents import (
 )
 from onnxpad.report.layout import Screen, text_of
 from onnxpad.targets.form import Form
-from onnxpad.targets.target import Condition, Run, Target, every, load
+from onnxpad.targets.known_targets import every, load
+from onnxpad.targets.target import Condition, Run, Target
 from onnxpad.targets.target_file import WORDS
 
 

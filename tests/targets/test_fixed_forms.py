@@ -8,7 +8,8 @@ import pytest
 
 import onnxpad
 from onnxpad.targets.form import Form
-from onnxpad.targets.target import Target, known, load, versions
+from onnxpad.targets.known_targets import known, load, versions
+from onnxpad.targets.target import Target
 from tests.targets.forms import OPTIONS, sites, tables
 
 TABLES: Final = {name: table for name, table in tables().items() if "given" in table}

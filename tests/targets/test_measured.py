@@ -5,7 +5,9 @@ from typing import Final
 
 import pytest
 
-from onnxpad.targets.target import Run, _tables, known, load, versions
+from onnxpad.targets.known_targets import known, load, versions
+from onnxpad.targets.target import Run
+from onnxpad.targets.target_file import tables_of
 
 UNNAMED: Final = 3
 """Models of two forms that were right everywhere, so that no table says what they were."""
@@ -53,7 +55,7 @@ def runs_of(name: str) -> tuple[list[Run], int]:
     version = runs[0].version
     (table,) = (
         table
-        for table in _tables(base)["measured"]
+        for table in tables_of(base)["measured"]
         if (table["title"], table["version"]) == (runs[0].source, version)
     )
     return runs, len(table["differs"])

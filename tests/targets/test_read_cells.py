@@ -15,10 +15,13 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from onnxpad.targets import target as targets
+from onnxpad.targets import known_targets as targets
 from onnxpad.targets.form import Form
-from onnxpad.targets.target import Cell, Target, every, known
-from onnxpad.targets.target_file import TOPICS, parsed
+from onnxpad.targets.known_targets import every, known
+from onnxpad.targets.target import Cell, Target
+from onnxpad.targets.target_file import DATA, TOPICS, parsed, tables_of
+from onnxpad.targets.target_file import forms as all_forms
+from onnxpad.targets.target_file import sites as all_sites
 
 
 class Row(NamedTuple):
@@ -298,7 +301,7 @@ MODES: Final = {
 
 def read(name: str) -> Target:
     """A target as it was read: without any run and what follows from one, in the version read."""
-    tables = {key: each for key, each in targets._tables(name).items() if key != "measured"}
+    tables = {key: each for key, each in tables_of(name).items() if key != "measured"}
     run = {"forms", "exact"}
     tables["cell"] = [each for each in tables.get("cell", ()) if not run & each.keys()]
     return targets._made(name, "", "", tables)
@@ -483,7 +486,7 @@ DECLARED: Final = {("onnxruntime-web-wasm", "max_pool_ceil_mode_last_window_drop
     "target", [each for each in every() if each.runs], ids=attrgetter("full_name")
 )
 def test_no_cell_says_right_of_a_model_that_was_not(target: Target) -> None:
-    sites, models = targets._sites(), targets.forms()
+    sites, models = all_sites(), all_forms()
     wrong = []
     for run in target.runs:
         (opset,) = re.findall(r'"" : (\d+)', models[run.form]["model"])
@@ -506,6 +509,6 @@ def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
 
 
 def test_files_are_as_a_users_file_must_be() -> None:
-    for path in sorted(targets._DATA.glob("*.toml")):
+    for path in sorted(DATA.glob("*.toml")):
         if path.stem != "forms":
-            parsed(path, path.read_text(encoding="utf-8"), targets.forms())
+            parsed(path, path.read_text(encoding="utf-8"), all_forms())

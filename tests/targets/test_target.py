@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from onnxpad.errors import UsageError
-from onnxpad.targets import target as targets
+from onnxpad.targets import known_targets as targets
+from onnxpad.targets import target_file
 from onnxpad.targets.form import Form
-from onnxpad.targets.target import ALIASES, Condition, Target, known, load
+from onnxpad.targets.known_targets import ALIASES, known, load
+from onnxpad.targets.target import Condition, Target
 
 NPU = """
 title = "NPU"
@@ -145,11 +147,12 @@ FORMS = {
 @pytest.fixture
 def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The file above, whose models are those above."""
-    monkeypatch.setattr(targets, "forms", lambda: FORMS)
-    targets._sites.cache_clear()
+    for module in (targets, target_file):
+        monkeypatch.setattr(module, "forms", lambda: FORMS)
+    target_file.sites.cache_clear()
     (tmp_path / "npu.toml").write_text(RAN, encoding="utf-8")
     yield tmp_path / "npu.toml"
-    targets._sites.cache_clear()
+    target_file.sites.cache_clear()
 
 
 def form(**fields: object) -> Form:

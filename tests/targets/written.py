@@ -11,7 +11,9 @@ from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.pipeline.run import Run
 from onnxpad.targets.form import forms_of
-from onnxpad.targets.target import Target, forms, known, load
+from onnxpad.targets.known_targets import known, load
+from onnxpad.targets.target import Target
+from onnxpad.targets.target_file import forms
 
 CODES: Final = ("PAD703", "PAD704", "PAD705", "PAD706")
 

@@ -9,7 +9,8 @@ from onnxpad.messages import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.target import Cell, Condition, Run, Target, standing
+from onnxpad.targets.known_targets import standing
+from onnxpad.targets.target import Cell, Condition, Run, Target
 from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS, Value
 
 ROLES: Final = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}

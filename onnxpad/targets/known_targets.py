@@ -1,0 +1,308 @@
+"""All targets by name: in the files that come with the package, and in a user's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from onnxpad.errors import UsageError
+from onnxpad.messages import meant
+from onnxpad.records import NamedTuple
+from onnxpad.targets.form import BESIDE, Form
+from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
+from onnxpad.targets.target_file import DATA, STYLES, forms, parsed, sites, tables_of
+
+ALIASES: Final = {
+    "trt": "tensorrt",
+    "onnx-tensorrt": "tensorrt",
+    "ort": "onnxruntime-cpu",
+    "onnxruntime": "onnxruntime-cpu",
+    "ort-cuda": "onnxruntime-cuda",
+    "cuda": "onnxruntime-cuda",
+    "ort-web": "onnxruntime-web-wasm",
+    "onnxruntime-web": "onnxruntime-web-wasm",
+    "wasm": "onnxruntime-web-wasm",
+    "jsep": "onnxruntime-web-jsep",
+    "webgpu": "onnxruntime-webgpu",
+    "ov": "openvino",
+    "dml": "directml",
+    "opencv-dnn": "opencv",
+    "cv2": "opencv",
+    "opencv-4": "opencv@4",
+    "opencv-5": "opencv@5",
+    "opencv-5-classic": "opencv-classic@5",
+    "onnxruntime-qnn": "qnn",
+    "ncnn": "ncnn-pnnx",
+    "pnnx": "ncnn-pnnx",
+    "onnx2ncnn": "ncnn-onnx2ncnn",
+    "burn-onnx": "burn",
+    "candle-onnx": "candle",
+    "tflite": "onnx2tf",
+    "litert": "onnx2tf",
+    "onnx2tf-1": "onnx2tf@1",
+    "emx": "emx-onnx-cgen",
+    "sentis": "unity",
+    "unity-inference-engine": "unity",
+    "paddle": "x2paddle",
+    "rockchip": "rknn",
+}
+"""Other names that people type, by the name of the target that each means."""
+
+
+class Standing(NamedTuple):
+    """How many of the forms a target computes rightly.
+
+    Attributes:
+        forms: The number of forms that were run, or of all for a target that was only read.
+        given: Those that are right as they are.
+        best: Those that are right in one of their styles at least.
+        models: The number of models that were run; 0 for a target that was only read.
+    """
+
+    forms: int
+    given: int
+    best: int
+    models: int
+
+
+def standing(target: Target) -> Standing:
+    """How many of the forms a target computes rightly: as its runs say, or else its cells.
+
+    Amounts that are stored as bytes count as given, since exporters write them so.
+    """
+    given, best = dict[str, bool](), dict[str, bool]()
+    for form, style, is_right in _read_answers(target) if not target.runs else _run_answers(target):
+        best[form] = best.get(form, False) or is_right
+        if style == "given":
+            given[form] = given.get(form, True) and is_right
+    return Standing(len(best), sum(given.values()), sum(best.values()), len(target.runs))
+
+
+def _run_answers(target: Target) -> Iterator[tuple[str, str, bool]]:
+    for run in target.runs:
+        yield run.form, run.style, run.verdict == "right"
+
+
+def _read_answers(target: Target) -> Iterator[tuple[str, str, bool]]:
+    for (form, style), each in sites().items():
+        yield form, style, {target.cell(site).verdict for site in each} == {"right"}
+
+
+def known() -> list[str]:
+    """Names of all targets, one for each variant."""
+    return [
+        name
+        for path in sorted(DATA.glob("*.toml"))
+        if path.stem != "forms"
+        for name in _variants(path.stem, tables_of(path.stem))
+    ]
+
+
+def versions(name: str) -> list[str]:
+    """The versions of a target that were measured, the newest first."""
+    base, variant, _ = _parts(name)
+    return [table["version"] for table in _configurations(tables_of(base), variant)]
+
+
+def every() -> list[Target]:
+    """All targets in each version that was measured, or as they were read, by name."""
+    return [
+        load(f"{name}@{version}" if version else name)
+        for name in known()
+        for version in dict.fromkeys(versions(name) or [""])
+    ]
+
+
+def load(name: str | Path) -> Target:
+    """A target by its name, or of a file of the user's.
+
+    Args:
+        name: `NAME[-VARIANT][@VERSION]` or an alias; or a path that ends in `.toml`.
+
+    Raises:
+        UsageError: Nothing has this name, or the file cannot be read or is not as it should be.
+    """
+    text = str(name)
+    path, _, version = (text, "", "") if text.endswith(".toml") else text.rpartition("@")
+    if path.endswith(".toml"):
+        return _made(Path(path).stem, "", version, _own(Path(path)))
+    return _built_in(text)
+
+
+@cache
+def _built_in(name: str) -> Target:
+    base, variant, version = _parts(name)
+    return _made(base, variant, version, tables_of(base))
+
+
+def _own(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: this is no text in UTF-8, as TOML must be") from None
+    return parsed(path, text, forms())
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """The file, variant and version that a name means."""
+    typed, _, version = text.lower().partition("@")
+    aliased, _, implied = ALIASES.get(typed, typed).partition("@")
+    version = version or implied
+    for path in sorted(DATA.glob("*.toml"), key=lambda path: -len(path.stem)):
+        base = path.stem
+        if base != "forms" and (aliased == base or aliased.startswith(f"{base}-")):
+            variant = aliased[len(base) + 1 :]
+            if aliased in _variants(base, tables_of(base)):
+                return base, variant, version
+    names = [*known(), *ALIASES]
+    raise UsageError(
+        f"no target is called {typed!r}{meant(typed, names)} (onnxpad targets lists them)"
+    )
+
+
+def _variants(base: str, tables: Mapping[str, Any]) -> list[str]:
+    """Names of the variants in a file."""
+    variants = dict.fromkeys(table.get("variant", "") for table in tables.get("measured", ()))
+    return [f"{base}-{each}" if each else base for each in variants or {"": None}]
+
+
+def _configurations(tables: Mapping[str, Any], variant: str) -> list[Mapping[str, Any]]:
+    """Tables of measurements of a variant, the newest first."""
+    found = [each for each in tables.get("measured", ()) if each.get("variant", "") == variant]
+    return sorted(found, key=lambda table: _numbers(table["version"]), reverse=True)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def _is_version(wanted: str, known: str) -> bool:
+    """Whether a version is meant, whole or by its first numbers.
+
+    >>> _is_version("5", "5.0.0"), _is_version("5.1", "5.0.0"), _is_version("latest", "5.0.0")
+    (True, False, False)
+    """
+    numbers = _numbers(wanted)
+    return wanted == known or bool(numbers and numbers == _numbers(known)[: len(numbers)])
+
+
+def _nearest(wanted: str, versions: Sequence[str]) -> str:
+    """The version with the longest common head; of those the one with the least distance."""
+    numbers = _numbers(wanted)
+
+    def distance(version: str) -> tuple[int, ...]:
+        own = _numbers(version)
+        pairs = zip(numbers, own, strict=False)
+        common = next((i for i, (a, b) in enumerate(pairs) if a != b), len(numbers))
+        at = slice(common, common + 1)
+        return (-common, *(abs(a - b) for a, b in zip(numbers[at], own[at], strict=False)))
+
+    return min(versions, key=distance)
+
+
+def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> Target:
+    name = f"{base}-{variant}" if variant else base
+    ran = _configurations(tables, variant)
+    instead = ""
+    chosen = ran[0]["version"] if ran else tables.get("version", "")
+    if version and ran:
+        chosen = _nearest(version, [table["version"] for table in ran])
+        if not _is_version(version, chosen):
+            instead = f"{version} was not measured; the nearest version that was is {chosen}"
+    elif version and not _is_version(version, chosen):
+        instead = f"{version} was not read; what is known is of {chosen or tables['read']}"
+    measured = [table for table in ran if table["version"] == chosen]
+    titles = [table["title"] for table in measured if "title" in table]
+    return Target(
+        name=name,
+        title=titles[0] if titles else tables["title"],
+        version=chosen,
+        measured=any("differs" in table for table in measured),
+        read=tables.get("read", ""),
+        cells=tuple(_cells(tables, variant, chosen)),
+        runs=tuple(run for table in measured for run in _runs(table, tables["title"])),
+        facts=tuple(
+            Fact(each["text"], each.get("source", ""), tuple(each.get("about", ())))
+            for each in tables.get("fact", ())
+        ),
+        spell=tuple(tables.get("spell", ())),
+        notes=tuple(tables.get("notes", ())),
+        instead=instead,
+    )
+
+
+def _cells(tables: Mapping[str, Any], variant: str, version: str) -> Iterator[Cell]:
+    """The cells of a file that speak of one configuration, those of runs first."""
+    for table in sorted(tables.get("cell", ()), key=lambda table: not table.get("measured", False)):
+        if "of" in table and not any(_is_of(each, variant, version) for each in table["of"]):
+            continue
+        yield Cell(
+            verdict=table["verdict"],
+            source=table.get("source", ""),
+            version=table.get("version", tables.get("version", "")),
+            measured=table.get("measured", False),
+            forms=tuple(table.get("forms", ())),
+            note=table.get("note", ""),
+            about=tuple(table.get("about", ())),
+            when=tuple((key, _condition(value)) for key, value in _when(table).items()),
+            limit=table.get("limit", False),
+            advice=table.get("advice", ""),
+        )
+
+
+def _when(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The conditions of a cell; of an exact one, fields that it does not name are as usual."""
+    return {**_USUAL, **table["when"]} if table.get("exact", False) else table["when"]
+
+
+_USUAL: Final = {
+    name: value
+    for name, value in Form("")._asdict().items()
+    if name not in BESIDE - {"grouped", "uneven", "even"}
+}
+
+
+def _is_of(wanted: str, variant: str, version: str) -> bool:
+    """Whether a cell speaks of a configuration: by its variant, its version, or both.
+
+    >>> [_is_of(each, "classic", "5.0.0") for each in ("classic", "classic@5", "5", "classic@4")]
+    [True, True, False, False]
+    >>> _is_of("5", "", "5.0.0")
+    True
+    """
+    named, at, number = wanted.rpartition("@")
+    if not at and not _numbers(number):
+        named, number = number, ""
+    return named == variant and (not number or _is_version(number, version))
+
+
+def _condition(value: Any) -> Condition:
+    if isinstance(value, dict):
+        return Condition(least=value.get("min"), most=value.get("max"))
+    return Condition(tuple(value) if isinstance(value, list) else (value,))
+
+
+def _runs(table: Mapping[str, Any], title: str) -> Iterator[Run]:
+    """Each model that was run in a configuration: right unless the table says otherwise."""
+    if "differs" not in table:
+        return
+    source, version, raw = table.get("title", title), table["version"], table.get("raw")
+    told = {
+        (form, style): (group[style], group.get("note", ""))
+        for group in table.get("differs", ())
+        for form in group["forms"]
+        for style in STYLES
+        if style in group
+    }
+    left_out = set(table.get("not_run", ()))
+    for name, models in forms().items():
+        for style in STYLES:
+            verdict, note = told.get((name, style), ("right", ""))
+            run = Run(name, style, verdict, source, version, note, raw)
+            if style in models and run.label not in left_out:
+                yield run
