@@ -85,6 +85,18 @@ class Padded:
         return "" if found is not None else "it computes the same for the intent of its padding"
 
     @property
+    def is_explicit(self) -> bool:
+        """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it.
+
+        Any framework has that: Keras' ZeroPadding2D, TensorFlow's tf.pad, PyTorch's F.pad.
+        """
+        pads, padding = self.padding.pads, self.padding
+        if pads is None or self.is_transposed or padding.ceil or min(map(min, pads)) < 0:
+            return False
+        fills_zero = self.case.op == "conv" or (self.case.op == "avgpool" and padding.counted)
+        return fills_zero or self.site.padding.pads == ((0, 0),) * len(self.windows)
+
+    @property
     def is_known(self) -> bool:
         """Whether all its sizes are known, or open within known limits."""
         return not any(isinstance(size, Unknown) for size in self.sizes)

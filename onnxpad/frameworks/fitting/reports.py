@@ -104,6 +104,10 @@ class ModelReport:
             location=context.graph.location(node),
         )
 
+    def cure(self, about: Padded, convention: str) -> str:
+        """The command to type about an operator that does not fit the convention asked for."""
+        return f"onnxpad repad MODEL --to {convention} changes it"
+
     def warned(self, about: Padded, convention: str, message: str, **evidence: object) -> Finding:
         """A finding about one operator that does not fit the convention asked for."""
         kept = about.kept_by_repad(convention)
@@ -113,9 +117,7 @@ class ModelReport:
             about.label,
             about.site.node.op,
             message,
-            f"fix and repad leave it: {kept}"
-            if kept
-            else f"onnxpad repad MODEL --to {convention} cures it",
+            f"fix and repad leave it: {kept}" if kept else self.cure(about, convention),
             Facts({**about.facts(), "convention": convention, **evidence}),
             reason_code=Reason.FRAMEWORK_CONVENTION,
             location=about.context.graph.location(about.site.node),
@@ -132,8 +134,11 @@ class ReportConvention(ModelReport):
     directly in front. A convention fits if it computes the same at every size that the data may
     have, so padding that no window reads makes no difference.
 
-    With `--convention NAME` each operator that does not fit that framework is a warning. `onnxpad
-    repad MODEL --to NAME` writes the framework's padding, which changes results.
+    With `--convention NAME` each operator that does not fit that framework is a warning: the
+    framework's own padding is another. Explicit padding in front of an operator that pads nothing
+    (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the model, and is right as it is. Where
+    that was not meant, `onnxpad repad MODEL --to NAME` writes the framework's padding, which
+    changes results. Recorded outputs tell: `onnxpad validate MODEL --reference FILE`.
 
     ## Why it matters
     A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
@@ -156,6 +161,17 @@ class ReportConvention(ModelReport):
             before="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
         ),
     )
+
+    def cure(self, about: Padded, convention: str) -> str:
+        """The command that writes the framework's padding, and when not to type it."""
+        command = super().cure(about, convention)
+        if about.padding.is_same:
+            return command
+        meant = "explicit cropping" if about.is_transposed else _EXPLICIT.get(convention)
+        return (
+            f"right if {meant or 'explicit padding'} was meant, which onnxpad validate MODEL "
+            f"--reference FILE tells; if not, {command}"
+        )
 
     def report(self, model: ModelPadding) -> Iterator[Finding]:
         """One finding about all operators."""
@@ -412,6 +428,8 @@ def _summary(padded: Sequence[Padded]) -> str:
         for each in groups.get(kind, ()):
             is_other = each.case.fits and kind in {"other", "sometimes"}
             said = f"{each.case.titles[0]}'s padding" if is_other else _NAMES[kind]
+            if kind == "other" and each.is_explicit:
+                said = "explicit padding only, such as ZeroPadding2D or F.pad"
             named.setdefault(said, []).append(each)
         parts += [(len(some), f"{said} (first: {some[0].label!r})") for said, some in named.items()]
     (count, head), *rest = parts
@@ -425,6 +443,10 @@ def _symmetric(padded: Sequence[Padded]) -> str:
     if True not in by_ceil:
         return _NAMES["symmetric"]
     return f"{_NAMES['symmetric']} or ceil_mode" if False in by_ceil else "PyTorch's ceil_mode"
+
+
+_EXPLICIT: Final = {"keras": "ZeroPadding", "tensorflow": "tf.pad", "pytorch": "F.pad"}
+"""The explicit padding of a framework, whose numbers are right as they are."""
 
 
 def _facts(each: Padded) -> dict[str, object]:

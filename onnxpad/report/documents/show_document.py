@@ -355,8 +355,20 @@ def _value(pad: OuterPad) -> str:
 def _fitting(site: PaddingSite) -> str:
     if site.conventions:
         return ", ".join(FRAMEWORKS[name].title for name in site.conventions)
-    named = {FITS_NONE: "no framework's padding", FITS_SOMETIMES: "frameworks at some sizes only"}
+    none = "explicit padding only, such as Keras' ZeroPadding2D or F.pad"
+    if not _is_explicit(site):
+        none = "no framework's padding"
+    named = {FITS_NONE: none, FITS_SOMETIMES: "frameworks at some sizes only"}
     return named.get(site.convention, shown(site.convention))
+
+
+def _is_explicit(site: PaddingSite) -> bool:
+    """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it."""
+    if site.kind == "transposed" or site.ceil_mode or not site.pads or min(site.pads) < 0:
+        return False
+    fills_zero = "Conv" in site.op_type or site.count_include_pad
+    is_own = site.own_pads is None or any(site.own_pads)
+    return all(pad.value == 0 for pad in site.outer) and (fills_zero or not is_own)
 
 
 def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:

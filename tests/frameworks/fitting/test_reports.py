@@ -64,8 +64,26 @@ FITS = [
     ),
     pytest.param(
         conv("pads = [2, 0, 0, 1]", "8, 8", "strides = [1, 1]"),
-        "fits no framework's padding (first: 'c')",
+        "fits explicit padding only, such as ZeroPadding2D or F.pad (first: 'c')",
         id="numbers of no framework",
+    ),
+    pytest.param(
+        one(
+            "r = Relu (x) a = Pad (r, p)"
+            " [c] y = MaxPool <kernel_shape = [2, 2], strides = [3, 3]> (a)",
+            inputs="float[1, 2, 9, 9] x",
+            initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 2}",
+        ),
+        "fits explicit padding only, such as ZeroPadding2D or F.pad (first: 'c')",
+        id="a Pad of zeros before a pool",
+    ),
+    pytest.param(
+        one(
+            "[c] y = MaxPool <kernel_shape = [3, 3], pads = [2, 0, 0, 1]> (x)",
+            inputs="float[1, 2, 9, 9] x",
+        ),
+        "fits no framework's padding (first: 'c')",
+        id="numbers of no framework, and no zeros",
     ),
     pytest.param(
         one(
@@ -370,7 +388,15 @@ def test_what_repad_leaves_is_said() -> None:
     (finding,) = unfit(conv("pads = [2, 0, 0, 1]", "8, 8", "strides = [1, 1]"), "pytorch")
     assert finding.reason.startswith("fix and repad leave it: its pads H 2+0, W 0+1 are neither")
     (finding,) = unfit(conv("pads = [1, 1, 1, 1]"), "tensorflow")
-    assert finding.reason == "onnxpad repad MODEL --to tensorflow cures it"
+    assert finding.reason == (
+        "right if tf.pad was meant, which onnxpad validate MODEL --reference FILE tells; "
+        "if not, onnxpad repad MODEL --to tensorflow changes it"
+    )
+    lower = '[c] y = MaxPool <auto_pad = "SAME_LOWER", kernel_shape = [4], strides = [2]> (x)'
+    (finding,) = unfit(one(lower, inputs="float[1, 2, n] x"), "tensorflow")
+    assert finding.reason == "onnxpad repad MODEL --to tensorflow changes it"
+    (finding,) = unfit(averages(", count_include_pad = 1", ", count_include_pad = 1"), "keras")[:1]
+    assert finding.reason == "onnxpad repad MODEL --to keras changes it"
 
 
 def test_where_the_size_is_unknown_nothing_is_guessed() -> None:
@@ -422,7 +448,7 @@ def test_the_command(tmp_path: Path) -> None:
     result = onnxpad_runs("check", path, "--convention", "tensorflow")
     assert result.exit_code == 1
     assert f"{path}: warning PAD601 b (Conv): pads H 1+1, W 1+1 on 8x8, where" in result.stdout
-    assert "onnxpad repad MODEL --to tensorflow cures it" in result.stdout
+    assert "onnxpad repad MODEL --to tensorflow changes it" in result.stdout
     done = onnxpad_runs("check", path, "--convention", "tensorflow", "--format", "json")
     report = json.loads(done.stdout)
     assert (done.exit_code, report["convention"]) == (1, "tensorflow")
@@ -456,6 +482,6 @@ def test_repad_cures_what_it_is_said_to_cure(name: str, convention: str) -> None
     before = unfit(graph.model.to_proto(), convention)
     repad_graph(graph, FRAMEWORKS[convention])
     after = unfit(graph.model.to_proto(), convention)
-    assert not [each for each in after if "cures it" in each.reason]
-    left = [each for each in before if "cures it" not in each.reason]
+    assert not [each for each in after if "changes it" in each.reason]
+    left = [each for each in before if "changes it" not in each.reason]
     assert {each.node for each in after} <= {each.node for each in left}
