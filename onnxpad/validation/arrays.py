@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -180,6 +180,7 @@ def matched_inputs(
                 _draw_all(title, model, parts, notes, draws, others)
             for part in parts:
                 within.append({name: part[name] for name in inside})
+                _note_holes(title, within[-1], notes)
                 if inside and not any(each.name in part for each in model.outputs):
                     expected.append({})  # inner tensors alone tell
                 else:
@@ -328,7 +329,7 @@ def _draws(
                 f"{title} has no array for input {each.name!r}; the model needs "
                 f"{_listed(wanted.name for wanted in model.inputs)}"
             )
-        array = _typed(title, _INPUT, each, found[each.name])
+        array = _typed(title, _INPUT, each, found[each.name], notes)
         fit = aligned(array, each.shape)
         if fit is None:
             taken = notes.by_order.get(each.name)
@@ -388,7 +389,7 @@ def _outputs(
 ) -> Mapping[str, Array]:
     """The outputs among the arrays; at least one."""
     outputs = {
-        each.name: _typed(title, _OUTPUT, each, found[each.name])
+        each.name: _typed(title, _OUTPUT, each, found[each.name], notes)
         for each in model.outputs
         if each.name in found
     }
@@ -397,11 +398,39 @@ def _outputs(
         raise UsageError(f"{title} has no array for an output; the model gives {_listed(names)}")
     if missing := [name for name in names if name not in outputs]:
         notes.add(f"{title} has no array for output {_listed(missing)}, which is not compared")
+    _note_holes(title, outputs, notes)
     return outputs
 
 
-def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
-    """The array in this machine's byte order; raises unless it has the model's type."""
+def _note_holes(title: str, recorded: Mapping[str, Array], notes: _Notes) -> None:
+    """Adds which of the recorded arrays have NaN or infinities, and where."""
+    for name, array in recorded.items():
+        if holes := not_finite(array):
+            notes.add(f"{title}: {name!r} has {holes}")
+
+
+def not_finite(array: Array) -> str:
+    """How many elements are NaN or infinite, and the first one's place; empty if none is."""
+    if array.dtype.kind != "f":
+        return ""
+    nan, infinite = np.isnan(array), np.isinf(array)
+    counts = [(int(nan.sum()), "NaN"), (int(infinite.sum()), "infinite")]
+    said = " and ".join(f"{count:,} {what}" for count, what in counts if count)
+    if not said:
+        return ""
+    first = [int(each) for each in np.argwhere(nan | infinite)[0]]
+    return f"{said} (of {array.size:,} elements; the first at {first})"
+
+
+def _typed(title: str, role: str, each: Input | Output, array: Array, notes: _Notes) -> Array:
+    """The array in the model's type and this machine's byte order.
+
+    A wider type is rounded, and integers are taken as those of another width that has them too:
+    frameworks write float64 and int64 where the model has float32 and int32.
+
+    Raises:
+        UsageError: It has a type that cannot be meant.
+    """
     if each.elem_type == onnx.TensorProto.UNDEFINED:
         return array
     if each.elem_type == onnx.TensorProto.STRING:
@@ -410,12 +439,34 @@ def _typed(title: str, role: str, each: Input | Output, array: Array) -> Array:
         if array.dtype.kind == "O":
             return array
     wanted = numpy_type(each)
-    if array.dtype.newbyteorder("=") != wanted:
+    given = array.dtype.newbyteorder("=")
+    if given != wanted and (taken := _converted(role, array, wanted)) is not None:
+        is_exact = np.array_equal(taken, array, equal_nan=wanted.kind == "f")
+        way = "taken as" if is_exact else "rounded to"
+        notes.add(f"{title}: {role} {each.name!r}, of type {given}, is {way} the model's {wanted}")
+        return taken
+    if given != wanted:
         raise UsageError(
             f"{title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
             f"{'string' if wanted.kind == 'O' else wanted}; convert the array"
         )
     return array.astype(wanted, copy=False)
+
+
+def _converted(role: str, array: Array, wanted: np.dtype[Any]) -> Array | None:
+    """The array in a type of another width; None where that is another kind, or has no such values.
+
+    An output of fewer bits than the model's is refused: its rounding would look like a difference.
+    """
+    kinds = {array.dtype.kind, wanted.kind}
+    if kinds == {"f"} and (role == _INPUT or array.dtype.itemsize > wanted.itemsize):
+        with np.errstate(over="ignore"):
+            taken = array.astype(wanted)
+        return taken if np.array_equal(np.isinf(taken), np.isinf(array)) else None
+    if kinds <= {"i", "u"}:
+        taken = array.astype(wanted)
+        return taken if np.array_equal(taken, array) else None
+    return None
 
 
 def _sets(source: Arrays, title: str, model: Interface) -> tuple[str, list[list[_Entry]]]:

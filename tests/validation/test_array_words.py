@@ -39,7 +39,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "too few": {"inputs": {"x": X}},
     "of another shape": {"inputs": {"x": array(1, 2, 3, 5), "i": IDS}},
     "of another shape, by order": {"inputs": {"a": array(1, 2, 3, 5), "i": IDS}},
-    "of another type": {"inputs": {"x": X.astype(np.float64), "i": IDS}},
+    "of another type": {"inputs": {"x": X.astype(np.int64), "i": IDS}},
     "of the other byte order": {"inputs": {"x": X.astype(">f4"), "i": IDS}},
     "channels last": {"inputs": {"x": LAST, "i": IDS}},
     "samples": {"inputs": {"x": array(3, 3, 3, 3)}, "model": "square"},
@@ -119,7 +119,7 @@ refused: the inputs given: input 'x' has shape 1x2x3x5, but the model declares 1
 refused: the inputs given: input 'x' has shape 1x2x3x5, but the model declares 1x2x3x4 ('a'
     taken as input 'x', by order; give the arrays the model's names)
 == of another type ==
-refused: the inputs given: input 'x' has type float64, but the model's is float32; convert the
+refused: the inputs given: input 'x' has type int64, but the model's is float32; convert the
     array
 == of the other byte order ==
 draw: x float32 1x2x3x4, i int64 2, from the inputs given

@@ -74,6 +74,35 @@ def test_a_reference_with_its_inputs(
         assert says or not found.notes
 
 
+def test_types_of_another_width_are_converted_with_a_note() -> None:
+    wide = X.astype("f8") + 1e-12
+    found = fit(None, {"x": wide, "ids": IDS.astype("i4"), "y": Y.astype("f8"), "z": Y})
+    assert np.array_equal(found.draws[0].feeds["x"], wide.astype("f4"))
+    assert {each.dtype.name for each in found.draws[0].feeds.values()} == {"float32", "int64"}
+    assert found.expected[0]["y"].dtype == np.float32
+    assert found.notes == (
+        "the reference given: input 'x', of type float64, is rounded to the model's float32",
+        "the reference given: input 'ids', of type int32, is taken as the model's int64",
+        "the reference given: output 'y', of type float64, is taken as the model's float32",
+    )
+    for wrong in (X.astype("f8") * 1e38, X.astype("i4")):
+        with pytest.raises(UsageError, match="convert the array"):
+            fit(None, {"x": wrong, "ids": IDS, "y": Y, "z": Y})
+    with pytest.raises(UsageError, match="convert the array"):
+        fit(None, {"x": X, "ids": IDS + 0.5, "y": Y, "z": Y})
+
+
+def test_what_is_not_finite_in_a_reference_is_said() -> None:
+    holes = Y.copy()
+    holes[0, 1, 2, 3] = np.nan
+    holes[1, 1, 1, 1] = holes[1, 0, 0, 0] = -np.inf
+    (note,) = fit(None, {"x": X, "ids": IDS, "y": holes, "z": Y}).notes
+    assert note == (
+        "the reference given: 'y' has 1 NaN and 2 infinite "
+        "(of 120 elements; the first at [0, 1, 2, 3])"
+    )
+
+
 def test_positional_arrays_are_in_order(tmp_path: Path) -> None:
     found = fit(None, saved(tmp_path / "r.npz", X, IDS, Y, Y))
     assert np.array_equal(found.draws[0].feeds["x"], X)
@@ -127,7 +156,7 @@ ALL = {"x": X, "ids": IDS, "y": Y, "z": Y}
         pytest.param(
             {"q": X, "y": Y}, "'q', which is not in the model", id="too few to go by order"
         ),
-        pytest.param(ALL | {"x": X.astype("f8")}, "'x' has type float64", id="type of an input"),
+        pytest.param(ALL | {"x": X.astype("i8")}, "'x' has type int64", id="type of an input"),
         pytest.param(ALL | {"y": Y.astype("f2")}, "'y' has type float16", id="type of an output"),
         pytest.param(ALL | {"x": X[:, :2]}, "'x' has shape 2x2x4x5", id="shape"),
         pytest.param(ALL | {"ids": IDS[:1]}, "'ids' has shape 1, but", id="size"),

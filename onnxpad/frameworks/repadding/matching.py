@@ -50,7 +50,7 @@ from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import ask, laid_out
-from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs
+from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs, not_finite
 from onnxpad.validation.inputs import Draw, outline
 
 _PARTLY: Final = 0.25
@@ -106,6 +106,8 @@ def match_graph(
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
+    if why := _impossible(found, run, folder):
+        return Matching("not matched", reason=why, notes=found.notes)
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
     copy = working_copy(model, sites, dtypes, names)
@@ -130,6 +132,28 @@ def match_graph(
                 graph.rollback(mark)
                 return replace(result, outcome="not matched", reason=why, changes=())
     return result
+
+
+def _impossible(found: MatchedInputs, run: bytes, folder: Path | None) -> str:
+    """Why no padding gives the recorded outputs: they have NaN, and the model's are finite.
+
+    Empty where the model as it is has such elements too, or does not run. Infinities alone tell
+    nothing: a window of a MaxPool that reads padding alone gives one.
+    """
+    holes = [
+        (name, not_finite(value))
+        for sample in found.expected
+        for name, value in sample.items()
+        if value.dtype.kind == "f" and np.isnan(value).any()
+    ]
+    if not holes:
+        return ""
+    results = ask(run, found.draws, CPU, "off", folder=folder).results
+    values = [result.outputs.get(name) for result in results for name, _ in holes]
+    if any(not isinstance(each, np.ndarray) or not_finite(each) for each in values):
+        return ""
+    told = ", ".join(dict.fromkeys(f"{name!r} has {said}" for name, said in holes))
+    return f"in the reference {told}; the model's outputs have none, and padding adds none"
 
 
 def _opened(copy: WorkingCopy, folder: Path | None) -> Session:

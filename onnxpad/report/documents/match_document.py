@@ -31,7 +31,9 @@ _KINDS = 3
 
 def match_document(report: MatchReport) -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
-    if report.exit_code:
+    if report.exit_code and not _is_searched(report):
+        sections = [_headline(report), _notes(report, _LISTED), _end(report)]
+    elif report.exit_code:
         told = [_changes(report), _distinguishable(report), _tried(report), _left(report)]
         sections = [_headline(report), *told, _notes(report, _LISTED), _end(report)]
     else:
@@ -58,7 +60,15 @@ def _headline(report: MatchReport) -> Iterator[str]:
     if matching.first:
         yield f"  the first recorded tensor out of reach is that of {shown(matching.first)}:"
         yield "  the cause is there or upstream, behind the recorded tensors that are reached"
-    yield f"  {_gap(report)}"
+    if _is_searched(report):
+        yield f"  {_gap(report)}"
+
+
+def _is_searched(report: MatchReport) -> bool:
+    """Whether anything ran with another padding, or was measured."""
+    matching = report.matching
+    is_measured = matching.outcome != "not matched" or math.isfinite(matching.before)
+    return bool(matching.runs or matching.tried) or is_measured
 
 
 def _gap(report: MatchReport) -> str:
