@@ -254,6 +254,9 @@ LEAVES: Final = (
     "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
     "cli.explain_command", "cli.rule_commands", "cli.docs_command",
+    # What evaluates small contents that a model computes.
+    "analysis.floats", "analysis.rules.elementwise", "analysis.rules.folding",
+    "analysis.rules.layout_contents", "analysis.rules.quantised",
     # What follows where a validation fails, or a quantised model differs.
     "pipeline.heal", "file.operands", "validation.unquantised",
 )  # fmt: skip
