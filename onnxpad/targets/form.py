@@ -53,7 +53,7 @@ class Form(NamedTuple):
         ceil: Of a pool that rounds up: `even` where that changes nothing at the sizes, `over` where
             it does, `dropped` where the last window would start in the padding, `open` where the
             sizes are not known; empty for others.
-        counted: Whether an average counts its own padding.
+        counted: Whether an average counts its own padding; where it rounds up, also without any.
         kernel_shape: Whether the attribute is written.
         both: Whether `auto_pad` and `pads` are both written.
         silent: Whether no `pads` are written, not even zeros.
@@ -275,7 +275,9 @@ class _Forms:
             ),
             even=op.auto_pad.startswith("SAME") and any(k and k % 2 == 0 for k in kernels),
             ceil=_ceil(site) if window is not None and window.ceil_mode else "",
-            counted=window is not None and window.count_include_pad and pads != "none",
+            counted=window is not None
+            and window.count_include_pad
+            and (pads != "none" or window.ceil_mode),
             kernel_shape="kernel_shape" in node.attrs,
             both=op.auto_pad != "NOTSET" and op.pads_written,
             silent=not op.pads_written,

@@ -161,3 +161,12 @@ def test_a_crop_belongs_to_the_transposed_convolution() -> None:
         "int64[1] a = {2}",
     )
     assert [each["cropped"] for each in found] == [True]
+
+
+@pytest.mark.parametrize(("attributes", "counted"), [("ceil_mode = 1, ", True), ("", False)])
+def test_an_average_that_rounds_up_may_count_what_is_past_the_end(
+    attributes: str, counted: bool
+) -> None:
+    text = f"y = AveragePool <{attributes}count_include_pad = 1, {K3}, {S2}> (x)"
+    (found,) = told(text) or [{}]
+    assert found.get("counted", False) is counted
