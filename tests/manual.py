@@ -13,6 +13,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,6 +68,7 @@ def generated() -> dict[str, str]:
     return {"commands": options_text(), "reasons": reasons_text(), "targets": targets_text()}
 
 
+@cache
 def targets_text() -> str:
     """A row for each version of each target."""
     rows = [
