@@ -95,6 +95,7 @@ def test_fix(tmp_path: Path) -> None:
     check_form(page)
     assert [text for level, text in page.headings if level == 2] == [
         "Changes",
+        "Steps in between",
         "What stays",
         "Validation",
     ]

@@ -34,9 +34,10 @@ def _why(finding: Finding) -> str:
 def _finding_card(group: Sequence[Finding]) -> Group:
     first = group[0]
     if not first.reason:
-        said = _why(first) if len(group) > 1 else first.message
+        said = _why(first)
     elif len(group) == 1 or first.evidence.get("summary"):
-        said = str(first.evidence.get("summary") or first.reason)
+        brief = first.brief if len(group) == 1 else ""
+        said = brief or str(first.evidence.get("summary") or first.reason)
     else:  # a user's own pass may give a reason of its own
         said = _MEANINGS.get(first.reason_code, first.reason)
     if first.reason or not first.alike:  # which names its operator
