@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -159,20 +159,27 @@ class Context:
         """
         if not self.wants:
             return self._usual
-        found, seen, pending = set[Wanted](), {id(node)}, [node]
+        names = self.nearest(node, self.wants)
+        found = {self.wants[name] for name in names or ()}
+        if len(found) == 1:
+            return found.pop()
+        return KEPT if found or names is None else self._usual
+
+    def nearest(self, node: Node, known: Container[str]) -> set[str] | None:
+        """The known unique names of outputs: of a node, else of the first downstream that have one.
+
+        None if they are too far away to look at all that is between.
+        """
+        found, seen, pending = set[str](), {id(node)}, [node]
         while pending and len(seen) < MOST:
             each = pending.pop()
-            known = (self.wants.get(self.graph.unique(out.name)) for out in each.outputs)
-            if (wanted := next(filter(None, known), None)) is not None:
-                found.add(wanted)
-                continue
-            for use in (use for out in each.outputs for use in self.graph.uses(out)):
+            own = {name for out in each.outputs if (name := self.graph.unique(out.name)) in known}
+            found |= own
+            for use in (use for out in each.outputs if not own for use in self.graph.uses(out)):
                 if id(use.node) not in seen:
                     seen.add(id(use.node))
                     pending.append(use.node)
-        if len(found) == 1 and not pending:
-            return found.pop()
-        return KEPT if found or pending else self._usual
+        return None if pending else found
 
     def style_of(self, node: Node) -> str:
         """The style in which the padding of a node is to be written."""

@@ -7,7 +7,7 @@ writing in the order of `_ways` that is best for all targets, or stays as it cam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -118,11 +118,20 @@ def choose(run: Run) -> Choice:
     given = left = [*forms_of(run.analysed(), bare=True)]
     mark, wants = graph.mark(), dict[str, Wanted]()
     ways = _ways(options, targets)
+
+    def settled() -> list[Placed]:
+        graph.rollback(mark)
+        trial = Run(graph, options, domain=run.domain)
+        trial.write_each(wants, passes)
+        trial.edit()
+        return [*forms_of(trial.left, bare=True)]
+
     for _ in range(_ROUNDS):  # what is written of one padding may show, or be part of, another
         groups = [_Group(found, targets, implied, options) for found in _joined(left)]
+        names = frozenset(chain.from_iterable(each.names for each in groups))
         for wanted in ways:
             waiting = [each for each in groups if each.may_gain]
-            forms = _written(run, wanted) if waiting else {}
+            forms = _written(run, wanted, names) if waiting else {}
             for each in waiting:
                 each.take(wanted, forms)
         before = dict(wants)
@@ -131,12 +140,15 @@ def choose(run: Run) -> Choice:
                 wants[name] = wants.get(name, KEPT) if group.wanted == KEPT else group.wanted
         if before == wants or all(each == KEPT for each in wants.values()):
             break
-        graph.rollback(mark)
-        settled = Run(graph, options, domain=run.domain)
-        settled.write_each(wants, passes)
-        settled.edit()
-        left = [*forms_of(settled.left, bare=True)]
-    last = _by_key(left)
+        left = settled()
+    groups = [_Group(found, targets, implied, options) for found in _joined(given)]
+    while True:  # what is no better beside all others as they are written stays as it came
+        last = _by_key(left, wants)
+        vain = [name for each in groups if not each.gains(last) for name in each.names]
+        if all(wants[name] == KEPT for name in vain):
+            break
+        wants |= dict.fromkeys(vain, KEPT)
+        left = settled()
     graph.rollback(mark)
     run.write_each(wants, passes)
     return Choice(
@@ -212,14 +224,20 @@ class _Group:
 
     def take(self, wanted: Wanted, forms: Mapping[Key, Form]) -> None:
         """Takes a way of writing if it is better than those before."""
-        found = [_found_in(forms, each) for each in self._found]
-        grades = self._grades(found)
+        if self.gains(forms):
+            self.wanted, self._rank = wanted, _rank(self._in(forms))
+
+    def gains(self, forms: Mapping[Key, Form]) -> bool:
+        """Whether targets take it better in a result, and nothing is known less."""
+        grades = self._in(forms)
         admitted = all(
             now < _UNKNOWN or now == was == _UNKNOWN
             for was, now in zip(self._given, grades, strict=True)
         )
-        if admitted and _rank(grades) < self._rank:
-            self.wanted, self._rank = wanted, _rank(grades)
+        return admitted and _rank(grades) < self._rank
+
+    def _in(self, forms: Mapping[Key, Form]) -> list[int]:
+        return self._grades(_found_in(forms, each) for each in self._found)
 
     def _grades(self, forms: Iterable[Form | None]) -> list[int]:
         grades = []
@@ -273,8 +291,8 @@ def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
     return [each._replace(spelling=spelling) for each in ways]
 
 
-def _written(run: Run, wanted: Wanted) -> dict[Key, Form]:
-    """The forms of a model written in one way, by the keys of each padding."""
+def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]:
+    """The forms of a model written in one way, by the keys of each padding, as `_by_key`."""
     options, graph, wants = run.options, run.graph, None
     if wanted.style == KEPT.style:
         wants = dict[str, Wanted]()
@@ -291,13 +309,19 @@ def _written(run: Run, wanted: Wanted) -> dict[Key, Form]:
     trial.write_each(wants, (*passes_of(options), SpellPadding), usual=wanted)
     try:
         trial.edit()
-        return _by_key(forms_of(trial.left, bare=True))
+        return _by_key(forms_of(trial.left, bare=True), names)
     finally:
         graph.rollback(mark)
 
 
-def _by_key(found: Iterable[Placed]) -> dict[Key, Form]:
-    return {key: each.form for each in reversed([*found]) for key in each.keys}
+def _by_key(found: Iterable[Placed], names: Container[str]) -> dict[Key, Form]:
+    """Forms by their keys; an operator of a new name has those of the first known downstream."""
+    placed = [*found]
+    forms = {key: each.form for each in reversed(placed) for key in each.keys}
+    for each in placed:
+        for name in each.context.nearest(each.node, names) or ():
+            forms.setdefault(("", name), each.form)
+    return forms
 
 
 def _joined(found: Iterable[Placed]) -> list[list[Placed]]:
