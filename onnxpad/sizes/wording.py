@@ -28,6 +28,7 @@ from onnxpad.arithmetic.size import (
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.facts import Later, remembered
 from onnxpad.graph import Graph, Tensor
+from onnxpad.graph.walk import nodes_upstream
 from onnxpad.messages import and_list
 from onnxpad.operators.amounts import ExtentPair
 from onnxpad.operators.read import PadOp
@@ -79,7 +80,20 @@ class Wording:
             return f"{what_grows} {grown} and with values known only at run time"
         if self._are_known_at_one_size(axes, data):
             return f"{what_grows} open sizes, in a way that onnxpad does not work out"
+        if operator := self._unknown_operator(data):
+            return f"{what} {'are' if several else 'is'} not known, because {operator}"
         return f"{what} {'are' if several else 'is'} known only at run time"
+
+    def _unknown_operator(self, data: Tensor) -> str:
+        """The operator of another domain at which shapes cease to be known; empty if none does."""
+        for node in nodes_upstream(self._graph, [data], lambda node: node.inputs):
+            if node is None or node.domain in {"", "ai.onnx"}:
+                continue
+            given = [self._analysis.shape(each) for each in node.inputs if each.name]
+            if None not in given and self._analysis.shape(node.outputs[0]) is None:
+                stands = f"{node.op} {self._graph.label(node)!r} of {node.domain} stands upstream"
+                return f"{stands}, which onnxpad does not know (onnxpad docs operators)"
+        return ""
 
     def sources(self, extents: Iterable[Extent]) -> str:
         """The axes of graph inputs that these sizes grow with, in words.
