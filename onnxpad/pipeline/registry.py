@@ -146,7 +146,8 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
             raise
         except Exception as error:  # whatever a user's code raises
             let_through(error)
-            raise UsageError(f"{_pass_name(type(pass_))}, find: {_error_text(error)}") from error
+            told = f"{_error_text(error)}{_where(error)}"
+            raise UsageError(f"{_pass_name(type(pass_))}, find: {told}") from error
         if context.graph.version != version:
             context.rollback(mark)
             raise UsageError(
@@ -176,6 +177,14 @@ def _pass_name(kind: type[Pass]) -> str:
 def _error_text(error: Exception) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _where(error: Exception) -> str:
+    """The file and line that raised an error."""
+    import traceback  # asked for here alone
+
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
 def _leaving(kind: type[Pass]) -> type[Pass]:

@@ -219,7 +219,7 @@ def find_forgets_the_plan(self: Own, context: onnxpad.Context) -> Iterator[onnxp
 @pytest.mark.parametrize(
     ("find", "said"),
     [
-        (find_raises, "Bad, find: KeyError: 'forgotten'"),
+        (find_raises, f"Bad, find: KeyError: 'forgotten' ({__file__}:"),
         (find_edits, "Bad: find edits the graph, which rewrite alone may"),
         (find_yields_anything, "Bad: find yields what is no onnxpad.Match"),
         (find_forgets_the_plan, "Bad: what has no plan to rewrite it needs a reason"),
