@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from onnxpad.finding import Assumption
+from onnxpad.report.manual import entry_of
 from tests.manual import generated, in_python, in_shell, written
 from tests.support import MODELS, ROOT, W, one, onnxpad_runs
 from tests.support.manual import DOCS, ENVIRONMENTS, Block, blocks, pages
@@ -196,3 +197,14 @@ def test_every_symptom_has_a_command_that_answers_it(
         result = onnxpad_runs(*words, *further)
         assert result.exit_code in {0, 3}, result.stderr
         assert told in result.stdout, result.stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "title"),
+    [("open", "open size"), ("computed", "computed Pad"), ("pads", "pads"), ("mixed", "mixed")],
+)
+def test_a_word_of_a_title_finds_its_entry(word: str, title: str) -> None:
+    found = entry_of(word)
+    assert found is not None
+    assert found[0] == title
+    assert entry_of("nonsense") is None

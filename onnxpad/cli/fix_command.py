@@ -67,7 +67,7 @@ def fix(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="A framework's inputs and outputs, which the result has to reproduce too: .npz, "
+            help="A framework's inputs and outputs, to compare the result with too: .npz, "
             "or a folder of ONNX test data.",
             parser=path,
         ),

@@ -74,7 +74,8 @@ def entry_of(word: str) -> tuple[str, str] | None:
     reason = next((each for each in Reason if each.value == key), None)
     if reason is not None:
         return key, f"Padding stays since {reason.meaning}. See `onnxpad docs reasons`."
-    return None
+    ways = (each for each in glossary().items() if key in re.split(r"-+", slug(each[0])))
+    return next(ways, None)
 
 
 def slug(heading: str) -> str:
