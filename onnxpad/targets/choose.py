@@ -208,6 +208,7 @@ class _Group:
         self._targets = targets
         self._implied = implied
         self._given = self._grades([each.form for each in found])
+        self._limits = self._limited([each.form for each in found])
         self._rank = (len(self._given) + 1,) if is_asked else _rank(self._given)
         self._is_wrong = is_asked or not {_FALLBACK, _BAD}.isdisjoint(self._given)
         self.wanted = KEPT
@@ -237,7 +238,14 @@ class _Group:
         return admitted and _rank(grades) < self._rank
 
     def _in(self, forms: Mapping[Key, Form]) -> list[int]:
-        return self._grades(_found_in(forms, each) for each in self._found)
+        found = [_found_in(forms, each) for each in self._found]
+        rows = zip(self._grades(found), self._limited(found), self._limits, strict=True)
+        return [_BAD if now and not was else each for each, now, was in rows]
+
+    def _limited(self, forms: Iterable[Form | None]) -> list[bool]:
+        """Whether a target does not take a form for what no padding mends, in order of grades."""
+        targets = (*self._targets, *self._implied)
+        return [cell.limit for form in forms for _, cell in answers_to(form, targets)]
 
     def _grades(self, forms: Iterable[Form | None]) -> list[int]:
         grades = []

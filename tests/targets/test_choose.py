@@ -295,6 +295,14 @@ def test_a_limit_is_told_and_never_a_reason_to_rewrite(target: Any) -> None:
     assert "no padding mends it" in found.reason
 
 
+def test_nothing_is_mended_for_a_target_that_lacks_the_operator(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    npu = target('auto_pad = "SAME_UPPER" -> wrong', 'op = "Conv" -> rejected"\nlimit = true\n#')
+    assert not onnxpad.fix(before, target=npu).changed
+    (found,) = onnxpad.check(before, target=npu).findings
+    assert (found.code, found.fixable) == ("PAD703", False)
+
+
 def test_several_targets_take_the_result(target: Any) -> None:
     before = model("z = Pad (x, p)\ny = Conv (z, w)")
     no_pad, no_sides = target('pad = "constant" -> rejected'), target('pads = "end" -> wrong')
