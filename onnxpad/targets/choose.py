@@ -14,10 +14,12 @@ from typing import Final
 
 from onnxpad.errors import UsageError
 from onnxpad.options import KEPT, Options, Unasked, Wanted
+from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.pipeline.registry import passes_of
 from onnxpad.pipeline.run import Run
 from onnxpad.records import NamedTuple
+from onnxpad.rewrite.pass_api import Pass
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import Cell, Target
@@ -114,7 +116,7 @@ def choose(run: Run) -> Choice:
     run.added = tuple(f"{each.name}: {each.instead}" for each in targets if each.instead)
     own = [] if options.target_only else [load(_OWN)]
     implied = tuple(each for each in own if each not in targets)
-    passes = (*passes_of(options), SpellPadding)
+    passes = _passes(options)
     given = left = [*forms_of(run.analysed(), bare=True)]
     mark, wants = graph.mark(), dict[str, Wanted]()
     ways = _ways(options, targets)
@@ -314,12 +316,18 @@ def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]
         )
     mark = graph.mark()
     trial = Run(graph, options, domain=run.domain)
-    trial.write_each(wants, (*passes_of(options), SpellPadding), usual=wanted)
+    trial.write_each(wants, _passes(options), usual=wanted)
     try:
         trial.edit()
         return _by_key(forms_of(trial.left, bare=True), names)
     finally:
         graph.rollback(mark)
+
+
+def _passes(options: Options) -> tuple[type[Pass], ...]:
+    """The passes that write padding for targets; a `Pad` is protected where onnxruntime is one."""
+    passes = (*passes_of(options), SpellPadding)
+    return tuple(each for each in passes if each is not GuardPad or not options.target_only)
 
 
 def _by_key(found: Iterable[Placed], names: Container[str]) -> dict[Key, Form]:

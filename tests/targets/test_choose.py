@@ -337,6 +337,14 @@ def test_onnxruntime_is_always_meant_unless_only_the_target_is(target: Any) -> N
         onnxpad.fix(before, target_only=True)
 
 
+def test_a_pad_is_protected_from_onnxruntime_unless_that_need_not_run_it(target: Any) -> None:
+    before = model(f"z = Pad (x, p)\ny = MaxPool <{K3}> (z)")
+    assert [each.code for each in onnxpad.fix(before, target=target()).changes] == ["PAD701"]
+    alone = {"target": target('fill = "empty" -> rejected'), "target_only": True}
+    assert not onnxpad.fix(before, **alone).changed
+    assert not onnxpad.check(before, **alone).findings
+
+
 def test_paddings_that_share_a_pad_are_written_alike(target: Any) -> None:
     text = f"z = Pad (x, p)\na = Conv (z, w)\nb = MaxPool <{K3}> (z)\ny = Add (a, b)"
     npu = target('op = "Conv", pad = "constant" -> rejected')
