@@ -303,6 +303,14 @@ def test_nothing_is_mended_for_a_target_that_lacks_the_operator(target: Any) -> 
     assert (found.code, found.fixable) == ("PAD703", False)
 
 
+def test_a_limit_is_nothing_to_rewrite_into(target: Any) -> None:
+    before = model("z = Pad (x, p)\ny = Conv (z, w)")
+    npu = target('pad = "constant" -> rejected', 'pads = "end" -> wrong"\nlimit = true\n#')
+    result = onnxpad.fix(before, target=npu)
+    assert nodes(result.model) == ["Pad()", "Conv()"]
+    assert codes(result) == ["PAD704"]
+
+
 def test_several_targets_take_the_result(target: Any) -> None:
     before = model("z = Pad (x, p)\ny = Conv (z, w)")
     no_pad, no_sides = target('pad = "constant" -> rejected'), target('pads = "end" -> wrong')
