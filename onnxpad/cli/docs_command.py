@@ -66,6 +66,8 @@ def docs(
             from onnxpad.messages import meant
 
             told = f"{page!r} is no page of the manual, which onnxpad docs lists"
+            if name.startswith("pad") and name[3:].isdigit():
+                raise UsageError(f"{told}; onnxpad rule {name.upper()} explains a code")
             raise UsageError(f"{told}{meant(page, page_names())}")
         from onnxpad.report.text import plain
 

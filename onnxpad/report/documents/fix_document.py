@@ -244,7 +244,8 @@ def _proved(report: FixReport) -> str:
     said = f"{which} the same values as before"
     if limited:
         sizes = list(dict.fromkeys(change.certificate.limited_to for change in limited))
-        others = f" and {len(sizes) - 1:,} other ranges" if len(sizes) > 1 else ""
+        more = len(sizes) - 1
+        others = f" and {counted(more, 'other range')}" if more else ""
         rest = [change for change in changes if not change.certificate.limited_to]
         apart = f"; {counted(len(rest), 'change')} {_at(report, rest)}" if rest else ""
         which = "these sizes" if sizes == [report.ranges] else shown(sizes[0])
