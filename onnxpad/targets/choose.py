@@ -190,6 +190,13 @@ def grade(cell: Cell) -> int:
     return {"fallback": _FALLBACK, "unknown": _UNKNOWN}.get(cell.verdict, _BAD)
 
 
+def _best_known(reply: Reply) -> int:
+    """The grade of a reply; what is right as read is as good as any where nothing was measured."""
+    target, found = reply.target, grade(reply.cell)
+    runs = target.measured or any(each.measured for each in target.cells)
+    return _RIGHT if found == _READ and not runs else found
+
+
 class _Group:
     """Paddings that share a node, and so are written in one way.
 
@@ -252,7 +259,7 @@ class _Group:
     def _grades(self, forms: Iterable[Form | None]) -> list[int]:
         grades = []
         for form in forms:
-            grades += [grade(cell) for _, cell in answers_to(form, self._targets)]
+            grades += [_best_known(reply) for reply in answers_to(form, self._targets)]
             # What its optimiser gets wrong is protected; only what it never runs counts here.
             own = (cell.verdict for _, cell in answers_to(form, self._implied))
             grades += [_BAD if each == "rejected" else _RIGHT for each in own]

@@ -10,6 +10,8 @@ import pytest
 
 import onnxpad
 from onnxpad.errors import UsageError
+from onnxpad.options import Wanted
+from onnxpad.targets import choose
 from tests.support import assert_same, attributes, one
 from tests.support.rows import each_row
 
@@ -309,6 +311,22 @@ def test_a_limit_is_nothing_to_rewrite_into(target: Any) -> None:
     result = onnxpad.fix(before, target=npu)
     assert nodes(result.model) == ["Pad()", "Conv()"]
     assert codes(result) == ["PAD704"]
+
+
+def test_no_more_is_tried_once_a_target_takes_it_as_well_as_is_known(
+    target: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = list[Wanted]()
+    written = choose._written
+
+    def counted(run: Any, way: Wanted, names: Any) -> Any:
+        tried.append(way)
+        return written(run, way, names)
+
+    monkeypatch.setattr(choose, "_written", counted)
+    npu = target('auto_pad = "SAME_UPPER" -> wrong')
+    assert onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu).changed
+    assert tried == [Wanted("fold")]
 
 
 def test_several_targets_take_the_result(target: Any) -> None:
