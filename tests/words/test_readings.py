@@ -14,6 +14,7 @@ OTHERS: Final = (
     *("api.explain", "pipeline.registry", "inventory.named_sites"),
     *("doctor.", "file.", "graph.initializers", "process.", "runtimes."),
     *("report.manual", "page.manual_pages"),  # the manual, which is files
+    *("targets.known_targets", "targets.target_file"),  # what a user types, and files of targets
 )
 """Modules that read what a user, a file, the runtime or another program says."""
 
