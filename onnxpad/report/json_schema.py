@@ -13,7 +13,6 @@ from typing import (
     Any,
     Final,
     Literal,
-    NamedTuple,
     TypeAlias,
     Union,
     get_args,
@@ -29,6 +28,7 @@ from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchan
 from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite
 from onnxpad.options import Options
+from onnxpad.records import NamedTuple
 from onnxpad.report import Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
 from onnxpad.runtimes.timing import Timing
