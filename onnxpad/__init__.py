@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from onnxpad.api.explain import Explanation, explain
     from onnxpad.api.extensions import register, register_entry_points, registered, unregister
     from onnxpad.api.fix import FixResult, fix
+    from onnxpad.api.ir_pass import FixPaddingPass as FixPaddingPass
     from onnxpad.api.match import MatchResult, match
     from onnxpad.api.repad import RepadResult, repad
     from onnxpad.api.show import ShowResult, show
@@ -84,6 +85,7 @@ _MODULES = {
     "api.validate": {"ValidationResult", "validate"},
     "api.check": {"CheckResult", "check"},
     "api.fix": {"FixResult", "fix"},
+    "api.ir_pass": {"FixPaddingPass"},
 }
 
 
@@ -96,4 +98,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "FixPaddingPass"})

@@ -173,7 +173,7 @@ class FileReport:
     error: str = ""
     is_missing: bool = False
 
-    def failing(self, fail_on: Severity = Severity.WARNING) -> tuple[Finding, ...]:
+    def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit."""
         check_choice("severity", fail_on, tuple(Severity))
         return tuple(

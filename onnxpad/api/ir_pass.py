@@ -1,0 +1,42 @@
+"""`fix` as a pass of the package onnx_ir, for its `Sequential` and `PassManager`."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+try:
+    import onnx_ir
+    from onnx_ir.passes import FunctionalPass, PassResult
+except ImportError:
+    raise ImportError("FixPaddingPass needs the package onnx_ir: pip install onnx_ir") from None
+
+from onnxpad.api.fix import FixResult, fix
+from onnxpad.options import OptionKeywords
+
+
+class FixPaddingPass(FunctionalPass):
+    """Writes the padding of a model as `onnxpad.fix` does, proved and validated.
+
+    The model that is given stays as it is. The result is always another one, as a functional pass
+    promises; it shares the weights.
+
+    Attributes:
+        result: What `fix` found and did at the last call; None before.
+    """
+
+    def __init__(self, *, validate: bool = True, **options: Unpack[OptionKeywords]) -> None:
+        """A pass with the options of `onnxpad.fix`."""
+        self.result: FixResult | None = None
+        self._validate = validate
+        self._options = options
+
+    def call(self, model: onnx_ir.Model) -> PassResult:
+        """The rewritten model, and whether anything was rewritten.
+
+        Raises:
+            ValidationError: The rewritten model does not compute what the original computes.
+            UsageError: As for `onnxpad.fix`.
+            ModelError: The model cannot be serialised, or the specification forbids it.
+        """
+        self.result = fix(model, validate=self._validate, **self._options)
+        return PassResult(self.result.as_same_kind(), self.result.changed)

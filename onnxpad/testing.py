@@ -1,0 +1,75 @@
+"""Assertions for the tests of an export: what a model pads, and that two compute the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from onnxpad.api.check import check
+from onnxpad.api.validate import validate
+from onnxpad.finding import Severity
+
+if TYPE_CHECKING:
+    from onnxpad.api.check import CheckResult
+    from onnxpad.api.validate import ValidationResult
+    from onnxpad.arguments import ModelSource
+
+
+def assert_clean(
+    model: ModelSource, *, fail_on: Severity | str = Severity.WARNING, **options: Any
+) -> CheckResult:
+    """Fails where `onnxpad check` fails: a model with padding that `fix` would rewrite.
+
+    Args:
+        model: As for `onnxpad.fix`.
+        fail_on: The least severity that fails: `info`, `warning` or `error`.
+        options: As for `onnxpad.check`, such as `target="opencv"`, `select`, `ignore` or
+            `convention`.
+
+    Returns:
+        The result of `check`, with the findings that do not fail.
+
+    Raises:
+        AssertionError: There are findings at or above `fail_on`; the message has each with its
+            node, its padding and what that is to become.
+        UsageError: As for `onnxpad.check`, or there is no such severity.
+        ModelError: The model cannot be read.
+    """
+    __tracebackhide__ = True
+    result = check(model, **options)
+    failing = result.failing(fail_on)
+    if failing:
+        from onnxpad.report.documents.check_document import check_text
+
+        told = replace(result, findings=failing, notes=())
+        raise AssertionError(check_text(told.report(Severity(fail_on))).rstrip())
+    return result
+
+
+def assert_equivalent(
+    original: ModelSource, rewritten: ModelSource, **options: Any
+) -> ValidationResult:
+    """Fails where `onnxpad validate` fails: two models that do not compute the same.
+
+    Nothing compared fails as well, such as models that no runtime here runs.
+
+    Args:
+        original: As for `onnxpad.fix`.
+        rewritten: Likewise; another kind may be given.
+        options: As for `onnxpad.validate`, such as `providers`, `samples`, `inputs` or `dims`.
+
+    Returns:
+        The result of `validate`, with every run.
+
+    Raises:
+        AssertionError: The message has what was compared, on which providers and inputs, and the
+            first tensor and operator at which the models part.
+        UsageError: As for `onnxpad.validate`.
+        ModelError: A model cannot be read, or the models have other inputs or outputs.
+        ProviderError: An execution provider that was asked for is not here.
+    """
+    __tracebackhide__ = True
+    result = validate(original, rewritten, **options)
+    if not result.ok:
+        raise AssertionError(str(result))
+    return result
