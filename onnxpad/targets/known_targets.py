@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from onnxpad.errors import UsageError
+from onnxpad.file.toml_file import read_text
 from onnxpad.messages import meant
 from onnxpad.records import NamedTuple
 from onnxpad.targets.form import BESIDE, Form
@@ -139,13 +140,7 @@ def _built_in(name: str) -> Target:
 
 
 def _own(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: this is no text in UTF-8, as TOML must be") from None
-    return parsed(path, text, forms())
+    return parsed(path, read_text(path), forms())
 
 
 def _parts(text: str) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ import pytest
 from onnxpad.errors import UsageError
 from onnxpad.targets.form import Form
 from onnxpad.targets.target import Verdict
-from onnxpad.targets.target_file import SPELLINGS, VERDICTS, WORDS, line_of, parsed
+from onnxpad.targets.target_file import SPELLINGS, VERDICTS, WORDS, parsed
 from tests.support.manual import blocks, pages
 
 HEAD = 'title = "NPU"\n'
@@ -96,10 +96,6 @@ def test_every_error_is_told() -> None:
         ".toml:2: 'when' and 'source' must be given",
         ".toml:3: 'verdict' cannot be \"rigth\"; did you mean 'right'?",
     ]
-
-
-def test_a_line_of_what_no_statement_has_is_the_first() -> None:
-    assert line_of("", ("title",)) == 1
 
 
 def test_words_are_those_of_a_form() -> None:

@@ -1,0 +1,214 @@
+"""Files that users write: TOML, whose keys and values are checked, with the line of each error."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any, Final
+
+from onnxpad.errors import UsageError
+from onnxpad.messages import and_list, meant
+
+LARGEST: Final = 1 << 20
+"""Bytes of a file that is read: nobody writes a longer one by hand."""
+
+_TOLD: Final = 10
+"""Problems of a file that are told."""
+
+Place = tuple[str | int, ...]
+Problem = tuple[Place, str]
+Check = Callable[[Any, Place], Iterator[Problem]]
+
+_TOKEN: Final = re.compile(
+    r'#[^\n]*|"""(?:[^\\]|\\.)*?"""(?!")|' + r"'''.*?'''(?!')|"
+    r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'|[\[\]{}\n]",
+    re.DOTALL,
+)
+"""What says where a statement ends: comments, texts, brackets and ends of lines."""
+
+
+def read_text(path: Path) -> str:
+    """The text of a file; a pipe or a device, which may never end, is not opened.
+
+    Raises:
+        UsageError: It cannot be read, is too long, or is no text.
+    """
+    try:
+        if not path.is_file():
+            path.stat()  # says why, unless there is something else of that name
+            raise UsageError(f"{path}: is no file that can be read as a whole")
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    if len(data) > LARGEST:
+        raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: this is no text in UTF-8, as TOML must be") from None
+
+
+def parsed(
+    path: Path, text: str, problems: Callable[[dict[str, Any]], Iterable[Problem]]
+) -> dict[str, Any]:
+    """The tables of a file, all of them as they should be.
+
+    Args:
+        path: The name of the file in errors.
+        text: What is in it.
+        problems: What is wrong with its tables.
+
+    Raises:
+        UsageError: It is no TOML, or has a key or value that means nothing: with the line.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{path}: tables or lists inside one another are too deep") from None
+    except ValueError as error:  # a number of thousands of digits is no error of syntax
+        raise UsageError(f"{path}:{_line_of_syntax(str(error), text)}: {error}") from None
+    found = [*islice(problems(tables), _TOLD)]
+    if found:
+        statements = [*_statements(text)]
+        lines = sorted((_line_of(statements, place), told) for place, told in found)
+        raise UsageError("; ".join(f"{path}:{line}: {told}" for line, told in lines))
+    return tables
+
+
+def _line_of_syntax(told: str, text: str) -> int:
+    """The line that an error of syntax names, the last one if it names the end."""
+    found = told.rpartition("(at line ")[2].partition(",")[0]
+    return int(found) if found.isdigit() else max(1, len(text.splitlines()))
+
+
+def line_of(text: str, place: Place) -> int:
+    r"""The line where a value of a file is written, or the table that lacks it, counted from 1.
+
+    TOML is a list of statements, each a header or a key with its value, and each is TOML by itself.
+
+    >>> line_of('title = "npu"\n[[cell]]\n# two\nverdict = "rigth"', ("cell", 0, "verdict"))
+    4
+    """
+    return _line_of(_statements(text), place)
+
+
+def _line_of(statements: Iterable[tuple[int, str, dict[str, Any]]], place: Place) -> int:
+    best, longest = 1, 0
+    table: Place = ()
+    tables = dict[Place, int]()
+    for line, statement, value in statements:
+        keys = tuple(_path_of(value))
+        if statement.startswith("["):
+            table = ()
+            for depth, key in enumerate(keys, 1):
+                table += (key,)
+                is_new = depth == len(keys) and statement.startswith("[[")
+                if is_new or table in tables:
+                    tables[table] = tables.get(table, -1) + is_new
+                    table += (tables[table],)
+            here = table
+        else:
+            here = table + keys
+        pairs = zip(here, place, strict=False)
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if common > longest:
+            best, longest = line, common
+    return best
+
+
+def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """The line, text and value of each header and of each key with its value, of valid TOML."""
+    text += "\n"
+    start = depth = 0
+    first = line = 1
+    for token in _TOKEN.finditer(text):
+        what = token[0]
+        line += what.count("\n")
+        depth += (what in "[{") - (what in "]}")
+        if what == "\n" and not depth:
+            statement = text[start : token.end()].strip()
+            if value := tomllib.loads(statement):
+                yield first, statement, value
+            start, first = token.end(), line
+
+
+def _path_of(value: Any) -> Iterator[str]:
+    """The keys on the way into a table of one key: those of a header, or of a dotted key."""
+    while isinstance(value, dict) and len(value) == 1:
+        ((key, value),) = value.items()
+        yield key
+        value = value[0] if value == [{}] else value
+
+
+def table(
+    keys: Mapping[str, Check], required: Collection[str], value: object, at: Place
+) -> Iterator[Problem]:
+    """What is wrong with a table of these keys."""
+    if not isinstance(value, dict):
+        yield at, f"{at[-1]!r} must be a table, such as {{ {next(iter(keys))} = ... }}"
+        return
+    for key, inner in value.items():
+        if key in keys:
+            yield from keys[key](inner, (*at, key))
+        else:
+            yield (*at, key), f"no key {key!r} is known here{_suggestion(key, keys)}"
+    missing = [key for key in required if key not in value]
+    if missing:
+        yield at, f"{and_list(map(repr, missing))} must be given"
+
+
+def _suggestion(word: object, known: Collection[str]) -> str:
+    return meant(word, known) or f"; known are {and_list(filter(None, known))}"
+
+
+def tables(check: Check, value: object, at: Place) -> Iterator[Problem]:
+    """What is wrong with an array of tables."""
+    if not isinstance(value, list):
+        yield at, f"{at[-1]!r} must be written as [[{at[-1]}]], once for each"
+        return
+    for index, inner in enumerate(value):
+        yield from check(inner, (*at, index))
+
+
+def listed(check: Check, value: object, at: Place) -> Iterator[Problem]:
+    """What is wrong with a list."""
+    if not isinstance(value, list):
+        yield at, f"{at[-1]!r} must be a list, such as [{written(value)}]"
+        return
+    for inner in value:
+        yield from check(inner, at)
+
+
+def text(value: object, at: Place) -> Iterator[Problem]:
+    """What is wrong with a text."""
+    if not isinstance(value, str):
+        yield at, f"{at[-1]!r} must be a text, not {written(value)}"
+
+
+def flag(value: object, at: Place) -> Iterator[Problem]:
+    """What is wrong with a yes or no."""
+    if not isinstance(value, bool):
+        yield at, f"{at[-1]!r} must be true or false, not {written(value)}"
+
+
+def word(known: Collection[str], value: object, at: Place) -> Iterator[Problem]:
+    """What is wrong with one of a few words."""
+    if not isinstance(value, str) or value not in known:
+        yield at, f"{at[-1]!r} cannot be {written(value)}{_suggestion(value, known)}"
+
+
+def number(name: object, value: object, at: Place) -> Iterator[Problem]:
+    """What is wrong with a whole number."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        yield at, f"{name!r} must be a whole number, not {written(value)}"
+
+
+def written(value: object) -> str:
+    """A value about as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)

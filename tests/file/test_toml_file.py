@@ -1,0 +1,154 @@
+"""Files of users: read as a whole or refused, and each error has its line."""
+
+import os
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnxpad.errors import UsageError
+from onnxpad.file import toml_file
+from onnxpad.file.toml_file import LARGEST, Problem, line_of, parsed, read_text
+from onnxpad.targets.target_file import DATA
+
+EACH = """
+a = 1 # ] "
+# [b
+b = [ # [
+  "]", '[', { c = "\\"]" }, # "
+]
+
+text = \"\"\"
+x = 1 # " [ ""
+\\"\"\" ["\"\"\"\"
+raw = '''
+y = ["''''
+[t.'x.y'] # '
+"#" = "#"
+[[u]]
+v.w = '\\'
+[[u]]
+v.w = "\u2028"
+x = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (("a",), 2),
+        (("b",), 4),
+        (("text",), 8),
+        (("raw",), 11),
+        (("t", "x.y"), 13),
+        (("t", "x.y", "#"), 14),
+        (("u", 0), 15),
+        (("u", 0, "v", "w"), 16),
+        (("u", 1), 17),
+        (("u", 1, "v"), 18),
+        (("u", 1, "x"), 19),
+        (("z",), 1),
+    ],
+)
+def test_the_line_of_a_value(place: tuple[str | int, ...], line: int) -> None:
+    assert tomllib.loads(EACH)
+    assert line_of(EACH, place) == line
+    assert line_of(EACH.replace("\n", "\r\n"), place) == line
+
+
+def test_statements_are_the_shortest_texts_that_parse() -> None:
+    """Found in one go over the text, they are those that trying each end of a line finds."""
+
+    def tried(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        held, first = "", 0
+        for number, line in enumerate(text.split("\n"), 1):
+            first = first if held else number
+            held += f"{line}\n"
+            try:
+                value = tomllib.loads(held)
+            except tomllib.TOMLDecodeError:
+                continue
+            held = ""
+            if value:
+                yield first, value
+
+    for path in sorted(DATA.glob("*.toml")):
+        text = path.read_text("utf-8")[:8_000].rpartition("\n[[")[0]
+        found = [(line, value) for line, _, value in toml_file._statements(text)]
+        assert found == [*tried(text)]
+    assert [line for line, *_ in toml_file._statements(EACH)] == [line for line, _ in tried(EACH)]
+
+
+def test_what_no_statement_has_is_on_the_first_line() -> None:
+    assert line_of("", ("title",)) == 1
+
+
+def test_a_long_value_or_many_errors_take_no_long_time() -> None:
+    def wrong(tables: dict[str, Any]) -> Iterator[Problem]:
+        yield from (((key,), "is wrong") for key in tables)
+
+    start = time.process_time()
+    for text in (
+        "a = [\n" + "1,\n" * 100_000 + "]\n",
+        "".join(f"k{index} = 1\n" for index in range(20_000)),
+    ):
+        with pytest.raises(UsageError, match="is wrong"):
+            parsed(Path("f.toml"), text, wrong)
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = " + "[" * 20_000, "f.toml: tables or lists inside one another are too deep"),
+        ("a = " + "1" * 5_000, "f.toml:1: Exceeds the limit"),
+        ("a = 1\n\x00", "f.toml:2: Invalid"),
+        ("a = 1\na = 2", "f.toml:2: Cannot overwrite a value"),
+        ("a = [1,\n\n", "f.toml:2: Invalid value (at end of document)"),
+    ],
+)
+def test_what_is_no_toml(text: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parsed(Path("f.toml"), text, lambda tables: ())
+    assert str(error.value).startswith(told)
+
+
+def test_at_most_ten_errors_are_told() -> None:
+    text = "".join(f"k{index} = 1\n" for index in range(12))
+    with pytest.raises(UsageError) as error:
+        parsed(Path("f"), text, lambda tables: (((key,), "?") for key in reversed(tables)))
+    assert str(error.value) == "; ".join(f"f:{line}: ?" for line in range(3, 13))
+
+
+def long(path: Path) -> None:
+    path.write_bytes(b"#" * (LARGEST + 1))
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda path: None, "No such file or directory"),
+        (Path.mkdir, "is no file that can be read as a whole"),
+        (os.mkfifo, "is no file that can be read as a whole"),
+        (lambda path: path.symlink_to("/dev/zero"), "is no file that can be read as a whole"),
+        (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
+        (lambda path: path.symlink_to("nowhere"), "No such file or directory"),
+        (long, "is longer than 1,048,576 bytes"),
+        (lambda path: path.write_bytes(b"a = '\xff'"), "this is no text in UTF-8, as TOML must be"),
+    ],
+)
+def test_what_cannot_be_read(make: Callable[[Path], object], told: str, tmp_path: Path) -> None:
+    path = tmp_path / "f.toml"
+    make(path)
+    with pytest.raises(UsageError) as error:
+        read_text(path)
+    assert str(error.value) == f"{path}: {told}"
+
+
+def test_the_longest_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "f.toml"
+    path.write_bytes(b"\xc3\xa4" * (LARGEST // 2))
+    assert read_text(path) == "ä" * (LARGEST // 2)
