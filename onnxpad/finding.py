@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -130,16 +130,37 @@ class Finding:
 
     @property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that stay while the code is found at the same place.
+        """16 hexadecimal digits by which the finding is known in another export of the model.
 
-        Neither the words nor what else is in the model enters them, so that tools can tell a new
-        finding from one that they know.
+        No name and no position enters them, no word of the report, and nothing of the model but the
+        operator and those next to it: the first eight digits are made of the code, the operator,
+        its padding, kernel, groups and the shape of its weight; four of the operator that computes
+        its data, and the last four of those that read its result. Places that are alike have equal
+        ones. A finding about a whole model has those of its code and of the conventions in it.
         """
         from hashlib import sha256  # for reports alone
 
-        where = self.location.output or self.location.name or self.node
-        parts = "\0".join((self.code, *self.location.scope, where))
-        return sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        from onnxpad.reasons import Reason
+
+        form, facts = self.form, self.evidence
+        above, below = [each.op for each in form.above], form.below
+        asked = str(facts.get("target", "")).partition("@")[0], str(facts.get("convention", ""))
+        own = [self.code, self.op_type, *asked, *form.traits, *(each.key for each in form.steps)]
+        if len(below) <= len(form.readers):  # else it depends on their order which are told
+            own += sorted(each.key for each in form.readers)
+        if any(asked):  # it is about all padding, also that of a Pad in front
+            own += [each.key for each in form.above if each.kind == "pad"]
+        conventions = {Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION}
+        if self.reason_code in conventions and self.severity is Severity.INFO:
+            fitting = facts.get("conventions")
+            own = [self.code, *(sorted(map(str, fitting)) if isinstance(fitting, Mapping) else ())]
+            above, below = [], ()
+
+        def digits(parts: Iterable[str], count: int) -> str:
+            text = "\0".join(parts).encode("utf-8", "surrogatepass")
+            return sha256(text).hexdigest()[:count]
+
+        return digits(own, 8) + digits(above, 4) + digits(below, 4)
 
     @property
     def fixable(self) -> bool:
