@@ -221,10 +221,20 @@ class Options:
         return self.symmetric_transpose or self.style == "symmetric"
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets as they were named, each once."""
+        given = (self.target,) if self.target and isinstance(self.target, str) else self.target
+        return tuple(dict.fromkeys(str(each) for each in given))
+
+    @property
+    def is_for_targets(self) -> bool:
+        """Whether each padding is written as targets need it, which `targets.choose` finds."""
+        return bool(self.target or self.target_only)
+
+    @property
     def goal(self) -> str:
         """The style or targets of what is written: `style fold`, or `target openvino, tract`."""
-        given = [self.target] if isinstance(self.target, str) else self.target
-        return f"target {', '.join(given)}" if self.target else f"style {self.style}"
+        return f"target {', '.join(self.targets)}" if self.targets else f"style {self.style}"
 
     @property
     def keywords(self) -> OptionKeywords:
@@ -237,7 +247,7 @@ class Options:
     def decisive(self) -> dict[str, object]:
         """Those that decide what is written, by name: not the sizes, nor what may be assumed."""
         others = {"shapes", "dims", "trust_dim_names", "strict"}
-        others |= set[str]() if self.target else {"target", "target_only"}
+        others |= set[str]() if self.is_for_targets else {"target", "target_only"}
         return {name: value for name, value in self.keywords.items() if name not in others}
 
     def chooses(self, code: str) -> bool:

@@ -101,7 +101,7 @@ def check(
         graph = Graph.read(source)
         run = Run(graph, chosen)
         choice = None
-        if chosen.target or chosen.target_only:
+        if chosen.is_for_targets:
             from onnxpad.targets.choose import choose
 
             choice = choose(run)

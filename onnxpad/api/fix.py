@@ -300,7 +300,7 @@ def fix(
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
             choice = None
-            if chosen.target or chosen.target_only:
+            if chosen.is_for_targets:
                 from onnxpad.targets.choose import choose
 
                 choice = choose(run)

@@ -93,7 +93,7 @@ def show(
         graph = Graph.read(source)
         options = Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names, target=target)
         run = Run(graph, options)
-        marks, told = _at_targets(run) if target else ({}, ())
+        marks, told = _at_targets(run) if options.is_for_targets else ({}, ())
         findings, fitted, problem = _checked(run)
         findings += told
         about_padding = [each for each in findings if each.code not in REPORTS]
@@ -117,7 +117,7 @@ def show(
         warnings=tuple(warnings),
         is_checked=not problem,
         model=kinds.path_of(model),
-        targets=(target,) if isinstance(target, str) and target else tuple(target),
+        targets=options.targets,
     )
 
 

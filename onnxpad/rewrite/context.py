@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from onnxpad.analysis import open_axes
 from onnxpad.analysis.signs import Signs
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.walk import MOST
+from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME, named
 from onnxpad.operators.read import (
     PadOp,
@@ -170,16 +170,21 @@ class Context:
 
         None if they are too far away to look at all that is between.
         """
-        found, seen, pending = set[str](), {id(node)}, [node]
-        while pending and len(seen) < MOST:
-            each = pending.pop()
-            own = {name for out in each.outputs if (name := self.graph.unique(out.name)) in known}
-            found |= own
-            for use in (use for out in each.outputs if not own for use in self.graph.uses(out)):
-                if id(use.node) not in seen:
-                    seen.add(id(use.node))
-                    pending.append(use.node)
-        return None if pending else found
+        found = self._known_outputs(node, known)
+        if found:
+            return found
+
+        def onward(use: Use) -> Sequence[Tensor]:
+            own = self._known_outputs(use.node, known)
+            found.update(own)
+            return () if own else use.node.outputs
+
+        is_cut = any(each is None for each in downstream(self.graph, node.outputs, onward))
+        return None if is_cut else found
+
+    def _known_outputs(self, node: Node, known: Container[str]) -> set[str]:
+        names = (self.graph.unique(out.name) for out in node.outputs if out.name)
+        return {name for name in names if name in known}
 
     def style_of(self, node: Node) -> str:
         """The style in which the padding of a node is to be written."""

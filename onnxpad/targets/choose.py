@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from typing import Final
 
@@ -25,6 +26,9 @@ from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import Cell, Target
 
 _ROUNDS: Final = 3
+_MOST: Final = 4096
+"""Answers that are kept: models have few forms, and most of them at many nodes."""
+
 _OWN: Final = "onnxruntime-cpu"
 """The target that is always meant, since results are run there."""
 
@@ -98,10 +102,9 @@ def targets_of(options: Options) -> tuple[Target, ...]:
     Raises:
         UsageError: There is none of a name, or a file of a user's is not as it should be.
     """
-    names = (options.target,) if isinstance(options.target, str) else tuple(options.target)
-    if options.target_only and not names:
+    if not options.targets:
         raise UsageError("--target-only needs a --target that it is about")
-    return tuple(dict.fromkeys(load(name) for name in dict.fromkeys(map(str, names))))
+    return tuple(dict.fromkeys(map(load, options.targets)))
 
 
 def choose(run: Run) -> Choice:
@@ -121,6 +124,9 @@ def choose(run: Run) -> Choice:
     mark, wants = graph.mark(), dict[str, Wanted]()
     ways = _ways(options, targets)
 
+    def grouped(found: Iterable[Placed]) -> list[_Group]:
+        return [_Group(each, targets, implied, options) for each in _joined(found)]
+
     def settled() -> list[Placed]:
         graph.rollback(mark)
         trial = Run(graph, options, domain=run.domain)
@@ -129,7 +135,7 @@ def choose(run: Run) -> Choice:
         return [*forms_of(trial.left, bare=True)]
 
     for _ in range(_ROUNDS):  # what is written of one padding may show, or be part of, another
-        groups = [_Group(found, targets, implied, options) for found in _joined(left)]
+        groups = grouped(left)
         names = frozenset(chain.from_iterable(each.names for each in groups))
         for wanted in ways:
             waiting = [each for each in groups if each.may_gain]
@@ -143,7 +149,7 @@ def choose(run: Run) -> Choice:
         if before == wants or all(each == KEPT for each in wants.values()):
             break
         left = settled()
-    groups = [_Group(found, targets, implied, options) for found in _joined(given)]
+    groups = grouped(given)
     while True:  # what is no better beside all others as they are written stays as it came
         last = _by_key(left, wants)
         vain = [name for each in groups if not each.gains(last) for name in each.names]
@@ -175,6 +181,7 @@ def answers_to(form: Form | None, targets: Sequence[Target]) -> tuple[Reply, ...
     return tuple(Reply(each, _answer(each, form)) for each in targets)
 
 
+@lru_cache(_MOST)
 def _answer(target: Target, form: Form | None) -> Cell:
     cell = Cell("right") if form is None else target.cell(form)
     is_bare = form is not None and form.pads_nothing and cell.verdict == "unknown"
@@ -201,6 +208,7 @@ class _Group:
     """Paddings that share a node, and so are written in one way.
 
     Attributes:
+        names: The unique names of the outputs of all its nodes.
         wanted: The best way among those that were tried.
     """
 
@@ -213,19 +221,15 @@ class _Group:
     ) -> None:
         """Begins with the way it came, unless options ask for others."""
         is_asked = any(_asks(options, each.form) for each in found)
+        self.names = {name for placed in found for name in _names(placed)}
         self._found = found
         self._targets = targets
         self._implied = implied
-        self._given = self._grades([each.form for each in found])
-        self._limits = self._limited([each.form for each in found])
-        self._rank = (len(self._given) + 1,) if is_asked else _rank(self._given)
-        self._is_wrong = is_asked or not {_FALLBACK, _BAD}.isdisjoint(self._given)
+        self._given = self._taken([each.form for each in found])
+        grades = [found for found, _ in self._given]
+        self._rank = (len(grades) + 1,) if is_asked else _rank(grades)
+        self._is_wrong = is_asked or not {_FALLBACK, _BAD}.isdisjoint(grades)
         self.wanted = KEPT
-
-    @property
-    def names(self) -> set[str]:
-        """The unique names of the outputs of all its nodes."""
-        return {name for placed in self._found for name in _names(placed)}
 
     @property
     def may_gain(self) -> bool:
@@ -234,36 +238,36 @@ class _Group:
 
     def take(self, wanted: Wanted, forms: Mapping[Key, Form]) -> None:
         """Takes a way of writing if it is better than those before."""
-        if self.gains(forms):
-            self.wanted, self._rank = wanted, _rank(self._in(forms))
+        rank = self._better(forms)
+        if rank is not None:
+            self.wanted, self._rank = wanted, rank
 
     def gains(self, forms: Mapping[Key, Form]) -> bool:
         """Whether targets take it better in a result, and nothing is known less."""
-        grades = self._in(forms)
-        admitted = all(
-            now < _UNKNOWN or now == was == _UNKNOWN
-            for was, now in zip(self._given, grades, strict=True)
-        )
-        return admitted and _rank(grades) < self._rank
+        return self._better(forms) is not None
 
-    def _in(self, forms: Mapping[Key, Form]) -> list[int]:
-        found = [_found_in(forms, each) for each in self._found]
-        rows = zip(self._grades(found), self._limited(found), self._limits, strict=True)
-        return [_BAD if now and not was else each for each, now, was in rows]
-
-    def _limited(self, forms: Iterable[Form | None]) -> list[bool]:
-        """Whether a target does not take a form for what no padding mends, in order of grades."""
-        targets = (*self._targets, *self._implied)
-        return [cell.limit for form in forms for _, cell in answers_to(form, targets)]
-
-    def _grades(self, forms: Iterable[Form | None]) -> list[int]:
+    def _better(self, forms: Mapping[Key, Form]) -> tuple[int, ...] | None:
+        """The rank of a result if `gains`; None if not."""
         grades = []
+        found = self._taken([_found_in(forms, each) for each in self._found])
+        for (was, was_limit), (now, limit) in zip(self._given, found, strict=True):
+            if now >= _UNKNOWN and not now == was == _UNKNOWN:
+                return None
+            grades.append(_BAD if limit and not was_limit else now)
+        rank = _rank(grades)
+        return rank if rank < self._rank else None
+
+    def _taken(self, forms: Iterable[Form | None]) -> list[tuple[int, bool]]:
+        """The grades of forms by target, and whether what no padding mends speaks against each."""
+        found: list[tuple[int, bool]] = []
         for form in forms:
-            grades += [_best_known(reply) for reply in answers_to(form, self._targets)]
+            replies, own = answers_to(form, self._targets), answers_to(form, self._implied)
+            found += [(_best_known(reply), reply.cell.limit) for reply in replies]
             # What its optimiser gets wrong is protected; only what it never runs counts here.
-            own = (cell.verdict for _, cell in answers_to(form, self._implied))
-            grades += [_BAD if each == "rejected" else _RIGHT for each in own]
-        return grades
+            found += [
+                (_BAD if cell.verdict == "rejected" else _RIGHT, cell.limit) for _, cell in own
+            ]
+        return found
 
 
 def _found_in(forms: Mapping[Key, Form], placed: Placed) -> Form | None:
@@ -349,21 +353,17 @@ def _by_key(found: Iterable[Placed], names: Container[str]) -> dict[Key, Form]:
 
 def _joined(found: Iterable[Placed]) -> list[list[Placed]]:
     """Paddings by the nodes that they share."""
-    groups: list[tuple[set[str], list[Placed]]] = []
-    by_name: dict[str, tuple[set[str], list[Placed]]] = {}
+    groups: dict[str, list[Placed]] = {}
     for each in found:
-        names = set(_names(each))
-        placed = [each]
-        for name in names & by_name.keys():
-            other = by_name[name]
-            if other[1] is not placed and other in groups:
-                groups.remove(other)
-                names |= other[0]
-                placed = [*other[1], *placed]
-        group = (names, placed)
-        groups.append(group)
-        by_name |= dict.fromkeys(names, group)
-    return [placed for _, placed in groups]
+        joined = [each]
+        for name in {*_names(each)}:
+            other = groups.get(name, joined)
+            if other is not joined:
+                joined, less = (other, joined) if len(other) > len(joined) else (joined, other)
+                joined += less
+                groups |= dict.fromkeys(chain.from_iterable(map(_names, less)), joined)
+        groups |= dict.fromkeys(_names(each), joined)
+    return [*{id(each): each for each in groups.values()}.values()]
 
 
 def _names(placed: Placed) -> Iterator[str]:

@@ -229,8 +229,9 @@ class _Forms:
                 continue
             taken |= {id(pad) for pad in placed.nodes}
             yield placed
+        taken |= crops
         for pad in self._context.pads():
-            if id(pad.node) not in taken | crops:
+            if id(pad.node) not in taken:
                 yield Placed(self._context, pad.node, self._alone(pad))
 
     def _behind(self, op: TransposedOp) -> Sequence[Node]:

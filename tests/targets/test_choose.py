@@ -12,6 +12,8 @@ import onnxpad
 from onnxpad.errors import UsageError
 from onnxpad.options import Wanted
 from onnxpad.targets import choose
+from onnxpad.targets.form import Form
+from onnxpad.targets.target import Cell, Target
 from tests.support import assert_same, attributes, one
 from tests.support.rows import each_row
 
@@ -424,6 +426,21 @@ def test_a_pad_that_goes_into_one_that_stays_is_not_gone(target: Any) -> None:
         ("PAD705", False)
     }
     assert not onnxpad.fix(model(text), target=npu).changed
+
+
+def test_a_form_at_many_nodes_is_looked_up_once(target: Any, monkeypatch: Any) -> None:
+    asked, cell = list[tuple[Target, Form]](), Target.cell
+
+    def counted(npu: Target, form: Form) -> Cell:
+        asked.append((npu, form))
+        return cell(npu, form)
+
+    monkeypatch.setattr(Target, "cell", counted)
+    steps = [f"z{i} = Pad (c{i}, p) c{i + 1} = Conv (z{i}, w)" for i in range(9)]
+    text = " ".join([*steps, "y = Relu (c9)"]).replace("c0", "x")
+    onnxpad.fix(model(text), validate=False, target=target('pad = "constant" -> rejected'))
+    assert asked
+    assert len(asked) == len(set(asked))
 
 
 def test_two_files_of_one_name_are_two_targets(target: Any, tmp_path: Path) -> None:

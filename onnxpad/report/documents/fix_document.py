@@ -338,7 +338,7 @@ def _nothing_stays(report: FixReport) -> Iterator[str]:
     left += [f"{after.auto_pads:,} auto_pad"] * bool(after.auto_pads)
     is_one = after.pads + after.auto_pads == 1
     verb, them = ("is", "it") if is_one else ("are", "them")
-    takes = "takes" if report.options.target else "writes"
+    takes = "takes" if report.options.is_for_targets else "writes"
     style = f"{verb} as {report.options.goal} {takes} {them}"
     rest = f"; {' and '.join(left)} {style}" if left else ""
     yield f"Stays as it is: nothing{rest}"
