@@ -122,11 +122,17 @@ def show(
 
 
 def _at_targets(run: Run) -> tuple[dict[tuple[str, str], str], Iterable[Finding]]:
-    """The fate of each padding, by the names of node and operator, and findings about them."""
+    """The fate of each padding, by the names of node and operator, and findings about them.
+
+    There are none of a model that cannot be read: `_checked` says why.
+    """
     from onnxpad.targets.choose import choose
     from onnxpad.targets.findings import findings_before
 
-    choice = choose(run)
+    try:
+        choice = choose(run)
+    except ModelError:
+        return {}, ()
     marks = {
         (site.placed.context.label(site.placed.node), str(site.placed.node.op)): site.mark
         for site in choice.sites

@@ -192,14 +192,21 @@ class Placed(NamedTuple):
 def forms_of(contexts: Iterable[Context], *, bare: bool = False) -> Iterator[Placed]:
     """The forms of all padding in the graphs of a model, in file order.
 
-    Left out is what cannot be read, and unless they are wanted too, `bare` window operators, which
-    do not pad at all.
+    Left out is what cannot be read, a malformed body or function as a whole; and unless they are
+    wanted too, `bare` window operators, which do not pad at all.
+
+    Raises:
+        ModelError: The main graph cannot be read.
     """
     for context in contexts:
         if context.graph.is_there():
-            yield from (
-                each for each in _Forms(context).all() if bare or not each.form.pads_nothing
-            )
+            try:
+                found = [*_Forms(context).all()]
+            except ModelError:
+                if context.graph.is_main:
+                    raise
+                continue  # a finding says so
+            yield from (each for each in found if bare or not each.form.pads_nothing)
 
 
 class _Forms:
@@ -283,7 +290,7 @@ class _Forms:
             both=op.auto_pad != "NOTSET" and op.pads_written,
             silent=not op.pads_written,
             sized=all(isinstance(size, int) for size in site.sizes),
-            batched=shape is None or isinstance(shape[0], int),
+            batched=not shape or isinstance(shape[0], int),
             output_padding=scatter is not None and any(scatter.output_padding),
             output_shape=scatter is not None and scatter.output_shape is not None,
             cropped=cropped,
@@ -339,7 +346,7 @@ class _Forms:
             dtype=self._named(self._analysis.dtype(pad.data)),
             silent=True,
             sized=shape is not None and all(isinstance(size, int) for size in spatial),
-            batched=shape is None or not shape or isinstance(shape[0], int),
+            batched=not shape or isinstance(shape[0], int),
         )
         front = Front(((pad.node,),), whole, is_whole=True)
         return self._with_pads(form, front, whole, whole, range(2, rank))
@@ -360,8 +367,8 @@ class _Forms:
         if not isinstance(group, int) or group == 1:
             return ""
         shape = self._analysis.shape(op.data)
-        channels = None if shape is None else shape[op.operator.layout.channels]
-        return "depthwise" if channels == group else "group"
+        channels = (shape or ())[op.operator.layout.channels :][:1]
+        return "depthwise" if channels == (group,) else "group"
 
     def _is_quantised(self, node: Node | None, front: Front) -> bool:
         steps = [step for path in front.pads for step in path]

@@ -28,6 +28,7 @@ FRAMEWORKS: Final = (
     "coreml",
 )
 STYLES: Final = ("fold", "fold", "pad", "symmetric")
+TARGETS: Final = ((), (), (), "opencv@4", ("tract", "coreml"), "wonnx")
 LONG: Final = 30.0
 """Seconds after which a reader counts as one that never ends."""
 
@@ -67,6 +68,7 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
         "symmetric_transpose": draw.random() < 0.3,
         "trust": draw.choice((None, None, "spec", "onnxruntime")),
         "trust_dim_names": draw.random() < 0.3,
+        "target": draw.choice(TARGETS),
     }
 
     def some(model: Given, count: int) -> list[str]:
@@ -86,7 +88,7 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
     def show(model: Given) -> None:
         from onnxpad.report.show_json import show_json
 
-        result = onnxpad.show(model)
+        result = onnxpad.show(model, target=options["target"])
         texts(result)
         result.to_html()
         show_json(result, "")

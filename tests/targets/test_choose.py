@@ -1,6 +1,7 @@
 """Each padding is written with as little rewriting as its targets need."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,12 +10,12 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.errors import UsageError
+from onnxpad.errors import ModelError, UsageError
 from onnxpad.options import Wanted
 from onnxpad.targets import choose
 from onnxpad.targets.form import Form
 from onnxpad.targets.target import Cell, Target
-from tests.support import assert_same, attributes, one
+from tests.support import assert_same, attributes, one, parsed
 from tests.support.rows import each_row
 
 X: Final = "float[1, 2, 8, 8] x"
@@ -441,6 +442,48 @@ def test_a_form_at_many_nodes_is_looked_up_once(target: Any, monkeypatch: Any) -
     onnxpad.fix(model(text), validate=False, target=target('pad = "constant" -> rejected'))
     assert asked
     assert len(asked) == len(set(asked))
+
+
+BAD: Final = "b = MaxPool (x) c = Pad (b, p)"
+IN: Final = {
+    "a branch": f"c = If (d) <then_branch = t () => (float[?, ?, ?, ?] c) {{ {BAD} }},"
+    " else_branch = e () => (float[?, ?, ?, ?] g) { g = Relu (x) }>",
+    "a loop": "c = Loop (n, d, x) <body = l (int64 k, bool r, float[1, 2, 8, 8] s) =>"
+    f" (bool o, float[?, ?, ?, ?] c) {{ o = Identity (r) {BAD} }}>",
+    "a branch that pads a scalar": "c = If (d) <then_branch = t () => (float[?, ?, ?, ?] c)"
+    f" <float v = {{1}}> {{ c = MaxPool <{K3}, {UPPER}> (v) }},"
+    " else_branch = e () => (float[?, ?, ?, ?] g) { g = Relu (x) }>",
+    "a function": "c = local.f (x, p)",
+}
+
+
+@pytest.mark.parametrize("place", [*IN, "no pads", "the main graph"])
+def test_what_is_malformed_is_told_as_without_a_target(place: str, target: Any) -> None:
+    body = {"no pads": "b = Relu (x) [f] c = Pad (b, x)"}.get(place, IN.get(place, BAD))
+    before = parsed(
+        f"g ({X}, bool d, int64 n) => (float[?, ?, ?, ?] c, float[?, ?, ?, ?] y) <{W}, {P}>"
+        f"{{ {body} y = Conv <{UPPER}, {S2}> (x, w) }}"
+    )
+    if place == "a function":
+        function = parsed(f"g ({X}) => (float[?, ?, ?, ?] c) <{P}> {{ {BAD} }}").graph
+        before.opset_import.add(domain="local", version=1)
+        opsets = before.opset_import[:1]
+        made = onnx.helper.make_function("local", "f", ["x", "p"], ["c"], function.node, opsets)
+        before.functions.append(made)
+    npu = target('auto_pad = "SAME_UPPER" -> wrong')
+
+    def told(call: Any, **options: Any) -> Any:
+        try:
+            return [each for each in call(before, **options).findings if each.code >= "PAD9"]
+        except ModelError as error:
+            return str(error)
+
+    for call in (partial(onnxpad.fix, validate=False), onnxpad.check):
+        assert told(call)
+        assert told(call, target=npu) == told(call)
+    assert onnxpad.show(before, target=npu).warnings == onnxpad.show(before).warnings
+    if place in IN:
+        assert [each.code for each in onnxpad.fix(before, target=npu).changes] == ["PAD101"]
 
 
 def test_two_files_of_one_name_are_two_targets(target: Any, tmp_path: Path) -> None:
