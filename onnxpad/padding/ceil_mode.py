@@ -88,6 +88,16 @@ def _pads(sites: Sites, op: WindowOp) -> Pairs:
     return tuple(found)
 
 
+def is_disputed(sites: Sites, op: WindowOp) -> bool:
+    """Whether the engines are known to divide an average that rounds up otherwise."""
+    if not op.ceil_mode or op.auto_pad != "NOTSET":
+        return False
+    try:
+        return _disagreement(sites, op, _pads(sites, op)) is not None
+    except RefusalError:
+        return False
+
+
 def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | None:
     """How the engines divide an average that counts its padding, where they do not divide alike."""
     if not departures_of(op.operator).divides_by_whole_kernels or not op.count_include_pad:

@@ -129,16 +129,17 @@ class Sites:
             RefusalError: They differ.
         """
         refusal = self._beside(op, pads)
-        if refusal is not None and (self.trust is not Trust.RUNTIME or self._is_refused_beside(op)):
+        if refusal is not None and (self.trust is not Trust.RUNTIME or self.is_refused(op)):
             raise refusal
 
-    def _is_refused_beside(self, op: WindowOp) -> bool:
-        """Whether the runtime does not run an operator with both `auto_pad` and `pads`."""
+    def is_refused(self, op: WindowOp) -> bool:
+        """Whether the runtime does not run an operator for its `auto_pad` or `pads`."""
         too_large = any(
             isinstance(window.kernel, int) and max(pair) >= window.kernel
             for window, pair in zip(op.windows, op.pads, strict=True)
         )
-        return bool(self.why_not_run(op)) or (op.operator.pools and too_large)
+        is_named = op.auto_pad != "NOTSET"
+        return (is_named and bool(self.why_not_run(op))) or (op.operator.pools and too_large)
 
     def _beside(self, op: WindowOp, pads: Pairs | None) -> RefusalError | None:
         """The refusal of `pads` beside an `auto_pad` that resolves to others; None without them."""
@@ -146,7 +147,7 @@ class Sites:
             return None
         if pads is not None and not is_padded(op.pads) and not is_padded(pads):
             return None
-        refuses = self._is_refused_beside(op)
+        refuses = self.is_refused(op)
         uses = "uses auto_pad" if pads is None else f"uses auto_pad, {pads_text(pads)}"
         does = "refuses it" if refuses else uses
         said = (
@@ -165,7 +166,11 @@ class Sites:
 
     def settled_disagreement(self, op: WindowOp) -> RefusalError | None:
         """The disagreement of the engines on an operator that the trusted one decides."""
-        if self.trust is None or op.auto_pad == "NOTSET":
+        return None if self.trust is None else self.disagreement(op)
+
+    def disagreement(self, op: WindowOp) -> RefusalError | None:
+        """How the engines disagree on an operator with `auto_pad`, whoever is trusted."""
+        if op.auto_pad == "NOTSET":
             return None
         found = self._disagreement(op, self.spatial(op, op.data, 1))
         if found is not None or not op.pads_written:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from onnx import TensorProto, helper
@@ -14,14 +14,17 @@ from onnxpad.messages import and_list
 from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.operators.table import lowest
-from onnxpad.reasons import RefusalError
+from onnxpad.padding.ceil_mode import is_disputed
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
+from onnxpad.sites.cropped_form import crop_of
 from onnxpad.sites.crops_behind import CropsBehind
 from onnxpad.sites.reading import Front, Site, SiteReader
 
 BESIDE: Final = frozenset(
     {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven", "even"}
+    | {"onnxruntime"}
 )
 """Fields of which few runtimes take notice.
 
@@ -75,6 +78,9 @@ class Form(NamedTuple):
         cropped: Whether a Slice or a `Pad` behind it crops its result.
         grouped: `depthwise` for a channel a group, `group` for fewer groups; empty for one.
         quantised: Whether its data comes from a DequantizeLinear.
+        onnxruntime: The departure of its CPU provider from the specification, as `--trust` and the
+            guard of a `Pad` know it: `stops`, `departs` (computes something else, at some sizes at
+            least), `misfolds` (its optimiser folds the `Pad` wrongly); empty for none.
     """
 
     op: str
@@ -111,6 +117,7 @@ class Form(NamedTuple):
     cropped: bool = False
     grouped: str = ""
     quantised: bool = False
+    onnxruntime: str = ""
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -151,7 +158,7 @@ class Form(NamedTuple):
         return self._replace(
             domain="", opset=0, rank=0, dtype="", stride=1, uneven=False, dilated=False,
             narrow=False, even=False, kernel_shape=False, silent=False, sized=True, batched=True,
-            grouped="", quantised=False,
+            grouped="", quantised=False, onnxruntime="",
         ) == Form(self.op)  # fmt: skip
 
 
@@ -296,6 +303,7 @@ class _Forms:
             cropped=cropped,
             grouped=self._grouped(op),
             quantised=self._is_quantised(op.data.producer, site.front),
+            onnxruntime=self._departure(op),
         )
         if not site.front.pads:
             return Placed(self._context, node, form)
@@ -375,6 +383,21 @@ class _Forms:
         nodes = [node, *steps, *(step.inputs[0].producer for step in steps if step.inputs)]
         return any(each is not None and each.op == "DequantizeLinear" for each in nodes)
 
+    def _departure(self, op: WindowOp | TransposedOp) -> str:
+        """What onnxruntime does otherwise, as `Form.onnxruntime` names it."""
+        if isinstance(op, TransposedOp):
+            try:
+                crop_of(self._analysis, op)
+            except RefusalError as refusal:
+                return _CROPS.get(refusal.code, "")
+            return ""
+        sites = self._context.sites
+        if sites.is_refused(op):
+            return "stops"
+        if sites.disagreement(op) is not None or is_disputed(sites, op):
+            return "departs"
+        return "" if sites.fusion.certain(op.node) is None else "misfolds"
+
     def _source(self, node: Node) -> str:
         if self._graph.opset < 11:
             return "constant"
@@ -406,6 +429,13 @@ class _Forms:
             return False
         return self._graph.is_raw(node.inputs[1])
 
+
+_CROPS: Final[Mapping[str, str]] = {
+    Reason.ENGINES_DISAGREE: "departs",
+    Reason.AUTO_PAD_AND_PADS: "stops",
+    Reason.CROPS: "stops",
+}
+"""Departures by the reason why the crop of a transposed convolution is not known."""
 
 _SOURCES: Final = ("constant", "constant-node", "computed")
 

@@ -82,8 +82,12 @@ class Cell:
         return "inferred" if self.forms else "read" if self.source else "no data"
 
     def covers(self, form: Form) -> bool:
-        """Whether a form fulfils all conditions."""
-        return all(condition.admits(getattr(form, name)) for name, condition in self.when)
+        """Whether a form fulfils all conditions; an operator without a domain is ONNX's own."""
+        names = {name for name, _ in self.when}
+        is_other = bool(form.domain) and "op" in names and "domain" not in names
+        return not is_other and all(
+            condition.admits(getattr(form, name)) for name, condition in self.when
+        )
 
 
 class Fact(NamedTuple):

@@ -61,6 +61,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "outer": _SIDES,
     "fill": ("", "absent", "empty", "zero", "lowest", "other", "open"),
     "grouped": ("", "depthwise", "group"),
+    "onnxruntime": ("", "stops", "departs", "misfolds"),
 }
 """All values of the fields of a form that have a few, which `form.Form` explains."""
 

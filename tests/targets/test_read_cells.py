@@ -241,6 +241,8 @@ PLACES: Final[Sequence[Mapping[str, Any]]] = ({}, {"rank": 1}, {"rank": 3})
 CEIL: Final[Sequence[Mapping[str, Any]]] = ({"ceil": "even"}, {"ceil": "over"}, {"ceil": "dropped"})
 
 OPEN: Final[dict[str, Any]] = {"sized": False}
+SPREAD: Final[dict[str, Any]] = {"dilated": True}
+STOPS: Final[dict[str, Any]] = {"onnxruntime": "stops"}
 
 
 def forms(*choices: Iterable[Mapping[str, Any]]) -> list[Form]:
@@ -264,7 +266,10 @@ SAMPLES: Final = {
         [TRANSPOSED], SAME, ({}, {"stride": 2}, {"dilated": True}, {"output_padding": True})
     ),
     "auto_pad_pool": forms([MAX, AVERAGE], SAME, (*STRIDES, {"ceil": "even"})),
-    "same_with_dilation": forms([CONV, MAX, AVERAGE], (UPPER, LOWER), [{"dilated": True}]),
+    "same_with_dilation": [
+        *forms([CONV], (UPPER, LOWER), [SPREAD | STOPS]),
+        *forms([MAX, AVERAGE], (UPPER, LOWER), [SPREAD | {"onnxruntime": "departs"}]),
+    ],
     "asymmetric_pads_conv": forms([CONV], ODD_3D),
     "asymmetric_pads_pool": forms([MAX, AVERAGE], ODD_3D),
     "asymmetric_pads_conv_transpose": forms([TRANSPOSED], ODD_3D),
@@ -419,7 +424,9 @@ def either(*checks: Callable[[Target], bool]) -> Callable[[Target], bool]:
     return lambda target: any(check(target) for check in checks)
 
 
-NARROW: Final = [form for form in SAMPLES["auto_pad_pool"] if form.narrow]
+NARROW: Final = [
+    form._replace(onnxruntime="stops") for form in SAMPLES["auto_pad_pool"] if form.narrow
+]
 NEEDS: Final[Mapping[str, Callable[[Target], bool]]] = {
     "resolve_auto_pad_conv": either(
         wants([*SAMPLES["auto_pad_conv"], *opened(SAMPLES["auto_pad_conv"])])
@@ -431,11 +438,11 @@ NEEDS: Final[Mapping[str, Callable[[Target], bool]]] = {
         [*SAMPLES["auto_pad_conv_transpose"], *opened(SAMPLES["auto_pad_conv_transpose"])]
     ),
     "resolve_same_lower": wants(forms([CONV], [LOWER])),
-    "resolve_same_dilated_conv": wants(forms([CONV], [UPPER], [{"dilated": True}])),
-    "resolve_same_dilated_pool": wants(forms([MAX], [UPPER], [{"dilated": True}])),
+    "resolve_same_dilated_conv": wants(forms([CONV], [UPPER], [SPREAD | STOPS])),
+    "resolve_same_dilated_pool": wants(forms([MAX], [UPPER], [SPREAD])),
     "resolve_same_pool_kernel_lt_stride": wants(NARROW),
     "write_notset": spells("no_valid"),
-    "drop_pads_when_auto_pad": wants(forms([CONV], [UPPER], [{"both": True}])),
+    "drop_pads_when_auto_pad": wants(forms([CONV], [UPPER], [{"both": True} | STOPS])),
     "static_shapes": lambda target: any(
         cell.advice == "--shape" for cell in cells(target, opened(SAMPLES["auto_pad_conv"]))
     ),

@@ -57,6 +57,8 @@ def written(folder: Path, text: str) -> Target:
         (Form("Conv", sized=False), "rejected"),
         pytest.param(Form("Conv", pads="end", sized=False), "fallback", id="measured first"),
         (Form("Pad"), "unknown"),
+        (Form("Conv", domain="com.acme"), "unknown"),
+        (Form("Conv", domain="com.acme", sized=False), "rejected"),
     ],
 )
 def test_first_cell_that_covers_a_form(tmp_path: Path, form: Form, verdict: str) -> None:
