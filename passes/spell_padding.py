@@ -23,7 +23,8 @@ class SpellPadding(Pass):
     With `--target`, writes what some runtimes insist on and others leave out: `kernel_shape` and
     `pads` even where they may be omitted, all axes of a `Pad` in place of its input `axes`, its
     fill even where that is 0, or no fill where it is, and its amounts as numbers rather than
-    bytes. Without a target that asks for it, this rule finds nothing.
+    bytes. Of a `Pad` that is written otherwise anyway, Constant nodes become initializers, of which
+    more is known. Without a target this rule finds nothing.
 
     ## Why it matters
     Importers read attributes by name and forget defaults: one stops without `kernel_shape`, one
@@ -78,6 +79,10 @@ class SpellPadding(Pass):
                 graph.set_input(node, 2, graph.add_initializer(value, f"{name}_value"))
             elif spelling == "no_value":
                 graph.set_input(node, 2, None)
+            elif spelling == "initializers":
+                for place, constant in value.items():
+                    stored = graph.add_initializer(constant, f"{name}_{_INPUTS[place]}")
+                    graph.set_input(node, place, stored)
             else:
                 typed = graph.add_initializer(value, f"{name}_pads", as_numbers=spelling == _TYPED)
                 graph.set_input(node, 1, typed)
@@ -94,7 +99,9 @@ _WORDS: Final = {
     "value": "the fill is written",
     "no_value": "no fill is written",
     "typed_amounts": "amounts are stored as numbers",
+    "initializers": "Constant nodes are initializers",
 }
+_INPUTS: Final = ("data", "pads", "value", "axes")
 
 
 def _attributes(context: Context, op: WindowOp | TransposedOp) -> dict[str, Any]:
@@ -114,6 +121,8 @@ def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
     graph, data = context.graph, context.analysis.shape(pad.data)
     dtype = context.analysis.dtype(pad.data)
     numbers = pad.constant_amounts
+    if "initializers" in wanted and (found := _by_nodes(graph, node)):
+        plan["initializers"] = found
     if "no_axes" in wanted and pad.axes is not None and data is not None:
         numbers = pad.over(len(data))
         if numbers is not None:
@@ -127,6 +136,20 @@ def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
     if "no_value" in wanted and is_zero and node.operand(2) is not None:
         plan["no_value"] = None
     return plan
+
+
+def _by_nodes(graph: Graph, node: Node) -> dict[int, Any]:
+    """The constants of a `Pad` that Constant nodes give, by the number of the input.
+
+    There are none in a body or function, where no constant is written otherwise.
+    """
+    if not graph.is_main:
+        return {}
+    given = {
+        n: each for n, each in enumerate(node.inputs) if n and graph.producer(each) is not None
+    }
+    constants = {n: graph.constant(each) for n, each in given.items()}
+    return {n: each for n, each in constants.items() if each is not None}
 
 
 def _is_raw(graph: Graph, node: Node) -> bool:

@@ -230,8 +230,8 @@ class Context:
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
 
-        Left out are those that were given, that contradict one that was, and that `--strict`
-        forbids or may forbid.
+        Left out are those that were given, that contradict one that was, that `--strict` forbids
+        or may forbid, and those that are tried for each padding of its own (`wants`).
         """
         sizes = refusal.facts.get("sizes")
         return tuple(option for option in refusal.options if self._is_free(option, sizes))
@@ -242,7 +242,7 @@ class Context:
             return self.trust is None and not is_strict
         if option in BY_DYNAMIC:
             risky = is_strict and self.domains[-1].domain.assumptions
-            return self.dynamic == "keep" and not risky
+            return self.dynamic == "keep" and not risky and self.wants is None
         if not self.size_domain.shaped and not self.size_domain.named:
             return True
         if isinstance(sizes, Sequence) and sizes:

@@ -227,6 +227,7 @@ class Pass:
         facts.pop("options", None)
         text, general = str(reason), reason.general
         if asked:
+            asked = asked if context.wants is None else "--target"
             text, facts["asked"] = f"this is what {asked} asks for; {text}", asked
         elif options := context.options(reason):
             text, facts["options"] = advised(text, options), options

@@ -121,7 +121,8 @@ def choose(run: Run) -> Choice:
     implied = tuple(each for each in own if each not in targets)
     passes = _passes(options)
     given = left = [*forms_of(run.analysed(), bare=True)]
-    mark, wants = graph.mark(), dict[str, Wanted]()
+    mark = graph.mark()
+    wants = dict.fromkeys(chain.from_iterable(map(_names, given)), KEPT)
     ways = _ways(options, targets)
 
     def grouped(found: Iterable[Placed]) -> list[_Group]:
@@ -144,9 +145,9 @@ def choose(run: Run) -> Choice:
                 each.take(wanted, forms)
         before = dict(wants)
         for group in groups:
-            for name in group.names:
-                wants[name] = wants.get(name, KEPT) if group.wanted == KEPT else group.wanted
-        if before == wants or all(each == KEPT for each in wants.values()):
+            if group.wanted != KEPT:  # what was written before stays as it is wanted downstream
+                wants |= dict.fromkeys(group.names, group.wanted)
+        if before == wants:
             break
         left = settled()
     groups = grouped(given)
@@ -308,8 +309,8 @@ def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
         for way in _WAYS
         if all(not some or value in some for value, some in zip(way, asked, strict=False))
     ]
-    ways[:0] = [KEPT] if spelling and not any(asked) else []
-    return [each._replace(spelling=spelling) for each in ways]
+    kept = [KEPT._replace(spelling=spelling)] if spelling and not any(asked) else []
+    return [*kept, *(each._replace(spelling=spelling | {"initializers"}) for each in ways)]
 
 
 def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]:

@@ -27,6 +27,7 @@ SPELLINGS: Final = {
     "value": "a Pad must have its third input, the fill",
     "no_value": "a Pad must not have its third input, the fill",
     "typed_amounts": "amounts of a Pad must be stored as int64_data",
+    "initializers": "the constants of a Pad must be initializers, not Constant nodes",
     "no_declared_sizes": "sizes of inner tensors and outputs must not be declared",
 }
 """Ways to write the same graph that a runtime may insist on."""

@@ -147,6 +147,13 @@ def nodes(proto: onnx.ModelProto) -> list[str]:
             ['pad = "constant" -> rejected'],
             ["Conv(pads=[0,0,1,1])"],
         ),
+        # What is written anew has initializers for what Constant nodes gave.
+        (
+            f"q = Identity (p) {ZERO} z = Pad (x, q, v) y = Relu (z)",
+            X,
+            ['pad = ["computed", "constant-node"] -> rejected'],
+            ["Pad()", "Relu()"],
+        ),
         # ceil_mode becomes end pads where the sizes are known, and only where it is not taken.
         (
             (f"a = MaxPool <ceil_mode = 1, {K3}, {S2}> (x)\n"
@@ -217,6 +224,7 @@ def test_what_is_written(
         ("write_pads", CONV, 17, "silent = true", "Conv(pads=[0,0,0,0])"),
         ("value", "y = Pad (x, p)", 17, 'fill = "absent"', "Pad 3"),
         ("no_value", f"{ZERO}y = Pad (x, p, v)", 17, 'fill = "zero"', "Pad 2"),
+        ("initializers", f"{ZERO}y = Pad (x, p, v)", 17, 'pad = "constant-node"', "Pad 3"),
         ("typed_amounts", "y = Pad (x, p)", 17, "raw = true", "Pad typed"),
         ("no_axes", f'{AXES}y = Pad (x, p, "", a)', 18, "axes = true", "Pad 2"),
     ],
@@ -329,7 +337,7 @@ def test_no_more_is_tried_once_a_target_takes_it_as_well_as_is_known(
     monkeypatch.setattr(choose, "_written", counted)
     npu = target('auto_pad = "SAME_UPPER" -> wrong')
     assert onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu).changed
-    assert tried == [Wanted("fold")]
+    assert [each.style for each in tried] == ["fold"]
 
 
 def test_several_targets_take_the_result(target: Any) -> None:
@@ -417,6 +425,16 @@ def test_a_convolution_that_takes_a_crop_past_a_step_is_followed(target: Any) ->
     assert not result.changed
     assert not onnxpad.fix(result.model, target=npu).changed
     assert [each.fixable for each in onnxpad.check(before, target=npu).findings] == [False]
+
+
+def test_a_convolution_that_is_made_symmetric_stays_so_behind_its_crops(target: Any) -> None:
+    text = f"a = ConvTranspose <{S2}, pads = [3, 3, 3, 0]> (x, w)\ny = Slice (a, s, e, t)"
+    npu = target('op = "ConvTranspose", pads = ["begin", "end", "mixed"] -> rejected')
+    result = onnxpad.fix(model(text), target=npu)
+    assert [change.code for change in result.changes] == ["PAD404"]
+    assert nodes(result.model) == ["ConvTranspose(pads=[3,0,3,0])", "Slice()", "Slice()"]
+    assert [each.asked for each in result.findings] == ["--target"]
+    assert not onnxpad.fix(result.model, target=npu).changed
 
 
 def test_a_pad_that_goes_into_one_that_stays_is_not_gone(target: Any) -> None:
