@@ -229,6 +229,8 @@ def make_files(folder: Path) -> None:
     tensor = onnx.numpy_helper.from_array(feeds["input"], "input")
     (folder / "test_data_set_0" / "input_0.pb").write_bytes(tensor.SerializeToString())
     (folder / "models").symlink_to(ROOT / "models")
+    for name in ("known.json", "padding.json"):
+        (folder / name).write_text('{"version": 1, "models": {}}')
 
 
 if __name__ == "__main__":

@@ -58,6 +58,22 @@ def check(
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that makes the check fail.")
     ] = Severity.WARNING,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Findings that this file knows are only counted: new ones fail, and are listed.",
+            parser=path,
+        ),
+    ] = None,
+    write_baseline: Annotated[
+        bool,
+        typer.Option(
+            "--write-baseline",
+            help="Write the findings to the file of --baseline, and exit 0: from now on they are "
+            "known.",
+        ),
+    ] = False,
     **options: Any,
 ) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
@@ -71,6 +87,13 @@ def check(
     sizes = SharedSizes(typed.pop("shapes"), typed.pop("dims"))
     user_options = Options.from_mapping(typed)
 
+    known = None
+    if baseline is not None or write_baseline:
+        from onnxpad.report.baseline import Baseline
+
+        known = Baseline(baseline, user_options, convention, writes=write_baseline)
+        check_target(html, [known.path])
+
     with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport
@@ -82,7 +105,7 @@ def check(
         sizes.require_used()
     place = screen()
     files: list[FileReport] = []
-    for file in found:
+    for file in found if known is None else map(known.compared, found):
         files.append(file)
         if file.error:
             report_error(file.error)
@@ -91,7 +114,10 @@ def check(
 
             few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else file
             write(file_text(few, place))
-    report = CheckReport(user_options, fail_on, tuple(files), convention or "", str(html or ""))
+    use = None if known is None else known.end(paths)
+    report = CheckReport(
+        user_options, fail_on, tuple(files), convention or "", str(html or ""), use
+    )
     if html is not None:
         from onnxpad.page.pages import check_page
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from onnxpad.finding import Change, Counts, Finding, NextOption, Severity
 from onnxpad.options import Options, check_choice
 from onnxpad.reasons import Reason
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.repadding.changes import Difference, Rewritten, Unchanged
@@ -164,6 +164,7 @@ class FileReport:
         warnings: Why sizes in the metadata cannot be used, in one line.
         error: Why the file could not be read, in one line; empty if it could.
         is_missing: Whether that is because no model is there: an empty folder, or no such path.
+        known: The findings that the baseline knows, which are not among `findings`.
     """
 
     path: str = "model"
@@ -172,6 +173,7 @@ class FileReport:
     warnings: tuple[str, ...] = ()
     error: str = ""
     is_missing: bool = False
+    known: tuple[Finding, ...] = ()
 
     def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit."""
@@ -184,6 +186,22 @@ class FileReport:
         )
 
 
+class BaselineUse(NamedTuple):
+    """What became of a baseline.
+
+    Attributes:
+        path: The file, as given.
+        gone: Findings that it knows and that are not there any more.
+        added: Findings that it did not know.
+        written: Whether it was written, since something is known otherwise now.
+    """
+
+    path: str
+    gone: int = 0
+    added: int = 0
+    written: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """The result of `check` for all files.
@@ -194,6 +212,7 @@ class CheckReport:
         files: One report for each file, sorted by path within each argument.
         convention: The framework whose padding was asked for; else empty.
         html: Path of the page written; empty if none was asked for.
+        baseline: The baseline that was given; None without one.
     """
 
     options: Options
@@ -201,6 +220,7 @@ class CheckReport:
     files: tuple[FileReport, ...]
     convention: str = ""
     html: str = ""
+    baseline: BaselineUse | None = None
 
     @property
     def exit_code(self) -> int:

@@ -95,8 +95,10 @@ def check_json(report: CheckReport) -> str:
         "html": report.html or None,
         "fail_on": report.fail_on,
         "files": [_file(file, report.fail_on) for file in report.files],
+        "baseline": report.baseline and report.baseline._asdict(),
         "summary": {
             "files": len(report.files),
+            "known": sum(len(file.known) for file in report.files),
             "unreadable": sum(bool(file.error) for file in report.files),
             "failing": sum(len(file.failing(report.fail_on)) for file in report.files),
             **{severity.value: report.count(severity) for severity in Severity},
@@ -386,6 +388,7 @@ def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
         "error": file.error or None,
         "failing": len(file.failing(fail_on)),
         "findings": [finding_fields(finding) for finding in file.findings],
+        "known": [finding_fields(finding) for finding in file.known],
         "notes": file.notes,
         "warnings": file.warnings,
     }

@@ -29,7 +29,7 @@ from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite
 from onnxpad.options import Options
 from onnxpad.records import NamedTuple
-from onnxpad.report import Outcome
+from onnxpad.report import BaselineUse, Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
 from onnxpad.runtimes.timing import Timing
 from onnxpad.targets.known_targets import Standing
@@ -128,11 +128,13 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
                     "error": _Text,
                     "failing": int,
                     **by_findings,
+                    "known": tuple[Finding, ...],
                     "notes": _Lines,
                     "warnings": _Lines,
                 },
             ),
-            "summary": dict.fromkeys(("files", "unreadable", "failing", *Severity), int),
+            "baseline": (_named(BaselineUse), None),
+            "summary": dict.fromkeys(("files", "known", "unreadable", "failing", *Severity), int),
         },
         "validate": {
             **dict.fromkeys(("original", "outcome"), str),

@@ -712,6 +712,7 @@ class TestJson:
         assert (second["error"], second["findings"]) == ("b: no", [])
         assert document["summary"] == {
             "files": 2,
+            "known": 0,
             "unreadable": 1,
             "failing": 1,
             "info": 1,

@@ -33,7 +33,8 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     count = sum(not file.is_missing for file in files)
     failing = [each for file in files for each in file.failing(report.fail_on)]
     code = explained(failing or [each for file in files for each in file.findings])
-    said = [f"{counted(count, 'file')}: {severities(report)}", marked(code, "faint") * bool(code)]
+    said = [f"{counted(count, 'file')}: {severities(report)}", *_baseline(report)]
+    said.append(marked(code, "faint") * bool(code))
     of_all = Group("", ["; ".join(filter(None, said))])
     if view != "page":
         groups = [*(file_group(file) for file in files), of_all]
@@ -66,6 +67,7 @@ def _counts(report: CheckReport) -> Tallies:
         "models": sum(not file.is_missing for file in report.files),
         "to rewrite": sum(each.fixable for each in found),
         "stays": sum(stays),
+        **({"known": sum(len(file.known) for file in report.files)} if report.baseline else {}),
         "models that fail": sum(
             _verdict(file, report) in {"fails", "unreadable"} for file in report.files
         ),
@@ -98,7 +100,22 @@ def severities(report: CheckReport) -> str:
         counts.append(marked(f"{unreadable:,} unreadable", "error"))
     if missing:
         counts.append(marked(f"{counted(missing, 'path')} without a model", "error"))
-    return ", ".join(counts) or marked("nothing found", "good")
+    known = sum(len(file.known) for file in report.files)
+    counts = counts or [marked("nothing new" if known else "nothing found", "good")]
+    return ", ".join([*counts, *[f"{known:,} known"] * bool(known)])
+
+
+def _baseline(report: CheckReport) -> Iterator[str]:
+    """What became of a baseline, if there is something to say."""
+    use = report.baseline
+    if use is None:
+        return
+    changed = {"added": use.added, "dropped": use.gone}
+    if use.written:
+        said = ", ".join(f"{count:,} {name}" for name, count in changed.items() if count)
+        yield f"{shown(use.path)} written{f' ({said})' if said else ''}"
+    elif use.gone:
+        yield f"{use.gone:,} of the baseline gone, which --write-baseline drops"
 
 
 def file_group(file: FileReport) -> Group:
