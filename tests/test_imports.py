@@ -249,7 +249,7 @@ LEAVES: Final = (
     # Other commands, options that ask for more, and what a shell asks.
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",
-    "report.show_json",
+    "report.show_json", "report.ci",
     "report.diff", "report.manual", "runtimes.timing", "file.embed_external",
     "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,8 +14,7 @@ from onnxpad.cli.options import (
     CHOSEN,
     HOW,
     TARGETS,
-    Format,
-    FormatOption,
+    CheckFormat,
     HtmlOption,
     QuietOption,
     completed,
@@ -23,16 +22,17 @@ from onnxpad.cli.options import (
     path,
     take_extensions,
     takes_options,
+    words_typed,
 )
 from onnxpad.cli.output import explained, report_error, screen, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
-from onnxpad.options import Options
+from onnxpad.options import Options, typed_options
 from onnxpad.process import gc_paused_for_good
 
 if TYPE_CHECKING:
     from onnxpad.api.check import CheckResult
-    from onnxpad.report import FileReport
+    from onnxpad.report import CheckReport, FileReport
 
 
 @takes_options(paths=(*HOW, *TARGETS, "strict"), fail_on=CHOSEN)
@@ -52,7 +52,14 @@ def check(
             "pytorch, caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
         ),
     ] = None,
-    form: FormatOption = Format.TEXT,
+    form: Annotated[
+        CheckFormat,
+        typer.Option(
+            "--format",
+            help="Format of the report: for people or programs (json), for code scanning (sarif), "
+            "as annotations of GitHub Actions (github), or as tests (junit).",
+        ),
+    ] = CheckFormat.TEXT,
     html: HtmlOption = None,
     quiet: QuietOption = False,
     fail_on: Annotated[
@@ -74,17 +81,28 @@ def check(
             "known.",
         ),
     ] = False,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="Exit with 0 whatever is found.")
+    ] = False,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Only count what is found, by code.")
+    ] = False,
     **options: Any,
 ) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
 
-    Exit codes: 0 nothing at or above --fail-on, 1 findings at or above it, 2 bad usage or an
-    unreadable model (the others are still reported).
+    Exit codes: 0 nothing at or above --fail-on, or --exit-zero; 1 findings at or above it; 2 bad
+    usage or an unreadable model (the others are still reported).
     """
     check_target(html, paths)
+    if statistics and form is not CheckFormat.TEXT:
+        raise UsageError(
+            f"--statistics is text: leave out --format {form}, or count its findings by code"
+        )
     take_extensions()
     typed = options_given(options)
     sizes = SharedSizes(typed.pop("shapes"), typed.pop("dims"))
+    words = words_typed({**options, "shapes": None, "dims": None})
     user_options = Options.from_mapping(typed)
 
     known = None
@@ -109,30 +127,101 @@ def check(
         files.append(file)
         if file.error:
             report_error(file.error)
-        elif form is Format.TEXT:
+        elif form is CheckFormat.TEXT and not statistics:
             from onnxpad.report.documents.check_document import file_text
 
             few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else file
             write(file_text(few, place))
     use = None if known is None else known.end(paths)
     report = CheckReport(
-        user_options, fail_on, tuple(files), convention or "", str(html or ""), use
+        user_options,
+        fail_on,
+        tuple(files),
+        convention or "",
+        str(html or ""),
+        use,
+        exit_zero=exit_zero,
+        fix_command=fix_command(files, words, sizes),
     )
     if html is not None:
         from onnxpad.page.pages import check_page
 
         write_page(html, check_page(report))
-    if form is Format.JSON:
-        from onnxpad.report.json import check_json
+    if statistics:
+        from onnxpad.report.documents.check_document import statistics_group
+        from onnxpad.report.layout import by_path
 
-        write(check_json(report))
-    elif not quiet:
+        write(by_path(statistics_group(report, quiet=quiet), place))
+    if form not in _FOR_PEOPLE:
+        write(_rendered(report, form))
+        return report.exit_code
+    if form is CheckFormat.GITHUB:
+        from onnxpad.report.ci.github import check_github
+
+        write(check_github(report, quiet=quiet))
+    if not quiet:
         from onnxpad.report.documents.check_document import check_document
         from onnxpad.report.layout import by_path
 
         write(by_path(check_document(report).groups[-1], place))
         tell_page(report.html)
     return report.exit_code
+
+
+_FOR_PEOPLE: Final = {CheckFormat.TEXT, CheckFormat.GITHUB}
+
+
+def _rendered(report: "CheckReport", form: CheckFormat) -> str:
+    """The report for a program."""
+    if form is CheckFormat.SARIF:
+        from onnxpad.report.ci.sarif import check_sarif
+
+        return check_sarif(report)
+    if form is CheckFormat.JUNIT:
+        from onnxpad.report.ci.junit import check_junit
+
+        return check_junit(report)
+    from onnxpad.report.json import check_json
+
+    return check_json(report)
+
+
+def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: "SharedSizes") -> str:
+    """What to type for the rewrites that `fix` would make of some models; empty if there are none.
+
+    Args:
+        files: The reports on the models.
+        words: The options that were typed, but for sizes.
+        sizes: The sizes.
+    """
+    paths = [file.path for file in files if any(each.fixable for each in file.findings)]
+    if not paths:
+        return ""
+    each = [[*words, *sizes.words(path)] for path in paths]
+    are_alike = all(options == each[0] for options in each)
+    is_loop = 1 < len(paths) <= _LOOPED and are_alike
+    typed = [_quoted(f"./{path}" if path.startswith("-") else path) for path in paths]
+    model = typed[0] if len(paths) == 1 else '"$m"' if is_loop else "MODEL"
+    options = map(_quoted, each[0] if are_alike else words)
+    command = " ".join(["onnxpad fix", model, *options])
+    if is_loop:
+        return f"onnxpad fix, one by one: for m in {' '.join(typed)}; do {command}; done"
+    if len(paths) == 1:
+        return command
+    return f"{command}{'' if are_alike else ' with its sizes,'} for each of {len(paths):,} models"
+
+
+_LOOPED: Final = 8
+"""Most models that are named in one command."""
+
+
+def _quoted(word: str) -> str:
+    """A word as a shell takes it."""
+    if word.replace("/", "").replace("-", "").replace(".", "").replace("_", "").isalnum():
+        return word  # as most are, and `shlex` is one more module to import
+    from shlex import quote
+
+    return quote(word)
 
 
 class SharedSizes:
@@ -143,7 +232,12 @@ class SharedSizes:
         self.sizes = {("shapes", name): text for name, text in shapes.items()}
         self.sizes |= {("dims", name): text for name, text in dims.items()}
         self._lacking: dict[tuple[str, str], list[str]] = {key: [] for key in self.sizes}
+        self._taken: dict[str, list[str]] = {}
         self._asked = 0
+
+    def words(self, model: str) -> list[str]:
+        """Those that a model took, as they are typed; without them where it was not asked."""
+        return self._taken.get(model, [])
 
     def result_of(self, ask: "Callable[..., CheckResult]", model: Path) -> "CheckResult":
         """The result of `ask` for one model, given only the sizes whose name it has."""
@@ -162,6 +256,11 @@ class SharedSizes:
                 del left[error.missing]
             else:
                 self._asked += 1
+                self._taken[str(model)] = [
+                    word
+                    for (kind, name), text in left.items()
+                    for word in (typed_options()[kind].option, f"{name}={text}" if name else text)
+                ]
                 return result
 
     def require_used(self) -> None:

@@ -27,6 +27,16 @@ class Format(enum.StrEnum):
     JSON = "json"
 
 
+class CheckFormat(enum.StrEnum):
+    """How the report of `check` is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+    JUNIT = "junit"
+
+
 class ExternalData(enum.StrEnum):
     """Choices for external data; the same values as `file.copy_external.ExternalData`."""
 
@@ -153,6 +163,23 @@ def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in typed.items()
         if name != "style" or value is not None
     }
+
+
+def words_typed(typed: Mapping[str, Any]) -> list[str]:
+    """The words of options of `Options`, as the parameters of a command have them.
+
+    >>> words_typed({"style": "pad", "strict": True, "ignore": ["PAD1"], "dynamic": "keep"})
+    ['--style', 'pad', '--strict', '--ignore', 'PAD1']
+    """
+    found: list[str] = []
+    for name, value in typed.items():
+        usual = getattr(Options(), name)
+        if value is None or (value == usual and not isinstance(usual, Unasked)):
+            continue
+        option = typed_options()[name].option
+        for each in value if isinstance(value, list) else [value]:
+            found += [option] if each is True else [option, str(each)]
+    return found
 
 
 def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:

@@ -213,6 +213,9 @@ class CheckReport:
         convention: The framework whose padding was asked for; else empty.
         html: Path of the page written; empty if none was asked for.
         baseline: The baseline that was given; None without one.
+        exit_zero: Whether findings leave the exit code at 0.
+        fix_command: What to type for the rewrites that `fix` would make; empty if there are none,
+            and of a call from a program.
     """
 
     options: Options
@@ -221,13 +224,20 @@ class CheckReport:
     convention: str = ""
     html: str = ""
     baseline: BaselineUse | None = None
+    exit_zero: bool = False
+    fix_command: str = ""
 
     @property
     def exit_code(self) -> int:
         """2 when a file could not be read, 1 for findings that fail the check, else 0."""
         if any(file.error for file in self.files):
             return 2
-        return 1 if any(file.failing(self.fail_on) for file in self.files) else 0
+        return int(self.fails and not self.exit_zero)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a finding fails the check."""
+        return any(file.failing(self.fail_on) for file in self.files)
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""

@@ -356,13 +356,17 @@ def text_of(document: Document, screen: Screen) -> str:
 
 
 def by_path(group: Group, screen: Screen) -> str:
-    """A section about a file as text: below the path on a terminal, else with it in every line."""
+    """A section about a file as text: below the path on a terminal, else with it in every line.
+
+    Lines are never broken but on a terminal.
+    """
     blocks: Sequence[Block] = group.blocks
     if group.title and screen.is_terminal:
         lines = (Line(str(line), "  ", "      ") for line in blocks)
         blocks = [marked(group.title, "strong"), *lines] if blocks else []
     elif group.title:
         blocks = [f"{group.title}: {line}" for line in blocks]
+    if not screen.is_terminal:
         screen = Screen(None, screen.paint)
     return "".join(f"{line}\n" for line in screen.block_lines(blocks))
 

@@ -87,8 +87,10 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         "runtime": _RUNTIMES,
         "convention": ("", *(f"--convention {name}" for name in _FRAMEWORKS)),
         "codes": ("", "--select PAD6", "--select PAD1,PAD501", "--ignore PAD2"),
-        "fail": ("", "--fail-on info", "--fail-on error"),
-        "format": _FORMAT,
+        "fail": ("", "--fail-on info", "--fail-on error", "--exit-zero"),
+        "format": (
+            *(*_FORMAT, "--format sarif", "--format github", "--format junit", "--statistics"),
+        ),
         "html": _HTML,
         "quiet": ("", "-q"),
     }),

@@ -20,8 +20,8 @@ from typer.testing import Result
 import onnxpad.api
 from onnxpad.api.check import CheckResult
 from onnxpad.cli.check_command import model_files
-from onnxpad.cli.options import Format, expand_codes
-from onnxpad.errors import ModelError, OutputError, ProviderError, UsageError
+from onnxpad.cli.options import CheckFormat, expand_codes
+from onnxpad.errors import MismatchError, ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
 from onnxpad.records import dataclass
@@ -531,25 +531,151 @@ class TestCheck:
         assert f"{model}: warning PAD201 conv1" in result.stdout
         assert f"{model}: info PAD501 conv2" in result.stdout
         assert result.stdout.splitlines()[-1] == (
-            "1 file: 1 warning, 1 info; onnxpad rule PAD201 explains a code"
+            "1 file: 1 warning, 1 info; onnxpad rule PAD201 explains a code; "
+            f"1 fixable with onnxpad fix {model}"
         )
         assert result.stderr == ""
 
-    @pytest.mark.parametrize("form", Format)
+    @pytest.mark.parametrize("form", CheckFormat)
     def test_the_unreadable_does_not_hide_the_others(
-        self, api: Api, folder: Path, form: Format
+        self, api: Api, folder: Path, form: CheckFormat
     ) -> None:
         api.found = {"a.onnx": ModelError("cut short at byte 3"), "c.ONNX": (WARNING,)}
         result = onnxpad_runs("check", folder, folder / "gone", "--format", form)
         assert result.exit_code == 2
         assert error_line(result) == f"error: {folder / 'a.onnx'}: cut short at byte 3"
-        if form is Format.TEXT:
+        if form is CheckFormat.TEXT:
             assert "c.ONNX: warning PAD201" in result.stdout
             assert ", 1 unreadable; onnxpad rule PAD201 " in result.stdout.splitlines()[-1]
-        else:
+        elif form is CheckFormat.JSON:
             document = json.loads(result.stdout)
             assert [bool(file["error"]) for file in document["files"]] == [1, 0, 0, 0]
             assert document["exit_code"] == 2
+        else:
+            assert "deep/er/c.ONNX" in result.stdout
+            assert "a.onnx: cut short at byte 3" in result.stdout
+
+    @pytest.mark.parametrize("form", CheckFormat)
+    def test_whatever_is_found_may_leave_the_exit_code_at_0(
+        self, api: Api, model: Path, form: CheckFormat
+    ) -> None:
+        api.found = {"model.onnx": (WARNING,), "bad.onnx": ModelError("cut short")}
+        result = onnxpad_runs("check", model, "--exit-zero", "--format", form)
+        assert result.exit_code == 0
+        assert "conv1" in result.stdout
+        if form is CheckFormat.JSON:
+            document = json.loads(result.stdout)
+            assert (document["exit_code"], document["summary"]["failing"]) == (0, 1)
+        bad = model.with_name("bad.onnx")
+        assert onnxpad_runs("check", model, bad, "--exit-zero", "--format", form).exit_code == 2
+
+    def test_a_page_says_what_fails_whatever_the_exit_code(
+        self, api: Api, model: Path, tmp_path: Path
+    ) -> None:
+        api.found = {"model.onnx": (WARNING,)}
+        page = tmp_path / "page.html"
+        assert onnxpad_runs("check", model, "--exit-zero", "--html", page).exit_code == 0
+        assert ">fails</span>: --fail-on warning" in page.read_text(encoding="utf-8")
+
+    def last(self, *args: object) -> str:
+        """What the last line says of what can be mended."""
+        line = onnxpad_runs("check", *args).stdout.splitlines()[-1]
+        return line.partition(" explains a code; ")[2]
+
+    def test_the_command_that_mends_it_ends_the_report(
+        self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        for name in ("it's one.onnx", "two.onnx", "kept.onnx"):
+            (tmp_path / name).write_bytes(b"model")
+        api.found = {"kept.onnx": (REFUSED,), "two.onnx": (WARNING, REFUSED, WARNING)}
+        assert self.last("kept.onnx") == ""
+        assert self.last(".") == "2 fixable with onnxpad fix two.onnx"
+        options = ("--style", "fold", "--strict", "--ignore", "PAD1,PAD501", "--ignore", "PAD202")
+        shapes = ("--shape", "x=1,?,3", "--dim", "n=2..4", "--convention", "keras")
+        typed = "--style fold --strict --ignore PAD1,PAD501 --ignore PAD202 --shape 'x=1,?,3'"
+        assert self.last("two.onnx", *options, *shapes, "--fail-on", "error") == (
+            f"2 fixable with onnxpad fix two.onnx {typed} --dim n=2..4"
+        )
+        api.found["it's one.onnx"] = (WARNING,)
+        assert self.last(".", "--trust", "spec", "--no-ceil", "--target", "a b") == (
+            "3 fixable with onnxpad fix, one by one: "
+            """for m in 'it'"'"'s one.onnx' two.onnx; do """
+            """onnxpad fix "$m" --no-ceil --trust spec --target 'a b'; done"""
+        )
+
+    def test_many_models_are_not_named_in_a_command(
+        self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        names = [f"m{each}.onnx" for each in range(9)]
+        for name in names:
+            (tmp_path / name).write_bytes(b"model")
+        api.found = dict.fromkeys(names, (WARNING,))
+        assert self.last(".", "--style", "pad") == (
+            "9 fixable with onnxpad fix MODEL --style pad for each of 9 models"
+        )
+        assert f"for m in {' '.join(names[:8])}; do" in self.last(*names[:8])
+
+    def test_sizes_are_for_the_models_that_have_them(
+        self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        asked = api.check
+
+        def check(model: Path, **options: Any) -> CheckResult:
+            if model.name == "b.onnx" and "n" in options["dims"]:
+                raise MismatchError("no dimension 'n'", missing=("dims", "n"))
+            return asked(model, **options)
+
+        monkeypatch.setattr(api, "check", check)
+        for name in ("a.onnx", "b.onnx"):
+            (tmp_path / name).write_bytes(b"model")
+        sizes = ("--dim", "n=2", "--shape", "1,3")
+        api.found = {"b.onnx": (WARNING,)}
+        assert self.last(".", *sizes) == "1 fixable with onnxpad fix b.onnx --shape 1,3"
+        api.found = {"a.onnx": (WARNING,)}
+        assert self.last(".", *sizes) == "1 fixable with onnxpad fix a.onnx --shape 1,3 --dim n=2"
+        api.found["b.onnx"] = (WARNING,)
+        assert self.last(".", *sizes) == (
+            "2 fixable with onnxpad fix MODEL with its sizes, for each of 2 models"
+        )
+
+    def test_a_name_like_an_option_is_a_path_in_the_command(
+        self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "-q.onnx").write_bytes(b"model")
+        api.found = {"-q.onnx": (WARNING,)}
+        assert self.last("--", "-q.onnx") == "1 fixable with onnxpad fix ./-q.onnx"
+
+    def test_statistics_count_by_code(self, api: Api, tmp_path: Path) -> None:
+        for name in ("a.onnx", "b.onnx"):
+            (tmp_path / name).write_bytes(b"model")
+        api.found = {"a.onnx": (REFUSED, WARNING), "b.onnx": (REFUSED, REFUSED)}
+        result = onnxpad_runs("check", tmp_path, "--statistics")
+        *counts, last = [line.split() for line in result.stdout.splitlines()]
+        assert counts == [["3", "PAD501"], ["1", "PAD201", "1", "fixable"]]
+        assert last[:2] == ["2", "files:"]
+        assert result.exit_code == 1
+        quiet = onnxpad_runs("check", tmp_path, "--statistics", "-q").stdout.split()
+        assert quiet == ["1", "PAD201", "1", "fixable"]
+        api.found = {}
+        assert onnxpad_runs("check", tmp_path, "--statistics").stdout == "2 files: nothing found\n"
+
+    @pytest.mark.parametrize("form", [each for each in CheckFormat if each != "text"])
+    def test_statistics_are_text(self, api: Api, model: Path, form: CheckFormat) -> None:
+        result = onnxpad_runs("check", model, "--statistics", "--format", form)
+        assert result.exit_code == 2
+        assert f"leave out --format {form}" in error_line(result)
+        assert api.asked == []
+
+    def test_only_a_check_has_the_formats_of_ci(self, api: Api, model: Path) -> None:
+        for command in ("fix", "show"):
+            line = error_line(onnxpad_runs(command, model, "--format", "sarif"))
+            assert "'sarif' is not one of 'text', 'json'" in line
+        line = error_line(onnxpad_runs("check", model, "--format", "jnuit"))
+        assert "did you mean 'junit'?" in line
 
     def test_a_file_without_permission_does_not_hide_the_others(
         self, api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -831,7 +957,9 @@ def test_a_check_imports_nothing_it_does_not_need(model: Path) -> None:
         "heavy = {'onnx', 'numpy', 'onnxruntime', 'rich', 'pydantic', 'onnx_graphsurgeon'}",
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)",
     )
-    for form in Format:
+    for form in CheckFormat:
+        if form is CheckFormat.SARIF:  # its rules have the pages of the passes
+            continue
         done = forks.run(stubbed(*lines), form, modules=forks.LIGHT)
         assert (done.returncode, done.stderr) == (0, "[]\n")
 

@@ -29,6 +29,19 @@ fix open.onnx --no-validate --shape x=1,2,9,8 -o out.onnx
 check open.onnx --shape x=1,2,9 --fail-on info
 check open.onnx forms.onnx absent.onnx --html page.html
 check forms.onnx --select PAD1,PAD2 --fail-on error
+check scopes.onnx --format sarif --select PAD205
+check names.onnx absent.onnx --format sarif
+check names.onnx --format github
+check many.onnx open.onnx --format github --convention keras
+check names.onnx --format junit
+check open.onnx scopes.onnx absent.onnx --format junit --fail-on info
+check many.onnx forms.onnx --statistics
+check forms.onnx --statistics -q --exit-zero
+check plain.onnx --statistics --html page.html
+check forms.onnx --statistics --format sarif
+check forms.onnx --format sarfi
+check forms.onnx scopes.onnx last.onnx --style pad --ignore PAD5 --dynamic auto-pad --fail-on error
+check open.onnx forms.onnx --dim height=8 --dim width=9 --exit-zero
 check forms.onnx --convention pytorch -q
 check forms.onnx --convention tflite --format json
 fix forms.onnx --check --select PAD4 --no-ceil

@@ -596,7 +596,8 @@ class TestCheckText:
         )
         summary = check_text(CheckReport(Options(), Severity.WARNING, files))
         assert summary.splitlines()[-1] == (
-            "2 files: 2 warnings, 1 info, 1 unreadable; onnxpad rule PAD201 explains a code"
+            "2 files: 2 warnings, 1 info, 1 unreadable; onnxpad rule PAD201 explains a code; "
+            "2 fixable with onnxpad.fix"
         )
         clean = CheckReport(Options(), Severity.WARNING, (FileReport("a"),))
         assert check_text(clean) == "1 file: nothing found\n"

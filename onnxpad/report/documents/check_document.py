@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from onnxpad.finding import Finding, Severity
 from onnxpad.reasons import Reason
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.documents import Block, Document, Group, Tallies, View
+from onnxpad.report.documents import Block, Document, Group, Table, Tallies, View
 from onnxpad.report.groups import grouped, reason_groups, reason_without_names
-from onnxpad.report.layout import UNBROKEN, Screen, by_path, marked
+from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
     counted,
     explained,
@@ -35,11 +35,15 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     code = explained(failing or [each for file in files for each in file.findings])
     said = [f"{counted(count, 'file')}: {severities(report)}", *_baseline(report)]
     said.append(marked(code, "faint") * bool(code))
+    if fixable := sum(each.fixable for file in files for each in file.findings):
+        with_what = shown(report.fix_command).replace(" ", UNBREAKABLE) or "onnxpad.fix"
+        said.append(f"{fixable:,} fixable with {with_what}")
     of_all = Group("", ["; ".join(filter(None, said))])
     if view != "page":
         groups = [*(file_group(file) for file in files), of_all]
     else:
-        verdict = marked("fails", "error") if report.exit_code else marked("passes", "good")
+        passes = not (report.fails or report.exit_code)
+        verdict = marked("passes", "good") if passes else marked("fails", "error")
         on = f"--fail-on {report.fail_on}, {report.options.goal}"
         head = Group("", [_counts(report), *of_all.blocks, f"{verdict}: {on}"])
         by_verdict = sorted(files, key=lambda file: [*_VERDICTS].index(_verdict(file, report)))
@@ -123,6 +127,45 @@ def file_group(file: FileReport) -> Group:
     return Group(shown(file.path), [*_fixable(file), *_staying(file), *remarks(file)])
 
 
+def finding_text(finding: Finding) -> str:
+    """A finding in one line without its node: what becomes of the padding, or why it stays."""
+    if finding.fixable:
+        return fixable_text(finding)
+    link = "" if finding.reason_code in _ABOUT_CONVENTIONS else "stays: "
+    return f"{shown(finding.message)}; {link}{shown(finding.reason)}"
+
+
+def statistics_group(report: CheckReport, *, quiet: bool = False) -> Group:
+    """The number of findings by code, most first, and how many of them are fixable.
+
+    Args:
+        report: The report.
+        quiet: Whether only what fails the check is counted.
+    """
+    from onnxpad.pipeline.registry import catalogue  # for what is asked for rarely
+
+    pages = catalogue()
+    found = [
+        each
+        for file in report.files
+        for each in (file.failing(report.fail_on) if quiet else file.findings)
+    ]
+    codes = grouped(sorted(found, key=lambda each: each.code), lambda each: each.code)
+    rows = []
+    for group in sorted(codes, key=lambda group: -len(group)):
+        code, fixable = group[0].code, sum(each.fixable for each in group)
+        title = pages[code].title if code in pages else ""
+        rows.append(
+            (
+                f"{len(group):,}",
+                marked(code, "strong"),
+                f"{fixable:,} fixable" * bool(fixable),
+                title,
+            )
+        )
+    return Group("", [Table(("", "", "", ""), rows)] if rows else [])
+
+
 def _page_blocks(file: FileReport) -> list[Block]:
     """The same with every finding, and pictures of them."""
     from onnxpad.report.documents.cards import finding_cards
@@ -148,7 +191,7 @@ def _page_blocks(file: FileReport) -> list[Block]:
 def _fixable(file: FileReport) -> Iterator[str]:
     fixable = [finding for finding in file.findings if finding.fixable]
     for group in grouped(fixable, lambda finding: (finding.severity, finding.code)):
-        yield from _listed(group, [f"{labelled(each)}: {fixable_text(each)}" for each in group])
+        yield from _listed(group, [f"{labelled(each)}: {finding_text(each)}" for each in group])
 
 
 def _staying(file: FileReport) -> Iterator[str]:
@@ -158,8 +201,7 @@ def _staying(file: FileReport) -> Iterator[str]:
     yield from (f"{_label(group[0])} {_refusal(group)}" for group in reason_groups(rest))
     unfit = [finding for finding in about if finding.severity is not Severity.INFO]
     for group in grouped(unfit, lambda finding: (finding.severity, finding.code)):
-        said = [f"{labelled(each)}: {shown(each.message)}; {shown(each.reason)}" for each in group]
-        yield from _listed(group, said)
+        yield from _listed(group, [f"{labelled(each)}: {finding_text(each)}" for each in group])
     yield from _fitting_conventions(about)
 
 
@@ -183,8 +225,7 @@ def _refusal(group: Sequence[Finding]) -> str:
     """Findings that share a code and a reason, in one line: their number, and the first names."""
     first = group[0]
     if len(group) == 1:
-        reason = f"; stays: {shown(first.reason)}" if first.reason else ""
-        return f"{labelled(first)}: {shown(first.message)}{reason}"
+        return f"{labelled(first)}: {finding_text(first)}"
     alike = shown(reason_without_names(first))
     reason = f"each stays: {alike}" if first.reason else shown(first.message)
     return f"{counted(len(group), 'node')} ({first_names(group)}); {reason}"

@@ -1,0 +1,124 @@
+"""The report of `check` as SARIF 2.1.0, for code scanning."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from onnxpad._version import __version__
+from onnxpad.finding import Finding, Page, Severity
+from onnxpad.messages import place_in
+from onnxpad.pipeline.registry import catalogue
+from onnxpad.report import CheckReport, FileReport
+from onnxpad.report.ci import relative, without_folders
+from onnxpad.report.documents.check_document import finding_text
+from onnxpad.report.documents.rule_documents import rule_document
+from onnxpad.report.layout import UNBROKEN, text_of
+from onnxpad.report.text import labelled, shown
+
+_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_LONGEST: Final = 1024  # characters of a description that GitHub takes
+
+
+def check_sarif(report: CheckReport) -> str:
+    """The report of one `check` as one run, with a newline at the end.
+
+    A finding is a result; what padding stays is a note. Models that cannot be read, and remarks on
+    the others, are notifications of the run.
+    """
+    codes = sorted({each.code for file in report.files for each in file.findings})
+    pages = catalogue()
+    run = {
+        "tool": {
+            "driver": {
+                "name": "onnxpad",
+                "version": __version__,
+                "rules": [_rule(code, pages.get(code)) for code in codes],
+            }
+        },
+        "invocations": [
+            {
+                "executionSuccessful": not any(file.error for file in report.files),
+                "exitCode": report.exit_code,
+                "toolExecutionNotifications": [
+                    each for file in report.files for each in _notifications(file)
+                ],
+            }
+        ],
+        "results": [each for file in report.files for each in _results(file, codes)],
+    }
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    }
+    return json.dumps(log, indent=2) + "\n"
+
+
+def _rule(code: str, page: Page | None) -> dict[str, Any]:
+    """A rule with its page as help; without one where its pass is no longer registered."""
+    if page is None:
+        return {"id": code}
+    paragraphs = (text for text in page.text.split("\n\n")[1:] if text[:1] != " ")
+    lines = [line for line in next(paragraphs, "").splitlines() if not line.startswith("#")]
+    return {
+        "id": code,
+        "shortDescription": {"text": page.title[:_LONGEST]},
+        "fullDescription": {"text": (" ".join(lines) or page.title)[:_LONGEST]},
+        "help": {"text": text_of(rule_document([page]), UNBROKEN), "markdown": page.text},
+        "defaultConfiguration": {"level": _LEVELS[page.severity]},
+    }
+
+
+def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
+    seen = Counter[str]()
+    for finding in file.findings:
+        fingerprint = finding.fingerprint
+        seen[fingerprint] += 1
+        location = {**_location(file), "logicalLocations": [*_logical(finding)]}
+        yield {
+            "ruleId": finding.code,
+            "ruleIndex": codes.index(finding.code),
+            "level": _LEVELS[finding.severity],
+            "message": _message(f"{labelled(finding)}: {finding_text(finding)}"),
+            "locations": [location],
+            # GitHub compares this name alone, and takes results of one file that share it for one.
+            "partialFingerprints": {
+                "onnxpad/v1": fingerprint,
+                "primaryLocationLineHash": f"{fingerprint}:{seen[fingerprint]}",
+            },
+        }
+
+
+def _notifications(file: FileReport) -> Iterator[Mapping[str, object]]:
+    told = [("error", file.error)] * bool(file.error)
+    told += [("warning", each) for each in file.warnings]
+    told += [("note", each) for each in file.notes]
+    for level, text in told:
+        message = _message(shown(without_folders(text, file.path)))
+        yield {"level": level, "message": message, "locations": [_location(file)]}
+
+
+def _location(file: FileReport) -> dict[str, object]:
+    """A model: it has no lines, so no region."""
+    uri = quote(os.fsencode(relative(file.path)))
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}}}
+
+
+def _logical(finding: Finding) -> Iterator[dict[str, str]]:
+    """The node with the way to it; nothing for a finding about the whole model."""
+    place = finding.location
+    unnamed = f"<{place.output}>" if place.output else finding.node
+    name = shown(place.name or unnamed)
+    if name:
+        way = place_in("", *map(shown, place.scope), name)
+        yield {"name": name, "fullyQualifiedName": way, "kind": "node"}
+
+
+def _message(text: str) -> dict[str, str]:
+    """A message: braces are doubled, since single ones stand around the number of an argument."""
+    return {"text": text.replace("{", "{{").replace("}", "}}")}
