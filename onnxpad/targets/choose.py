@@ -128,6 +128,8 @@ def choose(run: Run) -> Choice:
     def grouped(found: Iterable[Placed]) -> list[_Group]:
         return [_Group(each, targets, implied, options) for each in _joined(found)]
 
+    groups = first = grouped(given)
+
     def settled() -> list[Placed]:
         graph.rollback(mark)
         trial = Run(graph, options, domain=run.domain)
@@ -136,7 +138,6 @@ def choose(run: Run) -> Choice:
         return [*forms_of(trial.left, bare=True)]
 
     for _ in range(_ROUNDS):  # what is written of one padding may show, or be part of, another
-        groups = grouped(left)
         names = frozenset(chain.from_iterable(each.names for each in groups))
         for wanted in ways:
             waiting = [each for each in groups if each.may_gain]
@@ -150,10 +151,10 @@ def choose(run: Run) -> Choice:
         if before == wants:
             break
         left = settled()
-    groups = grouped(given)
+        groups = grouped(left)
     while True:  # what is no better beside all others as they are written stays as it came
         last = _by_key(left, wants)
-        vain = [name for each in groups if not each.gains(last) for name in each.names]
+        vain = [name for each in first if not each.gains(last) for name in each.names]
         if all(wants[name] == KEPT for name in vain):
             break
         wants |= dict.fromkeys(vain, KEPT)
@@ -167,7 +168,7 @@ def choose(run: Run) -> Choice:
                 each,
                 answers_to(each.form, targets),
                 wants[next(_names(each))],
-                answers_to(_found_in(last, each), targets),
+                answers_to(_found_in(last, each.keys), targets),
             )
             for each in given
         ),
@@ -222,13 +223,13 @@ class _Group:
     ) -> None:
         """Begins with the way it came, unless options ask for others."""
         is_asked = any(_asks(options, each.form) for each in found)
-        self.names = {name for placed in found for name in _names(placed)}
-        self._found = found
+        self.names = {name for placed in found for name in _names(placed)}  # edits change both
+        self._keys = [each.keys for each in found]
         self._targets = targets
         self._implied = implied
         self._given = self._taken([each.form for each in found])
         grades = [found for found, _ in self._given]
-        self._rank = (len(grades) + 1,) if is_asked else _rank(grades)
+        self._came = self._rank = (len(grades) + 1,) if is_asked else _rank(grades)
         self._is_wrong = is_asked or not {_FALLBACK, _BAD}.isdisjoint(grades)
         self.wanted = KEPT
 
@@ -239,24 +240,24 @@ class _Group:
 
     def take(self, wanted: Wanted, forms: Mapping[Key, Form]) -> None:
         """Takes a way of writing if it is better than those before."""
-        rank = self._better(forms)
-        if rank is not None:
+        rank = self._admitted(forms)
+        if rank is not None and rank < self._rank:
             self.wanted, self._rank = wanted, rank
 
     def gains(self, forms: Mapping[Key, Form]) -> bool:
-        """Whether targets take it better in a result, and nothing is known less."""
-        return self._better(forms) is not None
+        """Whether targets take it better in a result than as it came, and nothing is known less."""
+        rank = self._admitted(forms)
+        return rank is not None and rank < self._came
 
-    def _better(self, forms: Mapping[Key, Form]) -> tuple[int, ...] | None:
-        """The rank of a result if `gains`; None if not."""
+    def _admitted(self, forms: Mapping[Key, Form]) -> tuple[int, ...] | None:
+        """The rank of a result; None where it is not taken, or less is known than before."""
         grades = []
-        found = self._taken([_found_in(forms, each) for each in self._found])
+        found = self._taken([_found_in(forms, each) for each in self._keys])
         for (was, was_limit), (now, limit) in zip(self._given, found, strict=True):
             if now >= _UNKNOWN and not now == was == _UNKNOWN:
                 return None
             grades.append(_BAD if limit and not was_limit else now)
-        rank = _rank(grades)
-        return rank if rank < self._rank else None
+        return _rank(grades)
 
     def _taken(self, forms: Iterable[Form | None]) -> list[tuple[int, bool]]:
         """The grades of forms by target, and whether what no padding mends speaks against each."""
@@ -271,9 +272,9 @@ class _Group:
         return found
 
 
-def _found_in(forms: Mapping[Key, Form], placed: Placed) -> Form | None:
+def _found_in(forms: Mapping[Key, Form], keys: Iterable[Key]) -> Form | None:
     """The form of a padding in a result; None where it is gone, as that of a `Pad` that folds."""
-    return next((forms[key] for key in placed.keys if key in forms), None)
+    return next((forms[key] for key in keys if key in forms), None)
 
 
 def _rank(grades: Sequence[int]) -> tuple[int, ...]:
