@@ -2,8 +2,9 @@
 
 It prints what it skipped, and why.
 
-A block names its environment: `base` runs in the gate, `torch` and `tf` need these packages,
-`shell` a shell with `onnxpad`, and `output` is what another block prints.
+A block names its environment: `base` runs in the gate, `torch`, `tf`, `simplifiers`, `optimum` and
+`olive` need these packages, `shell` a shell with `onnxpad`, and `output` is what another block
+prints.
 """
 
 import argparse
@@ -36,7 +37,13 @@ from tests.targets.written import table
 BEGIN: Final = "<!-- python -m tests.manual writes from here -->\n"
 END: Final = "<!-- to here -->\n"
 
-NEEDED: Final = {"torch": ("torch", "onnxscript"), "tf": ("tensorflow", "keras", "tf2onnx")}
+NEEDED: Final = {
+    "torch": ("torch", "onnxscript"),
+    "tf": ("tensorflow", "keras", "tf2onnx"),
+    "simplifiers": ("onnxsim", "onnxslim"),
+    "optimum": ("optimum.exporters.onnx", "torch", "transformers"),
+    "olive": ("olive",),
+}
 """The packages that an environment needs, by its name."""
 
 FINE: Final = frozenset({0, 1})
@@ -46,7 +53,7 @@ NO_PROVIDER: Final = 4
 
 MODEL: Final = f"""
 <ir_version: 9, opset_import: ["" : 17]>
-net (float[1, 3, height, width] input) => (float[] y)
+net (float[1, 3, height, width] input) => (float[1, 3, rows, columns] y)
 <float[3, 3, 3, 3] w = {{{", ".join(str(i % 5 - 2) for i in range(81))}}}, {BORDER}>
 {{
   a = Pad (input, p)
@@ -152,22 +159,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def in_python(given: Iterable[Block]) -> Iterator[str]:
-    """Runs the blocks of PyTorch and TensorFlow; those of `base` run in the gate."""
+    """Runs the blocks that need a package more; those of `base` run in the gate."""
     for block in given:
         if block.environment == "base":
             continue
-        missing = [name for name in NEEDED[block.environment] if find_spec(name) is None]
+        missing = [name for name in NEEDED[block.environment] if not _is_installed(name)]
         if missing:
             yield f"skipped {block.page}, {block.environment}: without {', '.join(missing)}"
             continue
         with tempfile.TemporaryDirectory() as folder, chdir(folder), warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            make_files(Path("files"))
             try:
-                exec(block.text, dict(names_for(block.environment)))
+                with chdir("files"):
+                    exec(block.text, dict(names_for(block.environment)))
             except Exception as error:
                 yield f"FAILED {block.page}, {block.environment}: {error}"
             else:
                 yield f"ran {block.page}, {block.environment}"
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # a package above it
+        return False
 
 
 def names_for(environment: str) -> Mapping[str, Any]:
@@ -177,6 +193,8 @@ def names_for(environment: str) -> Mapping[str, Any]:
         torch = import_module("torch")
         net = torch.nn.Sequential(torch.nn.ZeroPad2d(1), torch.nn.Conv2d(1, 1, 3)).eval()
         return names | {"net": net, "image": torch.ones(1, 1, 8, 8)}
+    if environment != "tf":
+        return names
     keras = import_module("keras")
     layers = [keras.layers.ZeroPadding2D(1), keras.layers.DepthwiseConv2D(3)]
     return names | {"net": keras.Sequential([keras.layers.Input((224, 224, 3)), *layers])}

@@ -82,6 +82,7 @@ def test_every_block_names_its_environment() -> None:
     assert {(block.language, block.environment) for block in blocks()} == {
         ("sh", "shell"), ("console", "base"), ("text", "output"), ("onnx", "base"),
         ("python", "base"), ("python", "torch"), ("python", "tf"), ("yaml", "base"),
+        ("python", "simplifiers"), ("python", "optimum"), ("python", "olive"),
         ("toml", "base"),
     }  # fmt: skip
 
