@@ -44,10 +44,12 @@ def read_text(path: Path) -> str:
             data = file.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
+    except ValueError:
+        raise UsageError(f"{str(path)!r}: no file can have this name") from None
     if len(data) > LARGEST:
         raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark
     except UnicodeDecodeError:
         raise UsageError(f"{path}: this is no text in UTF-8, as TOML must be") from None
 
@@ -149,7 +151,8 @@ def table(
 ) -> Iterator[Problem]:
     """What is wrong with a table of these keys."""
     if not isinstance(value, dict):
-        yield at, f"{at[-1]!r} must be a table, such as {{ {next(iter(keys))} = ... }}"
+        name = next(each for each in reversed(at) if isinstance(each, str))
+        yield at, f"{name!r} must be a table, such as {{ {next(iter(keys))} = ... }}"
         return
     for key, inner in value.items():
         if key in keys:

@@ -210,7 +210,8 @@ def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> T
         if not _is_version(version, chosen):
             instead = f"{version} was not measured; the nearest version that was is {chosen}"
     elif version and not _is_version(version, chosen):
-        instead = f"{version} was not read; what is known is of {chosen or tables['read']}"
+        read = chosen or tables.get("read", "an unknown version")
+        instead = f"{version} was not read; what is known is of {read}"
     measured = [table for table in ran if table["version"] == chosen]
     titles = [table["title"] for table in measured if "title" in table]
     return Target(

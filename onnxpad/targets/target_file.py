@@ -8,9 +8,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
+from onnx.defs import has as has_operator
+
 from onnxpad.file import toml_file as toml
 from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.messages import meant
+from onnxpad.operators.table import OPERATORS
+from onnxpad.options import typed_options
 from onnxpad.targets.form import Form
 
 VERDICTS: Final = ("right", "wrong", "rejected", "fallback", "unknown")
@@ -117,7 +121,11 @@ def _condition(name: str, value: object, at: Place) -> Iterator[Problem]:
     kind = type(Form._field_defaults.get(name, ""))
     if kind is int and isinstance(value, dict):
         bounds = dict.fromkeys(("min", "max"), partial(toml.number, at[-1]))
-        yield from toml.table(bounds, (), value, at)
+        found = [*toml.table(bounds, (), value, at)]
+        yield from found
+        ends = [value[key] for key in bounds if key in value]
+        if not found and (not ends or ends[0] > ends[-1]):
+            yield at, f"{at[-1]!r} must be a range, such as {{ min = 2, max = 3 }}"
         return
     if not values:
         yield at, f"{at[-1]!r} has no value that it may be"
@@ -136,14 +144,35 @@ def _unknown_forms(tables: Mapping[str, Any], forms: Collection[str]) -> Iterato
     """Models that a file says were run, and that there are none of."""
     for index, table in enumerate(tables.get("measured", ())):
         named = {
-            "not_run": [label.partition(":")[0] for label in table.get("not_run", ())],
+            "not_run": table.get("not_run", ()),
             "differs": [form for group in table.get("differs", ()) for form in group["forms"]],
         }
-        for key, names in named.items():
-            for name in names:
+        for key, labels in named.items():
+            for label in labels:
+                name, colon, style = label.partition(":")
                 if name not in forms:
                     said = f"no form {name!r} is known{meant(name, forms)}"
                     yield ("measured", index, key), said
+                elif colon:
+                    yield from toml.word(STYLES, style, ("measured", index, key))
+
+
+def _operator(value: object, at: Place) -> Iterator[Problem]:
+    """A name of ONNX's, if it is one."""
+    names = [name for domain, name in OPERATORS if not domain] + ["Pad"]
+    if isinstance(value, str) and not has_operator(value):
+        near = meant(value, names) or "; name its 'domain' beside it"
+        yield at, f"ONNX has no operator {value!r}{near}"
+
+
+def _advice(value: object, at: Place) -> Iterator[Problem]:
+    """An option, with its value if it has one."""
+    if isinstance(value, str):
+        options = [each.option for each in typed_options().values()]
+        value = value.partition(" ")[0]
+        yield from toml.word(options, value, at)
+    else:
+        yield from toml.text(value, at)
 
 
 _texts: Final = partial(toml.listed, toml.text)
@@ -158,7 +187,7 @@ _CELL: Final[Mapping[str, Check]] = {
     "source": toml.text,
     "version": toml.text,
     "note": toml.text,
-    "advice": toml.text,
+    "advice": _advice,
     "limit": toml.flag,
     "measured": toml.flag,
     "exact": toml.flag,
@@ -172,6 +201,11 @@ def _cell(value: object, at: Place) -> Iterator[Problem]:
     is_free = isinstance(value, dict) and (value.get("verdict") == "unknown" or "forms" in value)
     required = ("when", "verdict") if is_free else ("when", "verdict", "source")
     yield from toml.table(_CELL, required, value, at)
+    when = value.get("when") if isinstance(value, dict) else None
+    if isinstance(when, dict) and "domain" not in when:
+        named = when.get("op", ())
+        for each in named if isinstance(named, list) else [named]:
+            yield from _operator(each, (*at, "when", "op"))
 
 
 _FACT: Final[Mapping[str, Check]] = {"about": _topics, "text": toml.text, "source": toml.text}

@@ -152,3 +152,13 @@ def test_the_longest_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "f.toml"
     path.write_bytes(b"\xc3\xa4" * (LARGEST // 2))
     assert read_text(path) == "ä" * (LARGEST // 2)
+
+
+def test_a_mark_at_the_begin_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "t.toml").write_text("a = 1", encoding="utf-8-sig")
+    assert read_text(tmp_path / "t.toml") == "a = 1"
+
+
+def test_a_name_that_no_file_can_have() -> None:
+    with pytest.raises(UsageError, match="no file can have this name"):
+        read_text(Path("a\0.toml"))

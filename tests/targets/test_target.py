@@ -243,6 +243,13 @@ def test_a_cell_of_some_versions(tmp_path: Path) -> None:
     assert found == ["wrong", "unknown"]
 
 
+def test_a_version_where_none_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "npu.toml"
+    path.write_text('title = "NPU"\n', encoding="utf-8-sig")
+    target = load(f"{path}@9")
+    assert target.instead == "9 was not read; what is known is of an unknown version"
+
+
 def test_a_version_that_was_not_read() -> None:
     assert load("tensorrt@8").instead == "8 was not read; what is known is of 10.1"
 

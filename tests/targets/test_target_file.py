@@ -35,6 +35,21 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (HEAD + CELL + "when = { rank = { min = false } }\n", 5, "'rank' must be a whole number"),
         (HEAD + CELL + "when = { op = [] }\n", 5, "'op' has no value that it may be"),
         (HEAD + CELL + "when = { op = [3] }\n", 5, "'op' must be a text, not 3"),
+        (
+            HEAD + CELL + 'when = { op = "Conv2D" }\n',
+            5,
+            "ONNX has no operator 'Conv2D'; did you mean",
+        ),
+        (
+            HEAD + CELL + 'when = { op = ["Pad", "Foo"] }\n',
+            5,
+            "ONNX has no operator 'Foo'; name its",
+        ),
+        (HEAD + CELL + "when = { rank = {} }\n", 5, "'rank' must be a range, such as { min = 2"),
+        (HEAD + CELL + "when = { rank = { min = 3, max = 2 } }\n", 5, "'rank' must be a range"),
+        (HEAD + CELL + 'when = {}\nadvice = "--shp"\n', 6, "'advice' cannot be \"--shp\"; did you"),
+        (HEAD + CELL + "when = {}\nadvice = 3\n", 6, "'advice' must be a text, not 3"),
+        (HEAD + 'cell = ["when"]\n', 2, "'cell' must be a table, such as { about = ... }"),
         (HEAD + CELL + "when = 3\n", 5, "'when' must be a table, such as { op = ... }"),
         (HEAD + CELL + "[cell.when]\nsized = 1\n", 6, "'sized' must be true or false, not 1"),
         (HEAD + CELL + "when = {}\nlimit = 1\n", 6, "'limit' must be true or false, not 1"),
@@ -60,6 +75,11 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
             "no form 'a' is known",
         ),
         (
+            HEAD + '[[measured]]\nversion = "1"\nnot_run = ["conv_same:flod"]\n',
+            4,
+            "'not_run' cannot be \"flod\"; did you mean 'fold'?",
+        ),
+        (
             HEAD + '[[measured]]\nversion = "1"\ndiffers = [{ given = "bad", forms = [] }]\n',
             4,
             "'given' cannot be \"bad\"",
@@ -71,6 +91,14 @@ def test_an_error_has_its_line(text: str, line: int, told: str) -> None:
         parsed(Path("npu.toml"), text, ["conv_same"])
     assert str(error.value).startswith(f"npu.toml:{line}: {told}")
     assert "\n" not in str(error.value)
+
+
+def test_operators_of_other_domains_and_ranges_are_taken() -> None:
+    when = (
+        '{ op = ["Fft"], domain = "com.acme", rank = { min = 2, max = 2 }, stride = { max = 1 } }'
+    )
+    text = HEAD + CELL + f'when = {when}\nadvice = "--trust spec"\n'
+    assert parsed(Path("npu.toml"), text, ())["cell"]
 
 
 def test_the_example_of_the_manual_is_a_file() -> None:
