@@ -339,7 +339,8 @@ def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]
 
 def _passes(options: Options) -> tuple[type[Pass], ...]:
     """The passes that write padding for targets; a `Pad` is protected where onnxruntime is one."""
-    passes = (*passes_of(options), SpellPadding)
+    spelling = [SpellPadding] if options.chooses(SpellPadding.code) else []
+    passes = (*passes_of(options), *spelling)
     return tuple(each for each in passes if each is not GuardPad or not options.target_only)
 
 

@@ -130,19 +130,22 @@ def load(name: str | Path) -> Target:
     path, _, version = (text, "", "") if text.endswith(".toml") else text.rpartition("@")
     if path.endswith(".toml"):
         return _made(Path(path).stem, "", version, _own(Path(path)))
-    return _built_in(text)
+    return _built_in(*_parts(text))
 
 
 @cache
-def _built_in(name: str) -> Target:
-    base, variant, version = _parts(name)
-    return _made(base, variant, version, tables_of(base))
+def _built_in(base: str, variant: str, version: str) -> Target:
+    """A target that comes with the package: one object, whatever names it."""
+    found = _made(base, variant, version, tables_of(base))
+    is_whole = found.instead or found.version == version
+    return found if is_whole else _built_in(base, variant, found.version)
 
 
 def _own(path: Path) -> dict[str, Any]:
     return parsed(path, read_text(path), forms())
 
 
+@cache
 def _parts(text: str) -> tuple[str, str, str]:
     """The file, variant and version that a name means."""
     typed, _, version = text.lower().partition("@")
