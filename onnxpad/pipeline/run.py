@@ -584,8 +584,9 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
 def _is_kept(context: Context, match: Match) -> bool:
     """Whether what is found is about padding that is to stay as it came."""
     about = match.about or match.node
-    is_padding = context.graph.has_node(about) and not match.finding.code.startswith(_OTHERS)
-    return is_padding and context.style_of(about) == KEPT.style
+    code = match.finding.code
+    writes = code.startswith("PAD") and not code.startswith(_OTHERS)  # a user's pass writes none
+    return writes and context.graph.has_node(about) and context.style_of(about) == KEPT.style
 
 
 _OTHERS: Final = ("PAD70", "PAD9")

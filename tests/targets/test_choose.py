@@ -1,6 +1,7 @@
 """Each padding is written with as little rewriting as its targets need."""
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ import pytest
 
 import onnxpad
 from onnxpad.errors import ModelError, UsageError
-from onnxpad.options import Wanted
+from onnxpad.options import OptionKeywords, Wanted
 from onnxpad.targets import choose
 from onnxpad.targets.form import Form
 from onnxpad.targets.target import Cell, Target
@@ -555,3 +556,80 @@ def test_what_show_says_of_each(target: Any) -> None:
         assert words in str(shown)
     assert {site.taken for site in onnxpad.show(model(text)).sites} == {""}
     assert [each.code for each in shown.sites[2].findings] == ["PAD703"]
+
+
+def test_select_and_ignore_hold_for_spellings(target: Any) -> None:
+    before = model(f"y = ConvTranspose <{S2}> (x, w)")
+    npu = target("silent = true -> rejected", spell=["write_pads"])
+    assert [each.code for each in onnxpad.fix(before, target=npu).changes] == ["PAD702"]
+    for select, ignore in ((["PAD1", "PAD704"], []), ([], ["PAD702"])):
+        chosen: OptionKeywords = {"target": npu, "select": select, "ignore": ignore}
+        assert not onnxpad.fix(before, **chosen).changes
+        (found,) = onnxpad.check(before, **chosen).findings
+        assert (found.code, bool(found.reason)) == ("PAD704", True)
+
+
+def test_a_target_of_two_names_is_told_once() -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    names = ["opencv", "opencv@5", "OpenCV@5.0.0", "opencv-5"]
+    once = [each.code for each in onnxpad.check(before, target="opencv").findings]
+    assert once == ["PAD101", "PAD703"]
+    assert [each.code for each in onnxpad.check(before, target=names).findings] == once
+
+
+def test_an_empty_fill_is_written_too(target: Any) -> None:
+    npu = target('fill = ["absent", "empty"] -> rejected', spell=["value"])
+    for given in ("p", 'p, ""'):
+        result = onnxpad.fix(model(f"z = Pad (x, {given}) y = Relu (z)"), target=npu)
+        assert [len(each.input) for each in result.model.graph.node] == [3, 1]
+        assert all(result.model.graph.node[0].input)
+        assert not codes(result)
+    guarded = onnxpad.fix(model(f"z = Pad (x, p) y = MaxPool <{K3}> (z)"), target=npu)
+    assert guarded.model.graph.node[0].input[2] == ""
+    assert codes(guarded) == ["PAD704"]  # no writing serves both
+    assert not onnxpad.fix(guarded.model, target=npu).changes
+
+
+class DropZeroPads(onnxpad.Pass):
+    """`pads` of zeros, which mean what their absence means."""
+
+    code = "ACME001"
+
+    def find(self, context: onnxpad.Context) -> Iterator[Any]:
+        for op in context.windows():
+            if op.pads_written and not any(map(any, op.pads)):
+                yield self.found(context, op.node, "pads of zeros", op.node)
+
+    def rewrite(self, match: Any, context: onnxpad.Context) -> None:
+        context.graph.set_attributes(match.plan, {"pads": None})
+
+
+class ReportConv(onnxpad.Pass):
+    """Every Conv."""
+
+    code = "ACME002"
+    rewrites = False
+
+    def find(self, context: onnxpad.Context) -> Iterator[Any]:
+        for op in context.windows():
+            yield self.reported(context, op.node, "a Conv", "as always")
+
+
+def test_passes_of_users_run_beside_targets(target: Any) -> None:
+    before = model(f"a = Conv <pads = [0, 0, 0, 0]> (x, w) y = Conv <{UPPER}> (a, w)")
+    with onnxpad.registered(DropZeroPads, ReportConv):
+        for cell, expected in (
+            ('auto_pad = "VALID" -> wrong', ["Conv()", "Conv(auto_pad=SAME_UPPER)"]),
+            ('auto_pad = "SAME_UPPER" -> wrong', ["Conv()", "Conv(pads=[1,1,1,1])"]),
+        ):
+            result = onnxpad.fix(before, target=target(cell))
+            assert nodes(result.model) == expected
+            assert [each.code for each in result.findings] == ["ACME002"] * 2
+            assert not onnxpad.fix(result.model, target=target(cell)).changes
+        found = onnxpad.check(before, target=target(), select=["ACME"]).findings
+        assert [each.code for each in found] == ["ACME001", "ACME002", "ACME002"]
+        # One that undoes what a target needs: told, and no endless turn.
+        npu = target("silent = true -> rejected", spell=["write_pads"])
+        result = onnxpad.fix(before, target=npu)
+        assert nodes(result.model)[0] == "Conv()"
+        assert "PAD704" in codes(result)
