@@ -39,9 +39,10 @@ _SYNTAX: Final = frozenset(
         "onnxpad.page.markup",
         "onnxpad.page.style",
         "onnxpad.page.document_page",
+        "onnxpad.pipeline.registry",
     }
 )
-"""Modules that make HTML, whose strings are tags and rules of style."""
+"""Modules that make HTML, whose strings are tags and rules of style, or read docstrings."""
 _MARKUP: Final = frozenset({"d", "points", "style", "transform", "viewBox", "class_"})
 """Arguments that are attributes of elements."""
 

@@ -14,6 +14,7 @@ OTHERS: Final = (
     *("api.explain", "pipeline.registry", "inventory.named_sites"),
     *("doctor.", "file.", "graph.initializers", "process.", "runtimes."),
     *("report.manual", "page.manual_pages"),  # the manual, which is files
+    "report.baseline",  # a file
     *("targets.known_targets", "targets.target_file"),  # what a user types, and files of targets
 )
 """Modules that read what a user, a file, the runtime or another program says."""
@@ -26,6 +27,12 @@ ALLOWED: Final = {
     "messages": {"text.split"},
     "passes.report_pad": {"key[0].startswith"},  # a domain
     "passes.resolve_auto_pad": {"auto_pad.startswith"},  # an attribute
+    "report.ci.__init__": {"re.sub"},  # folders in what names a file
+    "report.ci.sarif": {
+        "page.text.split",
+        '"").splitlines',
+        "line.startswith",
+    },  # as pages are written
     "report.diff": {"diff.splitlines"},
     "report.documents.explain_document": {"re.sub"},  # where lines are broken
     "report.documents.rule_documents": {  # pages are written with marks for headings and lists
