@@ -131,7 +131,7 @@ def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
         plan.pop("no_axes", None)
         plan[_TYPED] = np.asarray(onnx_order(numbers), np.int64)
     is_zero = pad.mode == "constant" and is_plain_zero(pad.value)
-    if "value" in wanted and is_zero and node.operand(2) is None and dtype:
+    if "value" in wanted and is_zero and len(node.inputs) < 3 and dtype:
         plan["value"] = np.zeros((), tensor_dtype_to_np_dtype(dtype))
     if "no_value" in wanted and is_zero and node.operand(2) is not None:
         plan["no_value"] = None

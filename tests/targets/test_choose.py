@@ -577,17 +577,18 @@ def test_a_target_of_two_names_is_told_once() -> None:
     assert [each.code for each in onnxpad.check(before, target=names).findings] == once
 
 
-def test_an_empty_fill_is_written_too(target: Any) -> None:
+def test_a_guarded_pad_is_given_no_fill_again(target: Any) -> None:
     npu = target('fill = ["absent", "empty"] -> rejected', spell=["value"])
-    for given in ("p", 'p, ""'):
-        result = onnxpad.fix(model(f"z = Pad (x, {given}) y = Relu (z)"), target=npu)
-        assert [len(each.input) for each in result.model.graph.node] == [3, 1]
-        assert all(result.model.graph.node[0].input)
-        assert not codes(result)
-    guarded = onnxpad.fix(model(f"z = Pad (x, p) y = MaxPool <{K3}> (z)"), target=npu)
-    assert guarded.model.graph.node[0].input[2] == ""
-    assert codes(guarded) == ["PAD704"]  # no writing serves both
-    assert not onnxpad.fix(guarded.model, target=npu).changes
+    plain = onnxpad.fix(model("z = Pad (x, p) y = Relu (z)"), target=npu)
+    assert all(plain.model.graph.node[0].input)
+    assert not codes(plain)
+    before = model(f"z = Pad (x, p) y = MaxPool <{K3}> (z)")
+    asked: list[OptionKeywords] = [{"target": npu}, {"target": npu, "style": "pad"}]
+    for options in asked:
+        guarded = onnxpad.fix(before, **options)
+        assert guarded.model.graph.node[0].input[2] == ""
+        assert codes(guarded) == ["PAD704"]  # no writing serves both
+        assert not onnxpad.fix(guarded.model, **options).changes
 
 
 class DropZeroPads(onnxpad.Pass):
