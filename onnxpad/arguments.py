@@ -153,6 +153,25 @@ def dims_given(dims: Dims | None) -> dict[str, str | int | range]:
     )
 
 
+def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Sizes by name, from texts `NAME=SIZES`; `--shape` may omit the name, which is then empty.
+
+    Raises:
+        UsageError: A name or a size is missing, or a name is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, sizes = text.rpartition("=")
+        if option == "--dim" and text and not equals:
+            raise UsageError(f"--dim {text!r} lacks a size; give it as {text}=...")
+        if not name and (equals or option == "--dim"):
+            raise UsageError(f"{option} {text!r} lacks a name; give it as NAME=...")
+        if name in found:
+            raise UsageError(f"{option} is given twice{f' for {name!r}' if name else ''}")
+        found[name] = sizes
+    return found
+
+
 def codes_given(option: str, codes: str | Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     """Codes or prefixes of codes; a text is split at its commas.
 

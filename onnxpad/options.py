@@ -120,7 +120,7 @@ class Options:
             "--dynamic",
             Dynamic,
         ),
-    ] = "keep"
+    ] = Unasked("keep")
     shapes: Annotated[
         Shapes | None,
         Typed(

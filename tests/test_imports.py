@@ -253,7 +253,8 @@ LEAVES: Final = (
     "report.diff", "report.manual", "runtimes.timing", "file.embed_external",
     "padding.ceil_mode", "cli.completion",
     "cli.show_command", "cli.validate_command", "cli.match_command", "cli.repad_command",
-    "cli.explain_command", "cli.rule_commands", "cli.docs_command",
+    "cli.explain_command", "cli.rule_commands", "cli.docs_command", "cli.configuration",
+    "file.toml_file",
     # What evaluates small contents that a model computes.
     "analysis.floats", "analysis.rules.elementwise", "analysis.rules.folding",
     "analysis.rules.layout_contents", "analysis.rules.quantised",

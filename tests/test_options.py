@@ -39,8 +39,9 @@ def test_commands_take_each_by_its_name() -> None:
     for command in (fix_command.fix, check_command.check):
         listed = signature(command).parameters
         found = {name: each.default for name, each in listed.items()}
-        assert found["style"] is None  # so that it is known whether it was typed
-        found["style"] = listed["style"].annotation.__metadata__[0].show_default
+        for name in ("style", "dynamic"):
+            assert found[name] is None  # so that it is known whether it was typed
+            found[name] = listed[name].annotation.__metadata__[0].show_default
         assert {name: found[name] or () for name in typed_options()} == {
             name: default or () for name, default in Options().keywords.items()
         }

@@ -16,15 +16,17 @@ from onnxpad.cli.options import (
     TARGETS,
     CheckFormat,
     HtmlOption,
+    IsolatedOption,
     QuietOption,
     completed,
+    configurations_of,
     options_given,
     path,
     take_extensions,
     takes_options,
     words_typed,
 )
-from onnxpad.cli.output import explained, report_error, screen, write
+from onnxpad.cli.output import explained, report_beside, report_error, screen, write
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import Options, typed_options
@@ -63,8 +65,11 @@ def check(
     html: HtmlOption = None,
     quiet: QuietOption = False,
     fail_on: Annotated[
-        Severity, typer.Option(help="The least severity that makes the check fail.")
-    ] = Severity.WARNING,
+        Severity | None,
+        typer.Option(
+            show_default=str(Severity.WARNING), help="The least severity that makes the check fail."
+        ),
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -87,6 +92,7 @@ def check(
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Only count what is found, by code.")
     ] = False,
+    isolated: IsolatedOption = False,
     **options: Any,
 ) -> int:
     """Report the padding that fix would rewrite, and the padding that stays and why.
@@ -101,23 +107,35 @@ def check(
         )
     take_extensions()
     typed = options_given(options)
-    sizes = SharedSizes(typed.pop("shapes"), typed.pop("dims"))
-    words = words_typed({**options, "shapes": None, "dims": None})
-    user_options = Options.from_mapping(typed)
+    listed = [(argument, *_models(argument)) for argument in paths]
+    models = {model for _, found, _ in listed for model in found}
+    applied = configurations_of(models, {**typed, "fail_on": fail_on}, isolated=isolated)
+    fail_on = fail_on or Severity.WARNING
+    words = words_typed({**options, "shapes": None, "dims": None}) + ["--isolated"] * isolated
+    sizes = SharedSizes(typed["shapes"], typed["dims"])
+    user_options = _without_sizes(typed)
+    own_options = {model: _without_sizes(own.options) for model, own in applied.items()}
 
     known = None
     if baseline is not None or write_baseline:
         from onnxpad.report.baseline import Baseline
 
-        known = Baseline(baseline, user_options, convention, writes=write_baseline)
+        known = Baseline(
+            baseline, user_options, convention, writes=write_baseline, configured=own_options
+        )
         check_target(html, [known.path])
 
     with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport
 
-    ask = partial(api.check, convention=convention, **user_options.keywords)
-    found = _checked(paths, partial(sizes.result_of, ask))
+    def ask(model: Path) -> "CheckResult":
+        own = applied.get(model)
+        call = partial(own.result_of, api.check) if own else api.check
+        asked = own_options.get(model, user_options)
+        return sizes.result_of(partial(call, convention=convention, **asked.keywords), model)
+
+    found = _checked(listed, ask)
     if sizes.sizes:  # a name that no model has is bad usage, known only when all were asked
         found = iter(tuple(found))
         sizes.require_used()
@@ -154,12 +172,16 @@ def check(
         write(by_path(statistics_group(report, quiet=quiet), place))
     if form not in _FOR_PEOPLE:
         write(_rendered(report, form))
+        if form is not CheckFormat.JSON:
+            _tell_configurations(report)
         return report.exit_code
     if form is CheckFormat.GITHUB:
         from onnxpad.report.ci.github import check_github
 
         write(check_github(report, quiet=quiet))
-    if not quiet:
+    if quiet:
+        _tell_what_is_hidden(report)
+    else:
         from onnxpad.report.documents.check_document import check_document
         from onnxpad.report.layout import by_path
 
@@ -222,6 +244,36 @@ def _quoted(word: str) -> str:
     from shlex import quote
 
     return quote(word)
+
+
+def _tell_what_is_hidden(report: "CheckReport") -> None:
+    """The line of a configuration that leaves out findings or has them not fail the check."""
+    telling = (
+        file.config
+        for file in report.files
+        if file.config is not None
+        and (
+            file.config.hidden
+            or file.failing(report.fail_on) != replace(file, config=None).failing(report.fail_on)
+        )
+    )
+    from onnxpad.report.text import configurations
+
+    write("".join(f"{line}\n" for line in configurations(telling)))
+
+
+def _tell_configurations(report: "CheckReport") -> None:
+    """The lines of all configurations on stderr, for formats that have no place for them."""
+    from onnxpad.report.text import configurations
+
+    for line in configurations(file.config for file in report.files):
+        report_beside(line)
+
+
+def _without_sizes(typed: Mapping[str, Any]) -> Options:
+    """The options that are asked of each model alike."""
+    others = {"shapes", "dims", "fail_on"}
+    return Options.from_mapping({name: typed[name] for name in typed.keys() - others})
 
 
 class SharedSizes:
@@ -293,13 +345,15 @@ def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:
     return sorted(found), failures
 
 
-def _checked(paths: Sequence[Path], ask: "Callable[[Path], CheckResult]") -> "Iterator[FileReport]":
+def _checked(
+    listed: "Sequence[tuple[Path, list[Path], list[OSError]]]",
+    ask: "Callable[[Path], CheckResult]",
+) -> "Iterator[FileReport]":
     """One report for each model, once; a model that cannot be read gets a report with the error."""
     from onnxpad.report import FileReport
 
     seen: set[Path] = set()
-    for argument in paths:
-        models, failures = _models(argument)
+    for argument, models, failures in listed:
         for failure in failures:
             place = Path(os.fsdecode(failure.filename or argument))
             yield FileReport(str(place), error=_about(place, failure))

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +17,11 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     HtmlOption,
+    IsolatedOption,
     QuietOption,
     RunTimeoutOption,
     VerboseOption,
+    configuration_of,
     options_given,
     path,
     take_extensions,
@@ -83,6 +86,7 @@ def fix(
             "weights beside the model. inline puts the weights inside the result, in any folder."
         ),
     ] = ExternalData.COPY,
+    isolated: IsolatedOption = False,
     **options: Any,
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
@@ -97,14 +101,16 @@ def fix(
     require_apart(target, reference)
     check_target(html, [model, target, reference])
     take_extensions()
-    user_options = Options.from_mapping(options_given(options))
+    typed = options_given(options)
+    applied = configuration_of(model, typed, isolated=isolated)
+    user_options = Options.from_mapping(applied.options if applied else typed)
 
     from onnxpad.api import fix as api
     from onnxpad.report import Delivery, Outcome
     from onnxpad.report.progress import ProgressBar
 
     with ProgressBar(hidden=quiet) as progress:
-        result = api.fix(
+        result = (partial(applied.result_of, api.fix) if applied else api.fix)(
             model,
             validate=not no_validate,
             reference=reference,

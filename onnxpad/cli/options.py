@@ -5,17 +5,21 @@ Nothing heavy is imported before a command runs: `--help` needs no onnx.
 
 import enum
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, cast
 
 import typer
 
-from onnxpad.arguments import codes_given
-from onnxpad.errors import UsageError
+from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.options import Options, Unasked, typed_options
 from onnxpad.process import may_have_entry_points
+
+if TYPE_CHECKING:
+    from onnxpad.cli.configuration import Applied, Configuration
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -70,6 +74,12 @@ RunTimeoutOption = Annotated[
         metavar="SECONDS",
         help="Give up a run of a model, or opening it, after so long.  [default: 60 for a model "
         "with a Loop that no constant stops]",
+    ),
+]
+IsolatedOption = Annotated[
+    bool,
+    typer.Option(
+        "--isolated", help="Read no configuration: neither onnxpad.toml nor pyproject.toml."
     ),
 ]
 QuietOption = Annotated[
@@ -158,17 +168,21 @@ def options_given(typed: Mapping[str, Any]) -> dict[str, Any]:
         "ignore": codes,
         "target": lambda _, names: tuple(names),
     }
+    usual = Options()
     return {
-        name: read[name](typed_options()[name].option, value or ()) if name in read else value
+        name: read[name](typed_options()[name].option, value or ())
+        if name in read
+        else getattr(usual, name)
+        if value is None
+        else value
         for name, value in typed.items()
-        if name != "style" or value is not None
     }
 
 
 def words_typed(typed: Mapping[str, Any]) -> list[str]:
     """The words of options of `Options`, as the parameters of a command have them.
 
-    >>> words_typed({"style": "pad", "strict": True, "ignore": ["PAD1"], "dynamic": "keep"})
+    >>> words_typed({"style": "pad", "strict": True, "ignore": ["PAD1"], "dynamic": None})
     ['--style', 'pad', '--strict', '--ignore', 'PAD1']
     """
     found: list[str] = []
@@ -179,25 +193,6 @@ def words_typed(typed: Mapping[str, Any]) -> list[str]:
         option = typed_options()[name].option
         for each in value if isinstance(value, list) else [value]:
             found += [option] if each is True else [option, str(each)]
-    return found
-
-
-def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Sizes by name, from texts `NAME=SIZES`; `--shape` may omit the name, which is then empty.
-
-    Raises:
-        UsageError: A name or a size is missing, or a name is given twice.
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, sizes = text.rpartition("=")
-        if option == "--dim" and text and not equals:
-            raise UsageError(f"--dim {text!r} lacks a size; give it as {text}=...")
-        if not name and (equals or option == "--dim"):
-            raise UsageError(f"{option} {text!r} lacks a name; give it as NAME=...")
-        if name in found:
-            raise UsageError(f"{option} is given twice{f' for {name!r}' if name else ''}")
-        found[name] = sizes
     return found
 
 
@@ -226,6 +221,98 @@ def expand_codes(option: str, selectors: Sequence[str], known: Collection[str]) 
     """
     chosen = codes_given(option, selectors, known)
     return tuple(sorted(code for code in known if code.startswith(chosen)))
+
+
+def configuration_of(model: Path, typed: Mapping[str, Any], *, isolated: bool) -> "Applied | None":
+    """The part of the configuration nearest to a model that is about it, and for a command.
+
+    The nearest is looked for upward from the model's folder, and then from the working folder.
+
+    Args:
+        model: The model, which need not be there.
+        typed: The options that the command takes, by name; what was not typed is None, False,
+            empty, or `Unasked`.
+        isolated: Whether to read no configuration.
+
+    Returns:
+        What holds; None if there is no configuration, or nothing in it is for this command.
+
+    Raises:
+        UsageError: A configuration cannot be read, or is not as it should be.
+    """
+    return configurations_of([model], typed, isolated=isolated).get(model)
+
+
+def configurations_of(
+    models: Iterable[Path], typed: Mapping[str, Any], *, isolated: bool
+) -> "dict[Path, Applied]":
+    """The same for several models; each has the configuration that is nearest to it."""
+    applied, known = dict[Path, "Applied"](), Known()
+    for model in () if isolated else models:
+        found = nearest(model, known)
+        said = None if found is None else found.applied(model, typed)
+        if said is not None:
+            applied[model] = said
+    return applied
+
+
+Known = dict[Path, "Configuration | None"]
+"""The configuration that holds in each folder."""
+
+
+def nearest(model: Path | None, known: Known) -> "Configuration | None":
+    """The configuration nearest to a model, or else to the working folder; None without one."""
+    try:
+        here = Path.cwd()
+        place = here if model is None else Path(os.path.normpath(model.absolute()))
+    except OSError:  # the working folder was removed
+        return None
+    return _above(place if is_folder(place) else place.parent, known) or _above(here, known)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder, as far as one may look; `Path.is_dir` may raise an error."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def _above(folder: Path, known: Known) -> "Configuration | None":
+    """The configuration in a folder, or else the nearest in those above it."""
+    passed, found = list[Path](), None
+    for each in (folder, *folder.parents):
+        if each in known:
+            found = known[each]
+            break
+        passed.append(each)
+        found = _configuration_in(each)
+        if found is not None:
+            break
+    known.update(dict.fromkeys(passed, found))
+    return found
+
+
+_TABLE: Final = re.compile(
+    rb"""^[ \t]*(?:\[\[?[ \t]*)?["']?tool["']?[ \t]*([]=]|\.[ \t]*["']?onnxpad)""", re.MULTILINE
+)
+"""A line of a pyproject.toml with a table `tool.onnxpad` has, in whatever way it is written."""
+
+_LONGEST: Final = 1 << 20
+"""Bytes of a pyproject.toml; what is longer is refused where it is read."""
+
+
+def _configuration_in(folder: Path) -> "Configuration | None":
+    """The configuration in a folder; None, without an import, if no file there has one."""
+    path = folder / "onnxpad.toml"
+    if not os.path.lexists(path):
+        path = folder / "pyproject.toml"
+        if not os.path.isfile(path):  # noqa: PTH113  # Path.is_file raises where nobody may look
+            return None
+        with path.open("rb") as file:
+            data = file.read(_LONGEST + 1)
+        if len(data) <= _LONGEST and not _TABLE.search(data):
+            return None
+    from onnxpad.cli.configuration import read
+
+    return read(path)
 
 
 def take_extensions() -> None:

@@ -73,8 +73,13 @@ def report_error(message: str) -> None:
     """Write an error to stderr in one line; if that fails, the exit code says it alone."""
     from onnxpad.report.text import shown
 
+    report_beside(f"error: {shown(message)}")
+
+
+def report_beside(line: str) -> None:
+    """Write a line to stderr, if that can be written to."""
     try:
-        print(f"error: {shown(message)}", file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 

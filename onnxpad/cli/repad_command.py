@@ -1,6 +1,7 @@
 """`onnxpad repad`."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,11 @@ from onnxpad.cli.options import (
     ExternalData,
     Format,
     FormatOption,
+    IsolatedOption,
     QuietOption,
     RunTimeoutOption,
     completed,
+    configuration_of,
     options_given,
     path,
     take_extensions,
@@ -90,6 +93,7 @@ def repad(
     ] = ExternalData.COPY,
     form: FormatOption = Format.TEXT,
     quiet: QuietOption = False,
+    isolated: IsolatedOption = False,
     **options: Any,
 ) -> int:
     """Bring the padding of a model to another framework's convention, and say what that changes.
@@ -103,15 +107,16 @@ def repad(
     """
     target = target_of(model, output, in_place=in_place, command="repad", ending="repadded")
     require_apart(target, reference, inputs)
-    sizes = options_given(options)
+    take_extensions()
+    typed = options_given(options)
+    applied = configuration_of(model, typed, isolated=isolated)
 
     from onnxpad.api import repad as api
     from onnxpad.report import Delivery
     from onnxpad.report.progress import ProgressBar
 
-    take_extensions()
     with ProgressBar(hidden=quiet) as progress:
-        result = api.repad(
+        result = (partial(applied.result_of, api.repad) if applied else api.repad)(
             model,
             to,
             only=only or (),
@@ -121,7 +126,7 @@ def repad(
             atol=atol,
             run_timeout=run_timeout,
             progress=progress,
-            **sizes,
+            **(applied.options if applied else typed),
         )
     written = (result.ok or keep_invalid) and (result.is_changed or output is not None)
     data: tuple[Path, ...] = ()

@@ -1,5 +1,6 @@
 """`onnxpad show`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,8 @@ from onnxpad.cli.options import (
     Format,
     FormatOption,
     HtmlOption,
+    IsolatedOption,
+    configuration_of,
     options_given,
     path,
     take_extensions,
@@ -32,6 +35,7 @@ def show(
     ] = None,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
+    isolated: IsolatedOption = False,
     **options: Any,
 ) -> int:
     """Show every padding of a model, and what fix does to it; with --node one of them in full.
@@ -45,7 +49,10 @@ def show(
     with gc_paused_for_good():
         from onnxpad.api import show as api
 
-    found = api.show(model, node or (), **options_given(options))
+    typed = options_given(options)
+    applied = configuration_of(model, typed, isolated=isolated)
+    call = partial(applied.result_of, api.show) if applied else api.show
+    found = call(model, node or (), **(applied.options if applied else typed))
     if html is not None:
         from onnxpad.page.pages import show_page
 

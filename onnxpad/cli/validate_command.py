@@ -1,22 +1,25 @@
 """`onnxpad validate`."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from onnxpad.arguments import sizes_by_name
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     Format,
     FormatOption,
     HtmlOption,
+    IsolatedOption,
     QuietOption,
     RunTimeoutOption,
     VerboseOption,
     completed,
+    configuration_of,
     path,
-    sizes_by_name,
     take_extensions,
 )
 from onnxpad.cli.output import report_error, screen, write
@@ -95,6 +98,7 @@ def validate(
     html: HtmlOption = None,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    isolated: IsolatedOption = False,
 ) -> int:
     """Run both models on the same inputs and compare their outputs.
 
@@ -110,8 +114,15 @@ def validate(
 
     check_target(html, [original, rewritten, inputs, reference])
     take_extensions()
+    typed = {
+        "shapes": sizes_by_name("--shape", shape or ()),
+        "dims": sizes_by_name("--dim", dim or ()),
+    }
+    applied = None
+    if inputs is None and reference is None:  # else nothing is drawn
+        applied = configuration_of(original, typed, isolated=isolated)
     with ProgressBar(hidden=quiet) as progress:
-        result = api.validate(
+        result = (partial(applied.result_of, api.validate) if applied else api.validate)(
             original,
             rewritten,
             providers=provider or ("cpu",),
@@ -119,8 +130,7 @@ def validate(
             reference=reference,
             samples=samples,
             seed=seed,
-            shapes=sizes_by_name("--shape", shape or ()),
-            dims=sizes_by_name("--dim", dim or ()),
+            **typed,
             rtol=rtol,
             atol=atol,
             time=time,

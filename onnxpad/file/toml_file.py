@@ -27,7 +27,7 @@ _TOKEN: Final = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'|[\[\]{}\n]",
     re.DOTALL,
 )
-"""What says where a statement ends: comments, texts, brackets and ends of lines."""
+"""Whatever tells where a statement ends: comments, texts, brackets and ends of lines."""
 
 
 def read_text(path: Path) -> str:
@@ -149,7 +149,7 @@ def _path_of(value: Any) -> Iterator[str]:
 def table(
     keys: Mapping[str, Check], required: Collection[str], value: object, at: Place
 ) -> Iterator[Problem]:
-    """What is wrong with a table of these keys."""
+    """Problems of a table of these keys."""
     if not isinstance(value, dict):
         name = next(each for each in reversed(at) if isinstance(each, str))
         yield at, f"{name!r} must be a table, such as {{ {next(iter(keys))} = ... }}"
@@ -169,7 +169,7 @@ def _suggestion(word: object, known: Collection[str]) -> str:
 
 
 def tables(check: Check, value: object, at: Place) -> Iterator[Problem]:
-    """What is wrong with an array of tables."""
+    """Problems of an array of tables."""
     if not isinstance(value, list):
         yield at, f"{at[-1]!r} must be written as [[{at[-1]}]], once for each"
         return
@@ -178,7 +178,7 @@ def tables(check: Check, value: object, at: Place) -> Iterator[Problem]:
 
 
 def listed(check: Check, value: object, at: Place) -> Iterator[Problem]:
-    """What is wrong with a list."""
+    """Problems of a list."""
     if not isinstance(value, list):
         yield at, f"{at[-1]!r} must be a list, such as [{written(value)}]"
         return
@@ -187,25 +187,25 @@ def listed(check: Check, value: object, at: Place) -> Iterator[Problem]:
 
 
 def text(value: object, at: Place) -> Iterator[Problem]:
-    """What is wrong with a text."""
+    """Problems of a text."""
     if not isinstance(value, str):
         yield at, f"{at[-1]!r} must be a text, not {written(value)}"
 
 
 def flag(value: object, at: Place) -> Iterator[Problem]:
-    """What is wrong with a yes or no."""
+    """Problems of a yes or no."""
     if not isinstance(value, bool):
         yield at, f"{at[-1]!r} must be true or false, not {written(value)}"
 
 
 def word(known: Collection[str], value: object, at: Place) -> Iterator[Problem]:
-    """What is wrong with one of a few words."""
+    """Problems of one of a few words."""
     if not isinstance(value, str) or value not in known:
         yield at, f"{at[-1]!r} cannot be {written(value)}{_suggestion(value, known)}"
 
 
 def number(name: object, value: object, at: Place) -> Iterator[Problem]:
-    """What is wrong with a whole number."""
+    """Problems of a whole number."""
     if not isinstance(value, int) or isinstance(value, bool):
         yield at, f"{name!r} must be a whole number, not {written(value)}"
 

@@ -61,6 +61,23 @@ class Delivery:
 IN_MEMORY: Final = Delivery(in_memory=True)
 
 
+class Configured(NamedTuple):
+    """The part of a configuration file that held for one model.
+
+    Attributes:
+        path: The file.
+        options: Its keys, with what they say of this model; not those that the command line
+            overrides, nor those that the command does not take.
+        hidden: The number of findings of each code that there would be without its choice of codes.
+        unused: Its sizes of inputs and dimensions that this model does not have.
+    """
+
+    path: str
+    options: Mapping[str, str | bool | tuple[str, ...] | Mapping[str, str]]
+    hidden: Mapping[str, int]
+    unused: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FixReport:
     """The result of `fix` for one model.
@@ -86,6 +103,7 @@ class FixReport:
         notes: The sizes that were taken from the model's metadata as they are, in one line.
         warnings: Why sizes in the metadata cannot be used, in one line.
         delivery: What was done with the result.
+        config: The configuration that held; None for a call, or if there is none.
     """
 
     name: str
@@ -105,6 +123,7 @@ class FixReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     delivery: Delivery = Delivery()
+    config: Configured | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -124,7 +143,8 @@ class FixReport:
     def is_quiet_success(self) -> bool:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
         warnings = self.warnings or (self.compared is not None and self.compared.warnings)
-        return not (self.exit_code or warnings or self.barred or self.delivery.older)
+        hidden = self.config is not None and self.config.hidden
+        return not (self.exit_code or warnings or self.barred or self.delivery.older or hidden)
 
     @property
     def compared(self) -> Validation | None:
@@ -165,6 +185,7 @@ class FileReport:
         error: Why the file could not be read, in one line; empty if it could.
         is_missing: Whether that is because no model is there: an empty folder, or no such path.
         known: The findings that the baseline knows, which are not among `findings`.
+        config: As for `FixReport`.
     """
 
     path: str = "model"
@@ -174,15 +195,20 @@ class FileReport:
     error: str = ""
     is_missing: bool = False
     known: tuple[Finding, ...] = ()
+    config: Configured | None = None
 
     def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
-        """The findings at or above a severity; not what only tells which conventions fit."""
+        """The findings at or above a severity; not what only tells which conventions fit.
+
+        The severity of a configuration that holds for this file goes before the one given.
+        """
         check_choice("severity", fail_on, tuple(Severity))
+        own = self.config.options if self.config else {}
+        least = Severity(str(own.get("fail-on", fail_on)))
         return tuple(
             each
             for each in self.findings
-            if each.severity.rank >= Severity(fail_on).rank
-            and each.reason_code != Reason.CONVENTION_TOLD
+            if each.severity.rank >= least.rank and each.reason_code != Reason.CONVENTION_TOLD
         )
 
 
@@ -296,6 +322,7 @@ class RepadReport:
             repairs without which the original does not run, in another.
         warnings: Why sizes in the metadata cannot be used, in one line.
         delivery: What was done with the result.
+        config: As for `FixReport`.
     """
 
     name: str
@@ -311,6 +338,7 @@ class RepadReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     delivery: Delivery = Delivery()
+    config: Configured | None = None
 
     @property
     def failure(self) -> str:
@@ -361,6 +389,7 @@ class ValidateReport:
         next: The command that looks for the padding with which the original reproduces the
             reference; empty if it does, or if it has no operator with a padding that could differ.
         html: Path of the page written; empty if none was asked for.
+        config: As for `FixReport`.
     """
 
     original: str
@@ -373,6 +402,7 @@ class ValidateReport:
     seconds: float
     next: str = ""
     html: str = ""
+    config: Configured | None = None
 
     @property
     def ok(self) -> bool:
@@ -412,6 +442,7 @@ class ShowReport:
         warnings: What could not be worked out, in one line each.
         model: Path of the model as given; empty if it was given in memory.
         targets: The targets asked for.
+        config: As for `FixReport`.
     """
 
     sites: tuple[PaddingSite, ...]
@@ -424,3 +455,4 @@ class ShowReport:
     is_checked: bool
     model: str
     targets: tuple[str, ...] = ()
+    config: Configured | None = None

@@ -12,8 +12,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from onnxpad.errors import OutputError, UsageError
@@ -70,9 +71,22 @@ class Baseline:
     """
 
     def __init__(
-        self, path: Path | None, options: Options, convention: str | None, *, writes: bool
+        self,
+        path: Path | None,
+        options: Options,
+        convention: str | None,
+        *,
+        writes: bool,
+        configured: Mapping[Path, Options] = MappingProxyType({}),
     ) -> None:
         """Reads the file; one that is to be written need not be there.
+
+        Args:
+            path: The file.
+            options: The options of the check.
+            convention: The framework whose padding is asked for.
+            writes: Whether what is found becomes known.
+            configured: The options of models for which a configuration has others.
 
         Raises:
             UsageError: None is named, it cannot be read, or is no baseline of this version.
@@ -83,6 +97,7 @@ class Baseline:
         self.path = path
         self.writes = writes
         self._options = options
+        self._configured = {self._key(model): each for model, each in configured.items()}
         self._convention = convention or ""
         if writes:
             _require_writable(path)
@@ -106,7 +121,7 @@ class Baseline:
         found = [*enumerate(file.findings)]
         self._found[key] = _entries(file.findings)
         self._added += len(found) - len(places)
-        self._gone += sum(count for entry, count in left.items() if self._judges(entry))
+        self._gone += sum(count for entry, count in left.items() if self._judges(key, entry))
         if self.writes:
             places = {*range(len(found))}
         return replace(
@@ -132,7 +147,9 @@ class Baseline:
                 is_there = key in self._found or os.path.lexists(self.path.parent / key)
                 if _is_below(key, folder) and not is_there:
                     self._found[key] = {}
-                    self._gone += sum(n for each, (n, _) in known.items() if self._judges(each))
+                    self._gone += sum(
+                        n for each, (n, _) in known.items() if self._judges(key, each)
+                    )
         text = self._written() if self.writes else self._text
         if text is not None and text != self._text:
             from onnxpad.file.atomic_write import write_whole
@@ -149,25 +166,17 @@ class Baseline:
             found = str(model)
         return found.replace(os.sep, "/")
 
-    def _judges(self, entry: Entry) -> bool:
-        """Whether the options have such findings reported, so that none is there without one."""
-        options = self._options
+    def _judges(self, key: str, entry: Entry) -> bool:
+        """Whether such findings of a model are reported, so that none is there without one."""
+        options = self._configured.get(key, self._options)
         if not options.chooses(entry.code):
             return False
         if entry.code in _OF_TARGETS:
-            return bool(options.targets) and entry.asked in self._targets
+            return bool(options.targets) and entry.asked in _targets(options.targets)
         if entry.code in _OF_CONVENTIONS:
             is_asked = bool(self._convention or options.select)
             return is_asked and entry.asked == self._convention
         return not options.targets  # for them, other padding is rewritten
-
-    @cached_property
-    def _targets(self) -> frozenset[str]:
-        """The targets that are asked for, without a version; empty for what is spelled for all."""
-        from onnxpad.targets.choose import targets_of
-
-        asked = targets_of(self._options)
-        return frozenset(["", *(each.full_name.partition("@")[0] for each in asked)])
 
     def _written(self) -> str:
         """The file as it is to be: with all that was found, and what was not looked for."""
@@ -175,7 +184,7 @@ class Baseline:
         for key, found in self._found.items():
             kept = dict(found)
             for entry, (count, note) in self._models.get(key, {}).items():
-                if not self._judges(entry):
+                if not self._judges(key, entry):
                     kept[entry] = max(kept.get(entry, (0, "")), (count, note))
             models[key] = kept
         listed = []
@@ -186,6 +195,14 @@ class Baseline:
         inner = "{\n" + ",\n".join(listed) + "\n  }" if listed else "{}"
         head = f'  "about": {json.dumps(_ABOUT)},\n  "version": {VERSION},\n'
         return f'{{\n{head}  "models": {inner}\n}}\n'
+
+
+@cache
+def _targets(names: tuple[str, ...]) -> set[str]:
+    """The targets that are asked for, without a version; empty for what is spelled for all."""
+    from onnxpad.targets.known_targets import load
+
+    return {"", *(load(name).full_name.partition("@")[0] for name in names)}
 
 
 def _is_below(key: str, folder: str) -> bool:

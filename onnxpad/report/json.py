@@ -17,6 +17,7 @@ from onnxpad.finding import Assumption, Certificate, Change, Finding, NextOption
 from onnxpad.reasons import Reason
 from onnxpad.report import (
     CheckReport,
+    Configured,
     FileReport,
     FixReport,
     MatchReport,
@@ -81,6 +82,7 @@ def fix_json(report: FixReport) -> str:
         "warnings": report.warnings,
         "html": report.delivery.html or None,
         "next": report.next and _next(report.next),
+        **config_fields(report.config),
     }
     return dumped(document)
 
@@ -124,6 +126,7 @@ def validate_json(report: ValidateReport) -> str:
         "next": report.next or None,
         "html": report.html or None,
         "validation": report.validation,
+        **config_fields(report.config),
     }
     return dumped(document, Timing)
 
@@ -181,6 +184,7 @@ def repad_json(report: RepadReport) -> str:
         "seconds": report.seconds,
         "notes": report.notes,
         "warnings": report.warnings,
+        **config_fields(report.config),
     }
     return dumped(document, Rewritten, Unchanged, OutputChange)
 
@@ -391,7 +395,20 @@ def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
         "known": [finding_fields(finding) for finding in file.known],
         "notes": file.notes,
         "warnings": file.warnings,
+        **config_fields(file.config),
     }
+
+
+def config_json(
+    model: str | None, config: str | None, keys: Mapping[str, Mapping[str, object]]
+) -> str:
+    """The report of `config` as one JSON object: the value, file and line of each key."""
+    return dumped({**head("config", 0), "model": model, "config": config, "keys": keys})
+
+
+def config_fields(config: Configured | None) -> dict[str, object]:
+    """The configuration that held, as a field of a report; no field if none did."""
+    return {} if config is None else {"config": config._asdict()}
 
 
 def finding_fields(finding: Finding) -> dict[str, object]:

@@ -29,7 +29,7 @@ from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite
 from onnxpad.options import Options
 from onnxpad.records import NamedTuple
-from onnxpad.report import BaselineUse, Outcome
+from onnxpad.report import BaselineUse, Configured, Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
 from onnxpad.runtimes.timing import Timing
 from onnxpad.targets.known_targets import Standing
@@ -78,6 +78,7 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
     decisive = [name for name in keywords if name in Options().decisive]
     options = get_type_hints(Options)
     by_findings = {"findings": tuple[Finding, ...]}
+    config = {"config": _named(Configured)}
     fix = {
         "model": str,
         **{name: options[name] for name in decisive},
@@ -114,7 +115,7 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
         ),
     }
     return {
-        "fix": _Open(fix, {name: options[name] for name in target}),
+        "fix": _Open(fix, {**{name: options[name] for name in target}, **config}),
         "check": {
             "style": options["style"],
             "trust": options["trust"],
@@ -123,27 +124,33 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
             "fail_on": Severity,
             "files": (
                 ...,
-                {
-                    "path": str,
-                    "error": _Text,
-                    "failing": int,
-                    **by_findings,
-                    "known": tuple[Finding, ...],
-                    "notes": _Lines,
-                    "warnings": _Lines,
-                },
+                _Open(
+                    {
+                        "path": str,
+                        "error": _Text,
+                        "failing": int,
+                        **by_findings,
+                        "known": tuple[Finding, ...],
+                        "notes": _Lines,
+                        "warnings": _Lines,
+                    },
+                    config,
+                ),
             ),
             "baseline": (_named(BaselineUse), None),
             "summary": dict.fromkeys(("files", "known", "unreadable", "failing", *Severity), int),
         },
-        "validate": {
-            **dict.fromkeys(("original", "outcome"), str),
-            **dict.fromkeys(("rewritten", "inputs", "reference", "next", "html"), _Text),
-            "providers": _Lines,
-            "seconds": float,
-            "unproven": _Lines,
-            "validation": Validation,
-        },
+        "validate": _Open(
+            {
+                **dict.fromkeys(("original", "outcome"), str),
+                **dict.fromkeys(("rewritten", "inputs", "reference", "next", "html"), _Text),
+                "providers": _Lines,
+                "seconds": float,
+                "unproven": _Lines,
+                "validation": Validation,
+            },
+            config,
+        ),
         "match": {
             **dict.fromkeys(("model", "reference"), str),
             **_of(Matching, "outcome", "changes", "distinguishable", "tried", "runs", "notes"),
@@ -153,27 +160,37 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
             "data": _Lines,
             "seconds": float,
         },
-        "repad": {
-            **dict.fromkeys(("model", "to", "outcome"), str),
-            **dict.fromkeys(("reference", "failure", "uncompared", "written", "older"), _Text),
-            "changes": tuple[Rewritten, ...],
-            "unchanged": tuple[Unchanged, ...],
-            "outputs": tuple[OutputChange, ...],
-            "validation": Validation | None,
-            "declared": _Shapes,
-            **dict.fromkeys(("inputs", "data", "notes", "warnings"), _Lines),
-            "seconds": float,
-        },
-        "show": {
-            **dict.fromkeys(("model", "html"), _Text),
-            "total": int,
-            "sites": (..., _site()),
-            **by_findings,
-            **dict.fromkeys(("asked", "conventions", "notes", "warnings"), _Lines),
-        },
+        "repad": _Open(
+            {
+                **dict.fromkeys(("model", "to", "outcome"), str),
+                **dict.fromkeys(("reference", "failure", "uncompared", "written", "older"), _Text),
+                "changes": tuple[Rewritten, ...],
+                "unchanged": tuple[Unchanged, ...],
+                "outputs": tuple[OutputChange, ...],
+                "validation": Validation | None,
+                "declared": _Shapes,
+                **dict.fromkeys(("inputs", "data", "notes", "warnings"), _Lines),
+                "seconds": float,
+            },
+            config,
+        ),
+        "show": _Open(
+            {
+                **dict.fromkeys(("model", "html"), _Text),
+                "total": int,
+                "sites": (..., _Open(_site(), {"taken": str})),
+                **by_findings,
+                **dict.fromkeys(("asked", "conventions", "notes", "warnings"), _Lines),
+            },
+            {"targets": _Lines, **config},
+        ),
         "explain": _explain(),
         "rules": _PAGES,
         "rule": _Open(_PAGES, {"words": Mapping[str, str]}),
+        "config": {
+            **dict.fromkeys(("model", "config"), _Text),
+            "keys": [{"value": object, "source": _Text, "line": int | None}],
+        },
         "doctor": {"ok": bool, **_fields(Diagnosis)},
         "targets": {
             "targets": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite, PathNode
 from onnxpad.report import ShowReport
-from onnxpad.report.json import dumped, finding_fields, head
+from onnxpad.report.json import config_fields, dumped, finding_fields, head
 
 
 def show_json(result: ShowReport, page: str = "") -> str:
@@ -21,6 +21,7 @@ def show_json(result: ShowReport, page: str = "") -> str:
         "notes": result.notes,
         "warnings": result.warnings,
         "html": page or None,
+        **config_fields(result.config),
     }
     return dumped(document)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnxpad.finding import Change, Finding
 from onnxpad.messages import counted as counted
 from onnxpad.messages import shortened
-from onnxpad.report import FileReport, FixReport, RepadReport, ShowReport
+from onnxpad.report import Configured, FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
 from onnxpad.report.layout import plain as plain
@@ -47,6 +47,52 @@ def remarks(report: FixReport | FileReport | RepadReport | ShowReport) -> Iterat
         yield f"{marked('warning', 'warning')}: {shown(line)}"
     for line in report.notes:
         yield f"note: {shown(line)}"
+    if not isinstance(report, FileReport):  # a check has several, which may share one
+        yield from configurations([report.config])
+
+
+def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
+    """A line for each configuration file that held: what it says, and what it hides.
+
+    Of sizes that it gives, those that none of its models has are named.
+    """
+    by_path = dict[str, list[Configured]]()
+    for each in configs:
+        if each is not None:
+            by_path.setdefault(each.path, []).append(each)
+    for path, models in by_path.items():
+        said = dict.fromkeys(
+            f"{key} {setting(value)}" for each in models for key, value in each.options.items()
+        )
+        many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
+        parts = [", ".join(said)] * bool(said)
+        hidden = dict[str, int]()
+        for each in models:
+            for code, count in each.hidden.items():
+                hidden[code] = hidden.get(code, 0) + count
+        if hidden:
+            told = ", ".join(f"{code} {count:,}" for code, count in sorted(hidden.items()))
+            parts.append(f"{counted(sum(hidden.values()), 'finding')} hidden ({told})")
+        for size in models[0].unused:
+            if all(size in each.unused for each in models):
+                parts.append(f"no model here has {size}")
+        yield f"note: configured{many} by {shown(path)}: {shown('; '.join(parts))}"
+
+
+def setting(value: str | bool | tuple[str, ...] | Mapping[str, str | tuple[str, ...]]) -> str:
+    """The value of a key of a configuration, in words.
+
+    >>> setting(True), setting(("PAD1", "PAD2")), setting({"h": "3", "": "1,2"}), setting(())
+    ('true', 'PAD1 PAD2', 'h=3 1,2', 'none')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        pairs = (
+            (key, each if isinstance(each, str) else setting(each)) for key, each in value.items()
+        )
+        value = tuple(f"{key}={each}" if key else each for key, each in pairs)
+    return value if isinstance(value, str) else " ".join(value) or "none"
 
 
 def beside(older: str, data: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ def given_domain(
     by_input = shapes_given(shapes)
     fixed = dict(_fixed_by_shapes(graph, by_input))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
-    read = {name: _sizes(name, given) for name, given in dims_given(dims).items()}
+    read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
     for name, sizes in read.items():
         for axis in _named(graph, axes, name, sizes, recorded.entries):
             _agree(fixed, axis, sizes)
@@ -109,7 +109,7 @@ def _fixed_by_shapes(
 ) -> Iterator[tuple[tuple[str, int], int]]:
     """The sizes that shapes fix on open axes, as ((input, axis), size)."""
     fed = [name for name in graph.inputs if not graph.has_default(name)]
-    read = {given: _shape(given, sizes) for given, sizes in shapes.items()}
+    read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
     seen: set[str] = set()
     for given, shape in read.items():
         name = given
@@ -151,7 +151,7 @@ def _fixed_by_shapes(
             yield (name, axis), size
 
 
-def _shape(name: str, given: Shape) -> tuple[int | None, ...]:
+def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
     """Parses a shape: None for each axis left open. `name` is that of the input, or empty."""
     of = f"shape of input {name!r}" if name else "shape"
     if isinstance(given, str):
@@ -205,7 +205,7 @@ def _is_range(item: object) -> bool:
     return isinstance(item, range) or (isinstance(item, str) and bool(re.fullmatch(_RANGE, item)))
 
 
-def _sizes(name: str, value: str | int | range) -> Sizes:
+def sizes_of(name: str, value: str | int | range) -> Sizes:
     """Parses the size or range of a dimension."""
     if isinstance(value, range):
         values = value if value.step > 0 else value[::-1]

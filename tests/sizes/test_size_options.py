@@ -18,7 +18,7 @@ from onnxpad.file.wire import scan
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
 from onnxpad.probe.cut import NeighbourhoodProbe
-from onnxpad.sizes.size_options import _inputs, _known, _listed, _shape, _sizes, given_domain
+from onnxpad.sizes.size_options import _inputs, _known, _listed, given_domain, shape_of, sizes_of
 from tests.support import feeds_of, one, onnxpad_runs, run
 from tests.support.rows import each_row
 
@@ -553,10 +553,10 @@ def test_an_amount_computed_from_a_declared_size_is_of_that_size() -> None:
 )
 def test_a_range_of_python_holds_what_it_lists(given: range, sizes: Sizes | None) -> None:
     if sizes is not None:
-        assert _sizes("n", given) == sizes
+        assert sizes_of("n", given) == sizes
     else:
         with pytest.raises(UsageError, match=r"dimension 'n': .* holds no sizes; give a range"):
-            _sizes("n", given)
+            sizes_of("n", given)
 
 
 NO_SIZE, NO_RANGE, EMPTY = "is no size; give", "is no range; give", "holds no sizes; give"
@@ -578,10 +578,10 @@ NO_SIZE, NO_RANGE, EMPTY = "is no size; give", "is no range; give", "holds no si
 )  # fmt: skip
 def test_what_the_size_of_a_dimension_may_be(given: Any, expected: Sizes | str) -> None:
     if isinstance(expected, Sizes):
-        assert _sizes("h", given) == expected
+        assert sizes_of("h", given) == expected
         return
     with pytest.raises(UsageError, match=f"dimension 'h': .*{expected}"):
-        _sizes("h", given)
+        sizes_of("h", given)
 
 
 RANGED = "or . for an axis that stays open; a range is given by the dimension's name"
@@ -602,10 +602,10 @@ RANGED = "or . for an axis that stays open; a range is given by the dimension's 
 )  # fmt: skip
 def test_what_a_shape_may_be(given: Any, expected: tuple[int | None, ...] | str) -> None:
     if not isinstance(expected, str):
-        assert _shape("x", given) == expected
+        assert shape_of("x", given) == expected
         return
     with pytest.raises(UsageError, match=f"shape of input 'x': .*{expected}"):
-        _shape("x", given)
+        shape_of("x", given)
 
 
 def test_how_names_are_listed() -> None:

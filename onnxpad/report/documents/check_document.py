@@ -11,6 +11,7 @@ from onnxpad.report.documents import Block, Document, Group, Table, Tallies, Vie
 from onnxpad.report.groups import grouped, reason_groups, reason_without_names
 from onnxpad.report.layout import UNBREAKABLE, UNBROKEN, Screen, by_path, marked
 from onnxpad.report.text import (
+    configurations,
     counted,
     explained,
     first_names,
@@ -38,7 +39,9 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     if fixable := sum(each.fixable for file in files for each in file.findings):
         with_what = shown(report.fix_command).replace(" ", UNBREAKABLE) or "onnxpad.fix"
         said.append(f"{fixable:,} fixable with {with_what}")
-    of_all = Group("", ["; ".join(filter(None, said))])
+    of_all = Group(
+        "", [*configurations(each.config for each in files), "; ".join(filter(None, said))]
+    )
     if view != "page":
         groups = [*(file_group(file) for file in files), of_all]
     else:

@@ -10,7 +10,7 @@ from onnxpad.report import ValidateReport
 from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Picture, Tallies, View
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
-from onnxpad.report.text import NODES_A_REASON, counted, duration, shown
+from onnxpad.report.text import NODES_A_REASON, configurations, counted, duration, shown
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -41,14 +41,21 @@ def validate_document(report: ValidateReport, view: View = "brief") -> Document:
     unproven = [f"{marked('not compared', 'error')}: {shown(why)}" for why in report.unproven]
     head: list[Block] = [_headline(report)]
     if view == "page":
-        head = [_counts(report), *head, *_sources(report), *unproven, *following]
+        head = [
+            _counts(report),
+            *head,
+            *_sources(report),
+            *configurations([report.config]),
+            *unproven,
+            *following,
+        ]
         groups = [Group("", head), *validation_groups(report.validation)]
         return Document("validate", report.rewritten or report.original, groups)
     sections: list[Sequence[Block]] = [
         head,
         *_runs(report.validation, verbose=view == "full"),
         *_after(report.validation, verbose=view == "full").values(),
-        [*_remarks(report.validation), *unproven],
+        [*_remarks(report.validation), *configurations([report.config]), *unproven],
         following,
     ]
     return Document("validate", report.original, [Group("", blocks) for blocks in sections])

@@ -1,0 +1,348 @@
+"""Configurations: `onnxpad.toml`, and the table `tool.onnxpad` of a `pyproject.toml`.
+
+They hold data. Whatever runs, writes, or loosens what is proved is an option of the command line.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar, cast
+
+from onnxpad.arguments import codes_given, sizes_by_name
+from onnxpad.errors import MismatchError, UsageError
+from onnxpad.file import toml_file as toml
+from onnxpad.file.toml_file import Check, Place, Problem
+from onnxpad.finding import Severity
+from onnxpad.options import Dynamic, Options, Style, Unasked, typed_options
+from onnxpad.report import Configured
+
+Report = TypeVar("Report", bound=Any)
+Value: TypeAlias = str | bool | tuple[str, ...] | Mapping[str, Any]
+"""The value of a key: for one model, sizes by name; for none, texts by pattern."""
+
+IGNORED: Final = "per-file-ignores"
+SIZES: Final = {"shapes": "--shape", "dims": "--dim"}
+"""Keys that give sizes, each with the option whose texts it takes."""
+
+_RUNS: Final = {"pass", "passes", "step", "steps", "operators", "plugins"}
+"""Keys that somebody may try, since packages can have such things."""
+
+
+def _texts(value: object, at: Place) -> Iterator[Problem]:
+    """Problems of a text, or a list of texts."""
+    yield from toml.listed(toml.text, value if isinstance(value, list) else [value], at)
+
+
+def _each(refuse: Callable[[str], object], value: object, at: Place) -> Iterator[Problem]:
+    """Problems of texts, each of which a function refuses by an error."""
+    problems = [*_texts(value, at)]
+    yield from problems
+    for each in () if problems else _tuple(value):
+        try:
+            refuse(each)
+        except UsageError as error:
+            yield at, f"{at[-1]!r}: {error}"
+
+
+def _by_pattern(check: Check, value: object, at: Place) -> Iterator[Problem]:
+    """Problems of a table of values by pattern of name."""
+    if not isinstance(value, dict):
+        yield at, f'{at[-1]!r} must be a table, such as {{ "*resnet*" = ... }}'
+        return
+    for pattern, inner in value.items():
+        yield from check(inner, (*at, pattern))
+
+
+def _require_target(folder: Path, name: str) -> None:
+    from onnxpad.targets.known_targets import load
+
+    load(_target(folder, name))
+
+
+def _require_sizes(option: str, text: str) -> None:
+    from onnxpad.sizes.size_options import shape_of, sizes_of
+
+    for name, sizes in sizes_by_name(option, [text]).items():
+        (shape_of if option == "--shape" else sizes_of)(name, sizes)
+
+
+def _chosen(name: str, texts: Sequence[str]) -> tuple[str, ...]:
+    """Codes or beginnings of codes, all of which there are."""
+    from onnxpad.pipeline.registry import every_code
+
+    return codes_given(name, texts, every_code())
+
+
+_codes: Final = partial(_each, lambda text: _chosen("", [text]))
+
+_CHECKS: Final[Mapping[str, Check]] = {
+    "target": _texts,
+    "style": partial(toml.word, tuple(Style)),
+    "dynamic": partial(toml.word, tuple(Dynamic)),
+    "no-ceil": toml.flag,
+    "symmetric-transpose": toml.flag,
+    "strict": toml.flag,
+    "select": _codes,
+    "ignore": _codes,
+    IGNORED: partial(_by_pattern, _codes),
+    "fail-on": partial(toml.word, tuple(Severity)),
+    **{
+        key: partial(_by_pattern, partial(_each, partial(_require_sizes, option)))
+        for key, option in SIZES.items()
+    },
+}
+"""Every key, with what is wrong with a value of it."""
+
+KEYS: Final = tuple(_CHECKS)
+
+
+class Configuration:
+    """The configuration in one file.
+
+    Attributes:
+        path: The file: relative to the working folder, if it is below it.
+        table: Its keys, all as they should be.
+    """
+
+    def __init__(self, path: Path, table: Mapping[str, Any], text: str, place: Place) -> None:
+        """Takes the keys, the text that they are in, and the place of their table in it."""
+        self.path, self.table = path, table
+        self._text, self._place = text, place
+
+    def line_of(self, key: str) -> int:
+        """The line of a key."""
+        return toml.line_of(self._text, (*self._place, key))
+
+    def said(self, model: Path | None = None) -> dict[str, Value]:
+        """The value of each key for a model, or without one; what no pattern fits is left out."""
+        found: dict[str, Value] = {}
+        for key, value in self.table.items():
+            if isinstance(value, bool) or key in {"style", "dynamic", "fail-on"}:
+                found[key] = value
+            elif key == "target":
+                found[key] = tuple(_target(self.path.parent, each) for each in _tuple(value))
+            elif not isinstance(value, dict):
+                found[key] = _tuple(value)
+            elif model is None:
+                found[key] = {pattern: _tuple(each) for pattern, each in value.items()}
+            elif matching := [each for text, each in value.items() if self._fits(text, model)]:
+                texts = [text for each in matching for text in _tuple(each)]
+                found[key] = (
+                    tuple(dict.fromkeys(texts)) if key == IGNORED else _sizes(SIZES[key], texts)
+                )
+        return found
+
+    def applied(self, model: Path, typed: Mapping[str, Any]) -> "Applied | None":
+        """As `options.configuration_of`."""
+        said = {
+            key: value
+            for key, value in self.said(model).items()
+            if (name := "ignore" if key == IGNORED else key.replace("-", "_")) in typed
+            and (key == IGNORED or isinstance(typed[name], Unasked) or not typed[name])
+        }
+        return Applied(self.path, said, typed) if said else None
+
+    def _fits(self, pattern: str, model: Path) -> bool:
+        """Whether a pattern fits the name of a model, or its path from the folder of this file."""
+        folder, path = _absolute(self.path.parent), _absolute(model)
+        below = path.relative_to(folder) if path.is_relative_to(folder) else path
+        return any(fits(pattern.removeprefix("./"), text) for text in (path.name, below.as_posix()))
+
+
+class Applied:
+    """The part of a configuration that is about one model, for one command.
+
+    Attributes:
+        options: The options of the command, typed or said, but for the sizes that are said.
+    """
+
+    def __init__(self, path: Path, said: Mapping[str, Value], typed: Mapping[str, Any]) -> None:
+        """Takes what the file says where nothing was typed, and what was typed."""
+        self._path, self._said, self._typed = path, said, typed
+        self.options = dict(typed)
+        for key, value in said.items():
+            if key not in (IGNORED, *SIZES):
+                self.options[key.replace("-", "_")] = value
+        for key in ("select", "ignore"):
+            if key in said:
+                self.options[key] = _chosen(key, cast("Sequence[str]", said[key]))
+        if IGNORED in said:
+            ignored = _chosen(IGNORED, cast("Sequence[str]", said[IGNORED]))
+            self.options["ignore"] = (*self.options["ignore"], *ignored)
+
+    def result_of(self, ask: Callable[..., Report], *models: object, **keywords: Any) -> Report:
+        """The result of a call with the sizes that the configuration gives and the model has.
+
+        Raises:
+            MismatchError: A size contradicts the model, or one that is typed is of nothing in it.
+        """
+        left = {
+            (key, name): text
+            for key in SIZES
+            for name, text in cast("Mapping[str, str]", self._said.get(key, {})).items()
+        }
+        unused: list[str] = []
+        while True:
+            sizes = {key: dict(keywords.get(key) or {}) for key in SIZES}
+            for (key, name), text in left.items():
+                sizes[key][name] = text
+            try:
+                result = ask(*models, **{**keywords, **sizes})
+            except MismatchError as error:
+                if error.missing in left:
+                    unused.append(_named(*error.missing, left.pop(error.missing)))
+                elif left and error.missing is None:
+                    raise MismatchError(f"{self._path}: {error}") from error
+                else:
+                    raise
+            else:
+                hidden = self._hidden(*models, **{**keywords, **sizes})
+                return replace(result, config=self._configured(hidden, left, unused))
+
+    def _hidden(self, model: Any, *_: object, **keywords: Any) -> dict[str, int]:
+        """The number of findings by code that `check` has without the choice of codes here.
+
+        It is asked anew: a padding that is left alone may change what is found of others.
+        """
+        if self._said.keys().isdisjoint({"select", "ignore", IGNORED}):
+            return {}
+        from onnxpad.api import check as api
+
+        names = {*typed_options(), "convention"}
+        asked = {name: value for name, value in keywords.items() if name in names}
+        asked |= {name: self._typed[name] for name in ("select", "ignore")}
+        chosen = Options(select=self.options["select"], ignore=self.options["ignore"])
+        codes = (each.code for each in api.check(model, **asked).findings)
+        return Counter(code for code in codes if not chosen.chooses(code))
+
+    def _configured(
+        self, hidden: Mapping[str, int], sizes: Mapping[tuple[str, str], str], unused: Sequence[str]
+    ) -> Configured:
+        """The configuration that held, as a report tells it."""
+        given = {
+            key: {name: text for (kind, name), text in sizes.items() if kind == key}
+            for key in SIZES
+        }
+        said = {key: given.get(key, value) for key, value in self._said.items()}
+        options = {key: value for key, value in said.items() if value != {}}
+        return Configured(str(self._path), options, hidden, tuple(unused))
+
+
+def read(path: Path) -> Configuration | None:
+    """The configuration in a file; None in a `pyproject.toml` without a table of it.
+
+    Raises:
+        UsageError: It cannot be read, or is not as it should be: with the line.
+    """
+    shown = _shown(path)
+    is_project = path.name == "pyproject.toml"
+    place: Place = ("tool", "onnxpad") if is_project else ()
+
+    def problems(tables: dict[str, Any]) -> Iterator[Problem]:
+        table = _within(tables, place)
+        return iter(()) if table is None else _problems(shown.parent, table, place)
+
+    text = toml.read_text(shown)
+    table = _within(toml.parsed(shown, text, problems), place)
+    return None if table is None else Configuration(shown, table, text, place)
+
+
+def _within(tables: Any, place: Place) -> Any:
+    """The table at a place; None if there is none."""
+    for key in place:
+        tables = tables.get(key) if isinstance(tables, dict) else None
+    return tables
+
+
+def _problems(folder: Path, table: object, place: Place) -> Iterator[Problem]:
+    """Problems of a configuration."""
+    checks: Mapping[str, Check] = {
+        **_CHECKS,
+        "target": partial(_each, partial(_require_target, folder)),
+    }
+    if not isinstance(table, dict):
+        yield from toml.table(checks, (), table, place)
+        return
+    for key, value in table.items():
+        if key in _RUNS:
+            told = f"{key!r} cannot be set here: a configuration holds data, and runs nothing"
+            yield (*place, key), told
+        elif key not in checks and key in _typed_only():
+            told = f"{key!r} cannot be set here: it is an option of the command line only"
+            yield (*place, key), told
+        else:
+            yield from toml.table(checks, (), {key: value}, place)
+
+
+def _typed_only() -> set[str]:
+    """The names of all options that no key sets."""
+    from typer.main import get_command
+
+    from onnxpad.cli import app
+
+    commands = cast("Any", get_command(app)).commands
+    known = {
+        option.lstrip("-")
+        for command in commands.values()
+        for each in command.params
+        for option in each.opts
+    }
+    return known - {option.lstrip("-") for option in SIZES.values()}
+
+
+def fits(pattern: str, path: str) -> bool:
+    """Whether a pattern fits a whole path; `*` fits slashes too, and `**/` any folders, or none.
+
+    The time is at most the product of both lengths, whatever the pattern.
+
+    >>> fits("**/[ab]*.onnx", "b.onnx"), fits("**/b.onnx", "ab.onnx"), fits("a*.onnx", "a/b.onnx")
+    (True, False, True)
+    """
+    reached = {0}
+    for token in re.findall(r"\*\*/|\*+|\[!?]?[^]]*]|.", pattern, re.DOTALL):
+        first = min(reached)
+        if token == "**/":
+            reached |= {end for end in range(first + 1, len(path) + 1) if path[end - 1] == "/"}
+        elif token[0] == "*":
+            reached = {*range(first, len(path) + 1)}
+        else:
+            reached = {at + 1 for at in reached if fnmatchcase(path[at : at + 1], token)}
+        if not reached:
+            return False
+    return len(path) in reached
+
+
+def _tuple(value: Any) -> tuple[str, ...]:
+    """Texts, of which one may stand alone."""
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _sizes(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Sizes by name; the last text about a name holds."""
+    return {name: sizes for text in texts for name, sizes in sizes_by_name(option, [text]).items()}
+
+
+def _named(kind: str, name: str, sizes: str) -> str:
+    """A size as it is typed."""
+    return f"{SIZES[kind]} {name}={sizes}" if name else f"{SIZES[kind]} {sizes}"
+
+
+def _target(folder: Path, name: str) -> str:
+    """A target; the path of a file is from the folder of the configuration."""
+    path, at, version = (name, "", "") if name.endswith(".toml") else name.rpartition("@")
+    return f"{folder / path}{at}{version}" if path.endswith(".toml") else name
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.normpath(path.absolute()))
+
+
+def _shown(path: Path) -> Path:
+    """A path from the working folder, if it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

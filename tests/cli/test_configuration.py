@@ -1,0 +1,682 @@
+"""Configuration files: which holds, what it says, what it may not say, and what is told of it."""
+
+import json
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from typer.main import get_command
+from typer.testing import Result
+
+import onnxpad
+from onnxpad.cli import app
+from onnxpad.cli.configuration import KEYS, fits
+from tests.report.test_json_schema import check as check_schema
+from tests.support import PADS, W, forks, one, onnxpad_runs
+from tests.support.manual import blocks
+
+NODES = (
+    "a = Pad (x, p) b = Conv (a, w)\n"
+    'c = MaxPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (b)\n'
+    "y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1]> (c)"
+)
+MODEL = one(NODES, inputs="float[1, 2, height, 8] x", initializers=f"{W}, {PADS}")
+"""In style fold a PAD101 and a PAD201; in style pad also a PAD202."""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a model, and one in a folder below."""
+    here = tmp_path / "project"
+    (here / "exported" / "deep").mkdir(parents=True)
+    for name in ("model.onnx", "exported/a.onnx", "exported/deep/b.onnx"):
+        onnx.save(MODEL, here / name)
+    monkeypatch.chdir(here)
+    return here
+
+
+def wrote(path: str, *lines: str) -> None:
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def ran(*args: object) -> dict[str, Any]:
+    """The JSON of a command, which the schema knows."""
+    result = onnxpad_runs(*args, "--format", "json")
+    assert result.stderr == ""
+    document: dict[str, Any] = json.loads(result.stdout)
+    check_schema(document)
+    return document
+
+
+def codes_of(*args: object) -> Counter[str]:
+    """The codes that `check` finds."""
+    return Counter(
+        each["code"] for file in ran("check", *args)["files"] for each in file["findings"]
+    )
+
+
+def error_line(result: Result) -> str:
+    """The one line of a command that did nothing else."""
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line.removeprefix("error: ")
+
+
+def config_of(model: str) -> str | None:
+    """The file that holds for a model."""
+    found: str | None = ran("config", model)["config"]
+    return found
+
+
+class TestWhichFileHolds:
+    def test_the_nearest_upward_from_the_model(self) -> None:
+        wrote("../onnxpad.toml", 'style = "pad"')
+        assert config_of("exported/deep/b.onnx") == str(Path("../onnxpad.toml").resolve())
+        wrote("pyproject.toml", "[tool.onnxpad]", 'style = "pad"')
+        assert config_of("exported/deep/b.onnx") == "pyproject.toml"
+        wrote("exported/onnxpad.toml", 'style = "pad"')
+        assert config_of("exported/deep/b.onnx") == "exported/onnxpad.toml"
+        assert config_of("model.onnx") == "pyproject.toml"
+        wrote("exported/deep/pyproject.toml", "[project]", 'name = "onnxpad"')
+        assert config_of("exported/deep/b.onnx") == "exported/onnxpad.toml"
+        wrote("exported/deep/onnxpad.toml")
+        assert config_of("exported/deep/b.onnx") == "exported/deep/onnxpad.toml"
+
+    def test_onnxpad_toml_goes_before_pyproject(self) -> None:
+        wrote("pyproject.toml", "[tool.onnxpad]", "no such toml")
+        wrote("onnxpad.toml", 'style = "pad"')
+        assert config_of("model.onnx") == "onnxpad.toml"
+
+    def test_else_upward_from_the_working_folder(
+        self, place: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wrote("exported/onnxpad.toml", 'style = "pad"')
+        monkeypatch.chdir("exported/deep")
+        model = place / "model.onnx"
+        assert config_of(str(model)) == str(place / "exported" / "onnxpad.toml")
+        assert ran("fix", model, "--check", "--no-validate")["style"] == "pad"
+        wrote(str(place / "onnxpad.toml"), 'style = "symmetric"')
+        assert ran("fix", model, "--check", "--no-validate")["style"] == "symmetric"
+
+    def test_of_a_folder_its_own(self) -> None:
+        wrote("exported/onnxpad.toml", 'style = "pad"')
+        assert config_of("exported") == "exported/onnxpad.toml"
+        assert config_of(".") is None
+
+    def test_a_link_has_that_of_its_folder(self, place: Path) -> None:
+        wrote("exported/onnxpad.toml", 'style = "pad"')
+        Path("link.onnx").symlink_to(place / "exported" / "a.onnx")
+        Path("exported/deep/link.onnx").symlink_to(place / "model.onnx")
+        assert config_of("link.onnx") is None
+        assert config_of("exported/deep/link.onnx") == "exported/onnxpad.toml"
+        assert config_of("exported/../model.onnx") is None
+
+    @pytest.mark.parametrize("model", ["-", "no/such/folder/m.onnx", "a" * 300, "m" * 9 + "/.."])
+    def test_a_model_that_is_not_there(self, model: str) -> None:
+        wrote("onnxpad.toml", 'style = "pad"')
+        assert config_of(model) == "onnxpad.toml"
+        assert onnxpad_runs("fix", model).exit_code == 2
+        assert onnxpad_runs("check", model).exit_code == 2
+
+    def test_a_path_of_a_thousand_folders(self) -> None:
+        wrote("onnxpad.toml", 'style = "pad"')
+        assert config_of("d/" * 1_500 + "m.onnx") == "onnxpad.toml"
+
+    def test_a_working_folder_that_is_gone(
+        self, place: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        gone = place / "gone"
+        gone.mkdir()
+        monkeypatch.chdir(gone)
+        gone.rmdir()
+        assert onnxpad_runs("check", place / "model.onnx").exit_code == 1
+        monkeypatch.chdir(place)
+
+    def test_links_in_circles_above(self, place: Path) -> None:
+        Path("exported/up").symlink_to(place / "exported")
+        wrote("onnxpad.toml", 'style = "pad"')
+        assert config_of("exported/up/up/up/a.onnx") == "onnxpad.toml"
+
+    def test_isolated_reads_none(self) -> None:
+        wrote("onnxpad.toml", "no toml")
+        for command in ("fix", "check", "show", "validate", "repad"):
+            more = ("--to", "keras") if command == "repad" else ()
+            models = ["model.onnx"] * (1 + (command == "validate"))
+            assert error_line(onnxpad_runs(command, *models, *more)).startswith("onnxpad.toml:1: ")
+            assert onnxpad_runs(command, *models, *more, "--isolated").exit_code in {0, 1}
+        assert ran("config", "--isolated")["config"] is None
+
+    def test_the_library_reads_none(self) -> None:
+        wrote("onnxpad.toml", "no toml")
+        assert len(onnxpad.check("model.onnx").findings) == 2
+        assert onnxpad.fix("model.onnx", validate=False).options.style == "fold"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "[tool.onnxpad]\nstyle = 'pad'",
+            "[project]\nname = 'x'\n\t[ tool . \"onnxpad\" ] # c\nstyle = 'pad'",
+            "['tool'.'onnxpad']\nstyle = 'pad'\r\n",
+            "tool.onnxpad.style = 'pad'",
+            "tool = { onnxpad = { style = 'pad' } }",
+            "[tool]\nonnxpad.style = 'pad'",
+            "[tool.other]\n[tool]\nonnxpad = { style = 'pad' }",
+            "[tool.onnxpad.shapes]\n[tool]\nonnxpad.style = 'pad'"[22:],
+        ],
+    )
+    def test_tables_of_a_pyproject(self, text: str) -> None:
+        wrote("pyproject.toml", text)
+        assert ran("fix", "model.onnx", "--check", "--no-validate")["style"] == "pad"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "[project]\nname = 'onnxpad'",
+            "[tool.onnxpads]\nstyle = 'pad'",
+            "[tool.ruff]\nonnxpad = 1",
+            "tool = 3",
+            "[[tool]]\nonnxpad = 3",
+            "no toml at all",
+            "a = '''\n[tool.onnxpad]\n'''",
+        ],
+    )
+    def test_a_pyproject_without_one_does_not_count(self, text: str) -> None:
+        wrote("onnxpad.toml", 'style = "pad"')
+        wrote("exported/pyproject.toml", text)
+        assert config_of("exported/a.onnx") == "onnxpad.toml"
+
+    def test_without_a_file_no_module_is_imported(self, place: Path) -> None:
+        wrote("pyproject.toml", "[project]", "name = 'onnxpad'")
+        program = (
+            "import sys\nfrom onnxpad.cli import app\n"
+            "try:\n    app()\nexcept SystemExit:\n    pass\n"
+            "print(*({'tomllib', 'onnxpad.cli.configuration', 'onnxpad.file.toml_file'}"
+            " & sys.modules.keys()))"
+        )
+        for words in (("check", "model.onnx", "-q"), ("fix", "model.onnx", "--check", "-q")):
+            done = forks.run(program, *words, modules=forks.LIGHT)
+            assert "tomllib" not in done.stdout.splitlines()[-1], done.stderr
+        wrote("onnxpad.toml", "strict = true")
+        done = forks.run(program, "check", "model.onnx", "-q", modules=forks.LIGHT)
+        assert "tomllib" in done.stdout.splitlines()[-1]
+
+
+class TestWhatHolds:
+    @pytest.mark.parametrize(
+        ("line", "field", "value", "typed", "then"),
+        [
+            ('style = "pad"', "style", "pad", "--style fold", "fold"),
+            ('dynamic = "auto-pad"', "dynamic", "auto-pad", "--dynamic keep", "keep"),
+            ("no-ceil = true", "no_ceil", True, "--no-ceil", True),
+            ("symmetric-transpose = true", "symmetric_transpose", True, "", True),
+            ('select = "PAD2"', "select", ["PAD2"], "--select PAD101", ["PAD101"]),
+            ('ignore = ["PAD2", "pad101"]', "ignore", ["PAD2", "PAD101"], "--ignore PAD101",
+             ["PAD101"]),
+            ('target = "tract"', "target", ["tract"], "--target openvino", ["openvino"]),
+        ],
+    )  # fmt: skip
+    def test_a_key_holds_unless_it_is_typed(
+        self, line: str, field: str, value: object, typed: str, then: object
+    ) -> None:
+        wrote("onnxpad.toml", line)
+        fix = ("fix", "model.onnx", "--check", "--no-validate")
+        assert ran(*fix)[field] == value
+        assert ran(*fix, *typed.split())[field] == then
+        key = line.partition(" ")[0]
+        told = ran(*fix)["config"]
+        assert told["path"] == "onnxpad.toml"
+        assert [*told["options"]] == [key]
+        assert ("config" in ran(*fix, *typed.split())) == (not typed)
+
+    def test_strict(self) -> None:
+        """Padding of a MaxPool rests on an assumption if a Pad is to have it."""
+        fix = ("fix", "model.onnx", "--check", "--no-validate", "--style", "pad")
+        count = len(ran(*fix)["changes"])
+        wrote("onnxpad.toml", "strict = true")
+        assert len(ran(*fix)["changes"]) < count
+        assert ran(*fix)["config"]["options"] == {"strict": True}
+
+    def test_what_is_typed_goes_before_by_key(self) -> None:
+        wrote("onnxpad.toml", 'select = ["PAD1"]', 'ignore = ["PAD101"]')
+        assert codes_of("model.onnx") == Counter()
+        assert codes_of("model.onnx", "--ignore", "PAD2") == Counter({"PAD101": 1})
+        assert codes_of("model.onnx", "--select", "PAD2") == Counter({"PAD201": 1})
+
+    def test_each_command_says_what_it_takes_of_it(self) -> None:
+        wrote("onnxpad.toml", 'style = "pad"', 'target = "tract"', 'dims."*" = "height=9"')
+        show = ran("show", "model.onnx")
+        assert show["config"]["options"] == {"target": ["tract"], "dims": {"height": "9"}}
+        for command in ("repad --to keras model.onnx", "validate model.onnx model.onnx"):
+            assert ran(*command.split())["config"]["options"] == {"dims": {"height": "9"}}
+        wrote("onnxpad.toml", 'style = "pad"')
+        for command in (
+            "repad --to keras model.onnx", "validate model.onnx model.onnx", "show model.onnx",
+        ):  # fmt: skip
+            assert "config" not in ran(*command.split())
+
+    def test_it_is_said_once(self) -> None:
+        wrote("onnxpad.toml", 'style = "pad"', 'fail-on = "error"', 'dims."*" = "height=9"')
+        told = r"note: configured{} by onnxpad.toml:\s+style pad,\s+fail-on error,\s+dims height=9"
+        check = onnxpad_runs("check", ".")
+        assert len(re.findall(told.format(" for 3 models"), check.stdout)) == 1
+        assert check.stdout.count("configured") == 1
+        assert check.exit_code == 0
+        fix = onnxpad_runs("fix", "model.onnx", "--check", "--no-validate").stdout
+        assert len(re.findall(told.format("").replace(r"fail-on error,\s+", ""), fix)) == 1
+        full = onnxpad_runs("fix", "model.onnx", "--check", "--no-validate", "-v").stdout
+        for text in (
+            full,
+            onnxpad_runs("show", "model.onnx").stdout,
+            onnxpad_runs("validate", "model.onnx", "model.onnx").stdout,
+            onnxpad_runs("repad", "model.onnx", "--to", "keras").stdout,
+        ):
+            assert text.count("note: configured by onnxpad.toml: ") == 1
+        for command in ("fix --check --no-validate", "check", "show", "validate model.onnx"):
+            onnxpad_runs(*command.split(), "model.onnx", "--html", "page.html")
+            page = Path("page.html").read_text("utf-8")
+            assert page.count("configured by onnxpad.toml") == 1, command
+        assert onnxpad_runs("check", ".", "-q").stdout.count("configured") == 1  # nothing fails
+
+    def test_a_target_of_ones_own_is_from_the_folder_of_the_file(
+        self, place: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        wrote("exported/npu.toml", 'title = "NPU"')
+        wrote("exported/onnxpad.toml", 'target = ["./npu.toml", "exported/npu.toml@2"]')
+        told = "onnxpad.toml:1: 'target': exported/exported/npu.toml: No such file or directory"
+        assert error_line(onnxpad_runs("check", "exported/a.onnx")).endswith(told)
+        wrote("exported/onnxpad.toml", 'target = ["./npu.toml"]')
+        assert ran("show", "exported/a.onnx")["targets"] == ["exported/npu.toml"]
+        monkeypatch.chdir("exported/deep")
+        assert ran("show", "b.onnx")["targets"] == [str(place / "exported" / "npu.toml")]
+
+
+class TestCodes:
+    @pytest.mark.parametrize("command", ["fix", "check"])
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            ('ignore = ["PAD1"]',),
+            ('select = "PAD201"',),
+            ('select = ["PAD1", "PAD2"]', 'ignore = "PAD202"', 'style = "pad"'),
+            ('per-file-ignores."*.onnx" = ["PAD2,PAD1"]',),
+            ('select = ["PAD9"]',),
+            ('ignore = "PAD20"', 'style = "pad"'),
+        ],
+    )
+    def test_what_is_hidden_is_counted(self, command: str, lines: tuple[str, ...]) -> None:
+        style = "pad" if any("style" in line for line in lines) else "fold"
+        everything = codes_of("model.onnx", "--style", style)
+        assert sum(everything.values()) >= 2
+        wrote("onnxpad.toml", *lines)
+        left = codes_of("model.onnx")
+        more = ("--check", "--no-validate") if command == "fix" else ()
+        found = ran(command, "model.onnx", *more)
+        config = found["config"] if command == "fix" else found["files"][0]["config"]
+        assert config["hidden"] == everything - left
+        said = onnxpad_runs(command, "model.onnx", *more).stdout
+        count = sum(config["hidden"].values())
+        first = min(config["hidden"])
+        told = f"{count} finding{'s' * (count > 1)} hidden ({first} {config['hidden'][first]}"
+        assert told in " ".join(said.split())
+
+    def test_of_what_is_left_alone_too(self) -> None:
+        """What a rewrite would do away with is hidden with the rewrite that is left out."""
+        nodes = "a = Pad (x, p) b = Pad (a, p) y = Conv (b, w)"
+        onnx.save(one(nodes, initializers=f"{W}, {PADS}"), "two.onnx")
+        everything = codes_of("two.onnx")
+        wrote("onnxpad.toml", 'ignore = ["PAD201"]')
+        (file,) = ran("check", "two.onnx")["files"]
+        left = Counter(each["code"] for each in file["findings"])
+        assert file["config"]["hidden"] == {"PAD201": everything["PAD201"]}
+        assert left["PAD201"] == 0
+
+    def test_all_codes(self) -> None:
+        wrote("onnxpad.toml", 'ignore = ["PAD"]')
+        result = onnxpad_runs("check", "exported")
+        assert result.exit_code == 0
+        assert "4 findings hidden (PAD101 2, PAD201 2)" in " ".join(result.stdout.split())
+        quiet = onnxpad_runs("check", "exported", "--quiet")
+        assert quiet.stdout.startswith("note: configured for 2 models by onnxpad.toml: ignore PAD;")
+        fix = onnxpad_runs("fix", "model.onnx", "--quiet")
+        assert "2 findings hidden" in " ".join(fix.stdout.split())
+        assert not Path("model.fixed.onnx").exists()
+
+    def test_the_exit_code_is_that_of_what_is_left(self) -> None:
+        wrote("onnxpad.toml", 'ignore = ["PAD1"]')
+        assert onnxpad_runs("check", "model.onnx").exit_code == 1
+        wrote("onnxpad.toml", 'ignore = ["PAD1", "PAD2"]')
+        assert onnxpad_runs("check", "model.onnx").exit_code == 0
+        assert onnxpad_runs("check", "model.onnx", "--isolated").exit_code == 1
+
+    def test_what_the_command_line_leaves_out_is_not_counted(self) -> None:
+        wrote("onnxpad.toml", 'per-file-ignores."model*" = "PAD"')
+        (file,) = ran("check", "model.onnx", "--ignore", "PAD1")["files"]
+        assert file["findings"] == []
+        assert file["config"]["hidden"] == {"PAD201": 1}
+        (file,) = ran("check", "exported/a.onnx")["files"]
+        assert "config" not in file
+
+    def test_quiet_says_nothing_of_a_configuration_that_hides_nothing(self) -> None:
+        wrote("onnxpad.toml", 'ignore = ["PAD3"]', 'style = "symmetric"')
+        assert "configured" not in onnxpad_runs("check", "model.onnx", "-q").stdout
+
+    def test_each_model_fails_by_its_own_severity(self) -> None:
+        wrote("exported/onnxpad.toml", 'fail-on = "error"')
+        assert onnxpad_runs("check", "exported").exit_code == 0
+        both = ran("check", "exported", "model.onnx")
+        assert [file["failing"] for file in both["files"]] == [0, 0, 2]
+        assert (both["exit_code"], both["fail_on"]) == (1, "warning")
+        assert [file.get("config", {}).get("options") for file in both["files"]] == [
+            {"fail-on": "error"}, {"fail-on": "error"}, None,
+        ]  # fmt: skip
+        assert onnxpad_runs("check", "exported", "--fail-on", "warning").exit_code == 1
+        wrote("exported/deep/onnxpad.toml", 'fail-on = "info"')
+        assert [file["failing"] for file in ran("check", "exported")["files"]] == [0, 2]
+
+    def test_a_baseline_judges_each_model_by_its_own_codes(self) -> None:
+        assert onnxpad_runs("check", ".", "--baseline", "b.json", "--write-baseline").exit_code == 0
+        wrote("exported/onnxpad.toml", 'ignore = ["PAD1"]')
+        assert "gone" not in onnxpad_runs("check", ".", "--baseline", "b.json").stdout
+        assert onnxpad_runs("check", ".", "--baseline", "b.json", "--write-baseline").exit_code == 0
+        Path("exported/onnxpad.toml").unlink()
+        assert onnxpad_runs("check", ".", "--baseline", "b.json").exit_code == 0
+
+
+class TestFormats:
+    @pytest.mark.parametrize("form", ["sarif", "junit"])
+    def test_what_has_no_place_for_it_is_told_on_stderr(self, form: str) -> None:
+        wrote("onnxpad.toml", 'ignore = "PAD1"')
+        result = onnxpad_runs("check", "model.onnx", "--format", form)
+        assert "configured" not in result.stdout
+        assert result.stderr == (
+            "note: configured by onnxpad.toml: ignore PAD1; 1 finding hidden (PAD101 1)\n"
+        )
+        assert onnxpad_runs("check", "model.onnx", "--format", form, "--isolated").stderr == ""
+
+    @pytest.mark.parametrize("words", ["--format github", "--statistics", "--statistics -q"])
+    def test_what_people_read_has_it_on_stdout(self, words: str) -> None:
+        wrote("onnxpad.toml", 'ignore = "PAD1"')
+        result = onnxpad_runs("check", "model.onnx", *words.split())
+        assert result.stderr == ""
+        assert result.stdout.count("note: configured by onnxpad.toml: ignore PAD1") == 1
+
+    def test_the_command_to_type_has_the_same_configuration(self) -> None:
+        wrote("onnxpad.toml", 'style = "pad"')
+        said = onnxpad_runs("check", "model.onnx").stdout.replace("\xa0", " ")
+        assert "fixable with onnxpad fix model.onnx\n" in said
+        said = onnxpad_runs("check", "model.onnx", "--isolated").stdout.replace("\xa0", " ")
+        assert "fixable with onnxpad fix model.onnx --isolated\n" in said
+
+
+class TestSizes:
+    def test_by_pattern(self) -> None:
+        wrote(
+            "onnxpad.toml",
+            "[shapes]",
+            '"exported/*" = "1,2,16,8"',
+            "[dims]",
+            '"*" = "height=9"',
+            '"b*" = ["height=32..64:32"]',
+        )
+        fix = ("fix", "--check", "--no-validate")
+        assert ran(*fix, "model.onnx")["declared"] == {"x": [1, 2, 9, 8]}
+        assert ran(*fix, "model.onnx", "--dim", "height=11")["declared"] == {"x": [1, 2, 11, 8]}
+        assert "declared" in ran(*fix, "model.onnx", "--isolated")
+        told = error_line(onnxpad_runs(*fix, "exported/a.onnx"))
+        assert told.startswith("onnxpad.toml: ")
+        wrote("onnxpad.toml", "[dims]", '"*" = "height=9"', '"b*" = ["height=32..64:32"]')
+        config = ran(*fix, "exported/deep/b.onnx")["config"]
+        assert config["options"] == {"dims": {"height": "32..64:32"}}
+
+    def test_those_that_a_model_lacks_are_left_out_and_told(self) -> None:
+        fixed = one(NODES, inputs="float[1, 2, 9, 8] x", initializers=f"{W}, {PADS}")
+        onnx.save(fixed, "exported/fixed.onnx")
+        wrote("onnxpad.toml", 'dims."*" = ["height=9", "heigth=8"]', 'shapes."*" = "y=1,2"')
+        check = onnxpad_runs("check", "exported").stdout
+        said = " ".join(check.split())
+        assert "dims height=9; no model here has --shape y=1,2; no model here has --dim he" in said
+        show = ran("show", "exported/fixed.onnx")["config"]
+        assert show["options"] == {}
+        assert sorted(show["unused"]) == ["--dim height=9", "--dim heigth=8", "--shape y=1,2"]
+
+    def test_typed_sizes_are_still_errors(self) -> None:
+        wrote("onnxpad.toml", 'dims."*" = "other=8"')
+        told = error_line(onnxpad_runs("fix", "model.onnx", "--dim", "heigth=8"))
+        assert "no dimension 'heigth'" in told
+        assert "no dimension 'heigth'" in error_line(
+            onnxpad_runs("check", "model.onnx", "--dim", "heigth=8")
+        )
+
+    def test_validate_draws_with_them(self) -> None:
+        wrote("onnxpad.toml", 'dims."*" = "height=10"')
+        (run, *_) = ran("validate", "model.onnx", "model.onnx")["validation"]["runs"]
+        assert "10" in run["inputs"]
+        onnxpad_runs("fix", "model.onnx", "--isolated")
+        assert "config" in ran("validate", "model.onnx", "model.fixed.onnx")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_fit"),
+    [
+        ("*", "a/b.onnx", True),
+        ("b.onnx", "b.onnx", True),
+        ("b.onnx", "a/b.onnx", False),
+        ("*b.onnx", "a/b.onnx", True),
+        ("a/*.onnx", "a/x/b.onnx", True),
+        ("**/b.onnx", "b.onnx", True),
+        ("**/b.onnx", "a/x/b.onnx", True),
+        ("**/b.onnx", "a/xb.onnx", False),
+        ("a/**/b.onnx", "a/b.onnx", True),
+        ("a/**/b.onnx", "a/x/y/b.onnx", True),
+        ("a/**/b.onnx", "ax/b.onnx", False),
+        ("a/**", "a/x/y", True),
+        ("**/x/**/b", "x/b", True),
+        ("?.onnx", "b.onnx", True),
+        ("?.onnx", ".onnx", False),
+        ("[ab].onnx", "b.onnx", True),
+        ("[!ab].onnx", "b.onnx", False),
+        ("[b.onnx", "[b.onnx", True),
+        ("[]]b", "]b", True),
+        ("B.onnx", "b.onnx", False),
+        ("", "", True),
+        ("", "b", False),
+        ("a.onnx", "axonnx", False),
+        ("a\nb", "a\nb", True),
+    ],
+)
+def test_patterns(pattern: str, path: str, is_fit: bool) -> None:
+    assert fits(pattern, path) is is_fit
+
+
+def test_a_pattern_takes_no_long_time() -> None:
+    start = time.process_time()
+    path = "/".join("aaaa" for _ in range(50))
+    for pattern in ("**/*a" * 400 + "b", "*a" * 2_000 + "b", "**/" * 2_000 + "b"):
+        assert not fits(pattern, path)
+    assert time.process_time() - start < 10
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize(
+        ("lines", "told"),
+        [
+            ('styl = "pad"', ":1: no key 'styl' is known here; did you mean 'style'?"),
+            ('\n# c\nStyle = "pad"', ":3: no key 'Style' is known here; did you mean 'style'?"),
+            ("fail_on = 'info'", ":1: no key 'fail_on' is known here; did you mean 'fail-on'?"),
+            ("shape = 'x=1'", ":1: no key 'shape' is known here; did you mean 'shape"),
+            ('x = 1', ":1: no key 'x' is known here; known are target, style, dynam"),
+            ("style = 'folds'", ':1: \'style\' cannot be "folds"; did you mean \'fold\''),
+            ('style = 3', ":1: 'style' cannot be 3; known are fold, pad and symmetric"),
+            ("dynamic = 'auto_pad'", ':1: \'dynamic\' cannot be "auto_pad"; did you me'),
+            ('fail-on = true', ":1: 'fail-on' cannot be true; known are info, warning"),
+            ("strict = 'yes'", ':1: \'strict\' must be true or false, not "yes"'),
+            ('select = 3', ":1: 'select' must be a text, not 3"),
+            ("select = ['PAD1', ['PAD2']]", ":1: 'select' must be a text, not ['PAD2']"),
+            ("select = ['PAD999']", ":1: 'select': 'PAD999' names no code; there is P"),
+            ("ignore = ''", ":1: 'ignore': '' names no code; there is PAD101"),
+            ("per-file-ignores = 'PAD1'", ":1: 'per-file-ignores' must be a table, suc"),
+            ("[per-file-ignores]\n'a*' = 'PAD1'\n'b*' = 'PAD0'", ":3: 'b*': 'PAD0' n"),
+            ("target = 'opencvv'", ":1: 'target': no target is called 'opencvv'; did"),
+            ('target = 3', ":1: 'target' must be a text, not 3"),
+            ("dims.'*' = 'height'", ":1: '*': --dim 'height' lacks a size; give it as"),
+            ("dims.'*' = 'height=0'", ":1: '*': dimension 'height': "),
+            ("dims.'*' = {height = 3}", ":1: '*' must be a text, not {'height': 3}"),
+            ("shapes.'*' = 'x=1,b'", ":1: '*': shape of input 'x': "),
+            ("shapes = ['x=1']", ':1: \'shapes\' must be a table, such as { "*resnet*"'),
+            ("style = 'pad'\nstyle = 'pad'", ':2: Cannot overwrite a value'),
+            ('style = pad', ':1: Invalid value (at line 1, column 9)'),
+            ('a = 1\nb = 2', ":1: no key 'a' is known here; known are "),
+        ],
+    )  # fmt: skip
+    def test_what_is_wrong(self, lines: str, told: str) -> None:
+        wrote("onnxpad.toml", lines)
+        for command in ("check", "fix", "show", "config"):
+            assert error_line(onnxpad_runs(command, "model.onnx")).startswith(f"onnxpad.toml{told}")
+        result = onnxpad_runs("check", "model.onnx", "--format", "json")
+        assert result.exit_code == 2
+        assert json.loads(result.stdout)["error"]["kind"] == "usage"
+
+    def test_of_a_pyproject(self) -> None:
+        head = "[project]\nname = 'x'\n\n"
+        for text, told in (
+            (f"{head}[tool.onnxpad]\nstyl = 1", "pyproject.toml:5: no key 'styl'"),
+            (f"{head}[tool.onnxpad.dims]\n'*' = 'h'", "pyproject.toml:5: '*': --dim 'h' lacks"),
+            (f"{head}[tool]\nonnxpad = 3", "pyproject.toml:5: 'onnxpad' must be a table"),
+            (f"{head}[[tool.onnxpad]]\nstyle = 'pad'", "pyproject.toml:4: 'onnxpad' must be a t"),
+            (f"{head}[tool.onnxpad]\nstyle = pad", "pyproject.toml:5: Invalid value"),
+        ):
+            wrote("pyproject.toml", text)
+            assert error_line(onnxpad_runs("check", "model.onnx")).startswith(told)
+
+    def test_no_option_that_runs_writes_or_loosens_anything(self) -> None:
+        commands: Mapping[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+        typed = {
+            option.lstrip("-")
+            for name in ("fix", "check", "show", "validate", "match", "repad")
+            for each in commands[name].params
+            for option in each.opts
+            if option.startswith("--")
+        }
+        assert {"output", "in-place", "keep-invalid", "no-validate", "trust", "html"} < typed
+        for name in sorted(typed - {*KEYS, "shape", "dim"}):
+            wrote("onnxpad.toml", 'style = "pad"', f'{name} = "x"')
+            told = f"onnxpad.toml:2: {name!r} cannot be set here: it is an option of the command "
+            assert error_line(onnxpad_runs("config")).startswith(told)
+
+    @pytest.mark.parametrize("name", ["pass", "passes", "step", "steps", "operators", "plugins"])
+    def test_nothing_that_runs(self, name: str) -> None:
+        wrote("onnxpad.toml", f'{name} = ["os:system"]')
+        told = "cannot be set here: a configuration holds data, and runs nothing"
+        assert error_line(onnxpad_runs("fix", "model.onnx")) == f"onnxpad.toml:1: {name!r} {told}"
+        assert not Path("model.fixed.onnx").exists()
+
+    def test_a_wrong_one_of_many_stops_all(self) -> None:
+        wrote("exported/deep/onnxpad.toml", "x = 1")
+        told = error_line(onnxpad_runs("check", "model.onnx", "exported"))
+        assert told.startswith("exported/deep/onnxpad.toml:1: no key 'x'")
+
+    @pytest.mark.parametrize(
+        ("make", "told"),
+        [
+            (Path.mkdir, "is no file that can be read as a whole"),
+            (os.mkfifo, "is no file that can be read as a whole"),
+            (lambda path: path.symlink_to("/dev/zero"), "is no file that can be read as a whole"),
+            (lambda path: path.symlink_to(path.name), "Too many levels of symbolic links"),
+            (lambda path: path.symlink_to("nowhere"), "No such file or directory"),
+            (lambda path: path.write_bytes(b"#" * (1 << 21)), "is longer than 1,048,576 bytes"),
+            (lambda path: path.write_bytes(b"\xff"), "this is no text in UTF-8, as TOML must be"),
+        ],
+    )
+    def test_what_cannot_be_read(self, make: Callable[[Path], object], told: str) -> None:
+        make(Path("onnxpad.toml"))
+        assert error_line(onnxpad_runs("check", "model.onnx")) == f"onnxpad.toml: {told}"
+        assert onnxpad_runs("check", "model.onnx", "--isolated").exit_code == 1
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            Path.mkdir,
+            os.mkfifo,
+            lambda path: path.symlink_to("/dev/zero"),
+            lambda path: path.symlink_to(path.name),
+        ],
+    )
+    def test_what_is_no_pyproject(self, make: Callable[[Path], object]) -> None:
+        make(Path("pyproject.toml"))
+        assert onnxpad_runs("check", "model.onnx").exit_code == 1
+
+    def test_a_pyproject_that_is_too_long(self) -> None:
+        Path("pyproject.toml").write_bytes(b" " * (1 << 19) + b"\n" + b"[" * (1 << 18))
+        start = time.process_time()
+        assert onnxpad_runs("check", "model.onnx").exit_code == 1
+        assert time.process_time() - start < 10
+        Path("pyproject.toml").write_bytes(b"\n" * (1 << 21))
+        told = "pyproject.toml: is longer than 1,048,576 bytes"
+        assert error_line(onnxpad_runs("check", "model.onnx")) == told
+
+
+class TestConfig:
+    def test_what_holds_and_where_from(self) -> None:
+        wrote(
+            "exported/onnxpad.toml",
+            'fail-on = "error"',
+            'select = ["PAD1", "PAD2"]',
+            "strict = true",
+            "[dims]",
+            '"b*" = "height=9"',
+            '"*" = ["width=8", "height=7"]',
+        )
+        assert onnxpad_runs("config", "exported/deep/b.onnx").stdout == CONFIG
+        found = ran("config", "exported/deep/b.onnx")
+        assert (found["model"], found["config"]) == (
+            "exported/deep/b.onnx", "exported/onnxpad.toml",
+        )  # fmt: skip
+        assert found["keys"]["dims"] == {
+            "value": {"height": "7", "width": "8"}, "source": "exported/onnxpad.toml", "line": 4,
+        }  # fmt: skip
+        assert found["keys"]["style"] == {"value": "fold", "source": None, "line": None}
+        assert [*found["keys"]] == [*KEYS]
+        whole = ran("config", "exported")["keys"]["dims"]["value"]
+        assert whole == {"b*": ["height=9"], "*": ["width=8", "height=7"]}
+
+    def test_without_any(self) -> None:
+        result = onnxpad_runs("config")
+        assert result.stdout.startswith("no configuration\n")
+        assert result.stdout.count("default") == len(KEYS)
+        assert {each["source"] for each in ran("config")["keys"].values()} == {None}
+
+
+CONFIG = """\
+configured by exported/onnxpad.toml
+
+  key                  value             from
+  target               none              default
+  style                fold              default
+  dynamic              keep              default
+  no-ceil              false             default
+  symmetric-transpose  false             default
+  strict               true              exported/onnxpad.toml:3
+  select               PAD1 PAD2         exported/onnxpad.toml:2
+  ignore               none              default
+  per-file-ignores     none              default
+  fail-on              error             exported/onnxpad.toml:1
+  shapes               none              default
+  dims                 height=7 width=8  exported/onnxpad.toml:4
+"""
+
+
+def test_the_examples_of_the_manual() -> None:
+    own, project = (block.text for block in blocks("toml", page="configuration"))
+    Path("onnxpad.toml").write_text(own, encoding="utf-8")
+    found = ran("config", "exported")
+    assert found["config"] == "onnxpad.toml"
+    assert found["keys"]["target"]["value"] == ["openvino"]
+    Path("exported/pyproject.toml").write_text(project, encoding="utf-8")
+    assert ran("config", "exported")["keys"]["style"]["value"] == "symmetric"
