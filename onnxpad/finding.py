@@ -328,6 +328,7 @@ class NextOption:
         after: Those that it would have. The original, fixed anew with the option, may have fewer
             `Pad`s and nodes in styles other than `fold`.
         hint: The user's part where numbers are only an example, as `give your own sizes`.
+        taken: With targets, how many more paddings they take.
     """
 
     option: str
@@ -335,6 +336,7 @@ class NextOption:
     before: Counts
     after: Counts
     hint: str = ""
+    taken: int = 0
 
     @property
     def gain(self) -> str:
@@ -342,7 +344,9 @@ class NextOption:
         pads = self.before.pads - self.after.pads
         written = self.before.auto_pads - self.after.auto_pads
         many = f"{pads:,} Pad{'s' * (pads != 1)}"
-        if pads > 0 and written < 0:
+        if self.taken:
+            turned = f"have {self.taken:,} more padding{'s' * (self.taken != 1)} taken"
+        elif pads > 0 and written < 0:
             turned = f"turn {many} into {'' if written == -pads else f'{-written:,} '}auto_pad"
         elif pads > 0 and written > 0:
             turned = f"fold {many} and write {written:,} auto_pad as numbers"

@@ -24,7 +24,7 @@ from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
 from onnxpad.pipeline.registry import with_codes
-from onnxpad.pipeline.run import Run
+from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.pipeline.written_form import with_forms
 from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
@@ -147,7 +147,12 @@ class FixResult(FixReport):
 
         with gc_paused():
             return next_option(
-                self._graph, self.options, self.findings, self._limits, self._contexts
+                self._graph,
+                self.options,
+                self.findings,
+                self._limits,
+                self._contexts,
+                _for_targets,
             )
 
     @property
@@ -299,11 +304,7 @@ def fix(
         run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
-            choice = None
-            if chosen.is_for_targets:
-                from onnxpad.targets.choose import choose
-
-                choice = choose(run)
+            untaken = _for_targets(run)
             outcome = run.rewrite()  # analyses, settles, guards
     validation: Validation | None = None
     barred, missed = tuple[Finding, ...](), tuple[str, ...]()
@@ -315,10 +316,8 @@ def fix(
                 run, outcome, source, reference, progress
             )
     found = outcome.findings
-    if choice is not None:
-        from onnxpad.targets.findings import findings_after
-
-        found = [*found, *findings_after(choice, run.left)]
+    if untaken is not None:
+        found = [*found, *untaken(run.left)]
     with gc_paused():
         after = counts_of(graph) if graph.model.changed else before
     return FixResult(
@@ -347,6 +346,15 @@ def fix(
         _limits=run.limits,
         _contexts=[*run.left],
     )
+
+
+def _for_targets(run: Run) -> AtLast | None:
+    """As `targets.findings.writing`; None where no targets are asked for."""
+    if not run.options.is_for_targets:
+        return None
+    from onnxpad.targets.findings import writing
+
+    return writing(run)
 
 
 def graph_of(result: FixResult) -> Graph:

@@ -6,7 +6,7 @@ A trial rewrites the result further, as the option asks, counts what that gains,
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import lcm
 from typing import Any, Final, TypeAlias
@@ -19,8 +19,8 @@ from onnxpad.finding import Counts, Finding, NextOption, Trust
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import Options
-from onnxpad.pipeline.run import Run
-from onnxpad.reasons import BY_SIZE
+from onnxpad.pipeline.run import AtLast, Run
+from onnxpad.reasons import BY_SIZE, Reason
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 
@@ -63,11 +63,13 @@ def next_option(
     findings: Sequence[Finding],
     limits: Mapping[str, Sizes],
     contexts: list[Context],
+    for_targets: Callable[[Run], AtLast | None],
 ) -> NextOption | None:
     """The option that would gain most; None where none would gain anything.
 
     An option gains if there are fewer `Pad`s, `auto_pad`s, `ceil_mode`s or nodes, and not more
-    `Pad`s or nodes. Of two that gain as much, the one that leaves more sizes open is taken.
+    `Pad`s or nodes; for targets if they take more of the padding. Of two that gain as much, the one
+    that leaves more sizes open is taken.
 
     Args:
         graph: The result, which is as it was afterwards.
@@ -75,11 +77,14 @@ def next_option(
         findings: The padding that stays in it.
         limits: The sizes that open dimensions may have, by name, where they are limited.
         contexts: The graphs of the model as they were left; the first trial that can takes them.
+        for_targets: Has a run write for the targets of its options, if it has any, and returns what
+            finds the padding that they do not take.
     """
     to_pads = options.style != "fold"
     named = _candidates(graph, findings, limits, to_pads=to_pads)
     candidates = sorted(named, key=lambda each: -each.most)
     before = counts_of(graph) if candidates else None
+    untaken = _untaken(findings)
     best, gained = None, 0
     for candidate in candidates[:_MOST]:
         if before is None or gained >= candidate.most:
@@ -89,13 +94,19 @@ def next_option(
         known: list[Context] = []
         if keywords.keys() == {"dynamic"}:  # on which no analysis depends
             known, contexts[:] = contexts[:], []
-        after = _tried(graph, replace(options, **more), known)
-        if after is None or not _gains(before, after, to_pads=to_pads):
+        tried = _tried(graph, replace(options, **more), known, for_targets)
+        if tried is None:
+            continue
+        after, told = tried
+        taken = 0 if told is None else untaken - told
+        is_gain = _gains(before, after, to_pads=to_pads) if told is None else taken > 0
+        if not is_gain:
             continue
         found = max(before.pads - after.pads, 0) + max(before.auto_pads - after.auto_pads, 0)
         found += max(before.ceil_modes - after.ceil_modes, 0)
+        found = taken or found
         if best is None or found > gained:
-            best, gained = NextOption(option, more, before, after, hint), found
+            best, gained = NextOption(option, more, before, after, hint, taken), found
     return best
 
 
@@ -111,14 +122,30 @@ def _beside(options: Options, keywords: Keywords) -> dict[str, Any]:
     }
 
 
-def _tried(graph: Graph, options: Options, contexts: Sequence[Context]) -> Counts | None:
-    """The numbers of a graph rewritten further; None where the model does not run so."""
+def _untaken(findings: Iterable[Finding]) -> int:
+    """The number of paddings that targets are said not to take."""
+    told = (each for each in findings if each.reason_code == Reason.TARGET)
+    return len({(each.node, each.op_type) for each in told})
+
+
+def _tried(
+    graph: Graph,
+    options: Options,
+    contexts: Sequence[Context],
+    for_targets: Callable[[Run], AtLast | None],
+) -> tuple[Counts, int | None] | None:
+    """The numbers of a graph rewritten further, and with targets how much of it they do not take.
+
+    None where the model does not run so.
+    """
     mark = graph.mark()
     still_open = {axis.label for axis in open_axes(graph.inputs)}
     dims = {name: size for name, size in dims_given(options.dims).items() if name in still_open}
     try:
-        Run(graph, replace(options, dims=dims), contexts=contexts).edit()
-        return counts_of(graph)
+        run = Run(graph, replace(options, dims=dims), contexts=contexts)
+        told = for_targets(run)
+        run.edit()
+        return counts_of(graph), None if told is None else _untaken(told(run.left))
     except (ModelError, UsageError):
         return None
     finally:
@@ -203,20 +230,29 @@ def _by_shape(
     listed: Sequence[OpenAxis],
     limits: Mapping[str, Sizes],
 ) -> _Candidate:
-    """The shapes of inputs that fix the sizes on which padding depends."""
+    """The shapes of inputs that fix the sizes on which padding depends.
+
+    Where that is not known, all sizes are fixed; for a target the first, of the batch, to 1.
+    """
     places: set[tuple[str, int]] = set()
+    batches: set[tuple[str, int]] = set()
     for finding in findings:
         sizes = finding.evidence.get("sizes")
         if isinstance(sizes, Sequence) and sizes:
             places.update((each["input"], each["axis"]) for each in sizes)
         else:
+            if finding.reason_code == Reason.TARGET:
+                batches |= {(each.tensor, 0) for each in listed} - places
             places.update((each.tensor, each.axis) for each in listed)
     fixed: dict[str, tuple[int | None, ...]] = {}
     label = {(each.tensor, each.axis): each.label for each in listed}
     for tensor, (_, declared) in graph.inputs.items():
         if any(name == tensor for name, _ in places):
             fixed[tensor] = tuple(
-                _near(limits.get(label.get((tensor, axis), "")))
+                _near(
+                    limits.get(label.get((tensor, axis), "")),
+                    1 if (tensor, axis) in batches else _USUAL,
+                )
                 if (tensor, axis) in places
                 else size
                 if isinstance(size, int)
@@ -231,8 +267,8 @@ def _by_shape(
     return _Candidate(" ".join(typed), {"shapes": fixed}, _SIZES, len(findings))
 
 
-def _near(sizes: Sizes | None) -> int:
+def _near(sizes: Sizes | None, usual: int = _USUAL) -> int:
     """The admitted size nearest to the usual one."""
     if sizes is None:
-        return _USUAL
-    return sizes.value(min(sizes.from_on(_USUAL), sizes.count - 1))
+        return usual
+    return sizes.value(min(sizes.from_on(usual), sizes.count - 1))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import ClassVar, Final
 
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
+from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.reasons import Reason, advised
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example
-from onnxpad.targets.choose import Choice, Reply, answers_to, grade
+from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of
 
 _WORDS: Final = {
@@ -170,6 +172,19 @@ TARGET_REPORTS: Final = (ReportWrong, ReportRejected, ReportFallback, ReportUnkn
 _BY_VERDICT: Final = dict(
     zip(("wrong", "rejected", "fallback", "unknown"), TARGET_REPORTS, strict=True)
 )
+
+
+def writing(run: Run) -> AtLast:
+    """Has a run write each padding as its targets need it.
+
+    Returns:
+        What finds the padding that they do not take in the graphs that it leaves.
+
+    Raises:
+        UsageError: As `choose`.
+        ModelError: As `choose`.
+    """
+    return partial(findings_after, choose(run))
 
 
 def findings_before(choice: Choice) -> Iterator[Finding]:

@@ -167,7 +167,7 @@ def test_the_option_that_gains_most(
     monkeypatch.setattr(module, "_candidates", lambda *_, **__: iter(named))
     monkeypatch.setattr(module, "counts_of", counted)
     monkeypatch.setattr(module, "Run", Trial)
-    found = next_option(graph, Options(), [], {}, [])
+    found = next_option(graph, Options(), [], {}, [], lambda _: None)
     assert (found and found.option) == best
     assert trials == asked
     if found is not None:

@@ -538,6 +538,22 @@ def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> N
     assert not codes(mended)
 
 
+def test_the_next_option_is_one_with_which_targets_take_more(target: Any) -> None:
+    before = model(f"z = Pad (x, p)\na = Conv <{UPPER}, {S2}> (z, w)\ny = Relu (a)", OPEN)
+    assert onnxpad.fix(before, validate=False).next is not None
+    assert onnxpad.fix(before, validate=False, target=target()).next is None
+    refused = target('pads = "open" -> rejected', 'pads = ["end", "mixed"] -> rejected')
+    assert onnxpad.fix(before, validate=False, target=refused).next is None
+    npu = target('pads = "open" -> rejected', 'pad = "computed" -> rejected')
+    result = onnxpad.fix(before, validate=False, target=npu)
+    found = result.next
+    assert found is not None
+    assert (found.option, found.taken) == ("--shape 1,2,224,224", 1)
+    assert "Next: " in str(result)
+    assert found.gain == "have 1 more padding taken"
+    assert not codes(onnxpad.fix(before, validate=False, target=npu, **found.keywords))
+
+
 def test_what_show_says_of_each(target: Any) -> None:
     text = (
         f"a = Conv <{UPPER}, {S2}> (x, w)\nb = Conv <pads = [1, 1, 1, 1]> (a, w)\n"
