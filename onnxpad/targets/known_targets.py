@@ -256,10 +256,10 @@ def _cells(tables: Mapping[str, Any], variant: str, version: str) -> Iterator[Ce
 
 def _when(table: Mapping[str, Any]) -> Mapping[str, Any]:
     """The conditions of a cell; of an exact one, fields that it does not name are as usual."""
-    return {**_USUAL, **table["when"]} if table.get("exact", False) else table["when"]
+    return {**USUAL, **table["when"]} if table.get("exact", False) else table["when"]
 
 
-_USUAL: Final = {
+USUAL: Final = {
     name: value
     for name, value in Form("")._asdict().items()
     if name not in BESIDE - {"grouped", "uneven", "even"}

@@ -13,7 +13,7 @@ from onnxpad.report.documents.target_documents import (
 )
 from onnxpad.report.layout import Screen, text_of
 from onnxpad.targets.form import Form
-from onnxpad.targets.known_targets import every, load
+from onnxpad.targets.known_targets import USUAL, every, load
 from onnxpad.targets.target import Condition, Run, Target
 from onnxpad.targets.target_file import WORDS
 
@@ -35,7 +35,15 @@ from onnxpad.targets.target_file import WORDS
             (("opset", Condition(most=18)), ("axes", Condition((True,)))),
             "opset to 18; a Pad with axes",
         ),
-        ((("axes", Condition((False,))),), "axes false"),
+        ((("axes", Condition((False,))),), "a Pad without axes"),
+        ((("negative", Condition((False,))),), "without negative amounts"),
+        ((("between", Condition(("",))),), "no between"),
+        ((("domain", Condition(("", "acme"))),), "domain ai.onnx or acme"),
+        ((("uneven", Condition((False, True))), ("rank", Condition((2,)))), "rank 2"),
+        (
+            tuple((name, Condition((each,))) for name, each in (USUAL | {"stride": 2}).items()),
+            "stride 2; all else as usual",
+        ),
         ((("dtype", Condition(("uint8",))),), "dtype uint8"),
     ],
 )

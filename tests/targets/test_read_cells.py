@@ -234,7 +234,11 @@ SAME: Final[Sequence[Mapping[str, Any]]] = (
     UPPER | {"pads": "equal"},
     LOWER | {"pads": "equal"},
 )
-STRIDES: Final[Sequence[Mapping[str, Any]]] = ({}, {"stride": 2}, {"stride": 5, "narrow": True})
+STRIDES: Final[Sequence[Mapping[str, Any]]] = (
+    {},
+    {"stride": 2},
+    {"stride": 5, "narrow": True, "onnxruntime": "departs"},
+)
 ODD: Final[Sequence[Mapping[str, Any]]] = ({"pads": "end"}, {"pads": "begin"}, {"pads": "mixed"})
 ODD_3D: Final[Sequence[Mapping[str, Any]]] = (*ODD, {"pads": "end", "rank": 3})
 PLACES: Final[Sequence[Mapping[str, Any]]] = ({}, {"rank": 1}, {"rank": 3})

@@ -9,9 +9,10 @@ from onnxpad.messages import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.known_targets import standing
+from onnxpad.targets.form import Form
+from onnxpad.targets.known_targets import USUAL, standing
 from onnxpad.targets.target import Cell, Condition, Run, Target
-from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS, Value
+from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS, WORDS, Value
 
 ROLES: Final = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 """The role of each verdict that has one."""
@@ -28,6 +29,7 @@ _WORDS: Final[Mapping[tuple[str, Value], str]] = {
     ("pads", "begin"): "more padding at a begin",
     ("pads", "mixed"): "more padding here at an end, there at a begin",
     ("pads", "open"): "padding that open sizes decide",
+    ("ceil", ""): "no ceil_mode",
     ("ceil", "even"): "ceil_mode that changes nothing",
     ("ceil", "over"): "ceil_mode with a window more",
     ("ceil", "dropped"): "ceil_mode whose last window is dropped",
@@ -48,6 +50,7 @@ _WORDS: Final[Mapping[tuple[str, Value], str]] = {
     ("dilated", True): "dilation",
     ("reaching", True): "pads not below the kernel",
     ("narrow", True): "a kernel below its stride",
+    ("even", True): "an even kernel of SAME",
     ("counted", True): "counted padding",
     ("counted", False): "padding that is not counted",
     ("kernel_shape", False): "no attribute kernel_shape",
@@ -58,12 +61,28 @@ _WORDS: Final[Mapping[tuple[str, Value], str]] = {
     ("negative", True): "negative amounts",
     ("beyond", True): "padding of batch or channels",
     ("axes", True): "a Pad with axes",
+    ("axes", False): "a Pad without axes",
     ("raw", True): "amounts stored as bytes",
     ("output_padding", True): "output_padding",
     ("output_shape", True): "output_shape",
     ("output_shape", False): "no output_shape",
     ("cropped", True): "a crop behind it",
     ("quantised", True): "quantised data",
+    ("kernel_shape", True): "the attribute kernel_shape",
+    ("silent", False): "the attribute pads",
+    ("sized", True): "known sizes",
+    ("batched", True): "a known batch size",
+    ("raw", False): "amounts stored as numbers",
+    ("outer", "none"): "a Pad of nothing",
+    ("outer", "equal"): "a Pad equal at both ends",
+    ("outer", "end"): "a Pad with more at an end",
+    ("outer", "begin"): "a Pad with more at a begin",
+    ("outer", "mixed"): "a Pad with more here at an end, there at a begin",
+    ("outer", "open"): "a Pad that open sizes decide",
+    ("onnxruntime", ""): "what onnxruntime's CPU provider takes as specified",
+    ("onnxruntime", "stops"): "what onnxruntime's CPU provider does not run",
+    ("onnxruntime", "departs"): "what onnxruntime's CPU provider computes otherwise",
+    ("onnxruntime", "misfolds"): "a Pad that onnxruntime's optimiser folds wrongly",
 }  # fmt: skip
 """Values of the fields of a form in words; others are told with the name of the field."""
 
@@ -91,7 +110,22 @@ def words_of(when: Iterable[tuple[str, Condition]]) -> str:
     >>> words_of([("op", Condition(("Conv",))), ("stride", Condition(least=2))])
     'Conv; stride from 2'
     """
-    return "; ".join(_condition(name, each) for name, each in when) or "every form"
+    conditions = dict(when)
+    is_exact = conditions.keys() >= USUAL.keys()
+    told = [
+        _condition(name, each)
+        for name, each in conditions.items()
+        if not (is_exact and each.values == (USUAL.get(name),)) and not _admits_all(name, each)
+    ]
+    told += ["all else as usual"] if is_exact else []
+    return "; ".join(told) or "every form"
+
+
+def _admits_all(name: str, condition: Condition) -> bool:
+    """Whether a condition lists each value that a field may have."""
+    flags = (True, False) if isinstance(Form._field_defaults.get(name), bool) else ()
+    values = WORDS.get(name, flags)
+    return bool(values) and {*values} == {*condition.values}
 
 
 def _condition(name: str, condition: Condition) -> str:
@@ -104,11 +138,13 @@ def _condition(name: str, condition: Condition) -> str:
         return together
     if all((name, value) in _WORDS for value in condition.values):
         return _either(_WORDS[name, value] for value in condition.values)
-    named = _either(shown(str(value)) for value in condition.values)
-    return named if name == "op" else f"{name} {named.lower() if named in _BOOLEANS else named}"
-
-
-_BOOLEANS: Final = {"True", "False"}
+    if condition.values == ("",):
+        return f"no {name}"
+    if condition.values == (False,):
+        return f"without {_WORDS.get((name, True), name)}"
+    own = "ai.onnx" if name == "domain" else "none"
+    named = _either(shown(str(value)) or own for value in condition.values)
+    return named if name == "op" else f"{name} {named}"
 
 
 def _either(words: Iterable[str]) -> str:
