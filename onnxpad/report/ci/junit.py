@@ -24,7 +24,7 @@ def check_junit(report: CheckReport) -> str:
     whole = Element("testsuites", name="onnxpad check")
     suites = [_suite(whole, file, report) for file in report.files]
     for name in ("tests", "failures", "errors"):
-        whole.set(name, str(sum(int(suite.get(name, 0)) for suite in suites)))
+        whole.set(name, str(sum(int(suite.attrib[name]) for suite in suites)))
     whole.set("time", _TIME)
     indent(whole)
     written: bytes = tostring(whole, "us-ascii", xml_declaration=True)

@@ -12,11 +12,11 @@ import pytest
 from jsonschema import Draft4Validator
 
 import onnxpad
-from onnxpad.finding import Finding, Location, Severity
+from onnxpad.finding import Finding, Location, Page, Severity
 from onnxpad.options import Options
 from onnxpad.pipeline.registry import catalogue
 from onnxpad.report import CheckReport, FileReport
-from onnxpad.report.ci import without_folders
+from onnxpad.report.ci import sarif, without_folders
 from onnxpad.report.ci.sarif import check_sarif
 from tests.support import MODELS, onnxpad_runs
 from tests.support.rows import each_row
@@ -135,7 +135,8 @@ def test_absolute_paths_become_relative(tmp_path: Path, monkeypatch: pytest.Monk
     assert without_folders(kept, "n.onnx") == kept
     assert without_folders(f"{tmp_path}/here/a, {tmp_path}/b", "../n.onnx") == "a, ../b"
     monkeypatch.chdir("/")
-    assert without_folders("a/b /c", "/n.onnx") == "a/b /c"
+    kept = "a/b /c, file:///d and / (e)"
+    assert without_folders(kept, "/n.onnx") == kept
     assert uri_of("/net.onnx") == "net.onnx"
 
 
@@ -203,6 +204,17 @@ def test_every_page_can_be_a_rule() -> None:
         assert all(0 < len(text) <= 1024 for text in texts)
         assert texts[0] != texts[1]
         assert rule["help"]["text"]
+
+
+def test_a_long_description_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    title = "t" * 2000
+    page = Page("ACME001", Severity.ERROR, title, f"{title}\n\n    an example\n\nlong {title}")
+    monkeypatch.setattr(sarif, "catalogue", lambda: {"ACME001": page})
+    finding = Finding("ACME001", Severity.INFO, "n", "Op", "", "why")
+    (rule,) = checked(FileReport("m", (finding,)))["tool"]["driver"]["rules"]
+    assert rule["shortDescription"]["text"] == "t" * 1024
+    assert rule["fullDescription"]["text"] == f"long {'t' * 1019}"
+    assert rule["help"]["markdown"] == page.text
 
 
 def test_a_rule_whose_pass_is_gone_is_only_named() -> None:
