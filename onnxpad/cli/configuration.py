@@ -186,7 +186,7 @@ class Applied:
             for key in SIZES
             for name, text in cast("Mapping[str, str]", self._said.get(key, {})).items()
         }
-        unused: list[str] = []
+        unused: dict[str, dict[str, str]] = {}
         while True:
             sizes = {key: dict(keywords.get(key) or {}) for key in SIZES}
             for (key, name), text in left.items():
@@ -195,7 +195,8 @@ class Applied:
                 result = ask(*models, **{**keywords, **sizes})
             except MismatchError as error:
                 if error.missing in left:
-                    unused.append(_named(*error.missing, left.pop(error.missing)))
+                    key, name = error.missing
+                    unused.setdefault(key, {})[name] = left.pop(error.missing)
                 elif left and error.missing is None:
                     raise MismatchError(f"{self._path}: {error}") from error
                 else:
@@ -221,7 +222,10 @@ class Applied:
         return Counter(code for code in codes if not chosen.chooses(code))
 
     def _configured(
-        self, hidden: Mapping[str, int], sizes: Mapping[tuple[str, str], str], unused: Sequence[str]
+        self,
+        hidden: Mapping[str, int],
+        sizes: Mapping[tuple[str, str], str],
+        unused: Mapping[str, Mapping[str, str]],
     ) -> Configured:
         """The configuration that held, as a report tells it."""
         given = {
@@ -230,7 +234,7 @@ class Applied:
         }
         said = {key: given.get(key, value) for key, value in self._said.items()}
         options = {key: value for key, value in said.items() if value != {}}
-        return Configured(str(self._path), options, hidden, tuple(unused))
+        return Configured(str(self._path), options, hidden, unused)
 
 
 def read(path: Path) -> Configuration | None:
@@ -325,11 +329,6 @@ def _tuple(value: Any) -> tuple[str, ...]:
 def _sizes(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Sizes by name; the last text about a name holds."""
     return {name: sizes for text in texts for name, sizes in sizes_by_name(option, [text]).items()}
-
-
-def _named(kind: str, name: str, sizes: str) -> str:
-    """A size as it is typed."""
-    return f"{SIZES[kind]} {name}={sizes}" if name else f"{SIZES[kind]} {sizes}"
 
 
 def _target(folder: Path, name: str) -> str:

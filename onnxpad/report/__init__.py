@@ -69,13 +69,13 @@ class Configured(NamedTuple):
         options: Its keys, with what they say of this model; not those that the command line
             overrides, nor those that the command does not take.
         hidden: The number of findings of each code that there would be without its choice of codes.
-        unused: Its sizes of inputs and dimensions that this model does not have.
+        unused: The sizes among its keys that are of nothing in this model, by key and name.
     """
 
     path: str
     options: Mapping[str, str | bool | tuple[str, ...] | Mapping[str, str]]
     hidden: Mapping[str, int]
-    unused: tuple[str, ...] = ()
+    unused: Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

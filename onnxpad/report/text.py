@@ -65,18 +65,27 @@ def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
             f"{key} {setting(value)}" for each in models for key, value in each.options.items()
         )
         many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        parts = [", ".join(said)] * bool(said)
         hidden = dict[str, int]()
         for each in models:
             for code, count in each.hidden.items():
                 hidden[code] = hidden.get(code, 0) + count
-        if hidden:
-            told = ", ".join(f"{code} {count:,}" for code, count in sorted(hidden.items()))
-            parts.append(f"{counted(sum(hidden.values()), 'finding')} hidden ({told})")
-        for size in models[0].unused:
-            if all(size in each.unused for each in models):
-                parts.append(f"no model here has {size}")
-        yield f"note: configured{many} by {shown(path)}: {shown('; '.join(parts))}"
+        told = ", ".join(f"{code} {count:,}" for code, count in sorted(hidden.items()))
+        hiding = f", {counted(sum(hidden.values()), 'finding')} hidden ({told})" * bool(hidden)
+        lacking = dict.fromkeys(size for each in models for size in _sizes(each.unused))
+        for each in models:
+            for size in _sizes(each.options):
+                lacking.pop(size, None)
+        lines = [", ".join(said), *(f"no model has {size}" for size in lacking)]
+        yield f"note: configured{many} by {shown(path)}{hiding}: " + shown(
+            "; ".join(filter(None, lines))
+        )
+
+
+def _sizes(options: Mapping[str, object]) -> Iterator[str]:
+    """The sizes among the keys of a configuration, each in words."""
+    for key, value in options.items():
+        if isinstance(value, Mapping):
+            yield from (f"{key} {setting({name: text})}" for name, text in value.items())
 
 
 def setting(value: str | bool | tuple[str, ...] | Mapping[str, str | tuple[str, ...]]) -> str:

@@ -343,10 +343,15 @@ class TestCodes:
         assert result.exit_code == 0
         assert "4 findings hidden (PAD101 2, PAD201 2)" in " ".join(result.stdout.split())
         quiet = onnxpad_runs("check", "exported", "--quiet")
-        assert quiet.stdout.startswith("note: configured for 2 models by onnxpad.toml: ignore PAD;")
+        assert quiet.stdout.startswith("note: configured for 2 models by onnxpad.toml, 4 fin")
         fix = onnxpad_runs("fix", "model.onnx", "--quiet")
         assert "2 findings hidden" in " ".join(fix.stdout.split())
         assert not Path("model.fixed.onnx").exists()
+
+    def test_nothing_else_that_is_said_pushes_it_out_of_the_line(self) -> None:
+        names = ", ".join(f'"{"n" * 300}{index}=8"' for index in range(40))
+        wrote("onnxpad.toml", 'ignore = ["PAD"]', f'dims."*" = [{names}]')
+        assert "2 findings hidden" in onnxpad_runs("check", "model.onnx").stdout
 
     def test_the_exit_code_is_that_of_what_is_left(self) -> None:
         wrote("onnxpad.toml", 'ignore = ["PAD1"]')
@@ -396,7 +401,7 @@ class TestFormats:
         result = onnxpad_runs("check", "model.onnx", "--format", form)
         assert "configured" not in result.stdout
         assert result.stderr == (
-            "note: configured by onnxpad.toml: ignore PAD1; 1 finding hidden (PAD101 1)\n"
+            "note: configured by onnxpad.toml, 1 finding hidden (PAD101 1): ignore PAD1\n"
         )
         assert onnxpad_runs("check", "model.onnx", "--format", form, "--isolated").stderr == ""
 
@@ -405,7 +410,7 @@ class TestFormats:
         wrote("onnxpad.toml", 'ignore = "PAD1"')
         result = onnxpad_runs("check", "model.onnx", *words.split())
         assert result.stderr == ""
-        assert result.stdout.count("note: configured by onnxpad.toml: ignore PAD1") == 1
+        assert result.stdout.count("note: configured by onnxpad.toml, 1 finding hidden") == 1
 
     def test_the_command_to_type_has_the_same_configuration(self) -> None:
         wrote("onnxpad.toml", 'style = "pad"')
@@ -441,10 +446,17 @@ class TestSizes:
         wrote("onnxpad.toml", 'dims."*" = ["height=9", "heigth=8"]', 'shapes."*" = "y=1,2"')
         check = onnxpad_runs("check", "exported").stdout
         said = " ".join(check.split())
-        assert "dims height=9; no model here has --shape y=1,2; no model here has --dim he" in said
+        assert "dims height=9; no model has shapes y=1,2; no model has dims heigth=8" in said
         show = ran("show", "exported/fixed.onnx")["config"]
         assert show["options"] == {}
-        assert sorted(show["unused"]) == ["--dim height=9", "--dim heigth=8", "--shape y=1,2"]
+        assert show["unused"] == {
+            "shapes": {"y": "1,2"}, "dims": {"height": "9", "heigth": "8"},
+        }  # fmt: skip
+
+    def test_those_of_a_pattern_are_told_too(self) -> None:
+        wrote("onnxpad.toml", "[dims]", '"b*" = "other=8"', '"a*" = "height=9"')
+        assert "no model has dims other=8" in onnxpad_runs("check", "exported").stdout
+        assert "no model" not in onnxpad_runs("check", "exported/a.onnx").stdout
 
     def test_typed_sizes_are_still_errors(self) -> None:
         wrote("onnxpad.toml", 'dims."*" = "other=8"')

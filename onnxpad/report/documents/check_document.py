@@ -48,6 +48,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         passes = not (report.fails or report.exit_code)
         verdict = marked("passes", "good") if passes else marked("fails", "error")
         on = f"--fail-on {report.fail_on}, {report.options.goal}"
+        on += ", unless configured" * any(file.config for file in files)
         head = Group("", [_counts(report), *of_all.blocks, f"{verdict}: {on}"])
         by_verdict = sorted(files, key=lambda file: [*_VERDICTS].index(_verdict(file, report)))
         groups = [head]
