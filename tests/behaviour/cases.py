@@ -44,6 +44,7 @@ _RUNTIMES: Final = (
     *("", "--target openvino", "--target tract --target opencv@4"),
     "--target coreml --target-only",
 )
+_CONFIGURED: Final = ("", "--isolated")
 _DATA: Final = ("", "--external-data link", "--external-data inline")
 _FORMAT: Final = ("", "--format json")
 _HTML: Final = ("", "--html page.html")
@@ -81,6 +82,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         "html": _HTML,
         "quiet": ("", "-q"),
         "verbose": ("", "-v"),
+        "configured": _CONFIGURED,
     }),
     "check": ("check {model}", {
         **_REWRITING,
@@ -94,6 +96,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         ),
         "html": _HTML,
         "quiet": ("", "-q"),
+        "configured": _CONFIGURED,
     }),
     "show": ("show {model}", {
         "node": (
@@ -105,6 +108,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         "names": ("", "--trust-dim-names"),
         "format": _FORMAT,
         "html": _HTML,
+        "configured": _CONFIGURED,
     }),
     "validate": ("validate {model}", {
         "rewritten": ("fixed.onnx", "other.onnx"),
@@ -114,6 +118,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         ),
         "time": ("", "--time"),
         **_COMPARING,
+        "configured": _CONFIGURED,
     }),
     "validate-one": ("validate {model} --reference {npz}", _COMPARING),
     "repad": ("repad {model}", {
@@ -128,6 +133,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         "data": _DATA,
         "format": _FORMAT,
         "quiet": ("", "-q"),
+        "configured": _CONFIGURED,
     }),
     "match": ("match {model}", {
         "reference": ("--reference {npz}", "--reference outputs.npz --inputs inputs.npz"),

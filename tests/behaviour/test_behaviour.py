@@ -60,7 +60,14 @@ class TestCases:
             for each in commands[name].params:
                 if each.param_type_name == "option":
                     assert known & set(each.opts), f"{name} {each.opts[0]} is in no table"
-        assert set(commands) - varied.keys() == {"rules", "rule", "targets", "docs", "doctor"}
+        assert set(commands) - varied.keys() == {
+            "rules",
+            "rule",
+            "targets",
+            "config",
+            "docs",
+            "doctor",
+        }
 
     def test_each_model_and_each_pair_has_its_case(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(subjects()) >= 75
