@@ -306,6 +306,8 @@ class TestCodes:
             ('select = "PAD201"',),
             ('select = ["PAD1", "PAD2"]', 'ignore = "PAD202"', 'style = "pad"'),
             ('per-file-ignores."*.onnx" = ["PAD2,PAD1"]',),
+            ('ignore = "pad1, pad202"',),
+            ('select = "pad1,pad3"', 'style = "pad"'),
             ('select = ["PAD9"]',),
             ('ignore = "PAD20"', 'style = "pad"'),
         ],
@@ -465,6 +467,21 @@ class TestSizes:
         assert "no dimension 'heigth'" in error_line(
             onnxpad_runs("check", "model.onnx", "--dim", "heigth=8")
         )
+
+    def test_typed_shapes_hold_beside_dims_of_a_file(self) -> None:
+        wrote("onnxpad.toml", 'dims."*" = "other=8"')
+        fix = ("fix", "model.onnx", "--check", "--no-validate", "--shape", "1,2,9,8")
+        assert ran(*fix)["declared"] == {"x": [1, 2, 9, 8]}
+
+    def test_of_a_model_that_is_not_below_the_file(
+        self, place: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model = place / "model.onnx"
+        monkeypatch.chdir("exported")
+        wrote("onnxpad.toml", "[dims]", f'"{model}" = "height=9"', '"exported/*" = "height=7"')
+        assert ran("show", model)["config"]["options"] == {"dims": {"height": "9"}}
+        wrote("onnxpad.toml", "[dims]", '"../model*" = "height=9"', '"m*" = "height=7"')
+        assert ran("show", model)["config"]["options"] == {"dims": {"height": "7"}}
 
     def test_validate_draws_with_them(self) -> None:
         wrote("onnxpad.toml", 'dims."*" = "height=10"')
