@@ -90,10 +90,13 @@ class Choice(NamedTuple):
     Attributes:
         targets: The targets that were asked for.
         sites: All padding of the original.
+        blocked: By padding and target, a form that this target takes of it, and the reply of
+            another, or of onnxruntime, for which it is not written.
     """
 
     targets: tuple[Target, ...]
     sites: tuple[Fate, ...]
+    blocked: Mapping[tuple[Key, Target], tuple[Form, Reply]]
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -124,6 +127,7 @@ def choose(run: Run) -> Choice:
     mark = graph.mark()
     wants = dict.fromkeys(chain.from_iterable(map(_names, given)), KEPT)
     ways = _ways(options, targets)
+    blocked: dict[tuple[Key, Target], tuple[Form, Reply]] = {}
 
     def grouped(found: Iterable[Placed]) -> list[_Group]:
         return [_Group(each, targets, implied, options) for each in _joined(found)]
@@ -146,6 +150,7 @@ def choose(run: Run) -> Choice:
                 each.take(wanted, forms)
         before = dict(wants)
         for group in groups:
+            blocked = group.blocked | blocked
             if group.wanted != KEPT:  # what was written before stays as it is wanted downstream
                 wants |= dict.fromkeys(group.names, group.wanted)
         if before == wants:
@@ -172,6 +177,7 @@ def choose(run: Run) -> Choice:
             )
             for each in given
         ),
+        blocked,
     )
 
 
@@ -212,6 +218,7 @@ class _Group:
     Attributes:
         names: The unique names of the outputs of all its nodes.
         wanted: The best way among those that were tried.
+        blocked: As `Choice.blocked`.
     """
 
     def __init__(
@@ -232,6 +239,7 @@ class _Group:
         self._came = self._rank = (len(grades) + 1,) if is_asked else _rank(grades)
         self._is_wrong = is_asked or not {_FALLBACK, _BAD}.isdisjoint(grades)
         self.wanted = KEPT
+        self.blocked: dict[tuple[Key, Target], tuple[Form, Reply]] = {}
 
     @property
     def may_gain(self) -> bool:
@@ -241,8 +249,30 @@ class _Group:
     def take(self, wanted: Wanted, forms: Mapping[Key, Form]) -> None:
         """Takes a way of writing if it is better than those before."""
         rank = self._admitted(forms)
-        if rank is not None and rank < self._rank:
+        if rank is None:
+            self._note(forms)
+        elif rank < self._rank:
             self.wanted, self._rank = wanted, rank
+
+    def _note(self, forms: Mapping[Key, Form]) -> None:
+        """Keeps what some target would take of a result, and who does not."""
+        found = [_found_in(forms, each) for each in self._keys]
+        targets = (*self._targets, *self._implied)
+        replies = [
+            (keys, form, reply)
+            for keys, form in zip(self._keys, found, strict=True)
+            for reply in answers_to(form, targets)
+        ]
+        rows = [*zip(replies, self._given, self._taken(found), strict=True)]
+        against = next(
+            reply
+            for (_, _, reply), (was, _), (now, _) in rows
+            if now >= _UNKNOWN and not now == was == _UNKNOWN
+        )
+        for (keys, form, reply), (was, _), (now, _) in rows:
+            if was >= _FALLBACK and now < _FALLBACK and form is not None:
+                for key in keys:
+                    self.blocked.setdefault((key, reply.target), (form, against))
 
     def gains(self, forms: Mapping[Key, Form]) -> bool:
         """Whether targets take it better in a result than as it came, and nothing is known less."""

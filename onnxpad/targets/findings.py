@@ -191,26 +191,31 @@ def findings_before(choice: Choice) -> Iterator[Finding]:
     """Padding of the original that targets do not take; fixable where the choice mends it."""
     for site in choice.sites:
         for answer, best in zip(site.answers, site.best, strict=True):
-            yield from _findings(site.placed, answer, mends=grade(best.cell) < grade(answer.cell))
+            mends = grade(best.cell) < grade(answer.cell)
+            yield from _findings(site.placed, answer, choice, mends=mends)
 
 
 def findings_after(choice: Choice, contexts: Iterable[Context]) -> Iterator[Finding]:
     """Padding that targets do not take of the graphs of a model as they are now."""
     for placed in forms_of(contexts, bare=True):
         for answer in answers_to(placed.form, choice.targets):
-            yield from _findings(placed, answer, mends=False)
+            yield from _findings(placed, answer, choice, mends=False)
 
 
-def _findings(placed: Placed, answer: Reply, *, mends: bool) -> Iterator[Finding]:
+def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> Iterator[Finding]:
     (target, cell), (context, node, form, *_) = answer, placed
     if cell.verdict == "right":
         return
     report = _BY_VERDICT[cell.verdict]
-    title = f"{target.name} {cell.version or target.version}".rstrip()
-    note = f": {cell.note}" if cell.note else ""
-    does = f"{title} {_WORDS[cell.verdict]}{note} [{cell.known_by}]"
+    does = _told(answer)
     message = f"{form.text}; {does}" if mends else form.text
-    reason = "" if mends else f"{does}; {_BY_NONE if cell.limit else _STAYS}"
+    known = ((key, target) for key in placed.keys)
+    blocked = next((choice.blocked[each] for each in known if each in choice.blocked), None)
+    stays = _STAYS
+    if blocked is not None:
+        taken = "another writing" if blocked[0].text == form.text else blocked[0].text
+        stays = f"it takes {taken}, but {_told(blocked[1])}"
+    reason = "" if mends else f"{does}; {_BY_NONE if cell.limit else stays}"
     depends = "open" in {form.pads, form.outer} and not cell.limit
     options = [cell.advice or "--shape"] if cell.advice or depends else []
     if reason:
@@ -231,6 +236,14 @@ def _findings(placed: Placed, answer: Reply, *, mends: bool) -> Iterator[Finding
     }
     if options:
         facts["options"] = options
+    if blocked is not None and not mends and not cell.limit:
+        other = blocked[1].cell
+        facts["blocked_by"] = {
+            "target": blocked[1].target.full_name,
+            "verdict": other.verdict,
+            "measured": other.measured,
+            "source": other.source,
+        }
     yield Finding(
         report.code,
         report.severity if mends else report.stays,
@@ -242,3 +255,11 @@ def _findings(placed: Placed, answer: Reply, *, mends: bool) -> Iterator[Finding
         reason_code=Reason.TARGET if reason else "",
         location=context.graph.location(node),
     )
+
+
+def _told(reply: Reply) -> str:
+    """What a target does with a form, in which version, and how that is known."""
+    target, cell = reply
+    title = f"{target.name} {cell.version or target.version}".rstrip()
+    note = f": {cell.note}" if cell.note else ""
+    return f"{title} {_WORDS[cell.verdict]}{note} [{cell.known_by}]"

@@ -349,6 +349,11 @@ def test_several_targets_take_the_result(target: Any) -> None:
     both = onnxpad.fix(before, target=[no_pad, no_sides])
     assert not both.changed
     assert codes(both) == ["PAD704"]
+    (found,) = both.findings
+    assert "it takes Conv with pads, but npu1 1 computes something else [read]" in found.reason
+    other = {"verdict": "wrong", "measured": False, "source": "its manual"}
+    assert found.evidence["blocked_by"] == {"target": "npu1@1", **other}
+    assert onnxpad.check(before, target=[no_pad, no_sides]).findings[0].reason == found.reason
 
 
 def test_options_narrow_like_another_target(target: Any) -> None:
