@@ -144,11 +144,16 @@ class Finding:
 
         form, facts = self.form, self.evidence
         above, below = [each.op for each in form.above], form.below
-        asked = str(facts.get("target", "")).partition("@")[0], str(facts.get("convention", ""))
-        own = [self.code, self.op_type, *asked, *form.traits, *(each.key for each in form.steps)]
+        own = [
+            self.code,
+            self.op_type,
+            self.against,
+            *form.traits,
+            *(each.key for each in form.steps),
+        ]
         if len(below) <= len(form.readers):  # else it depends on their order which are told
             own += sorted(each.key for each in form.readers)
-        if any(asked):  # it is about all padding, also that of a Pad in front
+        if self.against:  # it is about all padding, also that of a Pad in front
             own += [each.key for each in form.above if each.kind == "pad"]
         conventions = {Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION}
         if self.reason_code in conventions and self.severity is Severity.INFO:
@@ -161,6 +166,12 @@ class Finding:
             return sha256(text).hexdigest()[:count]
 
         return digits(own, 8) + digits(above, 4) + digits(below, 4)
+
+    @property
+    def against(self) -> str:
+        """The target, without its version, or the convention that speaks against it; else empty."""
+        target = str(self.evidence.get("target", "")).partition("@")[0]
+        return target or str(self.evidence.get("convention", ""))
 
     @property
     def fixable(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
@@ -12,8 +13,9 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
+from onnxpad.pipeline.metadata import IGNORED
 from onnxpad.pipeline.registry import with_codes
-from onnxpad.pipeline.run import Run
+from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.pipeline.written_form import with_forms
 from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
@@ -65,7 +67,11 @@ class CheckResult(FileReport):
 
 @names_options
 def check(
-    model: ModelSource, *, convention: str | None = None, **options: Unpack[OptionKeywords]
+    model: ModelSource,
+    *,
+    convention: str | None = None,
+    isolated: bool = False,
+    **options: Unpack[OptionKeywords],
 ) -> CheckResult:
     """Find the padding that `fix` would rewrite, and the padding that stays, with the reason.
 
@@ -77,12 +83,13 @@ def check(
         convention: A framework, such as `tensorflow`: operators that do not pad as it does are
             warnings. Without it, the conventions that the model's padding fits (PAD601 to PAD604)
             are told if `select` names these codes.
+        isolated: Whether to report also what the model's metadata says to ignore.
         options: As for `fix`. With `strict`, padding stays if its rewrite rests on an assumption;
             `select` and `ignore` say which codes to report, and the others count as left alone, as
             `fix` leaves them.
 
     Returns:
-        The findings, in the order of the graph.
+        The findings, in the order of the graph, and apart from them those that the model ignores.
 
     Raises:
         UsageError: As for `fix`, or an unknown code or framework.
@@ -100,23 +107,65 @@ def check(
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
         run = Run(graph, chosen)
-        choice = None
-        if chosen.is_for_targets:
-            from onnxpad.targets.choose import choose
+        at_last = partial(_conventions, reports, convention or "") if reports else None
+        findings = finder(run, at_last)
+        result = CheckResult(
+            kinds.name_of(source),
+            findings(),
+            run.notes,
+            run.warnings,
+            _options=user_options,
+            _convention=convention or "",
+        )
+        if isolated or graph.model.metadata(IGNORED) is None:
+            return result
+        return _without_ignored(result, run, findings)
 
-            choice = choose(run)
-        found = run.find(partial(_conventions, reports, convention or "") if reports else None)
+
+def finder(run: Run, at_last: AtLast | None = None) -> Callable[[], tuple[Finding, ...]]:
+    """A function that finds what the options of a run choose, in the graph as it is.
+
+    Raises:
+        UsageError: A target is unknown.
+    """
+    choice = None
+    if run.options.is_for_targets:
+        from onnxpad.targets.choose import choose
+
+        choice = choose(run)
+
+    def findings() -> tuple[Finding, ...]:
+        found = run.find(at_last)
         if choice is not None:
             from onnxpad.targets.findings import findings_before
 
             found += findings_before(choice)
-    return CheckResult(
-        kinds.name_of(source),
-        with_forms(run.analysed(), (each for each in found if chosen.chooses(each.code))),
-        run.notes,
-        run.warnings,
-        _options=user_options,
-        _convention=convention or "",
+        return with_forms(run.analysed(), (e for e in found if run.options.chooses(e.code)))
+
+    return findings
+
+
+def _without_ignored(
+    result: CheckResult, run: Run, findings: Callable[[], tuple[Finding, ...]]
+) -> CheckResult:
+    """The result with what the model ignores apart.
+
+    Without the rewrites of that, `fix` may not make others that rest on them, so all is found anew.
+    """
+    from onnxpad.pipeline.ignores import heed, ignores_of, ignoring
+
+    found = result.findings
+    ignored, note, warning = heed(run, found)
+    apart = tuple((found[place], each.reason) for place, each in sorted(ignored.items()))
+    if any(each.fixable for each, _ in apart):
+        found = findings()
+        ignored = ignoring(found, ignores_of(run.graph)[0])
+    return replace(
+        result,
+        findings=tuple(each for place, each in enumerate(found) if place not in ignored),
+        ignored=apart,
+        notes=(*result.notes, *filter(None, (note,))),
+        warnings=(*result.warnings, *filter(None, (warning,))),
     )
 
 

@@ -23,6 +23,7 @@ from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
+from onnxpad.pipeline.metadata import IGNORED, Barred
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.pipeline.written_form import with_forms
@@ -47,6 +48,7 @@ class FixResult(FixReport):
     _same_kind: kinds.SameKind
     _limits: Mapping[str, Sizes]
     _contexts: list[Context]
+    _ignored: Barred
 
     def __getstate__(self) -> tuple[object, ...]:
         """The fields that go into another process, and the option to try next.
@@ -145,6 +147,10 @@ class FixResult(FixReport):
             return None
         from onnxpad.pipeline.next_option import next_option
 
+        def for_targets(run: Run) -> AtLast | None:
+            run.ignored = self._ignored
+            return _for_targets(run)
+
         with gc_paused():
             return next_option(
                 self._graph,
@@ -152,7 +158,7 @@ class FixResult(FixReport):
                 self.findings,
                 self._limits,
                 self._contexts,
-                _for_targets,
+                for_targets,
             )
 
     @property
@@ -237,6 +243,7 @@ def fix(
     reference: Arrays | None = None,
     run_timeout: float | None = None,
     progress: Progress | None = None,
+    isolated: bool = False,
     **options: Unpack[OptionKeywords],
 ) -> FixResult:
     """Write all padding of a model in one style; every rewrite is proved, probed and validated.
@@ -278,6 +285,7 @@ def fix(
         run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
             for a model with a Loop that no constant stops, else no limit.
         progress: Called with (step, done, total).
+        isolated: Whether to rewrite also padding that the model's metadata says to ignore.
 
     Returns:
         The rewritten model with its changes, findings and validation.
@@ -302,6 +310,14 @@ def fix(
 
             probe, exposing = engine_questions(graph)
         run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
+        heeded = unread = ""
+        if not isolated and graph.model.metadata(IGNORED) is not None:
+            from onnxpad.api.check import finder
+            from onnxpad.pipeline.ignores import heed
+
+            trial = Run(Graph.read(source), chosen)
+            _, heeded, unread = heed(trial, finder(trial)())
+            run.ignored = trial.ignored
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
             untaken = _for_targets(run)
@@ -338,13 +354,14 @@ def fix(
             name: range(each.first, each.last + 1, each.step)
             for name, each in run.domain.given.items()
         },
-        notes=run.notes,
-        warnings=(*run.warnings, *missed),
+        notes=(*run.notes, *filter(None, (heeded,))),
+        warnings=(*run.warnings, *missed, *filter(None, (unread,))),
         delivery=IN_MEMORY,
         _held=graph,
         _same_kind=same_kind,
         _limits=run.limits,
         _contexts=[*run.left],
+        _ignored={**run.ignored},
     )
 
 

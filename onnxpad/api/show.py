@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from onnxpad.api import kinds
@@ -17,6 +17,7 @@ from onnxpad.inventory.named_sites import chosen
 from onnxpad.inventory.padding_site import PaddingSite
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
+from onnxpad.pipeline.metadata import IGNORED
 from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_paused
 from onnxpad.report import ShowReport
@@ -113,12 +114,22 @@ def show(
         asked=names,
         conventions=tuple(each.message for each in findings if each.code in REPORTS),
         others=tuple(each for each in about_padding if id(each) not in placed),
-        notes=run.notes,
+        notes=(*run.notes, *_ignores(graph)),
         warnings=tuple(warnings),
         is_checked=not problem,
         model=kinds.path_of(model),
         targets=options.targets,
     )
+
+
+def _ignores(graph: Graph) -> Iterator[str]:
+    """What the model says to ignore, which `check` and `fix` leave, in one line; else nothing."""
+    if graph.model.metadata(IGNORED) is not None:
+        from onnxpad.pipeline.ignores import ignores_of, told
+
+        found, why = ignores_of(graph)
+        if line := why or told([(each.code, each.reason) for each in found]):
+            yield line
 
 
 def _at_targets(run: Run) -> tuple[dict[tuple[str, str], str], Iterable[Finding]]:

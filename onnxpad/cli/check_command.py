@@ -133,7 +133,9 @@ def check(
         own = applied.get(model)
         call = partial(own.result_of, api.check) if own else api.check
         asked = own_options.get(model, user_options)
-        return sizes.result_of(partial(call, convention=convention, **asked.keywords), model)
+        return sizes.result_of(
+            partial(call, convention=convention, isolated=isolated, **asked.keywords), model
+        )
 
     found = _checked(listed, ask)
     if sizes.sizes:  # a name that no model has is bad usage, known only when all were asked

@@ -116,6 +116,7 @@ def fix(
             reference=reference,
             run_timeout=run_timeout,
             progress=progress,
+            isolated=isolated,
             **user_options.keywords,
         )
     outcome = result.outcome

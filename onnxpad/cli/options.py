@@ -79,7 +79,8 @@ RunTimeoutOption = Annotated[
 IsolatedOption = Annotated[
     bool,
     typer.Option(
-        "--isolated", help="Read no configuration: neither onnxpad.toml nor pyproject.toml."
+        "--isolated",
+        help="Read no configuration (onnxpad.toml, pyproject.toml) and heed no ignores in models.",
     ),
 ]
 QuietOption = Annotated[

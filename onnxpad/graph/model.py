@@ -72,7 +72,7 @@ class Model:
         }
         self.journal = Journal()
         self.notes: dict[object, Any] = {}
-        self._metadata: dict[str, str] = {}
+        self._metadata: dict[str, str | None] = {}
         self._different: tuple[int, Differences] | None = None
         self._light_functions: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = (
             None
@@ -114,16 +114,15 @@ class Model:
         entries = self.skeleton.light.metadata_props
         return next((entry.value for entry in entries if entry.key == key), None)
 
-    def set_metadata(self, key: str, value: str) -> None:
-        """Sets the metadata value of a key."""
-        before = self._metadata.get(key)
+    def set_metadata(self, key: str, value: str | None) -> None:
+        """Sets the metadata value of a key; None removes it."""
         if self.metadata(key) == value:
             return
-        self._metadata[key] = value
-        if before is None:
-            self.journal.record(self._metadata.pop, key)
+        if key in self._metadata:
+            self.journal.record(self._metadata.__setitem__, key, self._metadata[key])
         else:
-            self.journal.record(self._metadata.__setitem__, key, before)
+            self.journal.record(self._metadata.pop, key)
+        self._metadata[key] = value
 
     @property
     def changed(self) -> bool:

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from onnxpad.finding import Location
 from onnxpad.graph import Graph
 from onnxpad.messages import RUNTIME
 from onnxpad.reasons import Reason
 
 Key: TypeAlias = tuple[str, str]
-"""A rewrite: the code of its rule, and the output of the node that it rewrites."""
+"""A rewrite: the code of its rule, and the output of the node that it rewrites, or `at` a place."""
 Barred: TypeAlias = Mapping[Key, str]
 """The rewrites that are barred, each with the code of the reason."""
 
@@ -25,6 +26,10 @@ NOTHING: Final[Barred] = MappingProxyType({})
 
 BARRED: Final = "onnxpad.barred"
 """Key of the metadata: a JSON list of [output, code, code of the reason]."""
+IGNORED: Final = "onnxpad.ignore"
+"""Key of the metadata: a JSON list of findings to ignore, with reasons; see `pipeline.ignores`."""
+EVERYWHERE: Final = "\0"
+"""In a key, all places of a code."""
 TRUSTED: Final = "onnxpad.trusts_spec"
 """Key of the metadata: a JSON list of outputs of operators which `--trust spec` decided."""
 
@@ -45,9 +50,15 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         Reason.STOPS: f"{_BACK} does not run on {RUNTIME}",
         Reason.STOPS_OPTIMISED: f"{_BACK} does not run on {RUNTIME} at full optimisation",
         Reason.BARRED: f"the model's metadata bars it ({BARRED})",
+        Reason.IGNORED: f"the model's metadata ignores it ({IGNORED})",
     }
 )
 """The words for each code."""
+
+
+def at(place: Location) -> str:
+    """A place as keys have it."""
+    return "\0".join((*place.scope, place.name, place.output))
 
 
 def code_of(reason: str) -> Reason:

@@ -16,11 +16,13 @@ from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
 from onnxpad.pipeline.metadata import (
+    EVERYWHERE,
     JOINS_NEIGHBOURS,
     LAYS_OPEN,
     NOTHING,
     Barred,
     Key,
+    at,
     code_of,
     note,
     noted,
@@ -91,6 +93,7 @@ class Run:
         decided_model: The model that they leave, serialised; None without any.
         added: Notes that belong to what the options ask for, beside those on sizes.
         limits: The limits of the open sizes before the last `rewrite`, by name.
+        ignored: Rewrites not to make, since the model is to be left so; see `pipeline.ignores`.
         left: The graphs of the model as the passes left them, the main graph first.
     """
 
@@ -141,6 +144,7 @@ class Run:
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
+        self.ignored: Barred = NOTHING
         self._passes = passes_of(options) if passes is None else passes
         self._exposing = exposing
         self._progress = progress
@@ -202,7 +206,7 @@ class Run:
         """
         passes = self._passes if passes is None else passes
         self.graph.rollback(self._start)
-        known = {**noted(self.graph), **barred}
+        known = {**noted(self.graph), **self.ignored, **barred}
         seen = self._looked_again(passes, self.edit(passes, known))
         seen += _found(self.left, _reporting(passes), self._barred)
         seen += _rest(self.left, passes, seen)
@@ -270,7 +274,7 @@ class Run:
             The last findings of the passes that rewrite, before anything was protected.
         """
         passes = self._passes if passes is None else passes
-        self._barred = noted(self.graph) if barred is None else barred
+        self._barred = {**noted(self.graph), **self.ignored} if barred is None else barred
         while True:
             self._analyse()
             self._version = self.graph.version
@@ -567,8 +571,11 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
             if context.wants is not None and _is_kept(context, match):
                 continue
             # A finding may be about a function as a whole, which has no outputs to name it by.
-            rewrites = barred and match.plan is not None
-            reason = barred.get(match_key(context.graph, pass_, match)) if rewrites else None
+            reason = None
+            if barred and match.plan is not None:
+                code, place = pass_.code, at(match.finding.location)
+                keys = match_key(context.graph, pass_, match), (code, place), (code, EVERYWHERE)
+                reason = next((barred[key] for key in keys if key in barred), None)
             if reason is None:
                 yield pass_, match
             else:

@@ -186,6 +186,7 @@ class FileReport:
         is_missing: Whether that is because no model is there: an empty folder, or no such path.
         known: The findings that the baseline knows, which are not among `findings`.
         config: As for `FixReport`.
+        ignored: Those that the model's metadata ignores, each with the reason, likewise.
     """
 
     path: str = "model"
@@ -196,6 +197,7 @@ class FileReport:
     is_missing: bool = False
     known: tuple[Finding, ...] = ()
     config: Configured | None = None
+    ignored: tuple[tuple[Finding, str], ...] = ()
 
     def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit.

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from onnxpad.errors import OutputError, UsageError
 from onnxpad.finding import Finding, Severity
 from onnxpad.messages import meant
 from onnxpad.options import Options
+from onnxpad.pipeline.ignores import Kind, claimed
 from onnxpad.records import NamedTuple
 from onnxpad.report import BaselineUse, FileReport
 
@@ -34,28 +35,17 @@ _ABOUT: Final = (
 _OF_TARGETS: Final = frozenset({"PAD702", "PAD703", "PAD704", "PAD705", "PAD706"})
 _OF_CONVENTIONS: Final = frozenset({"PAD601", "PAD602", "PAD603", "PAD604"})
 
-_ALIKE: Final[tuple[Callable[[str], str], ...]] = (
-    lambda fingerprint: fingerprint,
-    lambda fingerprint: fingerprint[:12],
-    lambda fingerprint: fingerprint[:8] + fingerprint[12:],
-)
-"""What two fingerprints of one place may share: an operator that is put in changes one side."""
-
 
 class Entry(NamedTuple):
     """Like findings of one model.
 
     Attributes:
-        code: Their code.
-        fingerprint: That of each.
-        severity: The severity that is known; a finding above it is new.
-        asked: The target or the convention that it is about; else empty.
+        kind: What is known of them; a finding of a greater severity is new.
+        against: The target or the convention that they are about; else empty.
     """
 
-    code: str
-    fingerprint: str
-    severity: Severity
-    asked: str = ""
+    kind: Kind
+    against: str = ""
 
 
 Known = Mapping[Entry, tuple[int, str]]
@@ -116,12 +106,13 @@ class Baseline:
             return file
         key = self._key(Path(file.path))
         known = self._models.get(key, {})
-        left = {entry: count for entry, (count, _) in known.items()}
-        places = _known_places(file.findings, left)
+        left = [count for count, _ in known.values()]
+        places = {*claimed(file.findings, [each.kind for each in known], left)}
         found = [*enumerate(file.findings)]
         self._found[key] = _entries(file.findings)
         self._added += len(found) - len(places)
-        self._gone += sum(count for entry, count in left.items() if self._judges(key, entry))
+        gone = zip(known, left, strict=True)
+        self._gone += sum(count for entry, count in gone if self._judges(key, entry))
         if self.writes:
             places = {*range(len(found))}
         return replace(
@@ -169,13 +160,13 @@ class Baseline:
     def _judges(self, key: str, entry: Entry) -> bool:
         """Whether such findings of a model are reported, so that none is there without one."""
         options = self._configured.get(key, self._options)
-        if not options.chooses(entry.code):
+        if not options.chooses(code := entry.kind.code):
             return False
-        if entry.code in _OF_TARGETS:
-            return bool(options.targets) and entry.asked in _targets(options.targets)
-        if entry.code in _OF_CONVENTIONS:
+        if code in _OF_TARGETS:
+            return bool(options.targets) and entry.against in _targets(options.targets)
+        if code in _OF_CONVENTIONS:
             is_asked = bool(self._convention or options.select)
-            return is_asked and entry.asked == self._convention
+            return is_asked and entry.against == self._convention
         return not options.targets  # for them, other padding is rewritten
 
     def _written(self) -> str:
@@ -212,41 +203,12 @@ def _is_below(key: str, folder: str) -> bool:
     return not key.startswith("../") and not Path(key).is_absolute()
 
 
-def _known_places(findings: Sequence[Finding], left: dict[Entry, int]) -> set[int]:
-    """The places of findings that entries know, each of which counts one less for it.
-
-    The most severe come first, and what is alike in all before what has another neighbour.
-    """
-    known: set[int] = set()
-    order = sorted(range(len(findings)), key=lambda place: -findings[place].severity.rank)
-    for alike in _ALIKE:
-        like: dict[tuple[object, ...], list[Entry]] = defaultdict(list)
-        for entry in left:
-            like[entry.code, alike(entry.fingerprint), entry.severity.rank].append(entry)
-        for place in order:
-            if place in known:
-                continue
-            finding = findings[place]
-            key = finding.code, alike(finding.fingerprint)
-            for rank in range(finding.severity.rank, len(Severity)):
-                entries = like.get((*key, rank), [])
-                while entries and not left[entries[-1]]:
-                    entries.pop()
-                if entries:
-                    left[entries[-1]] -= 1
-                    known.add(place)
-                    break
-    return known
-
-
 def _entries(findings: Iterable[Finding]) -> Known:
     """Findings as entries, each with their number and a note."""
     counts: Counter[Entry] = Counter()
     notes: dict[Entry, str] = {}
     for each in findings:
-        target = str(each.evidence.get("target", "")).partition("@")[0]
-        asked = target or str(each.evidence.get("convention", ""))
-        entry = Entry(each.code, each.fingerprint, each.severity, asked)
+        entry = Entry(Kind(each.code, each.fingerprint, each.severity), each.against)
         counts[entry] += 1
         notes.setdefault(entry, _note(each))
     return {entry: (count, notes[entry]) for entry, count in counts.items()}
@@ -272,11 +234,9 @@ def _note(finding: Finding) -> str:
 def _line(entry: Entry, count: int, note: str) -> str:
     """An entry on a line of its own, so that versions of the file are easily compared."""
     fields: dict[str, object] = {
-        "code": entry.code,
-        "fingerprint": entry.fingerprint,
-        "severity": entry.severity,
+        **entry.kind._asdict(),
         "count": count,
-        **({"asked": entry.asked} if entry.asked else {}),
+        **({"against": entry.against} if entry.against else {}),
         "note": note,
     }
     return f"      {json.dumps(fields)}"
@@ -374,7 +334,7 @@ _FIELDS: Final = {
     "code": re.compile(r"\S+"),
     "fingerprint": re.compile(r"[0-9a-f]{16}"),
     "severity": re.compile("|".join(Severity)),
-    "asked": _TEXT,
+    "against": _TEXT,
     "note": _TEXT,
 }
 """What each text of an entry is like."""
@@ -393,7 +353,7 @@ def _checked(path: Path, key: str, entries: object) -> Known:
         at = f"finding {number} of {key!r}"
         if not isinstance(each, dict):
             raise _damaged(path, f"{at} is no object")
-        given = {"asked": "", "note": "", **each}
+        given = {"against": "", "note": "", **each}
         for name in sorted(given.keys() - _FIELDS.keys() - {"count"}):
             raise _damaged(path, f"{at} has an unknown key {name!r}")
         for name, pattern in _FIELDS.items():
@@ -404,7 +364,7 @@ def _checked(path: Path, key: str, entries: object) -> Known:
         if type(count) is not int or count < 1:
             raise _damaged(path, f"{at} has no right count")
         severity = Severity(given["severity"])
-        entry = Entry(given["code"], given["fingerprint"], severity, given["asked"])
+        entry = Entry(Kind(given["code"], given["fingerprint"], severity), given["against"])
         if entry in found:
             raise _damaged(path, f"{at} is there twice; its count says how many there are")
         found[entry] = count, given["note"]

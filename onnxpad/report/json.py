@@ -101,6 +101,7 @@ def check_json(report: CheckReport) -> str:
         "summary": {
             "files": len(report.files),
             "known": sum(len(file.known) for file in report.files),
+            "ignored": sum(len(file.ignored) for file in report.files),
             "unreadable": sum(bool(file.error) for file in report.files),
             "failing": sum(len(file.failing(report.fail_on)) for file in report.files),
             **{severity.value: report.count(severity) for severity in Severity},
@@ -393,6 +394,10 @@ def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
         "failing": len(file.failing(fail_on)),
         "findings": [finding_fields(finding) for finding in file.findings],
         "known": [finding_fields(finding) for finding in file.known],
+        "ignored": [
+            {"reason": reason, "finding": finding_fields(finding)}
+            for finding, reason in file.ignored
+        ],
         "notes": file.notes,
         "warnings": file.warnings,
         **config_fields(file.config),

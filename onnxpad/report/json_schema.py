@@ -131,6 +131,7 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
                         "failing": int,
                         **by_findings,
                         "known": tuple[Finding, ...],
+                        "ignored": (..., {"reason": str, "finding": Finding}),
                         "notes": _Lines,
                         "warnings": _Lines,
                     },
@@ -138,7 +139,9 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
                 ),
             ),
             "baseline": (_named(BaselineUse), None),
-            "summary": dict.fromkeys(("files", "known", "unreadable", "failing", *Severity), int),
+            "summary": dict.fromkeys(
+                ("files", "known", "ignored", "unreadable", "failing", *Severity), int
+            ),
         },
         "validate": _Open(
             {

@@ -43,6 +43,7 @@ check forms.onnx --format sarfi
 check forms.onnx scopes.onnx last.onnx --style pad --ignore PAD5 --dynamic auto-pad --fail-on error
 check open.onnx forms.onnx --dim height=8 --dim width=9 --exit-zero
 check forms.onnx --convention pytorch -q
+check forms.onnx --baseline absent.json
 check forms.onnx --convention tflite --format json
 fix forms.onnx --check --select PAD4 --no-ceil
 fix forms.onnx --check --ignore PAD101 --trust spec --format json

@@ -197,7 +197,7 @@ def test_targets_and_conventions_have_findings_of_their_own() -> None:
     writes("m.onnx", "--convention", "pytorch")
     both = entries()["m.onnx"]
     assert plain in both
-    assert {each.get("asked") for each in both} == {None, "pytorch"}
+    assert {each.get("against") for each in both} == {None, "pytorch"}
     assert "gone" not in checks()
     assert "written" not in writes()
     assert "gone" not in checks("m.onnx", "--convention", "keras")
@@ -215,7 +215,7 @@ def test_those_of_one_target_stay_when_another_is_asked() -> None:
     onnx.save(model, "m.onnx")
     writes()
     writes("m.onnx", "--target", "tract")
-    assert "tract" in {each.get("asked") for each in entries()["m.onnx"]}
+    assert "tract" in {each.get("against") for each in entries()["m.onnx"]}
     before = entries()
     for words in ((), ("--target", "opencv@4"), ("--target", "tract")):
         assert "gone" not in checks("m.onnx", *words, code=1 if "opencv@4" in words else 0)

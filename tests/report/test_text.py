@@ -714,6 +714,7 @@ class TestJson:
         assert document["summary"] == {
             "files": 2,
             "known": 0,
+            "ignored": 0,
             "unreadable": 1,
             "failing": 1,
             "info": 1,

@@ -30,7 +30,13 @@ def check_sarif(report: CheckReport) -> str:
     A finding is a result; what padding stays is a note. Models that cannot be read, and remarks on
     the others, are notifications of the run.
     """
-    codes = sorted({each.code for file in report.files for each in file.findings})
+    codes = sorted(
+        {
+            each.code
+            for file in report.files
+            for each in (*file.findings, *(found for found, _ in file.ignored))
+        }
+    )
     pages = catalogue()
     run = {
         "tool": {
@@ -76,7 +82,7 @@ def _rule(code: str, page: Page | None) -> dict[str, Any]:
 
 def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
     seen = Counter[str]()
-    for finding in file.findings:
+    for finding, why in (*((each, "") for each in file.findings), *file.ignored):
         fingerprint = finding.fingerprint
         seen[fingerprint] += 1
         location = {**_location(file), "logicalLocations": [*_logical(finding)]}
@@ -91,7 +97,13 @@ def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
                 "onnxpad/v1": fingerprint,
                 "primaryLocationLineHash": f"{fingerprint}:{seen[fingerprint]}",
             },
+            **({"suppressions": [_ignored(why)]} if why else {}),
         }
+
+
+def _ignored(why: str) -> dict[str, object]:
+    """The reason why the model says to ignore a result."""
+    return {"kind": "inSource", "justification": shown(why)}
 
 
 def _notifications(file: FileReport) -> Iterator[Mapping[str, object]]:

@@ -75,7 +75,7 @@ def _counts(report: CheckReport) -> Tallies:
         "models": sum(not file.is_missing for file in report.files),
         "to rewrite": sum(each.fixable for each in found),
         "stays": sum(stays),
-        **({"known": sum(len(file.known) for file in report.files)} if report.baseline else {}),
+        **{name: count for name, count in _apart(report).items() if count},
         "models that fail": sum(
             _verdict(file, report) in {"fails", "unreadable"} for file in report.files
         ),
@@ -108,9 +108,18 @@ def severities(report: CheckReport) -> str:
         counts.append(marked(f"{unreadable:,} unreadable", "error"))
     if missing:
         counts.append(marked(f"{counted(missing, 'path')} without a model", "error"))
-    known = sum(len(file.known) for file in report.files)
-    counts = counts or [marked("nothing new" if known else "nothing found", "good")]
-    return ", ".join([*counts, *[f"{known:,} known"] * bool(known)])
+    apart = _apart(report)
+    nothing = "nothing new" if apart["known"] else "nothing else" if apart["ignored"] else ""
+    counts = counts or [marked(nothing or "nothing found", "good")]
+    return ", ".join((*counts, *(f"{n:,} {what}" for what, n in apart.items() if n)))
+
+
+def _apart(report: CheckReport) -> dict[str, int]:
+    """How many findings count for nothing, by why."""
+    return {
+        "known": sum(len(file.known) for file in report.files),
+        "ignored": sum(len(file.ignored) for file in report.files),
+    }
 
 
 def _baseline(report: CheckReport) -> Iterator[str]:
