@@ -140,8 +140,6 @@ class Finding:
         """
         from hashlib import sha256  # for reports alone
 
-        from onnxpad.reasons import Reason
-
         form, facts = self.form, self.evidence
         above, below = [each.op for each in form.above], form.below
         own = [
@@ -155,10 +153,9 @@ class Finding:
             own += sorted(each.key for each in form.readers)
         if self.against:  # it is about all padding, also that of a Pad in front
             own += [each.key for each in form.above if each.kind == "pad"]
-        conventions = {Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENTION}
-        if self.reason_code in conventions and self.severity is Severity.INFO:
-            fitting = facts.get("conventions")
-            own = [self.code, *(sorted(map(str, fitting)) if isinstance(fitting, Mapping) else ())]
+        fitting = facts.get("conventions")
+        if isinstance(fitting, Mapping) and self.severity is Severity.INFO:
+            own = [self.code, *sorted(map(str, fitting))]
             above, below = [], ()
 
         def digits(parts: Iterable[str], count: int) -> str:

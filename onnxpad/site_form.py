@@ -83,7 +83,7 @@ class StepForm:
 
     @property
     def key(self) -> str:
-        """What is written, but for the number of nodes that compute it, and what guards it.
+        """All that is written, but the number of nodes that compute it, and what guards it.
 
         Fingerprints are made of it: any change here makes each known finding a new one.
         """

@@ -1,4 +1,4 @@
-"""What a model ignores: written into its metadata, with a reason, or taken out of it."""
+"""Findings that a model ignores: written into its metadata with a reason, or taken out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnxpad.pipeline.ignores import LONGEST, MOST, Ignore, ignores_of, ignoring
 
 
 def ignored_in(model: Path) -> tuple[Ignore, ...]:
-    """What a model ignores.
+    """The findings that a model ignores.
 
     Raises:
         ModelError: It cannot be read, or its metadata cannot.

@@ -123,7 +123,7 @@ def show(
 
 
 def _ignores(graph: Graph) -> Iterator[str]:
-    """What the model says to ignore, which `check` and `fix` leave, in one line; else nothing."""
+    """Findings that the model says to ignore, which `check` and `fix` leave, in one line."""
     if graph.model.metadata(IGNORED) is not None:
         from onnxpad.pipeline.ignores import ignores_of, told
 

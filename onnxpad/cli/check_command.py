@@ -211,7 +211,7 @@ def _rendered(report: "CheckReport", form: CheckFormat) -> str:
 
 
 def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: "SharedSizes") -> str:
-    """What to type for the rewrites that `fix` would make of some models; empty if there are none.
+    """A command to type for the rewrites that `fix` would make of models; empty without any.
 
     Args:
         files: The reports on the models.

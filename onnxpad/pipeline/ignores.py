@@ -34,7 +34,7 @@ _ALIKE: Final[tuple[Callable[[str], str], ...]] = (
     lambda fingerprint: fingerprint[:12],
     lambda fingerprint: fingerprint[:8] + fingerprint[12:],
 )
-"""What two fingerprints of one place may share: an operator that is put in changes one side."""
+"""Parts that two fingerprints of one place share: an operator that is put in changes one side."""
 
 
 class Kind(NamedTuple):
@@ -85,7 +85,7 @@ def claimed(findings: Sequence[Finding], known: Sequence[Kind], left: list[int])
 
 
 class Ignore(NamedTuple):
-    """What a model ignores.
+    """The entries of a model about findings to ignore.
 
     Attributes:
         code: The code of the findings.
@@ -109,7 +109,7 @@ class Ignore(NamedTuple):
 
 
 def ignores_of(graph: Graph) -> tuple[tuple[Ignore, ...], str]:
-    """What a model ignores, and why its metadata cannot be read, in one line; it is none then."""
+    """The entries of a model, and why its metadata cannot be read, in one line; none then."""
     texts = [
         entry.value for entry in graph.model.skeleton.light.metadata_props if entry.key == IGNORED
     ]
@@ -170,7 +170,7 @@ def write_ignores(graph: Graph, ignores: Sequence[Ignore]) -> None:
 
 
 def ignoring(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> dict[int, Ignore]:
-    """What ignores each finding that is ignored, by its place."""
+    """The entry that ignores a finding, by the place of each one that is ignored."""
     wide = {(each.code, each.against): each for each in ignores if not each.fingerprint}
     found = {
         place: wide[key]

@@ -140,27 +140,27 @@ def _placed(context: Context, node: Node) -> SiteForm:
     below += sorted([_op(each) for each in readers.values()])
     told = readers.values() if form.readers and len(readers) <= _MOST_READERS else ()
     try:
-        traits = (*_traits(context, node), *sorted([", ".join(_traits(context, e)) for e in told]))
+        traits = (*_traits(context, node), *sorted([";".join(_traits(context, e)) for e in told]))
     except ModelError:
         traits = ()
     return form._replace(traits=traits, above=_above(context, node), below=tuple(below))
 
 
 def _traits(context: Context, node: Node) -> list[str]:
-    """What else is written in a node than its windows and its padding, for fingerprints."""
+    """Facts of a node besides its windows and its padding, for fingerprints."""
     graph, row = context.graph, operator_named(context.graph, node)
     found = [domain] if (domain := normal_domain(node.domain)) else []
     if isinstance(groups := node.attrs.get("group", 1), int) and groups != 1:
-        found.append(f"group {groups}")
+        found.append(f"group={groups}")
     if row is not None and row.counts and node.attrs.get(row.counts):  # beside an auto_pad, too
         found.append("counted")
     weight = None if row is None or row.inputs.weight is None else node.operand(row.inputs.weight)
     if weight is not None:
         shape = context.analysis.shape(weight) or ()
-        found.append(f"weight {'x'.join(str(n) if type(n) is int else '?' for n in shape)}")
+        found.append(f"weight={'x'.join(str(n) if type(n) is int else '?' for n in shape)}")
     if context.read(node) is None or isinstance(context.read(node), UnreadableError):
         written = ((name, node.attrs.get(name)) for name in _WRITTEN)
-        found += [f"{name} {says}" for name, says in written if isinstance(says, int | str | list)]
+        found += [f"{name}={says}" for name, says in written if isinstance(says, int | str | list)]
     if node.op == "Slice" and graph.is_standard(node):
         values = [graph.constant(each) if each.name else None for each in node.inputs[1:]]
         found += ["?" if value is None else str(value.tolist()) for value in values]

@@ -215,7 +215,7 @@ class FileReport:
 
 
 class BaselineUse(NamedTuple):
-    """What became of a baseline.
+    """The use that was made of a baseline.
 
     Attributes:
         path: The file, as given.

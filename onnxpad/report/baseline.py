@@ -122,7 +122,7 @@ class Baseline:
         )
 
     def end(self, arguments: Iterable[Path]) -> BaselineUse:
-        """What became of the baseline, once all models are compared; writes it if it is to be.
+        """The use of the baseline, once all models are compared; writes it if it is to be.
 
         Args:
             arguments: What was checked: where a model is gone from a folder in which others were
@@ -337,7 +337,7 @@ _FIELDS: Final = {
     "against": _TEXT,
     "note": _TEXT,
 }
-"""What each text of an entry is like."""
+"""The pattern of each text of an entry."""
 
 
 def _checked(path: Path, key: str, entries: object) -> Known:

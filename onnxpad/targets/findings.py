@@ -258,7 +258,7 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
 
 
 def _told(reply: Reply) -> str:
-    """What a target does with a form, in which version, and how that is known."""
+    """The fate of a form at a target, in which version, and how that is known."""
     target, cell = reply
     title = f"{target.name} {cell.version or target.version}".rstrip()
     note = f": {cell.note}" if cell.note else ""

@@ -384,7 +384,7 @@ class _Forms:
         return any(each is not None and each.op == "DequantizeLinear" for each in nodes)
 
     def _departure(self, op: WindowOp | TransposedOp) -> str:
-        """What onnxruntime does otherwise, as `Form.onnxruntime` names it."""
+        """How onnxruntime departs from the specification, as `Form.onnxruntime` names it."""
         if isinstance(op, TransposedOp):
             try:
                 crop_of(self._analysis, op)

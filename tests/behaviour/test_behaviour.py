@@ -65,6 +65,7 @@ class TestCases:
             "rule",
             "targets",
             "config",
+            "ignore",
             "docs",
             "doctor",
         }

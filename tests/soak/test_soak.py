@@ -79,7 +79,7 @@ def test_a_damaged_model_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch
     done = [("ir_version", 1), ("node_dead", seed)]
     lines: list[Any] = []
 
-    def stumbles(model: onnx.ModelProto, *_: object) -> None:
+    def stumbles(model: onnx.ModelProto, *_: object, **__: object) -> None:
         if dead(model):
             raise KeyError("Tanh")
 

@@ -20,6 +20,7 @@ OTHERS: Final = (
 """Modules that read what a user, a file, the runtime or another program says."""
 
 ALLOWED: Final = {
+    "api.ignore": {"reason.split"},  # a text of the user, on one line
     "arithmetic.render": {"each.startswith", "parts[0].startswith"},  # the sign of a term
     "arithmetic.sums": {"text.startswith"},
     "errors": {"message.splitlines"},  # puts a text on one line, or cuts it

@@ -62,7 +62,7 @@ def _annotations(
 
 
 def _data(text: str) -> str:
-    """What stands behind the command, as GitHub reads it."""
+    """A text behind the command, as GitHub reads it."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -123,7 +123,7 @@ def _apart(report: CheckReport) -> dict[str, int]:
 
 
 def _baseline(report: CheckReport) -> Iterator[str]:
-    """What became of a baseline, if there is something to say."""
+    """The use of a baseline, if there is something to say."""
     use = report.baseline
     if use is None:
         return
