@@ -70,7 +70,7 @@ def test_action_annotates(exported: Path) -> None:
 
 def test_action_writes_sarif(exported: Path) -> None:
     _, check = scripts()
-    done = step(check, exported, SARIF="found.sarif", OPTIONS="--fail-on error --ignore PAD6")
+    done = step(check, exported, SARIF="found.sarif", OPTIONS="--ignore PAD6\n--fail-on error")
     assert done.returncode == 0
     assert '"version": "2.1.0"' in (exported / "found.sarif").read_text(encoding="utf-8")
 
@@ -104,6 +104,7 @@ def test_hook() -> None:
     assert onnxpad_runs(*entry.split(), "--help").exit_code == 0
     (files,) = re.findall(r"^  files: (.*)$", text, re.M)
     assert re.search(files, "exported/net.onnx")
+    assert re.search(files, "NET.ONNX")
     assert not re.search(files, "exported/net.onnx.data")
     (hook,) = re.findall(r"^- id: (.*)$", text, re.M)
     assert f"- id: {hook}" in pages()["ci"]

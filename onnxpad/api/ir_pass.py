@@ -11,7 +11,7 @@ except ImportError:
     raise ImportError("FixPaddingPass needs the package onnx_ir: pip install onnx_ir") from None
 
 from onnxpad.api.fix import FixResult, fix
-from onnxpad.options import OptionKeywords
+from onnxpad.options import OptionKeywords, Options
 
 
 class FixPaddingPass(FunctionalPass):
@@ -26,6 +26,7 @@ class FixPaddingPass(FunctionalPass):
 
     def __init__(self, *, validate: bool = True, **options: Unpack[OptionKeywords]) -> None:
         """A pass with the options of `onnxpad.fix`."""
+        Options.of(options)  # raises now, not after a long export
         self.result: FixResult | None = None
         self._validate = validate
         self._options = options

@@ -83,3 +83,10 @@ def test_weights_are_shared(onnx_ir: Any) -> None:
     given = onnx_ir.from_proto(onnx.ModelProto.FromString(BEFORE.SerializeToString()))
     held = given.graph.initializers["w"].const_value
     assert FixPaddingPass()(given).model.graph.initializers["w"].const_value is held
+
+
+def test_unknown_option_is_told_at_once() -> None:
+    from onnxpad import FixPaddingPass
+
+    with pytest.raises(TypeError, match="stlye"):
+        FixPaddingPass(stlye="fold")  # type: ignore[call-arg]
