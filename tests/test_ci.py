@@ -25,18 +25,21 @@ def scripts() -> list[str]:
     return [dedent(each) for each in re.findall(r"^      run: \|\n((?:        .*\n)+)", text, re.M)]
 
 
-def step(script: str, folder: Path, **given: str) -> "subprocess.CompletedProcess[str]":
+def step(
+    script: str, folder: Path, scripts: str = "bin", **given: str
+) -> "subprocess.CompletedProcess[str]":
     """One step, as GitHub runs it in bash, with the `onnxpad` of this environment."""
-    binaries = folder / "temporary" / "onnxpad" / "bin"
+    temporary = folder / "d:temporary"  # as Windows has it: no part of PATH
+    binaries = temporary / "onnxpad" / scripts
     binaries.mkdir(parents=True, exist_ok=True)
     command = binaries / "onnxpad"
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m onnxpad "$@"\n')
     command.chmod(0o755)
-    usual = {"PATHS": ".", "OPTIONS": "", "SARIF": "", "RUNNER_TEMP": str(folder / "temporary")}
+    usual = {"PATHS": ".", "OPTIONS": "", "SARIF": "", "RUNNER_TEMP": str(temporary)}
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
         cwd=folder,
-        env={**os.environ, **usual, **given},
+        env={**os.environ, "PATH": os.defpath, **usual, **given},
         capture_output=True,
         text=True,
         check=False,
@@ -63,16 +66,30 @@ def test_scripts_are_valid() -> None:
 def test_action_annotates(exported: Path) -> None:
     _, check = scripts()
     done = step(check, exported, PATHS="bad models\ngood models\n")
-    assert done.returncode == 1
+    assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("::warning file=bad models/bad.onnx,title=")
     assert step(check, exported, PATHS="good models").returncode == 0
 
 
+def test_action_finds_its_environment_on_windows(exported: Path) -> None:
+    _, check = scripts()
+    assert step(check, exported, "Scripts", PATHS="good models").returncode == 0
+
+
 def test_action_writes_sarif(exported: Path) -> None:
     _, check = scripts()
-    done = step(check, exported, SARIF="found.sarif", OPTIONS="--ignore PAD6\n--fail-on error")
-    assert done.returncode == 0
-    assert '"version": "2.1.0"' in (exported / "found.sarif").read_text(encoding="utf-8")
+    options = "--ignore PAD6\n--fail-on error"
+    done = step(check, exported, SARIF="new folder/found.sarif", OPTIONS=options)
+    assert done.returncode == 0, done.stderr
+    found = exported / "new folder" / "found.sarif"
+    assert '"version": "2.1.0"' in found.read_text(encoding="utf-8")
+
+
+def test_action_leaves_no_empty_sarif(exported: Path) -> None:
+    _, check = scripts()
+    done = step(check, exported, SARIF="found.sarif", OPTIONS="--fail-on nothing")
+    assert done.returncode == 2
+    assert not (exported / "found.sarif").exists()
 
 
 def test_action_runs_nothing_that_is_given(exported: Path) -> None:

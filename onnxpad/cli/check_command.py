@@ -240,12 +240,22 @@ _LOOPED: Final = 8
 
 
 def _quoted(word: str) -> str:
-    """A word as a shell takes it."""
+    """A word as a shell takes it; bytes that cannot be shown as bash and zsh take them."""
     if word.replace("/", "").replace("-", "").replace(".", "").replace("_", "").isalnum():
         return word  # as most are, and `shlex` is one more module to import
-    from shlex import quote
+    if word.isprintable():
+        from shlex import quote
 
-    return quote(word)
+        return quote(word)
+    escapes = {"\\": "\\\\", "'": "\\'"}
+    return f"$'{''.join(escapes.get(each) or _printable(each) for each in word)}'"
+
+
+def _printable(character: str) -> str:
+    """A character as it stands in `$'...'`: in octal, which has an end, unless it can be shown."""
+    if character.isprintable():
+        return character
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
 
 
 def _tell_what_is_hidden(report: "CheckReport") -> None:

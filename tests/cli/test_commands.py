@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -603,6 +604,25 @@ class TestCheck:
             """for m in 'it'"'"'s one.onnx' two.onnx; do """
             """onnxpad fix "$m" --no-ceil --trust spec --target 'a b'; done"""
         )
+
+    @pytest.mark.skipif(os.name == "nt", reason="a shell of its own, and names that it forbids")
+    @pytest.mark.parametrize("name", ["a\nb'c\\1", "\x1b[2J7", "\u2028 \u00a0", "\udce9", "é $(x)"])
+    def test_any_name_comes_through_the_shell(
+        self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        shell = shutil.which("bash")
+        if shell is None:
+            pytest.skip("there is no bash")
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / f"{name}.onnx").write_bytes(b"model")
+        api.found = {f"{name}.onnx": (WARNING,)}
+        last = self.last(".")
+        assert last.isprintable()
+        command = last.removeprefix("1 fixable with onnxpad fix ")
+        said = subprocess.run(
+            [shell, "-c", f"printf %s {command}"], capture_output=True, check=True
+        )
+        assert said.stdout == os.fsencode(f"{name}.onnx")
 
     def test_many_models_are_not_named_in_a_command(
         self, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

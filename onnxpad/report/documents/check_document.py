@@ -37,7 +37,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     said = [f"{counted(count, 'file')}: {severities(report)}", *_baseline(report)]
     said.append(marked(code, "faint") * bool(code))
     if fixable := sum(each.fixable for file in files for each in file.findings):
-        with_what = shown(report.fix_command).replace(" ", UNBREAKABLE) or "onnxpad.fix"
+        with_what = report.fix_command.replace(" ", UNBREAKABLE) or "onnxpad.fix"
         said.append(f"{fixable:,} fixable with {with_what}")
     of_all = Group(
         "", [*configurations(each.config for each in files), "; ".join(filter(None, said))]
