@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from onnxpad.cli.options import CheckFormat, expand_codes
 from onnxpad.errors import MismatchError, ModelError, OutputError, ProviderError, UsageError
 from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
+from onnxpad.pipeline import registry
 from onnxpad.records import dataclass
 from onnxpad.report import FixReport, progress
 from onnxpad.report.progress import ProgressBar
@@ -99,8 +99,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Api:
         monkeypatch.setitem(sys.modules, f"onnxpad.api.{name}", api)
         monkeypatch.setattr(onnxpad.api, name, api, raising=False)
     codes = ("PAD101", "PAD201", "PAD202", "PAD501")
-    passes = SimpleNamespace(every_code=lambda: codes, catalogue=dict)
-    monkeypatch.setitem(sys.modules, "onnxpad.pipeline.registry", passes)
+    monkeypatch.setattr(registry, "every_code", lambda: codes)
     return api
 
 
@@ -675,11 +674,13 @@ class TestCheck:
         api.found = {"a.onnx": (REFUSED, WARNING), "b.onnx": (REFUSED, REFUSED)}
         result = onnxpad_runs("check", tmp_path, "--statistics")
         *counts, last = [line.split() for line in result.stdout.splitlines()]
-        assert counts == [["3", "PAD501"], ["1", "PAD201", "1", "fixable"]]
+        assert [each[:2] for each in counts] == [["3", "PAD501"], ["1", "PAD201"]]
+        assert ["fixable" in each for each in counts] == [False, True]
         assert last[:2] == ["2", "files:"]
         assert result.exit_code == 1
         quiet = onnxpad_runs("check", tmp_path, "--statistics", "-q").stdout.split()
-        assert quiet == ["1", "PAD201", "1", "fixable"]
+        assert quiet[:4] == ["1", "PAD201", "1", "fixable"]
+        assert "PAD501" not in quiet
         api.found = {}
         assert onnxpad_runs("check", tmp_path, "--statistics").stdout == "2 files: nothing found\n"
 
