@@ -1094,7 +1094,7 @@ def test_the_bar_moves_while_models_run_and_leaves_nothing(tmp_path: Path) -> No
     shown = in_terminal(f"{early}; {run}", COLUMNS="100")
     counts = dict.fromkeys(re.findall(r"(\d+)/(\d+)", shown[: shown.rindex("\x1b[?25h")]))
     done = [int(runs) for runs, _ in counts]
-    assert len(done) >= 3
+    assert len(done) >= 2
     assert done == sorted(done)
     assert len({planned for _, planned in counts}) <= 2  # for drawing, and for all that follows
     assert "model, optimisation" in shown
