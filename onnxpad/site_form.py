@@ -83,12 +83,13 @@ class StepForm:
 
     @property
     def key(self) -> str:
-        """All that is written, but the number of nodes that compute it, and what guards it.
+        """All that is written, but what guards it, and what computes amounts that are known.
 
         Fingerprints are made of it: any change here makes each known finding a new one.
         """
         amounts = self.amounts and tuple(self.amounts)
-        said = (self.op, self.kind, amounts, self.fill, self.source, self.mode, self.auto_pad)
+        source = "" if amounts else self.source
+        said = (self.op, self.kind, amounts, self.fill, source, self.mode, self.auto_pad)
         flags = self.has_pads, self.is_counted, self.rounds_up
         return repr((*said, *flags, self.beside, self.windows))
 

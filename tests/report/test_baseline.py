@@ -123,6 +123,16 @@ def pools(count: int) -> str:
     return " ".join(f"{name} = {POOL} ({names[i]})" for i, name in enumerate(names[1:]))
 
 
+def test_amounts_that_are_known_may_be_computed_or_constants() -> None:
+    conv = "b = Pad (x, a) y = Conv (b, w)"
+    for body, given, ask in (
+        (f"a = Concat <axis = 0> (p, p) {conv}", "int64[4] p = {0, 0, 1, 1}", writes),
+        (conv, "int64[8] a = {0, 0, 1, 1, 0, 0, 1, 1}", checks),
+    ):
+        onnx.save(one(body, inputs="float[1, 2, 9, 8] x", initializers=f"{W}, {given}"), "m.onnx")
+        assert "1 file: nothing new, 1 known" in ask()
+
+
 def test_like_places_are_counted() -> None:
     save(pools(4), size="99, 98")
     writes()
