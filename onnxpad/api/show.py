@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from onnxpad.api import kinds
@@ -67,6 +67,7 @@ def show(
     dims: Dims | None = None,
     trust_dim_names: bool = False,
     target: str | Sequence[str] = (),
+    isolated: bool = False,
 ) -> ShowResult:
     """Show every padding of a model: how it is written, how much it is, and what `fix` does to it.
 
@@ -80,6 +81,7 @@ def show(
         dims: Sizes of dimensions, as for `fix`.
         trust_dim_names: As for `fix`.
         target: Runtimes, as for `fix`; each site is told as these take it.
+        isolated: As for `fix`.
 
     Returns:
         The sites, in the order of the graph.
@@ -94,11 +96,12 @@ def show(
         graph = Graph.read(source)
         options = Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names, target=target)
         run = Run(graph, options)
+        heeded, unread = ("", "") if isolated else _heeded(run)
         marks, told = _at_targets(run) if options.is_for_targets else ({}, ())
         findings, fitted, problem = _checked(run)
         findings += told
         about_padding = [each for each in findings if each.code not in REPORTS]
-        warnings = [*run.warnings]
+        warnings = [*run.warnings, *filter(None, (unread,))]
         try:
             sites = sites_in(run.analysed(), about_padding, fitted)
             sites = [replace(each, taken=marks.get(_place(each), "")) for each in sites]
@@ -114,7 +117,7 @@ def show(
         asked=names,
         conventions=tuple(each.message for each in findings if each.code in REPORTS),
         others=tuple(each for each in about_padding if id(each) not in placed),
-        notes=(*run.notes, *_ignores(graph)),
+        notes=(*run.notes, *filter(None, (heeded,))),
         warnings=tuple(warnings),
         is_checked=not problem,
         model=kinds.path_of(model),
@@ -122,14 +125,17 @@ def show(
     )
 
 
-def _ignores(graph: Graph) -> Iterator[str]:
-    """Findings that the model says to ignore, which `check` and `fix` leave, in one line."""
-    if graph.model.metadata(IGNORED) is not None:
-        from onnxpad.pipeline.ignores import ignores_of, told
+def _heeded(run: Run) -> tuple[str, str]:
+    """Has the run leave what the model says to ignore; the note and the warning as from `heed`."""
+    if run.graph.model.metadata(IGNORED) is None:
+        return "", ""
+    from onnxpad.api.check import finder
+    from onnxpad.pipeline.ignores import heed
 
-        found, why = ignores_of(graph)
-        if line := why or told([(each.code, each.reason) for each in found]):
-            yield line
+    try:
+        return heed(run, finder(run)())[1:]
+    except ModelError:  # `_checked` says why
+        return "", ""
 
 
 def _at_targets(run: Run) -> tuple[dict[tuple[str, str], str], Iterable[Finding]]:

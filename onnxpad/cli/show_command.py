@@ -51,7 +51,8 @@ def show(
 
     typed = options_given(options)
     applied = configuration_of(model, typed, isolated=isolated)
-    call = partial(applied.result_of, api.show) if applied else api.show
+    ask = partial(api.show, isolated=isolated)
+    call = partial(applied.result_of, ask) if applied else ask
     found = call(model, node or (), **(applied.options if applied else typed))
     if html is not None:
         from onnxpad.page.pages import show_page

@@ -42,7 +42,7 @@ NEAR = {"rtol": None, "atol": None}
     [
         (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "reference": None, "isolated": False}),
         (onnxpad.check, {**CHANGES, "convention": None, "isolated": False}),
-        (onnxpad.show, {**SIZES, "node": (), "target": ()}),
+        (onnxpad.show, {**SIZES, "node": (), "target": (), "isolated": False}),
         (
             onnxpad.validate,
             {

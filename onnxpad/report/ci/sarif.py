@@ -28,15 +28,10 @@ def check_sarif(report: CheckReport) -> str:
     """The report of one `check` as one run, with a newline at the end.
 
     A finding is a result; what padding stays is a note. Models that cannot be read, and remarks on
-    the others, are notifications of the run.
+    the others, are notifications of the run, as is what a model ignores: code scanning opens an
+    alert for each result, suppressed or not.
     """
-    codes = sorted(
-        {
-            each.code
-            for file in report.files
-            for each in (*file.findings, *(found for found, _ in file.ignored))
-        }
-    )
+    codes = sorted({each.code for file in report.files for each in file.findings})
     pages = catalogue()
     run = {
         "tool": {
@@ -82,7 +77,7 @@ def _rule(code: str, page: Page | None) -> dict[str, Any]:
 
 def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
     seen = Counter[str]()
-    for finding, why in (*((each, "") for each in file.findings), *file.ignored):
+    for finding in file.findings:
         fingerprint = finding.fingerprint
         seen[fingerprint] += 1
         location = {**_location(file), "logicalLocations": [*_logical(finding)]}
@@ -97,13 +92,7 @@ def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
                 "onnxpad/v1": fingerprint,
                 "primaryLocationLineHash": f"{fingerprint}:{seen[fingerprint]}",
             },
-            **({"suppressions": [_ignored(why)]} if why else {}),
         }
-
-
-def _ignored(why: str) -> dict[str, object]:
-    """The reason why the model says to ignore a result."""
-    return {"kind": "inSource", "justification": shown(why)}
 
 
 def _notifications(file: FileReport) -> Iterator[Mapping[str, object]]:
