@@ -373,9 +373,9 @@ def _checked(
             why = f"{argument}: no .onnx file in this folder"
             yield FileReport(str(argument), error=why, is_missing=True)
         for model in models:
-            if model in seen:
+            if model.absolute() in seen:
                 continue
-            seen.add(model)
+            seen.add(model.absolute())
             try:
                 result = ask(model)
             except (ModelError, MismatchError, OSError) as error:

@@ -22,6 +22,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.messages import meant
 from onnxpad.options import Options
 from onnxpad.pipeline.ignores import Kind, claimed
+from onnxpad.pipeline.registry import every_code
 from onnxpad.records import NamedTuple
 from onnxpad.report import BaselineUse, FileReport
 
@@ -89,6 +90,7 @@ class Baseline:
         self._options = options
         self._configured = {self._key(model): each for model, each in configured.items()}
         self._convention = convention or ""
+        self._codes = {*every_code()}
         if writes:
             _require_writable(path)
         self._text = None if writes and not os.path.lexists(path) else _read(path)
@@ -149,10 +151,16 @@ class Baseline:
         return BaselineUse(str(self.path), self._gone, self._added, text != self._text)
 
     def _key(self, path: Path) -> str:
-        """The path of a model as seen from the folder of the baseline, with `/` in between."""
-        model = Path(os.path.realpath(path.parent)) / path.name
+        """The path of a model as seen from the folder of the baseline, with `/` in between.
+
+        A link below that folder goes by its own name: where it leads differs between machines.
+        """
+        model, folder = path.absolute(), self.path.parent.absolute()
+        if ".." in (*model.parts, *folder.parts) or not model.is_relative_to(folder):
+            model = Path(os.path.realpath(path.parent)) / path.name
+            folder = Path(os.path.realpath(folder))
         try:
-            found = os.path.relpath(model, os.path.realpath(self.path.parent))
+            found = os.path.relpath(model, folder)
         except ValueError:  # Windows: it is on another drive
             found = str(model)
         return found.replace(os.sep, "/")
@@ -160,7 +168,7 @@ class Baseline:
     def _judges(self, key: str, entry: Entry) -> bool:
         """Whether such findings of a model are reported, so that none is there without one."""
         options = self._configured.get(key, self._options)
-        if not options.chooses(code := entry.kind.code):
+        if (code := entry.kind.code) not in self._codes or not options.chooses(code):
             return False
         if code in _OF_TARGETS:
             return bool(options.targets) and entry.against in _targets(options.targets)

@@ -504,8 +504,11 @@ class TestCheck:
         assert onnxpad_runs("check", folder).exit_code == 0
         assert self.asked(api, folder) == ["a.onnx", "b.onnx", "deep/er/c.ONNX"]
 
-    def test_a_model_is_checked_once(self, api: Api, folder: Path) -> None:
-        onnxpad_runs("check", folder / "b.onnx", folder, folder)
+    def test_a_model_is_checked_once(
+        self, api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(folder.parent)
+        onnxpad_runs("check", folder / "b.onnx", folder, folder, folder.name)
         assert self.asked(api, folder) == ["b.onnx", "a.onnx", "deep/er/c.ONNX"]
 
     @pytest.mark.parametrize(

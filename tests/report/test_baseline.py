@@ -172,6 +172,32 @@ def test_a_model_is_known_by_its_path_from_the_folder_of_the_baseline(folder: Pa
     assert [*entries("other/c.json")] == ["m.onnx"]
 
 
+def test_a_folder_that_is_a_link_goes_by_its_own_name(folder: Path) -> None:
+    for place in ("one", "two"):
+        save(NETWORK, f"{place}/m.onnx")
+    Path("repo").mkdir()
+    link = Path("repo/exported")
+    link.symlink_to(folder / "one")
+    words = ["--baseline", "repo/b.json"]
+    onnxpad_runs("check", link, *words, "--write-baseline")
+    assert [*entries("repo/b.json")] == ["exported/m.onnx"]
+    link.unlink()
+    link.symlink_to(folder / "two")  # as on another machine
+    assert onnxpad_runs("check", link.absolute(), *words).exit_code == 0
+    Path("here").symlink_to("repo")
+    assert onnxpad_runs("check", "here/exported", "--baseline", "here/b.json").exit_code == 0
+
+
+def test_codes_of_passes_that_are_not_here_stay() -> None:
+    save(NETWORK)
+    writes()
+    Path("b.json").write_text(Path("b.json").read_text().replace("PAD101", "ACME001", 1))
+    before = entries()["m.onnx"]
+    assert "gone" not in checks(code=1)
+    assert "written (1 added)" in writes()
+    assert [each for each in before if each not in entries()["m.onnx"]] == []
+
+
 def test_models_that_were_not_checked_stay_and_those_that_are_gone_go() -> None:
     for name in ("one/a.onnx", "one/b.onnx", "two/c.onnx"):
         save(NETWORK, name)
