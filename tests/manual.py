@@ -201,21 +201,21 @@ def names_for(environment: str) -> Mapping[str, Any]:
 
 
 def in_shell(given: Iterable[Block]) -> Iterator[str]:
-    """Runs the commands of `onnxpad`, each in a folder with the files that they name."""
+    """Runs the commands of `onnxpad`; those of a block in one folder, with the files they name."""
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder) / "fresh"
         make_files(fresh)
         for block in given:
+            place = Path(folder) / "place"
+            shutil.copytree(fresh, place, symlinks=True)
             for line in block.text.replace("\\\n", "").splitlines():
                 if not line.startswith("onnxpad "):
                     yield f"skipped {block.page}, shell: it installs or takes long: {line}"
                     continue
-                place = Path(folder) / "place"
-                shutil.copytree(fresh, place, symlinks=True)
                 with chdir(place):
                     shown = line.partition("#")[0].strip()
                     yield f"{outcome_of(line)} {block.page}, shell: {shown}"
-                shutil.rmtree(place)
+            shutil.rmtree(place)
 
 
 def outcome_of(line: str) -> str:
