@@ -1,5 +1,6 @@
 """The manual: its pages, links and blocks, what is generated, and the table of symptoms."""
 
+import inspect
 import re
 import shlex
 import shutil
@@ -9,6 +10,7 @@ from typing import Final
 import onnx
 import pytest
 
+import onnxpad
 from onnxpad.finding import Assumption
 from onnxpad.report.manual import entry_of
 from tests.manual import generated, in_python, in_shell, written
@@ -90,6 +92,11 @@ def test_every_block_names_its_environment() -> None:
 @each_row("page", generated())
 def test_what_is_generated_is_as_it_is_made(page: str) -> None:
     assert pages()[page] == written(pages()[page], generated()[page]), "python -m tests.manual"
+
+
+def test_every_keyword_is_named() -> None:
+    for name in (*inspect.signature(onnxpad.fix).parameters, "convention"):
+        assert re.search(rf"\b{name}\b", pages()["library"]), name
 
 
 def test_every_assumption_is_explained() -> None:

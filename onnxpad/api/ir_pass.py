@@ -12,6 +12,8 @@ except ImportError:
 
 from onnxpad.api.fix import FixResult, fix
 from onnxpad.options import OptionKeywords, Options
+from onnxpad.pipeline.registry import with_codes
+from onnxpad.targets.choose import targets_of
 
 
 class FixPaddingPass(FunctionalPass):
@@ -25,8 +27,14 @@ class FixPaddingPass(FunctionalPass):
     """
 
     def __init__(self, *, validate: bool = True, **options: Unpack[OptionKeywords]) -> None:
-        """A pass with the options of `onnxpad.fix`."""
-        Options.of(options)  # raises now, not after a long export
+        """A pass with the options of `onnxpad.fix`; raises now, not after a long export.
+
+        Raises:
+            UsageError: As for `onnxpad.fix`.
+            TypeError: There is no such option.
+        """
+        if with_codes(Options.of(options)).is_for_targets:
+            targets_of(Options.of(options))
         self.result: FixResult | None = None
         self._validate = validate
         self._options = options

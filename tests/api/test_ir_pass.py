@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.errors import ValidationError
+from onnxpad.errors import UsageError, ValidationError
 from tests.support import assert_graph
 from tests.test_testing import BEFORE
 
@@ -90,3 +90,7 @@ def test_unknown_option_is_told_at_once() -> None:
 
     with pytest.raises(TypeError, match="stlye"):
         FixPaddingPass(stlye="fold")  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="did you mean 'opencv'"):
+        FixPaddingPass(target="opncv")
+    with pytest.raises(UsageError, match="PAD8"):
+        FixPaddingPass(select="PAD8")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from onnxpad import __version__
-from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Severity
+from onnxpad.finding import Certificate, Change, Counts, Finding, NextOption, Severity, Trust
 from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
 from onnxpad.report.documents import Document, Picture
@@ -598,6 +598,11 @@ class TestCheckText:
         assert summary.splitlines()[-1] == (
             "2 files: 2 warnings, 1 info, 1 unreadable; onnxpad rule PAD201 explains a code; "
             "2 fixable with onnxpad.fix"
+        )
+        options = Options(style="pad", target="opencv@4", ignore=("PAD101",), trust=Trust("spec"))
+        assert check_text(CheckReport(options, Severity.WARNING, files)).endswith(
+            "2 fixable with "
+            "onnxpad.fix(..., style='pad', trust='spec', ignore=('PAD101',), target='opencv@4')\n"
         )
         clean = CheckReport(Options(), Severity.WARNING, (FileReport("a"),))
         assert check_text(clean) == "1 file: nothing found\n"
