@@ -105,7 +105,8 @@ class FixAmounts(Pass):
             if computes or elsewhere is None or id(pad.node) not in elsewhere:
                 why = context.sites.wording.amounts(pad)
                 is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
-                asked = context.asks_to_compute if is_open else ""
+                by = context.asks_to_compute or ("--target" if computes else "")
+                asked = by if is_open else ""
                 yield self.refused(context, pad.node, message, why, asked=asked)
 
     def _is_folded(self, context: Context, pad: PadOp) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from onnxpad.errors import UsageError
 from onnxpad.finding import Change, Finding
 from onnxpad.messages import counted as counted
 from onnxpad.messages import shortened
@@ -28,6 +29,28 @@ def shown(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+
+
+def for_targets(names: Sequence[str]) -> str:
+    """Targets in the versions that they mean, and how these are known; empty without any.
+
+    >>> for_targets(["trt", "opencv@4"])
+    ', for tensorrt 10.1 (read) and opencv 4.14.0 (run)'
+    """
+    if not names:
+        return ""
+    from onnxpad.targets.known_targets import load
+
+    said = []
+    for name in names:
+        try:
+            found = load(name)
+        except UsageError:  # a file of the user's that is gone, or not where this is told
+            said.append(shown(name))
+            continue
+        known = "run" if found.measured else "read"
+        said.append(f"{shown(' '.join(filter(None, (found.name, found.version))))} ({known})")
+    return f", for {' and '.join(filter(None, (', '.join(said[:-1]), said[-1])))}"
 
 
 def duration(seconds: float) -> str:

@@ -259,6 +259,27 @@ def test_what_is_taken_stays_as_it_came(target: Any) -> None:
     assert onnxpad.check(before).findings
 
 
+def test_reports_name_the_versions_that_targets_mean(target: Any) -> None:
+    before, npu = model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target()
+    for report in (onnxpad.fix, onnxpad.check, onnxpad.show):
+        said = " ".join(str(report(before, target=[npu, "opencv@4", "trt"])).split())
+        assert re.search(r", for npu\w+ 1 \(read\), opencv 4[.\d]+ \(run\) and tensorrt", said)
+    said = " ".join(str(onnxpad.fix(before, target=npu)).split())
+    assert "nothing to change, for" in said
+    assert "Stays as it is: nothing; 1 auto_pad is as target" in said
+    result = onnxpad.fix(before, target=npu)
+    Path(npu).unlink()
+    assert repr(result) == f"<FixResult: nothing to change, for {npu}>"
+
+
+def test_a_computed_pad_that_a_target_needs_is_what_was_asked_for(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)", OPEN)
+    result = onnxpad.fix(before, target=target('auto_pad = "SAME_UPPER" -> wrong'))
+    (found,) = result.findings
+    assert (found.code, found.asked) == ("PAD205", "--target")
+    assert "Stays as it is" not in str(result)
+
+
 def test_what_no_writing_mends_stays_and_is_told(target: Any) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
     npu = target('op = "Conv" -> wrong')

@@ -17,6 +17,7 @@ from onnxpad.report.text import (
     explained,
     first_names,
     fixable_text,
+    for_targets,
     labelled,
     remarks,
     shown,
@@ -35,7 +36,8 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     count = sum(not file.is_missing for file in files)
     failing = [each for file in files for each in file.failing(report.fail_on)]
     code = explained(failing or [each for file in files for each in file.findings])
-    said = [f"{counted(count, 'file')}: {severities(report)}", *_baseline(report)]
+    goal = for_targets(report.options.targets)
+    said = [f"{counted(count, 'file')}{goal}: {severities(report)}", *_baseline(report)]
     said.append(marked(code, "faint") * bool(code))
     if fixable := sum(each.fixable for file in files for each in file.findings):
         with_what = report.fix_command or _call(report.options)

@@ -45,6 +45,7 @@ from onnxpad.report.text import (
     counted,
     explained,
     first_names,
+    for_targets,
     remarks,
     shown,
 )
@@ -85,6 +86,7 @@ def above(report: FixReport) -> list[Block]:
 def headline(report: FixReport) -> str:
     """The result in a few words: `236 changes, style pad`; the usual style is not named."""
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
+    style += for_targets(report.options.targets)
     if report.outcome is Outcome.UNCHANGED:
         see = "; see Next" if report.next else ""
         return ("no change was kept" if report.undone else "nothing to change") + style + see
@@ -331,7 +333,9 @@ def _within(share: float) -> str:
 
 
 def _nothing_stays(report: FixReport) -> Iterator[str]:
-    if not report.changes or report.findings or report.options.select or report.options.ignore:
+    options = report.options
+    is_told = report.changes or options.is_for_targets
+    if not is_told or report.findings or report.undone or options.select or options.ignore:
         return
     _, after = report.counts
     left = [counted(count, name) for name, count in (("Pad", after.pads),) if count]

@@ -32,7 +32,7 @@ from onnxpad.report.documents import (
 )
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
-from onnxpad.report.text import counted, explained, remarks, shown
+from onnxpad.report.text import counted, explained, for_targets, remarks, shown
 
 _LABEL: Final = 13
 _MOST_ADVICE: Final = 2
@@ -128,7 +128,7 @@ def _alike(site: PaddingSite) -> tuple[object, ...]:
 
 def headline(result: ShowReport) -> str:
     """The number of operators in one line."""
-    model = marked(shown(result.model or "model"), "strong")
+    model = marked(shown(result.model or "model"), "strong") + for_targets(result.targets)
     if not result.total:
         return f"{model}: no padding to show"
     if result.asked:
