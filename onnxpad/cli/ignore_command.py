@@ -97,8 +97,10 @@ def ignore(
         gone = api.heed_again(model, target, one, nodes)
         write(f"{named}: no longer ignores {', '.join(shown(e.text) for e in gone) or 'it'}\n")
         return 0
-    if not code or reason is None:
+    if not code:
         raise UsageError("name the CODE to ignore, and say why with --reason TEXT")
+    if reason is None:
+        raise UsageError(f"say why {shown(code)} is to be ignored: --reason TEXT")
     found_now = api.ignore(
         model,
         target,
