@@ -271,7 +271,6 @@ def test_odd_characters_do_no_harm() -> None:
          "has no finding PAD101 about 'n', but of 'first', 'second', 'third'"),
         (["PAD1", "--reason", "r"], "PAD1 stands for 3 codes; name one, such as PAD103"),
         (["PAD999", "--reason", "r"], "PAD999"),
-        ([], "name the CODE to ignore"),
         (["PAD101"], "say why PAD101 is to be ignored: --reason TEXT"),
         (["--reason", "r"], "name the CODE"),
         ([], "name the CODE"),

@@ -65,7 +65,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
 
 def _call(options: Options) -> str:
     """The call of the library that rewrites what was found with some options."""
-    usual = Options().keywords
+    usual = dict(Options().keywords)
     asked = [
         f"{name}={str(value)!r}" if isinstance(value, str) else f"{name}={value!r}"
         for name, value in options.keywords.items()
