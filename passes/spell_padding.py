@@ -10,7 +10,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import and_list
-from onnxpad.operators.amounts import is_plain_zero, onnx_order
+from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
 from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
@@ -21,10 +21,11 @@ class SpellPadding(Pass):
 
     ## What it does
     With `--target`, writes what some runtimes insist on and others leave out: `kernel_shape` and
-    `pads` even where they may be omitted, all axes of a `Pad` in place of its input `axes`, its
-    fill even where that is 0, or no fill where it is, and its amounts as numbers rather than
-    bytes. Of a `Pad` that is written otherwise anyway, Constant nodes become initializers, of which
-    more is known. Without a target this rule finds nothing.
+    `pads` even where they may be omitted, no `count_include_pad` where nothing is padded, all axes
+    of a `Pad` in place of its input `axes`, its fill even where that is 0, or no fill where it is,
+    and its amounts as numbers rather than bytes. Of a `Pad` that is written otherwise anyway,
+    Constant nodes become initializers, of which more is known. Without a target this rule finds
+    nothing.
 
     ## Why it matters
     Importers read attributes by name and forget defaults: one stops without `kernel_shape`, one
@@ -91,10 +92,15 @@ class SpellPadding(Pass):
 
 
 _TYPED: Final = "typed_amounts"
-_ATTRIBUTES: Final = {"kernel_shape": "kernel_shape", "write_pads": "pads"}
+_ATTRIBUTES: Final = {
+    "kernel_shape": "kernel_shape",
+    "write_pads": "pads",
+    "no_count_include_pad": "count_include_pad",
+}
 _WORDS: Final = {
     "kernel_shape": "kernel_shape is written",
     "write_pads": "pads are written",
+    "no_count_include_pad": "count_include_pad is left out",
     "no_axes": "amounts of all axes are written",
     "value": "the fill is written",
     "no_value": "no fill is written",
@@ -105,14 +111,22 @@ _INPUTS: Final = ("data", "pads", "value", "axes")
 
 
 def _attributes(context: Context, op: WindowOp | TransposedOp) -> dict[str, Any]:
-    """The attributes that a window operator lacks, by the spelling that wants them."""
+    """The attributes of a window operator that are to change, by the spelling that wants it."""
     wanted, node, plan = context.wanted(op.node).spelling, op.node, dict[str, Any]()
     kernel = [window.kernel for window in op.windows]
     if "kernel_shape" in wanted and "kernel_shape" not in node.attrs and _are_numbers(kernel):
         plan["kernel_shape"] = kernel
     if "write_pads" in wanted and not op.pads_written and op.auto_pad == "NOTSET":
         plan["write_pads"] = onnx_order(op.pads)
+    if "no_count_include_pad" in wanted and isinstance(op, WindowOp) and _counts_for_nothing(op):
+        plan["no_count_include_pad"] = None
     return plan
+
+
+def _counts_for_nothing(op: WindowOp) -> bool:
+    """Whether an average counts padding, and has none."""
+    is_padded_by_size = op.auto_pad.startswith("SAME") or op.ceil_mode
+    return op.count_include_pad and not is_padded_by_size and not is_padded(op.pads)
 
 
 def _operands(context: Context, pad: PadOp) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from onnxpad.sites.reading import Front, Site, SiteReader
 
 BESIDE: Final = frozenset(
     {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven", "even"}
-    | {"onnxruntime"}
+    | {"onnxruntime", "count_include_pad"}
 )
 """Fields of which few runtimes take notice.
 
@@ -57,6 +57,7 @@ class Form(NamedTuple):
             it does, `dropped` where the last window would start in the padding, `open` where the
             sizes are not known; empty for others.
         counted: Whether an average counts its own padding; where it rounds up, also without any.
+        count_include_pad: Whether the attribute is 1, also where nothing is padded.
         kernel_shape: Whether the attribute is written.
         both: Whether `auto_pad` and `pads` are both written.
         silent: Whether no `pads` are written, not even zeros.
@@ -98,6 +99,7 @@ class Form(NamedTuple):
     even: bool = False
     ceil: str = ""
     counted: bool = False
+    count_include_pad: bool = False
     kernel_shape: bool = False
     both: bool = False
     silent: bool = False
@@ -146,7 +148,8 @@ class Form(NamedTuple):
             return f"{kind}Pad{mode}"
         own = [f"auto_pad={self.auto_pad}"] if self.auto_pad != "NOTSET" else []
         own += ["pads"] if self.pads != "none" and not own else []
-        own += ["count_include_pad"] * self.counted + ["ceil_mode"] * bool(self.ceil)
+        own += ["count_include_pad"] * (self.counted or self.count_include_pad)
+        own += ["ceil_mode"] * bool(self.ceil)
         own += ["output_shape"] * self.output_shape + ["output_padding"] * self.output_padding
         before = f"{kind}Pad{mode} before " if self.pad else ""
         behind = " and a crop behind it" if self.cropped else ""
@@ -157,8 +160,8 @@ class Form(NamedTuple):
         """Whether no runtime can take it otherwise than another: a window without any padding."""
         return self._replace(
             domain="", opset=0, rank=0, dtype="", stride=1, uneven=False, dilated=False,
-            narrow=False, even=False, kernel_shape=False, silent=False, sized=True, batched=True,
-            grouped="", quantised=False, onnxruntime="",
+            narrow=False, even=False, count_include_pad=False, kernel_shape=False, silent=False,
+            sized=True, batched=True, grouped="", quantised=False, onnxruntime="",
         ) == Form(self.op)  # fmt: skip
 
 
@@ -293,6 +296,7 @@ class _Forms:
             counted=window is not None
             and window.count_include_pad
             and (pads != "none" or window.ceil_mode),
+            count_include_pad=window is not None and window.count_include_pad,
             kernel_shape="kernel_shape" in node.attrs,
             both=op.auto_pad != "NOTSET" and op.pads_written,
             silent=not op.pads_written,

@@ -33,6 +33,9 @@ CONV: Final = "y = Conv (x, w)"
 ZERO: Final = "v = Constant <value_float = 0.0> ()\n"
 AXES: Final = "a = Constant <value_ints = [0, 1, 2, 3]> ()\n"
 K3: Final = "kernel_shape = [3, 3]"
+KEPT: Final = {
+    "auto_pad", "pads", "ceil_mode", "output_padding", "kernel_shape", "count_include_pad",
+}  # fmt: skip
 REST: Final = '[[cell]]\nwhen = {}\nverdict = "right"\nsource = "its manual"\n'
 
 
@@ -74,8 +77,7 @@ def nodes(proto: onnx.ModelProto) -> list[str]:
     """The operators of a model with the attributes of their padding."""
     told = []
     for node in proto.graph.node:
-        kept = {"auto_pad", "pads", "ceil_mode", "output_padding", "kernel_shape"}
-        said = {name: each for name, each in attributes(node).items() if name in kept}
+        said = {name: each for name, each in attributes(node).items() if name in KEPT}
         text = ", ".join(
             f"{name}={str(each).replace(' ', '')}" for name, each in sorted(said.items())
         )
@@ -171,7 +173,7 @@ def nodes(proto: onnx.ModelProto) -> list[str]:
             f"y = AveragePool <count_include_pad = 1, {K3}, pads = [1, 1, 1, 1]> (x)",
             X,
             ["counted = true -> wrong"],
-            ["Pad()", "AveragePool(kernel_shape=[3,3], pads=[0,0,0,0])"],
+            ["Pad()", "AveragePool(count_include_pad=1, kernel_shape=[3,3], pads=[0,0,0,0])"],
         ),
         # A transposed convolution with equal pads only.
         (
@@ -223,6 +225,13 @@ def test_what_is_written(
     [
         ("kernel_shape", CONV, 17, "kernel_shape = false", "Conv(kernel_shape=[3,3])"),
         ("write_pads", CONV, 17, "silent = true", "Conv(pads=[0,0,0,0])"),
+        (
+            "no_count_include_pad",
+            f"y = AveragePool <count_include_pad = 1, {K3}> (x)",
+            17,
+            "count_include_pad = true",
+            "AveragePool(kernel_shape=[3,3])",
+        ),
         ("value", "y = Pad (x, p)", 17, 'fill = "absent"', "Pad 3"),
         ("no_value", f"{ZERO}y = Pad (x, p, v)", 17, 'fill = "zero"', "Pad 2"),
         ("initializers", f"{ZERO}y = Pad (x, p, v)", 17, 'pad = "constant-node"', "Pad 3"),
@@ -240,7 +249,7 @@ def test_what_is_spelled(
     npu = target(f"{cell} -> rejected", spell=[spell])
     result = onnxpad.fix(before, target=npu)
     last = result.model.graph.node[-1]
-    if last.op_type == "Conv":
+    if last.op_type != "Pad":
         assert nodes(result.model) == [expected]
     elif expected == "Pad typed":
         (amounts,) = (each for each in result.model.graph.initializer if each.name in last.input)
@@ -250,6 +259,26 @@ def test_what_is_spelled(
     assert [change.code for change in result.changes] == ["PAD702"]
     assert result.ok
     assert not onnxpad.check(result.model, target=npu).findings
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ("pads = [1, 1, 1, 1]", ["Pad()", "AveragePool(kernel_shape=[3,3], pads=[0,0,0,0])"]),
+        (f"ceil_mode = 1, {S2}", ["AveragePool(kernel_shape=[3,3], pads=[0,0,1,1])"]),
+        (
+            f"ceil_mode = 1, pads = [1, 1, 1, 1], {S2}",
+            ["AveragePool(ceil_mode=1, count_include_pad=1, kernel_shape=[3,3], pads=[1,1,1,1])"],
+        ),
+    ],
+)
+def test_an_average_loses_count_include_pad_only_where_nothing_is_padded(
+    attributes: str, expected: list[str]
+) -> None:
+    before = model(f"y = AveragePool <count_include_pad = 1, {K3}, {attributes}> (x)")
+    result = onnxpad.fix(before, target="nnapi")
+    assert nodes(result.model) == expected
+    assert_same(before, result.model)
 
 
 def test_what_is_taken_stays_as_it_came(target: Any) -> None:

@@ -89,7 +89,10 @@ def told(text: str, inputs: str = X, *weights: str) -> list[dict[str, Any]]:
         (
             f"y = AveragePool <count_include_pad = 1, {K3}, pads = [1, 1, 1, 1]> (x)",
             X,
-            {"op": "AveragePool", "counted": True, "kernel_shape": True, "pads": "equal"},
+            {
+                "op": "AveragePool", "counted": True, "count_include_pad": True,
+                "kernel_shape": True, "pads": "equal",
+            },
         ),
         (
             ("y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 0, 0], strides = [2, 2]>"

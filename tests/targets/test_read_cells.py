@@ -279,7 +279,8 @@ SAMPLES: Final = {
     "asymmetric_pads_conv_transpose": forms([TRANSPOSED], ODD_3D),
     "ceil_mode": forms([MAX, AVERAGE], CEIL, ({}, {"opset": 20})),
     "count_include_pad": forms(
-        [AVERAGE | {"counted": True, "pads": "equal"}], ({}, {"ceil": "over"})
+        [AVERAGE | {"counted": True, "count_include_pad": True, "pads": "equal"}],
+        ({}, {"ceil": "over"}),
     ),
     "conv_transpose_output_padding": forms(
         [TRANSPOSED | {"output_padding": True, "stride": 2}],

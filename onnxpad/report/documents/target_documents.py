@@ -53,6 +53,8 @@ _WORDS: Final[Mapping[tuple[str, Value], str]] = {
     ("even", True): "an even kernel of SAME",
     ("counted", True): "counted padding",
     ("counted", False): "padding that is not counted",
+    ("count_include_pad", True): "count_include_pad",
+    ("count_include_pad", False): "no count_include_pad",
     ("kernel_shape", False): "no attribute kernel_shape",
     ("both", True): "auto_pad and pads both written",
     ("silent", True): "no attribute pads",
