@@ -33,6 +33,7 @@ from onnxpad.report import IN_MEMORY, FixReport, Outcome
 from onnxpad.rewrite.context import Context
 
 if TYPE_CHECKING:
+    from onnxpad.pipeline.ignores import Ignore
     from onnxpad.validation.arrays import Arrays
     from onnxpad.validation.result import Validation
 
@@ -311,12 +312,15 @@ def fix(
             probe, exposing = engine_questions(graph)
         run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
         heeded = unread = ""
+        ignored: list[tuple[Finding, Ignore]] = []
         if not isolated and graph.model.metadata(IGNORED) is not None:
             from onnxpad.api.check import finder
             from onnxpad.pipeline.ignores import heed
 
             trial = Run(Graph.read(source), chosen)
-            _, heeded, unread = heed(trial, finder(trial)())
+            known = finder(trial)()
+            places, heeded, unread = heed(trial, known)
+            ignored = [(known[place], entry) for place, entry in places.items()]
             run.ignored = trial.ignored
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
@@ -331,6 +335,10 @@ def fix(
             outcome, validation, barred, missed = validated(
                 run, outcome, source, reference, progress
             )
+    if ignored and graph.model.changed:
+        from onnxpad.pipeline.ignores import renew
+
+        renew(graph, [entry for _, entry in ignored], with_forms(run.left, (e for e, _ in ignored)))
     found = outcome.findings
     if untaken is not None:
         found = [*found, *untaken(run.left)]

@@ -169,6 +169,25 @@ def write_ignores(graph: Graph, ignores: Sequence[Ignore]) -> None:
     graph.model.set_metadata(IGNORED, text)
 
 
+def renew(graph: Graph, ignores: Sequence[Ignore], findings: Sequence[Finding]) -> None:
+    """Has a rewritten model know the places that it ignores, where what is next to them changed.
+
+    Args:
+        graph: The model.
+        ignores: The entry about each finding.
+        findings: The findings, each with its form as it is now; without one where it is gone.
+    """
+    now = {
+        entry: entry._replace(fingerprint=finding.fingerprint)
+        for entry, finding in zip(ignores, findings, strict=True)
+        if entry.fingerprint and finding.form.steps
+    }
+    before, _ = ignores_of(graph)
+    after = [now.get(each, each) for each in before]
+    if after != [*before]:
+        write_ignores(graph, after)
+
+
 def ignoring(findings: Sequence[Finding], ignores: Sequence[Ignore]) -> dict[int, Ignore]:
     """The entry that ignores a finding, by the place of each one that is ignored."""
     wide = {(each.code, each.against): each for each in ignores if not each.fingerprint}

@@ -129,6 +129,18 @@ def test_fix_leaves_it_and_keeps_the_metadata() -> None:
                                      code=1)  # fmt: skip
 
 
+def test_a_place_stays_ignored_where_fix_rewrites_what_is_next_to_it() -> None:
+    body = 'z = Concat <axis = 0> (q, q) [pad] a = Pad <mode = "reflect"> (x, z) '
+    body += f"[conv] y = Conv <{SAME}> (a, w)"
+    given = f"{GIVEN}, int64[4] q = {{0, 0, 1, 1}}"
+    onnx.save(one(body, inputs="float[1, 2, 9, 8] x", initializers=given), "m.onnx")
+    ignores("PAD205", "--node", "pad", "--reason", "r")
+    assert "1 change" in runs("fix", "m.onnx", "--in-place", "--no-validate")
+    assert [each.node for each, _ in onnxpad.check("m.onnx").ignored] == ["pad"]
+    assert "nothing to change" in runs("fix", "m.onnx", "--in-place", "--no-validate")
+    assert ignores("--list") == "PAD205 at 'pad': r\n"
+
+
 def test_what_rests_on_a_rewrite_that_is_not_made_stays_too() -> None:
     body = f"[pad] a = Pad (x, p) [conv] y = Conv <{SAME}> (a, w)"
     given = f"{GIVEN}, int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}"
