@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import ClassVar, Final
 
+from onnxpad.analysis import open_axes
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
+from onnxpad.operators.read import PadOp, is_pad
 from onnxpad.pipeline.run import AtLast, Run
-from onnxpad.reasons import Reason, advised
+from onnxpad.reasons import BY_SIZE, Reason, advised
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
@@ -217,7 +219,9 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
         stays = f"it takes {taken}, but {_told(blocked[1])}"
     reason = "" if mends else f"{does}; {_BY_NONE if cell.limit else stays}"
     depends = "open" in {form.pads, form.outer} and not cell.limit
-    options = [cell.advice or "--shape"] if cell.advice or depends else []
+    option = cell.advice or ("--shape" if depends else "")
+    is_vain = option.partition(" ")[0] in BY_SIZE and not _are_decided_by_sizes(placed)
+    options = [option] if option and not is_vain else []
     if reason:
         reason = advised(reason, options)
     usual = type(form)(form.op)
@@ -254,6 +258,17 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
         Facts(facts),
         reason_code=Reason.TARGET if reason else "",
         location=context.graph.location(node),
+    )
+
+
+def _are_decided_by_sizes(placed: Placed) -> bool:
+    """Whether sizes that a person gives may decide a padding: not where amounts are data."""
+    context, node, _, nodes, _ = placed
+    pads = [context.pad(each) for each in (node, *nodes) if is_pad(context.graph, each)]
+    computed = [pad for pad in pads if isinstance(pad, PadOp) and pad.constant_amounts is None]
+    amounts = context.sites.wording.amounts
+    return any(open_axes(context.graph.model.main.inputs)) and all(
+        amounts(pad).code != Reason.AMOUNTS_UNKNOWN for pad in computed
     )
 
 

@@ -61,7 +61,7 @@ class Form(NamedTuple):
         kernel_shape: Whether the attribute is written.
         both: Whether `auto_pad` and `pads` are both written.
         silent: Whether no `pads` are written, not even zeros.
-        sized: Whether all spatial sizes are known.
+        sized: Whether all spatial sizes are known; of a `Pad` alone also those that it gives.
         batched: Whether the batch size is known.
         pad: The amounts of the `Pad`s in front: `constant` in attributes or initializers,
             `constant-node`, or `computed`; empty without a `Pad`.
@@ -361,7 +361,8 @@ class _Forms:
             batched=not shape or isinstance(shape[0], int),
         )
         front = Front(((pad.node,),), whole, is_whole=True)
-        return self._with_pads(form, front, whole, whole, range(2, rank))
+        form = self._with_pads(form, front, whole, whole, range(2, rank))
+        return form._replace(sized=form.sized and form.outer != "open")
 
     def _dtype(self, op: WindowOp | TransposedOp) -> str:
         return self._named(self._analysis.dtype(op.data))

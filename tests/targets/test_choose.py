@@ -342,6 +342,31 @@ def test_severities(
     assert (left.code, left.severity) == stays
 
 
+@pytest.mark.parametrize(
+    ("text", "inputs", "name", "code", "advised"),
+    [
+        ("y = Pad (x, q)", f"{X}, int64[8] q", "tract", "PAD704", False),
+        ("y = Pad (x, q)", f"{OPEN}, int64[8] q", "tract", "PAD704", False),
+        ("z = Pad (x, q) y = Conv (z, w)", f"{OPEN}, int64[8] q", "tvm", "PAD704", False),
+        (
+            f"z = Compress <axis = 3> (x, q) y = MaxPool <{UPPER}, {K3}, {S2}> (z)",
+            f"{X}, bool[8] q",
+            "tvm",
+            "PAD704",
+            False,
+        ),
+        (f"y = MaxPool <{UPPER}, {K3}, {S2}> (x)", OPEN, "tvm", "PAD704", True),
+    ],
+)
+def test_sizes_are_asked_for_only_where_they_decide(
+    text: str, inputs: str, name: str, code: str, advised: bool
+) -> None:
+    result = onnxpad.fix(model(text, inputs), target=name)
+    (found,) = (each for each in result.findings if each.code == code)
+    assert ("Pass --shape" in found.reason) is advised
+    assert ("options" in found.evidence) is advised
+
+
 def test_nothing_is_written_in_a_form_of_which_nothing_is_known(target: Any) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
     npu = target('auto_pad = "SAME_UPPER" -> wrong', rest="")
