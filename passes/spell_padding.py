@@ -22,10 +22,10 @@ class SpellPadding(Pass):
     ## What it does
     With `--target`, writes what some runtimes insist on and others leave out: `kernel_shape` and
     `pads` even where they may be omitted, no `count_include_pad` where nothing is padded, all axes
-    of a `Pad` in place of its input `axes`, its fill even where that is 0, or no fill where it is,
-    and its amounts as numbers rather than bytes. Of a `Pad` that is written otherwise anyway,
-    Constant nodes become initializers, of which more is known. Without a target this rule finds
-    nothing.
+    of a `Pad` in place of its input `axes`, its fill even where that is 0, or none where it says
+    nothing, and its amounts as numbers rather than bytes. Of a `Pad` that is written otherwise
+    anyway, Constant nodes become initializers, of which more is known. Without a target this rule
+    finds nothing.
 
     ## Why it matters
     Importers read attributes by name and forget defaults: one stops without `kernel_shape`, one
@@ -144,10 +144,11 @@ def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
     if numbers is not None and _TYPED in wanted and _is_raw(graph, node):
         plan.pop("no_axes", None)
         plan[_TYPED] = np.asarray(onnx_order(numbers), np.int64)
-    is_zero = pad.mode == "constant" and is_plain_zero(pad.value)
+    is_constant = pad.mode == "constant"
+    is_zero = is_constant and is_plain_zero(pad.value)
     if "value" in wanted and is_zero and len(node.inputs) < 3 and dtype:
         plan["value"] = np.zeros((), tensor_dtype_to_np_dtype(dtype))
-    if "no_value" in wanted and is_zero and node.operand(2) is not None:
+    if "no_value" in wanted and (is_zero or not is_constant) and node.operand(2) is not None:
         plan["no_value"] = None
     return plan
 

@@ -234,6 +234,13 @@ def test_what_is_written(
         ),
         ("value", "y = Pad (x, p)", 17, 'fill = "absent"', "Pad 3"),
         ("no_value", f"{ZERO}y = Pad (x, p, v)", 17, 'fill = "zero"', "Pad 2"),
+        (
+            "no_value",
+            f'{ZERO}y = Pad <mode = "reflect"> (x, p, v)',
+            17,
+            'fill = ["zero", "other"]',
+            "Pad 2",
+        ),
         ("initializers", f"{ZERO}y = Pad (x, p, v)", 17, 'pad = "constant-node"', "Pad 3"),
         ("typed_amounts", "y = Pad (x, p)", 17, "raw = true", "Pad typed"),
         ("no_axes", f'{AXES}y = Pad (x, p, "", a)', 18, "axes = true", "Pad 2"),
@@ -390,6 +397,22 @@ def test_nothing_is_mended_for_a_target_that_lacks_the_operator(target: Any) -> 
     assert not onnxpad.fix(before, target=npu).changed
     (found,) = onnxpad.check(before, target=npu).findings
     assert (found.code, found.fixable) == ("PAD703", False)
+
+
+def test_a_pad_of_a_type_that_a_target_cannot_pad_is_folded() -> None:
+    before = one(
+        f"z = Pad (x, p) y = MaxPool <{K3}> (z)", inputs="uint8[1, 2, 8, 8] x", initializers=P
+    )
+    assert [each.op_type for each in onnxpad.fix(before, target="tensorrt").model.graph.node] == [
+        "MaxPool"
+    ]
+
+
+def test_a_pad_of_two_inputs_is_written_for_a_target_that_takes_no_more() -> None:
+    text = f'{ZERO}{AXES}y = Pad <mode = "reflect"> (x, p, v, a)'
+    result = onnxpad.fix(model(text, opset=18), target="candle")
+    assert len(result.model.graph.node[-1].input) == 2
+    assert not codes(result)
 
 
 def test_a_limit_is_nothing_to_rewrite_into(target: Any) -> None:

@@ -490,6 +490,26 @@ def test_a_need_is_a_cell_a_spelling_or_a_fact(name: str, need: str) -> None:
     assert NEEDS[need](read(name))
 
 
+SPELT: Final[Mapping[str, Mapping[str, object]]] = {
+    "no_axes": {"axes": True},
+    "kernel_shape": {"kernel_shape": False},
+    "no_count_include_pad": {"count_include_pad": True},
+    "typed_amounts": {"raw": True},
+}
+"""Spellings, and the field with which a cell says that a target needs one."""
+
+
+@pytest.mark.parametrize("target", every(), ids=attrgetter("full_name"))
+def test_a_cell_that_a_spelling_mends_has_the_spelling(target: Target) -> None:
+    for cell in target.cells:
+        for spelling, fields in SPELT.items():
+            conditions = dict(cell.when)
+            told = {name: conditions[name].values for name in fields if name in conditions}
+            if told == {name: (value,) for name, value in fields.items()} and not cell.limit:
+                is_taken = cell.verdict in {"right", "unknown"}
+                assert is_taken or spelling in target.spell, cell
+
+
 DECLARED: Final = {("onnxruntime-web-wasm", "max_pool_ceil_mode_last_window_dropped")}
 """Rejected because of a size that the model declares, not of how it is padded."""
 
