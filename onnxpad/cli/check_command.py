@@ -259,7 +259,17 @@ def _printable(character: str) -> str:
 
 
 def _tell_what_is_hidden(report: "CheckReport") -> None:
-    """The line of a configuration that leaves out findings or has them not fail the check."""
+    """What models ignore, and the line of a configuration that leaves out findings.
+
+    A configuration that has findings not fail the check is told, too.
+    """
+    for file in report.files:
+        if file.ignored:
+            from onnxpad.pipeline.ignores import told
+            from onnxpad.report.documents.check_document import file_text
+
+            notes = (told([(each.code, why) for each, why in file.ignored]),)
+            write(file_text(replace(file, findings=(), notes=notes, warnings=())))
     telling = (
         file.config
         for file in report.files

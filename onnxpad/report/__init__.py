@@ -144,7 +144,9 @@ class FixReport:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
         warnings = self.warnings or (self.compared is not None and self.compared.warnings)
         hidden = self.config is not None and self.config.hidden
-        return not (self.exit_code or warnings or self.barred or self.delivery.older or hidden)
+        ignored = any(each.reason_code == Reason.IGNORED for each in self.findings)
+        attention = warnings or self.barred or self.delivery.older or hidden or ignored
+        return not (self.exit_code or attention)
 
     @property
     def compared(self) -> Validation | None:

@@ -184,6 +184,15 @@ def test_every_report_tells_it(form: str) -> None:
     assert "3 ignored in the model" in said
 
 
+def test_quiet_reports_tell_it_too() -> None:
+    saved(ignored=WIDE)
+    line = "m.onnx: note: 3 ignored in the model (onnxpad.ignore): PAD101 'as trained' (3)\n"
+    for words in ((), ("--statistics",), ("--format", "github")):
+        assert runs("check", "m.onnx", "--quiet", *words) == line
+    assert "3 ignored in the model" in runs("fix", "m.onnx", "--no-validate", "--quiet")
+    assert runs("check", saved("y = Relu (x)", WIDE), "--quiet") == ""
+
+
 def test_the_json_report_has_the_findings() -> None:
     saved(ignored=WIDE)
     document = json.loads(runs("check", "m.onnx", "--format", "json"))
