@@ -155,12 +155,15 @@ class Baseline:
 
         A link below that folder goes by its own name: where it leads differs between machines.
         """
-        model, folder = path.absolute(), self.path.parent.absolute()
-        if ".." in (*model.parts, *folder.parts) or not model.is_relative_to(folder):
-            model = Path(os.path.realpath(path.parent)) / path.name
-            folder = Path(os.path.realpath(folder))
+        parents = path.parent, self.path.parent
+        where = [os.path.normpath(each.absolute()) for each in parents]
+        real = [os.path.realpath(each) for each in parents]
+        is_below = Path(where[0]).is_relative_to(where[1])
+        if not is_below or [os.path.realpath(each) for each in where] != real:  # `..` of a link
+            where = real
+        model = Path(where[0]) / path.name
         try:
-            found = os.path.relpath(model, folder)
+            found = os.path.relpath(model, where[1])
         except ValueError:  # Windows: it is on another drive
             found = str(model)
         return found.replace(os.sep, "/")

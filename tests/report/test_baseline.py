@@ -184,6 +184,13 @@ def test_a_folder_that_is_a_link_goes_by_its_own_name(folder: Path) -> None:
     link.unlink()
     link.symlink_to(folder / "two")  # as on another machine
     assert onnxpad_runs("check", link.absolute(), *words).exit_code == 0
+    Path("two/deep").mkdir()
+    for words in (["./one/../repo/exported", "--baseline", "./one/../repo/b.json"],
+                  ["repo/exported/deep/..", "--baseline", "repo/b.json"]):  # fmt: skip
+        assert onnxpad_runs("check", *words).exit_code == 0
+    Path("far").symlink_to(folder / "two/deep")
+    result = onnxpad_runs("check", "far/..", "--baseline", "repo/b.json")  # not this folder
+    assert "3 warnings" in result.stdout
     Path("here").symlink_to("repo")
     assert onnxpad_runs("check", "here/exported", "--baseline", "here/b.json").exit_code == 0
 
