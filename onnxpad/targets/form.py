@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from onnxpad.arithmetic.window import Window, pool_output_size
 from onnxpad.errors import ModelError
@@ -30,6 +30,14 @@ BESIDE: Final = frozenset(
 
 What was measured speaks for models that differ only in these, unless it shows that they matter.
 """
+
+
+DTYPES: Final[Mapping[int, str]] = {
+    number: {"FLOAT": "float32", "DOUBLE": "float64"}.get(name, name.lower())
+    for name, number in TensorProto.DataType.items()
+    if number
+}
+"""Element types by their number in ONNX, named alike in each version of onnx."""
 
 
 class Form(NamedTuple):
@@ -355,7 +363,7 @@ class _Forms:
             domain=normal_domain(pad.node.domain),
             opset=self._graph.opset,
             rank=rank,
-            dtype=self._named(self._analysis.dtype(pad.data)),
+            dtype=DTYPES.get(self._analysis.dtype(pad.data) or 0, ""),
             silent=True,
             sized=shape is not None and all(isinstance(size, int) for size in spatial),
             batched=not shape or isinstance(shape[0], int),
@@ -365,15 +373,7 @@ class _Forms:
         return form._replace(sized=form.sized and form.outer != "open")
 
     def _dtype(self, op: WindowOp | TransposedOp) -> str:
-        return self._named(self._analysis.dtype(op.data))
-
-    def _named(self, dtype: int | None) -> str:
-        if not dtype:
-            return ""
-        try:
-            return helper.tensor_dtype_to_np_dtype(dtype).name
-        except (KeyError, ValueError, TypeError):
-            return str(TensorProto.DataType.Name(dtype)).lower()
+        return DTYPES.get(self._analysis.dtype(op.data) or 0, "")
 
     def _grouped(self, op: WindowOp | TransposedOp) -> str:
         group = op.node.attrs.get("group", 1)

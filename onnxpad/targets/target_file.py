@@ -15,7 +15,7 @@ from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.messages import meant
 from onnxpad.operators.table import OPERATORS
 from onnxpad.options import typed_options
-from onnxpad.targets.form import Form
+from onnxpad.targets.form import DTYPES, Form
 
 VERDICTS: Final = ("right", "wrong", "rejected", "fallback", "unknown")
 """Answers to the question of what a runtime does with a form, as `target.Verdict` has them."""
@@ -137,6 +137,8 @@ def _condition(name: str, value: object, at: Place) -> Iterator[Problem]:
             yield from toml.number(at[-1], each, at)
         elif name in WORDS:
             yield from toml.word(WORDS[name], each, at)
+        elif name == "dtype":
+            yield from toml.word(["", *DTYPES.values()], each, at)
         else:
             yield from toml.text(each, at)
 

@@ -166,6 +166,17 @@ def test_a_crop_belongs_to_the_transposed_convolution() -> None:
     assert [each["cropped"] for each in found] == [True]
 
 
+@pytest.mark.parametrize(
+    ("typed", "dtype"),
+    [("bfloat16", "bfloat16"), ("double", "float64"), ("string", "string"), ("float16", "float16")],
+)
+def test_an_element_type_has_one_name_whatever_version_of_onnx_is_there(
+    typed: str, dtype: str
+) -> None:
+    (found,) = told("y = Pad (x, p)", f"{typed}[1, 2, 8, 7] x", "int64[8] p = {0,0,1,1,0,0,1,1}")
+    assert found["dtype"] == dtype
+
+
 @pytest.mark.parametrize(("attributes", "counted"), [("ceil_mode = 1, ", True), ("", False)])
 def test_an_average_that_rounds_up_may_count_what_is_past_the_end(
     attributes: str, counted: bool

@@ -30,6 +30,8 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
         (HEAD + CELL + "when = { sized = 1 }\n", 5, "'sized' must be true or false, not 1"),
         (HEAD + CELL + "when = { sied = true }\n", 5, "no key 'sied' is known here; did you mean"),
         (HEAD + CELL + 'when = { pads = "ends" }\n', 5, "'pads' cannot be \"ends\""),
+        (HEAD + CELL + 'when = { dtype = "flaot32" }\n', 5, "'dtype' cannot be \"flaot32\"; did"),
+        (HEAD + CELL + 'when = { dtype = ["int8", "half"] }\n', 5, "'dtype' cannot be \"half\""),
         (HEAD + CELL + "when = { rank = [2, true] }\n", 5, "'rank' must be a whole number, not tr"),
         (HEAD + CELL + "when = { rank = { mni = 2 } }\n", 5, "no key 'mni' is known here; did you"),
         (HEAD + CELL + "when = { rank = { min = false } }\n", 5, "'rank' must be a whole number"),
