@@ -93,8 +93,7 @@ class Baseline:
         self._codes = {*every_code()}
         if writes:
             _require_writable(path)
-        self._text = None if writes and not os.path.lexists(path) else _read(path)
-        self._models = {} if self._text is None else _models(path, self._text)
+        self._read()
         self._found: dict[str, Known] = {}
         self._gone = 0
         self._added = 0
@@ -132,6 +131,7 @@ class Baseline:
 
         Raises:
             OutputError: It cannot be written; an older one stays.
+            UsageError: Meanwhile it was replaced by what is no baseline.
         """
         for folder in (self._key(each / "_").removesuffix("_") for each in arguments):
             if not any(_is_below(key, folder) for key in self._found):
@@ -143,12 +143,20 @@ class Baseline:
                     self._gone += sum(
                         n for each, (n, _) in known.items() if self._judges(key, each)
                     )
+        if self.writes:
+            self._read()  # another job may have written it meanwhile
         text = self._written() if self.writes else self._text
         if text is not None and text != self._text:
             from onnxpad.file.atomic_write import write_whole
 
             write_whole({self.path: [text.encode()]})
         return BaselineUse(str(self.path), self._gone, self._added, text != self._text)
+
+    def _read(self) -> None:
+        """Takes what is in the file; nothing where it is to be written and is not there."""
+        is_new = self.writes and not os.path.lexists(self.path)
+        self._text = None if is_new else _read(self.path)
+        self._models = {} if self._text is None else _models(self.path, self._text)
 
     def _key(self, path: Path) -> str:
         """The path of a model as seen from the folder of the baseline, with `/` in between.

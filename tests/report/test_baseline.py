@@ -2,12 +2,15 @@
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import onnx
 import pytest
 
+from onnxpad.report import BaselineUse
+from onnxpad.report.baseline import Baseline
 from tests.support import MODELS, W, one, onnxpad_runs
 from tests.support.exports import exported_anew
 
@@ -328,6 +331,21 @@ def with_entry(**changes: object) -> str:
         "note": "",
     }
     return json.dumps({"version": 1, "models": {"m.onnx": [{**entry, **changes}]}})
+
+
+def test_what_another_job_wrote_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    save(NETWORK, "one/m.onnx")
+    save(NETWORK, "two/m.onnx")
+    end = Baseline.end
+
+    def late(self: Baseline, arguments: Iterable[Path]) -> BaselineUse:
+        monkeypatch.setattr(Baseline, "end", end)
+        writes("two")
+        return self.end(arguments)
+
+    monkeypatch.setattr(Baseline, "end", late)
+    writes("one")
+    assert [*entries()] == ["one/m.onnx", "two/m.onnx"]
 
 
 DAMAGED = [
