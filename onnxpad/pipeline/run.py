@@ -43,6 +43,7 @@ from onnxpad.pipeline.transaction import (
 )
 from onnxpad.process import gc_paused
 from onnxpad.proof.certify import UncertifiedError
+from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context, Mark
 from onnxpad.rewrite.pass_api import Match, Pass
@@ -589,9 +590,11 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
 
 
 def _is_kept(context: Context, match: Match) -> bool:
-    """Whether what is found is about padding that is to stay as it came."""
+    """Whether what is found is about padding that is to stay as it came, and has one meaning."""
     about = match.about or match.node
     code = match.finding.code
+    if match.finding.reason_code == Reason.AUTO_PAD_AND_PADS:
+        return False
     writes = code.startswith("PAD") and not code.startswith(_OTHERS)  # a user's pass writes none
     return writes and context.graph.has_node(about) and context.style_of(about) == KEPT.style
 

@@ -269,6 +269,22 @@ def test_what_is_spelled(
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f'y = Conv <auto_pad = "VALID", {K3}, pads = [1, 1, 1, 1]> (x, w)',
+        f'y = MaxPool <auto_pad = "VALID", {K3}, pads = [1, 1, 1, 1]> (x)',
+        f"y = ConvTranspose <{UPPER}, {K3}, {S2}, pads = [0, 0, 0, 0]> (x, w)",
+    ],
+)
+def test_auto_pad_and_pads_that_disagree_are_told_whatever_a_target_takes(
+    text: str, target: Any
+) -> None:
+    for call in (onnxpad.check, onnxpad.fix):
+        (found,) = call(model(text), target=target()).findings
+        assert found.reason_code == "auto-pad-and-pads"
+
+
+@pytest.mark.parametrize(
     ("attributes", "expected"),
     [
         ("pads = [1, 1, 1, 1]", ["Pad()", "AveragePool(kernel_shape=[3,3], pads=[0,0,0,0])"]),
