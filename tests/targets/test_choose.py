@@ -502,6 +502,12 @@ def test_a_pad_is_protected_from_onnxruntime_unless_that_need_not_run_it(target:
     assert not onnxpad.check(before, **alone).findings
 
 
+@pytest.mark.parametrize("name", ["nnapi", "xnnpack", "webnn", "directml", "onnxruntime-cuda"])
+def test_a_provider_does_not_take_what_the_optimiser_before_it_folds_wrongly(name: str) -> None:
+    before = model(f"z = Pad (x, p)\ny = MaxPool <{K3}> (z)")
+    assert "PAD703" in codes(onnxpad.check(before, target=name, target_only=True))
+
+
 def test_paddings_that_share_a_pad_are_written_alike(target: Any) -> None:
     text = f"z = Pad (x, p)\na = Conv (z, w)\nb = MaxPool <{K3}> (z)\ny = Add (a, b)"
     npu = target('op = "Conv", pad = "constant" -> rejected')
