@@ -259,7 +259,7 @@ def _printable(character: str) -> str:
 
 
 def _tell_what_is_hidden(report: "CheckReport") -> None:
-    """What models ignore, and the line of a configuration that leaves out findings.
+    """The findings that models ignore, and the line of a configuration that leaves some out.
 
     A configuration that has findings not fail the check is told, too.
     """

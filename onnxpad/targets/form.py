@@ -37,7 +37,7 @@ DTYPES: Final[Mapping[int, str]] = {
     for name, number in TensorProto.DataType.items()
     if number
 }
-"""Element types by their number in ONNX, named alike in each version of onnx."""
+"""Element types by their number in ONNX, by one name in every version of onnx."""
 
 
 class Form(NamedTuple):

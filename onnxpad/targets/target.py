@@ -213,7 +213,7 @@ _OFF: Final = re.compile(r"difference (\S+)(?: to (\S+))?|(shape \[.*)")
 
 
 def _noted(runs: Sequence[Run]) -> str:
-    """What is noted of runs of one verdict; models of a form that failed otherwise share a note."""
+    """The note of runs of one verdict; models of a form that failed otherwise have the same."""
     parts = {part: _OFF.fullmatch(part) for run in runs for part in run.note.split("; ") if part}
     off = [number for found in parts.values() if found for number in found.groups()[:2] if number]
     shapes = [found[3] for found in parts.values() if found and found[3]]
