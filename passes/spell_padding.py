@@ -20,12 +20,12 @@ class SpellPadding(Pass):
     """Attributes and operands of padding, spelled as a target reads them.
 
     ## What it does
-    With `--target`, writes what some runtimes insist on and others leave out: `kernel_shape` and
-    `pads` even where they may be omitted, no `count_include_pad` where nothing is padded, all axes
-    of a `Pad` in place of its input `axes`, its fill even where that is 0, or none where it says
-    nothing, and its amounts as numbers rather than bytes. Of a `Pad` that is written otherwise
-    anyway, Constant nodes become initializers, of which more is known. Without a target this rule
-    finds nothing.
+    With `--target`, writes what some runtimes insist on and others leave out: `kernel_shape`
+    and `pads` even where they may be omitted, no `count_include_pad` where nothing is padded,
+    no `output_padding` that the pads can take up, all axes of a `Pad` in place of its input
+    `axes`, its fill even where that is 0, or none where it says nothing, and its amounts as
+    numbers rather than bytes. Of a `Pad` that is written otherwise anyway, Constant nodes
+    become initializers, of which more is known. Without a target this rule finds nothing.
 
     ## Why it matters
     Importers read attributes by name and forget defaults: one stops without `kernel_shape`, one
@@ -74,7 +74,9 @@ class SpellPadding(Pass):
         graph, node = context.graph, match.node
         name = node.name or node.outputs[0].name
         for spelling, value in match.plan.items():
-            if spelling in _ATTRIBUTES:
+            if spelling == "no_output_padding":
+                graph.set_attributes(node, {"pads": value, "output_padding": None})
+            elif spelling in _ATTRIBUTES:
                 graph.set_attribute(node, _ATTRIBUTES[spelling], value)
             elif spelling == "value":
                 graph.set_input(node, 2, graph.add_initializer(value, f"{name}_value"))
@@ -101,6 +103,7 @@ _WORDS: Final = {
     "kernel_shape": "kernel_shape is written",
     "write_pads": "pads are written",
     "no_count_include_pad": "count_include_pad is left out",
+    "no_output_padding": "output_padding is taken off the pads",
     "no_axes": "amounts of all axes are written",
     "value": "the fill is written",
     "no_value": "no fill is written",
@@ -120,6 +123,9 @@ def _attributes(context: Context, op: WindowOp | TransposedOp) -> dict[str, Any]
         plan["write_pads"] = onnx_order(op.pads)
     if "no_count_include_pad" in wanted and isinstance(op, WindowOp) and _counts_for_nothing(op):
         plan["no_count_include_pad"] = None
+    if "no_output_padding" in wanted and isinstance(op, TransposedOp) and _crops_all_it_adds(op):
+        ends = zip(op.pads, op.output_padding, strict=True)
+        plan["no_output_padding"] = onnx_order([(begin, end - more) for (begin, end), more in ends])
     return plan
 
 
@@ -127,6 +133,12 @@ def _counts_for_nothing(op: WindowOp) -> bool:
     """Whether an average counts padding, and has none."""
     is_padded_by_size = op.auto_pad.startswith("SAME") or op.ceil_mode
     return op.count_include_pad and not is_padded_by_size and not is_padded(op.pads)
+
+
+def _crops_all_it_adds(op: TransposedOp) -> bool:
+    """Whether a transposed convolution appends elements, and crops as many at each end."""
+    pairs = zip(op.pads, op.output_padding, strict=True)
+    return op.is_explicit and any(op.output_padding) and all(more <= e for (_, e), more in pairs)
 
 
 def _operands(context: Context, pad: PadOp) -> dict[str, Any]:

@@ -341,7 +341,12 @@ def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
         if all(not some or value in some for value, some in zip(way, asked, strict=False))
     ]
     kept = [KEPT._replace(spelling=spelling)] if spelling and not any(asked) else []
-    return [*kept, *(each._replace(spelling=spelling | {"initializers"}) for each in ways)]
+    anew = spelling | {"initializers"}
+    paired = anew - {"no_output_padding"}  # symmetric pads are what needs output_padding
+    return [
+        *kept,
+        *(each._replace(spelling=paired if each.symmetric_transpose else anew) for each in ways),
+    ]
 
 
 def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]:

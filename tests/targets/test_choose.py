@@ -232,6 +232,13 @@ def test_what_is_written(
             "count_include_pad = true",
             "AveragePool(kernel_shape=[3,3])",
         ),
+        (
+            "no_output_padding",
+            f"y = ConvTranspose <output_padding = [1, 0], pads = [1, 0, 1, 2], {S2}> (x, w)",
+            17,
+            "output_padding = true",
+            "ConvTranspose(pads=[1,0,0,2])",
+        ),
         ("value", "y = Pad (x, p)", 17, 'fill = "absent"', "Pad 3"),
         ("no_value", f"{ZERO}y = Pad (x, p, v)", 17, 'fill = "zero"', "Pad 2"),
         (
@@ -302,6 +309,25 @@ def test_an_average_loses_count_include_pad_only_where_nothing_is_padded(
     result = onnxpad.fix(before, target="nnapi")
     assert nodes(result.model) == expected
     assert_same(before, result.model)
+
+
+@pytest.mark.parametrize("attributes", ["pads = [1, 1, 1, 0], ", ""])
+def test_output_padding_that_is_not_cropped_again_stays(attributes: str, target: Any) -> None:
+    text = f"y = ConvTranspose <output_padding = [1, 1], {attributes}{S2}> (x, w)"
+    npu = target("output_padding = true -> wrong", spell=["no_output_padding"])
+    result = onnxpad.fix(model(text), target=npu)
+    assert not result.changed
+    assert codes(result) == ["PAD703"]
+
+
+def test_symmetric_pads_and_their_output_padding_are_told_where_another_target_takes_none(
+    target: Any,
+) -> None:
+    text = f"y = ConvTranspose <pads = [1, 1, 0, 0], {S2}> (x, w)"
+    equal = target('pads = ["begin", "end"] -> rejected')
+    none = target("output_padding = true -> wrong", spell=["no_output_padding"])
+    (found,) = onnxpad.fix(model(text), target=[equal, none]).findings
+    assert "blocked_by" in found.evidence
 
 
 def test_what_is_taken_stays_as_it_came(target: Any) -> None:

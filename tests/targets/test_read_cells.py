@@ -458,7 +458,13 @@ NEEDS: Final[Mapping[str, Callable[[Target], bool]]] = {
     ),
     "fold_pad": wants([*CONSTANT, *pads(mode="edge"), *COMPUTED]),
     "fold_pad_opset19": wants(pads(opset=19)),
-    "output_padding_to_pads": wants(SAMPLES["conv_transpose_output_padding"]),
+    "output_padding_to_pads": lambda target: (
+        (
+            target.name == "coreml"  # takes only pads that are all equal, so a Slice instead
+            or spells("no_output_padding")(target)
+        )
+        and wants(SAMPLES["conv_transpose_output_padding"])(target)
+    ),
     "output_shape_to_pads": wants(SAMPLES["conv_transpose_output_shape"]),
     "conv_transpose_write_pads": lambda target: (
         spells("write_pads")(target) and wants(forms([TRANSPOSED], [{"silent": True}]))(target)
@@ -488,6 +494,21 @@ NEEDS: Final[Mapping[str, Callable[[Target], bool]]] = {
 )
 def test_a_need_is_a_cell_a_spelling_or_a_fact(name: str, need: str) -> None:
     assert NEEDS[need](read(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "verdict"),
+    [
+        ("burn", Form("AveragePool", rank=2, auto_pad="SAME_UPPER", pads="end"), "wrong"),
+        ("burn", Form("AveragePool", rank=2, auto_pad="SAME_UPPER", pads="equal"), "right"),
+        ("burn", Form("MaxPool", rank=3, auto_pad="SAME_LOWER", pads="begin"), "rejected"),
+        ("burn", Form("Conv", rank=3, auto_pad="SAME_UPPER", pads="end"), "rejected"),
+        ("candle", Form("Pad", opset=9, pad="constant", mode="reflect", fill="absent"), "rejected"),
+        ("candle", Form("Pad", opset=11, pad="constant", mode="reflect", fill="absent"), "right"),
+    ],
+)
+def test_what_comes_to_a_form_is_taken_as_that(name: str, form: Form, verdict: str) -> None:
+    assert read(name).cell(form).verdict == verdict
 
 
 SPELT: Final[Mapping[str, Mapping[str, object]]] = {
