@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Unpack
@@ -108,10 +108,9 @@ def check(
         graph = Graph.read(source)
         run = Run(graph, chosen)
         at_last = partial(_conventions, reports, convention or "") if reports else None
-        findings = finder(run, at_last)
         result = CheckResult(
             kinds.name_of(source),
-            findings(),
+            findings_of(run, at_last),
             run.notes,
             run.warnings,
             _options=user_options,
@@ -119,11 +118,11 @@ def check(
         )
         if isolated or graph.model.metadata(IGNORED) is None:
             return result
-        return _without_ignored(result, run, findings)
+        return _without_ignored(result, run, at_last)
 
 
-def finder(run: Run, at_last: AtLast | None = None) -> Callable[[], tuple[Finding, ...]]:
-    """A function that finds what the options of a run choose, in the graph as it is.
+def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
+    """What the options of a run choose, in the graph as it is.
 
     Raises:
         UsageError: A target is unknown.
@@ -134,23 +133,19 @@ def finder(run: Run, at_last: AtLast | None = None) -> Callable[[], tuple[Findin
 
         choice = choose(run)
 
-    def findings() -> tuple[Finding, ...]:
-        found = run.find(at_last)
-        if choice is not None:
-            from onnxpad.targets.findings import findings_before
+    found = run.find(at_last)
+    if choice is not None:
+        from onnxpad.targets.findings import findings_before
 
-            found += findings_before(choice)
-        return with_forms(run.analysed(), (e for e in found if run.options.chooses(e.code)))
-
-    return findings
+        found += findings_before(choice)
+    return with_forms(run.analysed(), (e for e in found if run.options.chooses(e.code)))
 
 
-def _without_ignored(
-    result: CheckResult, run: Run, findings: Callable[[], tuple[Finding, ...]]
-) -> CheckResult:
+def _without_ignored(result: CheckResult, run: Run, at_last: AtLast | None) -> CheckResult:
     """The result with what the model ignores apart.
 
-    Without the rewrites of that, `fix` may not make others that rest on them, so all is found anew.
+    Without the rewrites of that, `fix` may not make others that rest on them, and writes padding
+    otherwise for targets, so all is found anew.
     """
     from onnxpad.pipeline.ignores import heed, ignores_of, ignoring
 
@@ -158,7 +153,7 @@ def _without_ignored(
     ignored, note, warning = heed(run, found)
     apart = tuple((found[place], each.reason) for place, each in sorted(ignored.items()))
     if any(each.fixable for each, _ in apart):
-        found = findings()
+        found = findings_of(run, at_last)
         ignored = ignoring(found, ignores_of(run.graph)[0])
     return replace(
         result,

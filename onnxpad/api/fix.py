@@ -314,11 +314,11 @@ def fix(
         heeded = unread = ""
         ignored: list[tuple[Finding, Ignore]] = []
         if not isolated and graph.model.metadata(IGNORED) is not None:
-            from onnxpad.api.check import finder
+            from onnxpad.api.check import findings_of
             from onnxpad.pipeline.ignores import heed
 
             trial = Run(Graph.read(source), chosen)
-            known = finder(trial)()
+            known = findings_of(trial)
             places, heeded, unread = heed(trial, known)
             ignored = [(known[place], entry) for place, entry in places.items()]
             run.ignored = trial.ignored

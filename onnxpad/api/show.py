@@ -129,11 +129,11 @@ def _heeded(run: Run) -> tuple[str, str]:
     """Has the run leave what the model says to ignore; the note and the warning as from `heed`."""
     if run.graph.model.metadata(IGNORED) is None:
         return "", ""
-    from onnxpad.api.check import finder
+    from onnxpad.api.check import findings_of
     from onnxpad.pipeline.ignores import heed
 
     try:
-        return heed(run, finder(run)())[1:]
+        return heed(run, findings_of(run))[1:]
     except ModelError:  # `_checked` says why
         return "", ""
 

@@ -221,6 +221,21 @@ def test_of_a_target_only_that_is_ignored() -> None:
     assert {each.against for each, _ in found.ignored} == {"tract"}
 
 
+def test_what_is_ignored_is_not_rewritten_for_a_target_either() -> None:
+    dilated = f"[first] a = Conv <{SAME}, dilations = [2, 2]> (x, w) [second] y = Relu (a)"
+    saved(dilated)
+    of_target = ("--target", "opencv@4")
+    assert "2 fixable" in runs("check", "m.onnx", *of_target, code=1)
+    ignores("PAD101", "--node", "first", "--reason", "r", *of_target)
+    for said in (
+        runs("check", "m.onnx", *of_target, code=1),
+        runs("fix", "m.onnx", *of_target, "--no-validate"),
+    ):
+        assert "no writing that onnxpad knows and the model does not ignore is taken better" in said
+        assert "fixable" not in said
+    assert "wrong there: first" in runs("show", "m.onnx", *of_target)
+
+
 ENTRY = {"code": "PAD101", "reason": "r", "fingerprint": "0" * 16, "node": "n", "against": "t"}
 
 
