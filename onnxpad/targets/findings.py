@@ -9,11 +9,12 @@ from typing import ClassVar, Final
 from onnxpad.analysis import open_axes
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
-from onnxpad.operators.read import PadOp, is_pad
+from onnxpad.operators.read import PadOp, TransposedOp, WindowOp, is_pad
 from onnxpad.pipeline.run import AtLast, Run
-from onnxpad.reasons import BY_SIZE, Reason, advised
+from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example
+from onnxpad.sites.cropped_form import crop_of
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of
 
@@ -223,6 +224,8 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
     option = cell.advice or ("--shape" if depends else "")
     is_vain = option.partition(" ")[0] in BY_SIZE and not _are_decided_by_sizes(placed)
     options = [option] if option and not is_vain else []
+    if not mends and not cell.limit:
+        options += _deciding(placed)
     if reason:
         reason = advised(reason, options)
     usual = type(form)(form.op)
@@ -271,6 +274,21 @@ def _are_decided_by_sizes(placed: Placed) -> bool:
     return any(open_axes(context.graph.model.main.inputs)) and all(
         amounts(pad).code != Reason.AMOUNTS_UNKNOWN for pad in computed
     )
+
+
+def _deciding(placed: Placed) -> list[str]:
+    """The options that decide what a padding means, where engines disagree on that."""
+    context = placed.context
+    op, refusal = context.read(placed.node), None
+    if isinstance(op, WindowOp):
+        refusal = context.sites.disagreement(op)
+    elif isinstance(op, TransposedOp):
+        try:
+            crop_of(context.analysis, op, context.trust)
+        except RefusalError as raised:
+            refusal = raised
+    found = () if refusal is None else context.options(refusal)
+    return [option for option in found if option in BY_TRUST]
 
 
 def _told(reply: Reply) -> str:
