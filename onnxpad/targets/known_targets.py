@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from onnxpad.errors import UsageError
-from onnxpad.file.toml_file import read_text
-from onnxpad.messages import meant
+from onnxpad.file.toml_file import Problem, read_text
+from onnxpad.messages import and_list, meant
 from onnxpad.records import NamedTuple
 from onnxpad.targets.form import BESIDE, Form
 from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
@@ -142,7 +142,7 @@ def _built_in(base: str, variant: str, version: str) -> Target:
 
 
 def _own(path: Path) -> dict[str, Any]:
-    return parsed(path, read_text(path), forms())
+    return parsed(path, read_text(path), forms(), unknown_configurations)
 
 
 @cache
@@ -278,6 +278,20 @@ def _is_of(wanted: str, variant: str, version: str) -> bool:
     if not at and not _numbers(number):
         named, number = number, ""
     return named == variant and (not number or _is_version(number, version))
+
+
+def unknown_configurations(tables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Variants and versions that cells of a file speak of, and that the file has none of."""
+    ran = [(each.get("variant", ""), each["version"]) for each in tables.get("measured", ())]
+    known = [*ran, ("", tables["version"])] if "version" in tables else ran  # that was read
+    for index, table in enumerate(tables.get("cell", ())):
+        for each in table.get("of", ()):
+            if not any(_is_of(each, *one) for one in known):
+                told = and_list([f"{variant}@{version}".strip("@") for variant, version in known])
+                yield (
+                    ("cell", index, "of"),
+                    f"no version {each!r} is here{told and f', but {told}'}",
+                )
 
 
 def _condition(value: Any) -> Condition:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,13 +99,19 @@ def sites() -> Mapping[tuple[str, str], tuple[Form, ...]]:
     }
 
 
-def parsed(path: Path, text: str, forms: Collection[str]) -> dict[str, Any]:
+def parsed(
+    path: Path,
+    text: str,
+    forms: Collection[str],
+    check: Callable[[Mapping[str, Any]], Iterable[Problem]] = lambda _: (),
+) -> dict[str, Any]:
     """The tables of a file, all of them as they should be.
 
     Args:
         path: The name of the file in errors.
         text: What is in it.
         forms: Names of the models that were run on runtimes.
+        check: What else is wrong in tables that are as they should be one by one.
 
     Raises:
         UsageError: It is no TOML, or has a key or value that means nothing: with the line.
@@ -112,7 +119,7 @@ def parsed(path: Path, text: str, forms: Collection[str]) -> dict[str, Any]:
 
     def problems(tables: dict[str, Any]) -> Iterable[Problem]:
         found = [*toml.table(_FILE, ("title",), tables, ())]
-        return found or _unknown_forms(tables, forms)
+        return found or chain(_unknown_forms(tables, forms), check(tables))
 
     return toml.parsed(path, text, problems)
 

@@ -560,4 +560,9 @@ def test_what_a_cell_is_inferred_from_was_run_and_was_as_it_says() -> None:
 def test_files_are_as_a_users_file_must_be() -> None:
     for path in sorted(DATA.glob("*.toml")):
         if path.stem != "forms":
-            parsed(path, path.read_text(encoding="utf-8"), all_forms())
+            parsed(
+                path,
+                path.read_text(encoding="utf-8"),
+                all_forms(),
+                targets.unknown_configurations,
+            )

@@ -1,5 +1,6 @@
 """What a runtime does with a form, from the tables of a file; and how a target is named."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -292,6 +293,31 @@ def test_a_name_that_nothing_has(name: str, meant: str) -> None:
         load(name)
     told = f"no target is called {name!r}{meant} (onnxpad targets lists them)"
     assert str(error.value) == told
+
+
+@pytest.mark.parametrize(
+    ("head", "of", "told"),
+    [
+        ('version = "1.2"\n', "9", "no version '9' is here, but 1.2"),
+        ("", "9", "no version '9' is here"),
+        (
+            '[[measured]]\nversion = "4"\n[[measured]]\nversion = "5"\nvariant = "fast"\n',
+            "fast@4",
+            "no version 'fast@4' is here, but 4 and fast@5",
+        ),
+    ],
+)
+def test_a_cell_of_a_version_that_the_file_has_none_of(
+    head: str, of: str, told: str, tmp_path: Path
+) -> None:
+    cell = f'[[cell]]\nwhen = {{}}\nverdict = "unknown"\nof = ["{of}"]\n'
+    text = f'title = "NPU"\n{head}{cell}'
+    path = tmp_path / "npu.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(
+        UsageError, match=re.escape(f"npu.toml:{text.count(chr(10))}: {told}") + "$"
+    ):
+        load(path)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
