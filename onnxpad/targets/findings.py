@@ -271,9 +271,9 @@ def _are_decided_by_sizes(placed: Placed) -> bool:
     pads = [context.pad(each) for each in (node, *nodes) if is_pad(context.graph, each)]
     computed = [pad for pad in pads if isinstance(pad, PadOp) and pad.constant_amounts is None]
     amounts = context.sites.wording.amounts
-    return any(open_axes(context.graph.model.main.inputs)) and all(
-        amounts(pad).code != Reason.AMOUNTS_UNKNOWN for pad in computed
-    )
+    inputs = context.graph.model.main.inputs
+    is_open = any(open_axes(inputs)) or any(shape is None for _, shape in inputs.values())
+    return is_open and all(amounts(pad).code != Reason.AMOUNTS_UNKNOWN for pad in computed)
 
 
 def _deciding(placed: Placed) -> list[str]:

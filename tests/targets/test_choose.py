@@ -405,6 +405,7 @@ def test_severities(
             False,
         ),
         (f"y = MaxPool <{UPPER}, {K3}, {S2}> (x)", OPEN, "tvm", "PAD704", True),
+        (f"y = MaxPool <{UPPER}, {K3}, {S2}> (x)", "float[] x", "qnn", "PAD705", True),
     ],
 )
 def test_sizes_are_asked_for_only_where_they_decide(
