@@ -153,19 +153,20 @@ def _condition(name: str, value: object, at: Place) -> Iterator[Problem]:
 
 def _unknown_forms(tables: Mapping[str, Any], forms: Collection[str]) -> Iterator[Problem]:
     """Models that a file says were run, and that there are none of."""
+    named: dict[Place, Iterable[str]] = {}
+    for index, table in enumerate(tables.get("cell", ())):
+        named["cell", index, "forms"] = table.get("forms", ())
     for index, table in enumerate(tables.get("measured", ())):
-        named = {
-            "not_run": table.get("not_run", ()),
-            "differs": [form for group in table.get("differs", ()) for form in group["forms"]],
-        }
-        for key, labels in named.items():
-            for label in labels:
-                name, colon, style = label.partition(":")
-                if name not in forms:
-                    said = f"no form {name!r} is known{meant(name, forms)}"
-                    yield ("measured", index, key), said
-                elif colon:
-                    yield from toml.word(STYLES, style, ("measured", index, key))
+        differs = [form for group in table.get("differs", ()) for form in group["forms"]]
+        named["measured", index, "not_run"] = table.get("not_run", ())
+        named["measured", index, "differs"] = differs
+    for at, labels in named.items():
+        for label in labels:
+            name, colon, style = label.partition(":")
+            if name not in forms:
+                yield at, f"no form {name!r} is known{meant(name, forms)}"
+            elif colon:
+                yield from toml.word(STYLES, style, at)
 
 
 def _operator(value: object, at: Place) -> Iterator[Problem]:

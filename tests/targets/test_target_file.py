@@ -77,6 +77,12 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
             "no form 'a' is known",
         ),
         (
+            HEAD + CELL + 'when = {}\nforms = ["conv_sane"]\n',
+            6,
+            "no form 'conv_sane' is known; did you mean 'conv_same'?",
+        ),
+        (HEAD + CELL + 'when = {}\nforms = ["conv_same:flod"]\n', 6, "'forms' cannot be \"flod\""),
+        (
             HEAD + '[[measured]]\nversion = "1"\nnot_run = ["conv_same:flod"]\n',
             4,
             "'not_run' cannot be \"flod\"; did you mean 'fold'?",
