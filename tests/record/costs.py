@@ -10,7 +10,7 @@ from typing import Final
 
 COSTS: Final = Path(__file__).with_name("costs.json")
 
-FAST: Final = 26_000.0
+FAST: Final = 16_000.0
 """CPU milliseconds that the fast tier may take, without collection."""
 
 ITSELF: Final = 1.0
