@@ -30,8 +30,13 @@ _TOKEN: Final = re.compile(
 """Whatever tells where a statement ends: comments, texts, brackets and ends of lines."""
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, largest: int = LARGEST, kind: str = "TOML") -> str:
     """The text of a file; a pipe or a device, which may never end, is not opened.
+
+    Args:
+        path: The file.
+        largest: Bytes of a file that is read.
+        kind: What it should be, for the error.
 
     Raises:
         UsageError: It cannot be read, is too long, or is no text.
@@ -41,17 +46,17 @@ def read_text(path: Path) -> str:
             path.stat()  # says why, unless there is something else of that name
             raise UsageError(f"{path}: is no file that can be read as a whole")
         with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+            data = file.read(largest + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError:
         raise UsageError(f"{str(path)!r}: no file can have this name") from None
-    if len(data) > LARGEST:
-        raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
+    if len(data) > largest:
+        raise UsageError(f"{path}: is longer than {largest:,} bytes")
     try:
         return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: this is no text in UTF-8, as TOML must be") from None
+        raise UsageError(f"{path}: this is no text in UTF-8, as {kind} must be") from None
 
 
 def parsed(

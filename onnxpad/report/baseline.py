@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from onnxpad.errors import OutputError, UsageError
+from onnxpad.file.toml_file import read_text
 from onnxpad.finding import Finding, Severity
 from onnxpad.messages import meant
 from onnxpad.options import Options
@@ -283,23 +284,15 @@ def _read(path: Path) -> str:
     Raises:
         UsageError: It cannot be read.
     """
-    if not os.path.lexists(path):
-        raise UsageError(f"{path}: there is no such baseline; --write-baseline writes it")
-    if path.is_dir():
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such baseline; --write-baseline writes it") from None
+    except (OSError, ValueError):
+        pass  # which is told below
+    if os.path.isdir(path):  # noqa: PTH112  # Path.is_dir raises where nobody may look
         raise UsageError(f"{path}: is a folder; give --baseline the name of a file")
-    try:
-        if path.exists() and not path.is_file():
-            raise UsageError(f"{path}: is no file that can be read as a whole")
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    if len(data) > LARGEST:
-        raise UsageError(f"{path}: is longer than {LARGEST:,} bytes, as no baseline is")
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise _damaged(path, "it is no text in UTF-8") from None
+    return read_text(path, LARGEST, "a baseline").replace("\r\n", "\n")
 
 
 def _damaged(path: Path, why: str) -> UsageError:

@@ -400,6 +400,10 @@ def test_bytes_of_other_encodings() -> None:
     assert "written" not in writes()
     Path("b.json").write_bytes(text.encode("utf-16"))
     assert "no text in UTF-8" in checks(code=2)
+    result = onnxpad_runs("check", "m.onnx", "--baseline", f"{'b' * 300}/b.json")
+    assert result.exit_code == 2
+    assert "name too long" in result.stderr.lower()
+    assert "no such baseline" not in result.stderr
 
 
 def test_files_that_cannot_be_read_or_written(folder: Path) -> None:
