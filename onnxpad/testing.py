@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxpad.api.check import check
 from onnxpad.api.validate import validate
+from onnxpad.errors import OnnxpadError
 from onnxpad.finding import Severity
 
 if TYPE_CHECKING:
@@ -36,7 +37,10 @@ def assert_clean(
         ModelError: The model cannot be read.
     """
     __tracebackhide__ = True
-    result = check(model, **options)
+    try:
+        result = check(model, **options)
+    except OnnxpadError as error:
+        raise error.with_traceback(None) from None  # its message says all
     failing = result.failing(fail_on)
     if failing:
         from onnxpad.report.documents.check_document import check_text
@@ -69,7 +73,10 @@ def assert_equivalent(
         ProviderError: An execution provider that was asked for is not here.
     """
     __tracebackhide__ = True
-    result = validate(original, rewritten, **options)
+    try:
+        result = validate(original, rewritten, **options)
+    except OnnxpadError as error:
+        raise error.with_traceback(None) from None
     if not result.ok:
         raise AssertionError(str(result))
     return result

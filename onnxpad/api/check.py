@@ -122,7 +122,7 @@ def check(
 
 
 def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
-    """What the options of a run choose, in the graph as it is.
+    """The findings that the options of a run choose, in the graph as it is.
 
     Raises:
         UsageError: A target is unknown.

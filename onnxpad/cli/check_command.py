@@ -261,7 +261,8 @@ def _printable(character: str) -> str:
 def _tell_what_is_hidden(report: "CheckReport") -> None:
     """The findings that models ignore, and the line of a configuration that leaves some out.
 
-    A configuration that has findings not fail the check is told, too.
+    A configuration that has findings not fail the check is told, too, and one that is not of the
+    working folder or above: it may have come with a model.
     """
     for file in report.files:
         if file.ignored:
@@ -276,12 +277,21 @@ def _tell_what_is_hidden(report: "CheckReport") -> None:
         if file.config is not None
         and (
             file.config.hidden
+            or _is_elsewhere(Path(file.config.path))
             or file.failing(report.fail_on) != replace(file, config=None).failing(report.fail_on)
         )
     )
     from onnxpad.report.text import configurations
 
     write("".join(f"{line}\n" for line in configurations(telling)))
+
+
+def _is_elsewhere(path: Path) -> bool:
+    """Whether a file is neither in the working folder nor above it."""
+    try:
+        return not Path.cwd().is_relative_to(path.absolute().parent)
+    except OSError:  # the working folder was removed
+        return True
 
 
 def _tell_configurations(report: "CheckReport") -> None:

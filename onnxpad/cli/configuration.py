@@ -198,7 +198,8 @@ class Applied:
                     key, name = error.missing
                     unused.setdefault(key, {})[name] = left.pop(error.missing)
                 elif left and error.missing is None:
-                    raise MismatchError(f"{self._path}: {error}") from error
+                    told = f"{self._path}: {error}; --isolated leaves out what the file gives"
+                    raise MismatchError(told) from error
                 else:
                     raise
             else:

@@ -50,10 +50,12 @@ def show(
         from onnxpad.api import show as api
 
     typed = options_given(options)
-    applied = configuration_of(model, typed, isolated=isolated)
+    choice = {"select": (), "ignore": ()}  # of fix; told, since all padding is shown
+    applied = configuration_of(model, {**typed, **choice}, isolated=isolated)
     ask = partial(api.show, isolated=isolated)
     call = partial(applied.result_of, ask) if applied else ask
-    found = call(model, node or (), **(applied.options if applied else typed))
+    given = applied.options if applied else typed
+    found = call(model, node or (), **{name: given[name] for name in typed})
     if html is not None:
         from onnxpad.page.pages import show_page
 

@@ -320,6 +320,11 @@ def _models(path: Path, text: str) -> dict[str, Known]:
     try:
         document = json.loads(text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
+        if _MERGED.search(text):
+            raise UsageError(
+                f"{path}: has the marks of a merge; take the file of one side, see what check "
+                "tells of the models that the other changed, and write it anew (--write-baseline)"
+            ) from None
         raise _damaged(path, f"line {error.lineno} is no JSON ({error.msg})") from None
     except (ValueError, RecursionError):
         raise _damaged(path, "it is no JSON that can be read") from None
@@ -341,6 +346,7 @@ def _models(path: Path, text: str) -> dict[str, Known]:
     return {key: _checked(path, key, entries) for key, entries in models.items()}
 
 
+_MERGED: Final = re.compile(r"^(<{7}|={7}|>{7})", re.MULTILINE)
 _TEXT: Final = re.compile(r"(?s).*")
 _FIELDS: Final = {
     "code": re.compile(r"\S+"),

@@ -374,6 +374,18 @@ class TestCodes:
         wrote("onnxpad.toml", 'ignore = ["PAD3"]', 'style = "symmetric"')
         assert "configured" not in onnxpad_runs("check", "model.onnx", "-q").stdout
 
+    def test_quiet_tells_a_configuration_that_may_have_come_with_a_model(self) -> None:
+        wrote("exported/onnxpad.toml", "strict = true", 'style = "symmetric"')
+        said = "configured for 2 models by exported/onnxpad.toml: strict true, style symmetric"
+        for words in (("-q",), ("-q", "--format", "github")):
+            assert said in onnxpad_runs("check", "exported", *words).stdout
+        assert "configured" not in onnxpad_runs("check", "exported", "-q", "--isolated").stdout
+
+    def test_show_tells_what_fix_leaves_because_of_it(self) -> None:
+        wrote("onnxpad.toml", 'ignore = ["PAD2"]')
+        said = onnxpad_runs("show", "model.onnx").stdout
+        assert "configured by onnxpad.toml, 1 finding hidden (PAD201 1): ignore PAD2" in said
+
     def test_each_model_fails_by_its_own_severity(self) -> None:
         wrote("exported/onnxpad.toml", 'fail-on = "error"')
         assert onnxpad_runs("check", "exported").exit_code == 0
@@ -438,6 +450,7 @@ class TestSizes:
         assert "declared" in ran(*fix, "model.onnx", "--isolated")
         told = error_line(onnxpad_runs(*fix, "exported/a.onnx"))
         assert told.startswith("onnxpad.toml: ")
+        assert told.endswith("; --isolated leaves out what the file gives")
         wrote("onnxpad.toml", "[dims]", '"*" = "height=9"', '"b*" = ["height=32..64:32"]')
         config = ran(*fix, "exported/deep/b.onnx")["config"]
         assert config["options"] == {"dims": {"height": "32..64:32"}}

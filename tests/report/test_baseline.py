@@ -406,6 +406,16 @@ def test_bytes_of_other_encodings() -> None:
     assert "no such baseline" not in result.stderr
 
 
+def test_the_marks_of_a_merge_are_known() -> None:
+    save(NETWORK)
+    writes()
+    text = Path("b.json").read_text()
+    Path("b.json").write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> night\n")
+    said = checks(code=2)
+    assert "b.json: has the marks of a merge; take the file of one side" in said
+    assert said.count("\n") == 1
+
+
 def test_files_that_cannot_be_read_or_written(folder: Path) -> None:
     save(NETWORK)
     assert "there is no such baseline; --write-baseline writes it" in checks(code=2)

@@ -105,9 +105,9 @@ def _notifications(file: FileReport) -> Iterator[Mapping[str, object]]:
 
 
 def _location(file: FileReport) -> dict[str, object]:
-    """A model: it has no lines, so no region."""
+    """A model: it has no lines, but code scanning asks for one."""
     uri = quote(os.fsencode(relative(file.path)))
-    return {"physicalLocation": {"artifactLocation": {"uri": uri}}}
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}}
 
 
 def _logical(finding: Finding) -> Iterator[dict[str, str]]:

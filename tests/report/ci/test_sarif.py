@@ -73,7 +73,10 @@ def test_a_result() -> None:
         "message": {"text": "conv (Conv): a Pad in front -> its pads"},
         "locations": [
             {
-                "physicalLocation": {"artifactLocation": {"uri": "exported/net.onnx"}},
+                "physicalLocation": {
+                    "artifactLocation": {"uri": "exported/net.onnx"},
+                    "region": {"startLine": 1},
+                },
                 "logicalLocations": [
                     {"name": "conv", "fullyQualifiedName": "conv", "kind": "node"}
                 ],
