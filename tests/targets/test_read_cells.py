@@ -511,6 +511,46 @@ def test_what_comes_to_a_form_is_taken_as_that(name: str, form: Form, verdict: s
     assert read(name).cell(form).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("name", "op", "taken", "verdict"),
+    [
+        ("coreml", "Conv", {1, 2}, "fallback"),
+        ("coreml", "MaxPool", {2}, "fallback"),
+        ("coreml", "AveragePool", {2}, "fallback"),
+        ("nnapi", "Conv", {2}, "fallback"),
+        ("nnapi", "MaxPool", {2}, "fallback"),
+        ("nnapi", "AveragePool", {2}, "fallback"),
+        ("xnnpack", "Conv", {2}, "fallback"),
+        ("xnnpack", "ConvTranspose", {2}, "fallback"),
+        ("xnnpack", "MaxPool", {2}, "fallback"),
+        ("xnnpack", "AveragePool", {2}, "fallback"),
+        ("webnn", "Conv", {1, 2}, "fallback"),
+        ("webnn", "ConvTranspose", {1, 2}, "fallback"),
+        ("webnn", "MaxPool", {2}, "fallback"),
+        ("webnn", "AveragePool", {2}, "fallback"),
+        ("qnn", "MaxPool", {1, 2}, "fallback"),
+        ("candle", "Conv", {1, 2}, "rejected"),
+        ("candle", "MaxPool", {2}, "rejected"),
+        ("burn", "MaxPool", {1, 2}, "rejected"),
+        ("ncnn-onnx2ncnn", "Conv", {2}, "unknown"),
+        ("ncnn-onnx2ncnn", "MaxPool", {2}, "unknown"),
+    ],
+)
+def test_a_rank_that_a_source_does_not_take_is_no_reason_for_a_rewrite(
+    name: str, op: str, taken: set[int], verdict: str
+) -> None:
+    pads = "none" if name == "candle" and op == "MaxPool" else "equal"
+    for rank in (1, 2, 3):
+        cell = read(name).cell(Form(op, rank=rank, pads=pads))
+        assert cell.verdict == ("right" if rank in taken else verdict)
+        assert cell.limit == (rank not in taken and verdict != "unknown")
+
+
+def test_xnnpack_needs_sizes() -> None:
+    cell = read("xnnpack").cell(Form("Conv", rank=2, pads="equal", sized=False))
+    assert (cell.verdict, cell.advice) == ("fallback", "--shape")
+
+
 SPELT: Final[Mapping[str, Mapping[str, object]]] = {
     "no_axes": {"axes": True},
     "kernel_shape": {"kernel_shape": False},
