@@ -199,7 +199,7 @@ def _measured_cell(runs: Iterable[Run]) -> Cell:
     ranked = sorted(runs, key=lambda run: _WORST_FIRST.index(run.verdict))
     worst = ranked[0]
     alike = [run for run in ranked if run.verdict == worst.verdict]
-    note = _noted(alike)
+    note = noted(alike)
     right = sum(run.verdict == "right" for run in ranked)
     if right:
         told = f"right on {counted(right, 'model')} measured"
@@ -212,7 +212,7 @@ _OFF: Final = re.compile(r"difference (\S+)(?: to (\S+))?|(shape \[.*)")
 """How runs note what is wrong with an output: the greatest difference, or its shape."""
 
 
-def _noted(runs: Sequence[Run]) -> str:
+def noted(runs: Sequence[Run]) -> str:
     """The note of runs of one verdict; models of a form that failed otherwise have the same."""
     parts = {part: _OFF.fullmatch(part) for run in runs for part in run.note.split("; ") if part}
     off = [number for found in parts.values() if found for number in found.groups()[:2] if number]

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx.numpy_helper import from_array
+from onnx.parser import parse_model
 
+from onnxpad import fix
 from onnxpad.report.documents.target_documents import (
     _TOGETHER,
     _WORDS,
@@ -94,7 +98,7 @@ def test_models_that_failed_alike_stand_together() -> None:
     )
     text = shown(Target("t", "T", "1", measured=True, runs=runs))
     assert "  measured: 4 models of 3 forms; 1 right as given, 1 by the best writing" in text
-    assert "  wrong     difference 3: a and b:fold\n" in text
+    assert "  wrong     outputs off by up to 3: a and b:fold\n" in text
     assert "  rejected  no message: b\n" in text
     assert "  right     1 model, all others that were run" in text
 
@@ -105,3 +109,33 @@ def test_all_cells_of_all_targets_are_told() -> None:
         assert all(cell.note in text and cell.source in text for cell in target.cells)
         assert all(fact.text in text for fact in target.facts)
         assert target.full_name in text_of(targets_document([target]), Screen(None))
+
+
+def test_models_that_ran_are_told_by_how_far_they_were_off() -> None:
+    run = Run("a", "given", "rejected", "T", "1", "difference 2 to 3e4; no SAME")
+    told = shown(Target("npu", "NPU", runs=(run, run._replace(form="b", verdict="wrong"))))
+    assert "rejected  no SAME: a" in told
+    assert "wrong     outputs off by up to 3e4: b" in told
+
+
+def test_a_cell_of_several_kinds_of_operators_stands_under_none_of_them() -> None:
+    told = shown(load("qnn"))
+    before, after = told.split("\nOther\n")
+    assert "AveragePool or Pad; open sizes" not in before
+    assert "AveragePool or Pad; open sizes" in after
+    assert "mode edge: mode edge" not in told
+
+
+def test_an_operator_that_is_spelled_and_written_otherwise_counts_once() -> None:
+    model = parse_model("""
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[1, 2, 8, 8] x) => (float[N, C, H, W] y)
+        <float[2, 3, 3, 3] w = {0}>
+        { [up] y = ConvTranspose <strides = [2, 2], pads = [0, 0, 1, 1]> (x, w) }
+    """)
+    del model.graph.initializer[:]
+    model.graph.initializer.append(from_array(np.ones((2, 3, 3, 3), np.float32), "w"))
+    told = str(fix(model, target=["tvm", "coreml"]))
+    assert "Proved: the changed operator reads" in told
+    assert "kernel_shape is written" in told
+    assert "as it came" not in told

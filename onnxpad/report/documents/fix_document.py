@@ -161,7 +161,12 @@ def _was_and_now(group: ChangeGroup) -> tuple[Cell, Cell]:
     """How a group was written, and is now; what the pass says where both read alike."""
     was, now = was_in_words(group), now_in_words(group)
     first = group.changes[0]
-    return (was, now) if first.told[0] == first.before else (shown(first.told[0]), now)
+    if first.told[0] == first.before:
+        return was, now
+    _, arrow, becomes = first.message.partition(" -> ")
+    if not arrow:
+        return shown(first.told[0]), now
+    return was, shown(f"{becomes.partition(': ')[0]} ({first.code})")
 
 
 def _amounts(group: ChangeGroup) -> str:
@@ -240,7 +245,7 @@ def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
     changes = report.net_changes
     limited = [change for change in changes if change.certificate.limited_to]
-    many = len(changes)
+    many = len({change.node for change in changes})
     all_of = "both" if many == 2 else f"all {many:,}"
     which = "the changed operator reads" if many == 1 else f"{all_of} changed operators read"
     said = f"{which} the same values as before"
@@ -321,10 +326,12 @@ def _compared(report: FixReport) -> str:
 
 def _probed(changes: Sequence[Change]) -> str:
     """Which of the changes were run by themselves, and agree."""
-    alone = sum(Assumption.NOT_PROBED not in each.certificate.assumptions for each in changes)
-    if alone == len(changes):
+    every = {each.node for each in changes}
+    unrun = {c.node for c in changes if Assumption.NOT_PROBED in c.certificate.assumptions}
+    if not unrun:
         return "; so is each changed operator by itself"
-    return f"; so are {alone:,} of {len(changes):,} changed operators by themselves" * bool(alone)
+    alone = len(every) - len(unrun)
+    return f"; so are {alone:,} of {len(every):,} changed operators by themselves" * bool(alone)
 
 
 def _within(share: float) -> str:

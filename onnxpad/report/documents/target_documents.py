@@ -11,7 +11,7 @@ from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import USUAL, standing
-from onnxpad.targets.target import Cell, Condition, Run, Target
+from onnxpad.targets.target import Cell, Condition, Run, Target, noted
 from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS, WORDS, Value
 
 ROLES: Final = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
@@ -102,6 +102,9 @@ _TOGETHER: Final[Mapping[tuple[str, frozenset[Value]], str]] = {
     ("pad", frozenset({"constant", "constant-node"})): "a Pad with constant amounts",
 }
 """Several values of a field in words."""
+
+_BY_KIND: Final = ("auto_pad_", "asymmetric_pads_")
+"""Topics that there are of each kind of operator begin so."""
 
 _UNITS: Final = {"rank": "spatial axes", "opset": "opset", "stride": "stride"}
 
@@ -210,15 +213,19 @@ def _head(target: Target) -> Iterator[Block]:
 
 
 def _topic(cell: Cell) -> str:
-    return cell.about[0] if cell.about else "other"
+    """The first topic of a cell; of one about several kinds of operators none of theirs."""
+    first, *others = cell.about or ("other",)
+    kinds = [each for each in _BY_KIND if first.startswith(each)]
+    return "other" if any(name.startswith(each) for each in kinds for name in others) else first
 
 
 def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:
     yield marked(title, "strong")
     for cell in cells:
-        note = f": {shown(cell.note)}" if cell.note else ""
+        words = words_of(cell.when)
+        note = f": {shown(cell.note)}" if cell.note not in {"", words} else ""
         advice = f"; give {cell.advice}" if cell.advice else ""
-        yield Line(f"{_verdict(cell.verdict)}  {words_of(cell.when)}{note}{advice}", "  ", " " * 12)
+        yield Line(f"{_verdict(cell.verdict)}  {words}{note}{advice}", "  ", " " * 12)
         models = f"from {and_list(cell.forms)}" if cell.forms else ""
         source = " ".join(filter(None, (f"[{cell.known_by}]", shown(cell.source), models)))
         if cell.source or cell.forms:
@@ -240,9 +247,11 @@ def _measured(target: Target) -> Iterator[Block]:
     alike: dict[tuple[str, str], list[Run]] = {}
     for run in target.runs:
         if run.verdict != "right":
-            alike.setdefault((run.verdict, run.note), []).append(run)
-    for (verdict, note), runs in alike.items():
+            alike.setdefault((run.verdict, noted([run])), []).append(run)
+    for (verdict, _), runs in alike.items():
         names = and_list(run.label for run in runs)
-        yield Line(f"{_verdict(verdict)}  {shown(note) or 'no message'}: {names}", "  ", " " * 12)
+        yield Line(
+            f"{_verdict(verdict)}  {shown(noted(runs)) or 'no message'}: {names}", "  ", " " * 12
+        )
     right = len(target.runs) - sum(map(len, alike.values()))
     yield Line(f"{_verdict('right')}  {counted(right, 'model')}, all others that were run")
