@@ -252,7 +252,7 @@ class _Group:
 
     def take(self, wanted: Wanted, forms: Mapping[Key, Form]) -> None:
         """Takes a way of writing if it is better than those before."""
-        rank = self._admitted(forms)
+        rank = self._admitted(forms, wanted)
         if rank is None:
             self._note(forms)
         elif rank < self._rank:
@@ -280,15 +280,20 @@ class _Group:
 
     def gains(self, forms: Mapping[Key, Form]) -> bool:
         """Whether targets take it better in a result than as it came, and nothing is known less."""
-        rank = self._admitted(forms)
+        rank = self._admitted(forms, self.wanted)
         return rank is not None and rank < self._came
 
-    def _admitted(self, forms: Mapping[Key, Form]) -> tuple[int, ...] | None:
-        """The rank of a result; None where it is not taken, or less is known than before."""
+    def _admitted(self, forms: Mapping[Key, Form], wanted: Wanted) -> tuple[int, ...] | None:
+        """The rank of a result; None where it is not taken, or less is known than before.
+
+        What is only spelled otherwise may be unknown then, where it was not taken before.
+        """
+        is_spelled = wanted.style == KEPT.style
         grades = []
         found = self._taken([_found_in(forms, each) for each in self._keys])
         for (was, was_limit), (now, limit) in zip(self._given, found, strict=True):
-            if now >= _UNKNOWN and not now == was == _UNKNOWN:
+            is_freed = is_spelled and (was, now) == (_BAD, _UNKNOWN)
+            if now >= _UNKNOWN and not now == was == _UNKNOWN and not is_freed:
                 return None
             grades.append(_BAD if limit and not was_limit else now)
         return _rank(grades)

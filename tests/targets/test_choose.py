@@ -330,6 +330,15 @@ def test_symmetric_pads_and_their_output_padding_are_told_where_another_target_t
     assert "blocked_by" in found.evidence
 
 
+def test_what_is_not_taken_is_spelled_also_where_that_is_not_known_to_be_taken(target: Any) -> None:
+    when = "auto_pad = 'SAME_UPPER', kernel_shape"
+    cells = (f"{when} = false -> rejected", f"{when} = true -> unknown")
+    npu = target(*cells, rest="", spell=["kernel_shape"])
+    result = onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu)
+    assert [change.code for change in result.changes] == ["PAD702"]
+    assert codes(result) == ["PAD706"]
+
+
 def test_what_is_taken_stays_as_it_came(target: Any) -> None:
     before = model(f"z = Pad (x, p)\na = Conv (z, w)\ny = Conv <{UPPER}, {S2}> (a, w)")
     assert not onnxpad.fix(before, target=target()).changed
