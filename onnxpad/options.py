@@ -81,7 +81,9 @@ class Wanted(NamedTuple):
         dynamic: As the option.
         no_ceil: As the option.
         symmetric_transpose: As the option.
-        spelling: How attributes and operands are to be spelled, as `targets.spelling` names it.
+        spelling: How attributes and operands are to be spelled, as `target_file.SPELLINGS` names
+            it; and how a `Pad` is not to be protected from onnxruntime: `no_empty_fill` (by an
+            empty third input), `no_guard` (at all).
     """
 
     style: str = "fold"

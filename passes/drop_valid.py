@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from onnxpad.messages import RUNTIME
+from onnxpad.operators.read import WindowOp
 from onnxpad.padding.write import write
-from onnxpad.reasons import RefusalError
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 
@@ -47,6 +49,10 @@ class DropValid(Pass):
         for op in context.windows():
             if op.auto_pad != "VALID":
                 continue
+            if _protects(context, op):
+                why = RefusalError(Reason.OPTIMISER_FOLDS, f"it has {RUNTIME} fold no Pad into it")
+                yield self.refused(context, op.node, "auto_pad=VALID", why, asked="--target")
+                continue
             try:
                 plan = op, context.sites.plan(op, "fold")
             except RefusalError as refusal:
@@ -57,3 +63,11 @@ class DropValid(Pass):
     def rewrite(self, match: Match, context: Context) -> None:
         """Drops `auto_pad`."""
         write(context.graph, context.analysis, *match.plan)
+
+
+def _protects(context: Context, op: WindowOp) -> bool:
+    """Whether a target wants VALID, rather than an empty fill, to protect a `Pad` upstream."""
+    if "no_empty_fill" not in context.wanted(op.node).spelling:
+        return False
+    plain = op._replace(auto_pad="NOTSET", pads=((0, 0),) * len(op.windows))
+    return context.sites.fusion.laid_open(plain) is not None

@@ -74,7 +74,7 @@ class GuardPad(Pass):
             seen = folding_versions(graph.opset)
             if can_guard(context, exposed):
                 # The node to edit, and so the one whose output must stay the same.
-                kept = node if takes_empty_fill(context) else window
+                kept = node if takes_empty_fill(context, node) else window
                 yield self.found(
                     context,
                     node,
@@ -87,7 +87,8 @@ class GuardPad(Pass):
                     onnxruntime=seen,
                 )
             else:
-                reason = _unguarded(graph, window)
+                spelling = context.wanted(node).spelling
+                reason = _unguarded(graph, window, for_targets="no_guard" in spelling)
                 yield self.refused(context, node, why, reason, reader=reader, onnxruntime=seen)
 
     def rewrite(self, match: Match, context: Context) -> None:
@@ -95,8 +96,12 @@ class GuardPad(Pass):
         guard(context, match.plan)
 
 
-def _unguarded(graph: Graph, window: Node) -> RefusalError:
+def _unguarded(graph: Graph, window: Node, *, for_targets: bool) -> RefusalError:
     """Why neither an empty third input nor `auto_pad` can protect a `Pad`."""
+    if for_targets:
+        return RefusalError(
+            Reason.TARGET, "neither an empty third input nor auto_pad=VALID is taken by all targets"
+        )
     only = f"only auto_pad=VALID prevents that, and {window.op} has pads"
     if graph.opset < 11:
         return RefusalError(Reason.OPSET_TOO_OLD, f"before opset 11 {only}", opset=graph.opset)

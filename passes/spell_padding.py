@@ -80,7 +80,7 @@ class SpellPadding(Pass):
                 graph.set_attribute(node, _ATTRIBUTES[spelling], value)
             elif spelling == "value":
                 graph.set_input(node, 2, graph.add_initializer(value, f"{name}_value"))
-            elif spelling == "no_value":
+            elif spelling in {"no_value", "no_empty_fill"}:
                 graph.set_input(node, 2, None)
             elif spelling == "initializers":
                 for place, constant in value.items():
@@ -107,6 +107,7 @@ _WORDS: Final = {
     "no_axes": "amounts of all axes are written",
     "value": "the fill is written",
     "no_value": "no fill is written",
+    "no_empty_fill": "no fill is left empty",
     "typed_amounts": "amounts are stored as numbers",
     "initializers": "Constant nodes are initializers",
 }
@@ -158,8 +159,11 @@ def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
         plan[_TYPED] = np.asarray(onnx_order(numbers), np.int64)
     is_constant = pad.mode == "constant"
     is_zero = is_constant and is_plain_zero(pad.value)
-    if "value" in wanted and is_zero and len(node.inputs) < 3 and dtype:
+    is_empty = len(node.inputs) > 2 and not node.inputs[2].name and "no_empty_fill" in wanted
+    if "value" in wanted and is_zero and (len(node.inputs) < 3 or is_empty) and dtype:
         plan["value"] = np.zeros((), tensor_dtype_to_np_dtype(dtype))
+    elif is_empty:
+        plan["no_empty_fill"] = None
     if "no_value" in wanted and (is_zero or not is_constant) and node.operand(2) is not None:
         plan["no_value"] = None
     return plan

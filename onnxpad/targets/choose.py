@@ -81,7 +81,8 @@ class Fate(NamedTuple):
         worst = max(cells, key=lambda cell: (cell.limit, grade(cell)))
         if worst.limit or grade(worst) not in {_RIGHT, _READ}:
             return worst.verdict
-        return "right" if self.wanted == KEPT else "rewritten"
+        is_kept = self.wanted.style == KEPT.style and self.wanted.spelling <= {"no_guard"}
+        return "right" if is_kept else "rewritten"
 
 
 class Choice(NamedTuple):
@@ -167,6 +168,20 @@ def choose(run: Run) -> Choice:
             break
         wants |= dict.fromkeys(vain, KEPT)
         left = settled()
+    guarded = [each.form._replace(fill="empty") for each in left if each.form.pad]
+    for without in _UNGUARDED:  # what protects a `Pad` from onnxruntime is a form like any other
+        if not any(_is_worse_guarded(each, targets) for each in guarded):
+            break
+        left = settled()
+        last = _by_key(left, wants)
+        vain = [name for each in first if each.is_guarded_in_vain(last) for name in each.names]
+        if not vain:
+            break
+        for name in vain:
+            spelling = wants[name].spelling - {*_UNGUARDED} | {without}
+            wants[name] = wants[name]._replace(spelling=spelling)
+    else:
+        last = _by_key(settled(), wants)
     graph.rollback(mark)
     run.write_each(wants, passes)
     return Choice(
@@ -182,6 +197,20 @@ def choose(run: Run) -> Choice:
         ),
         blocked,
         not run.ignored,
+    )
+
+
+_UNGUARDED: Final = ("no_empty_fill", "no_guard")
+"""Spellings of a `Pad` by which it is protected less, the least first."""
+
+
+def _is_worse_guarded(form: Form, targets: Sequence[Target]) -> bool:
+    """Whether a target is not known to take a form, unlike one without what protects a `Pad`."""
+    bare = form._replace(auto_pad="NOTSET" if form.auto_pad == "VALID" else form.auto_pad)
+    others = [bare._replace(fill=fill) if form.fill else bare for fill in ("absent", "zero")]
+    return any(
+        _READ < grade(_answer(each, form)) > min(grade(_answer(each, other)) for other in others)
+        for each in targets
     )
 
 
@@ -236,6 +265,7 @@ class _Group:
         is_asked = any(_asks(options, each.form) for each in found)
         self.names = {name for placed in found for name in _names(placed)}  # edits change both
         self._keys = [each.keys for each in found]
+        self._forms = [each.form for each in found]
         self._targets = targets
         self._implied = implied
         self._given = self._taken([each.form for each in found])
@@ -282,6 +312,16 @@ class _Group:
         """Whether targets take it better in a result than as it came, and nothing is known less."""
         rank = self._admitted(forms, self.wanted)
         return rank is not None and rank < self._came
+
+    def is_guarded_in_vain(self, forms: Mapping[Key, Form]) -> bool:
+        """Whether a `Pad` is protected in a result by what some target does not take."""
+        found = [_found_in(forms, each) for each in self._keys]
+        return any(
+            form is not None
+            and (form.fill == "empty" or (form.auto_pad == "VALID" != came.auto_pad))
+            and _is_worse_guarded(form, self._targets)
+            for came, form in zip(self._forms, found, strict=True)
+        )
 
     def _admitted(self, forms: Mapping[Key, Form], wanted: Wanted) -> tuple[int, ...] | None:
         """The rank of a result; None where it is not taken, or less is known than before.
@@ -350,6 +390,9 @@ def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
         if all(not some or value in some for value, some in zip(way, asked, strict=False))
     ]
     kept = [KEPT._replace(spelling=spelling)] if spelling and not any(asked) else []
+    if {"value", "no_value"} & spelling:  # an empty third input is neither
+        spelling |= {"no_empty_fill"}
+        kept = [each._replace(spelling=spelling) for each in kept]
     anew = spelling | {"initializers"}
     paired = anew - {"no_output_padding"}  # symmetric pads are what needs output_padding
     return [

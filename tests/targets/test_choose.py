@@ -774,18 +774,52 @@ def test_a_target_of_two_names_is_told_once() -> None:
     assert [each.code for each in onnxpad.check(before, target=names).findings] == once
 
 
-def test_a_guarded_pad_is_given_no_fill_again(target: Any) -> None:
-    npu = target('fill = ["absent", "empty"] -> rejected', spell=["value"])
-    plain = onnxpad.fix(model("z = Pad (x, p) y = Relu (z)"), target=npu)
-    assert all(plain.model.graph.node[0].input)
-    assert not codes(plain)
-    before = model(f"z = Pad (x, p) y = MaxPool <{K3}> (z)")
-    asked: list[OptionKeywords] = [{"target": npu}, {"target": npu, "style": "pad"}]
+EMPTY: Final = 'fill = "empty" -> rejected'
+NO_VALID: Final = 'auto_pad = "VALID" -> rejected'
+WRITES: Final = ('fill = ["absent", "empty"] -> rejected', ["value"])
+LACKS: Final = ('fill = ["empty", "zero"] -> rejected', ["no_value"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "spell", "fill", "written", "told"),
+    [
+        ([EMPTY], [], "", ["p", "VALID"], ""),
+        ([EMPTY], [], ', ""', ["p", "VALID"], ""),
+        ([EMPTY, NO_VALID], [], "", ["p", ""], "PAD701"),
+        ([EMPTY, NO_VALID], [], ', ""', ["p", "empty", ""], "PAD704"),
+        ([WRITES[0]], WRITES[1], "", ["p", "z_value", "VALID"], ""),
+        ([WRITES[0]], WRITES[1], ', ""', ["p", "z_value", "VALID"], ""),
+        ([WRITES[0], NO_VALID], WRITES[1], "", ["p", ""], "PAD701 PAD704"),
+        ([LACKS[0]], LACKS[1], ', ""', ["p", "VALID"], ""),
+        ([LACKS[0], NO_VALID], LACKS[1], "", ["p", ""], "PAD701"),
+    ],
+)
+def test_what_protects_a_pad_is_a_form_like_any_other(
+    target: Any, cells: list[str], spell: list[str], fill: str, written: list[str], told: str
+) -> None:
+    before = model(f"z = Pad (x, p{fill}) y = MaxPool <{K3}> (z)")
+    asked: list[OptionKeywords] = [{}, {"style": "pad"}]
     for options in asked:
-        guarded = onnxpad.fix(before, **options)
-        assert guarded.model.graph.node[0].input[2] == ""
-        assert codes(guarded) == ["PAD704"]  # no writing serves both
-        assert not onnxpad.fix(guarded.model, **options).changes
+        options["target"] = target(*cells, spell=spell)
+        result = onnxpad.fix(before, **options)
+        pad, pool = result.model.graph.node
+        assert result.ok
+        assert [each or "empty" for each in pad.input[1:]] == written[:-1]
+        assert attributes(pool).get("auto_pad", b"").decode() == written[-1]
+        assert not onnxpad.fix(result.model, **options).changes
+        assert [each.code for each in result.findings if not each.asked] == told.split()
+
+
+def test_an_empty_fill_is_written_as_its_target_reads_it(target: Any) -> None:
+    before = model('z = Pad (x, p, "") y = Relu (z)')
+    for (cell, spell), inputs in ((WRITES, ["p", "z_value"]), (LACKS, ["p"]), ((EMPTY, []), ["p"])):
+        result = onnxpad.fix(before, target=target(cell, spell=spell))
+        assert result.model.graph.node[0].input[1:] == inputs
+        assert not codes(result)
+        assert codes(onnxpad.check(before, target=target(cell, spell=spell))) == [
+            "PAD702",
+            "PAD704",
+        ]
 
 
 class DropZeroPads(onnxpad.Pass):

@@ -34,8 +34,6 @@ def told() -> dict[tuple[str, str], str]:
 LOST: Final = {
     # A form whose fold was right is written like others that were wrong.
     ("ncnn-pnnx", "max_pool_same_upper_stride2"),
-    # onnxruntime computes it wrongly as it came, and the guarded Pad was run nowhere else.
-    *((name, "pad_zero_max_pool") for name in ("ncnn-pnnx", "onnx2tf", "x2paddle")),
 }
 """Forms with a style that was right, and for which none is found."""
 

@@ -125,14 +125,18 @@ def _neighbours(context: Context) -> dict[tuple[str, tuple[str, ...]], tuple[Nod
     }
 
 
-def takes_empty_fill(context: Context) -> bool:
+def takes_empty_fill(context: Context, pad: Node) -> bool:
     """Whether an empty third input protects a `Pad`; else `auto_pad=VALID` downstream does."""
-    return context.graph.opset >= 11 and not context.sites.fusion.drops_empty
+    if context.graph.opset < 11 or context.sites.fusion.drops_empty:
+        return False
+    return "no_empty_fill" not in context.wanted(pad).spelling
 
 
 def can_guard(context: Context, exposed: Exposed) -> bool:
-    """Whether a `Pad` can be protected from being folded."""
-    if takes_empty_fill(context):
+    """Whether a `Pad` can be protected from being folded, in a way that its targets take."""
+    if "no_guard" in context.wanted(exposed.pad.node).spelling:
+        return False
+    if takes_empty_fill(context, exposed.pad.node):
         return is_plain_zero(exposed.pad.value)
     node = exposed.window
     if context.graph.refers(node):  # a call of the function may set any of them
@@ -146,7 +150,7 @@ def can_guard(context: Context, exposed: Exposed) -> bool:
 def guard(context: Context, exposed: Exposed) -> None:
     """Protects a `Pad` from being folded; `can_guard` must hold."""
     graph = context.graph
-    if not takes_empty_fill(context):
+    if not takes_empty_fill(context, exposed.pad.node):
         graph.set_attributes(exposed.window, {"auto_pad": "VALID", "pads": None})
         return
     node = exposed.pad.node
@@ -181,7 +185,8 @@ def _ends(exposed: Exposed) -> tuple[str, str]:
 
 def _is_guarded(context: Context, exposed: Exposed) -> bool:
     """Whether another `Pad`'s protection protects this one too."""
-    return not takes_empty_fill(context) and exposed.window.attrs.get("auto_pad", "") == "VALID"
+    takes_fill = takes_empty_fill(context, exposed.pad.node)
+    return not takes_fill and exposed.window.attrs.get("auto_pad", "") == "VALID"
 
 
 def _laid_open(context: Context) -> list[Exposed]:
