@@ -67,7 +67,7 @@ class SpellPadding(Pass):
     def _match(self, context: Context, node: Node, plan: Mapping[str, Any]) -> Iterator[Match]:
         if plan:
             what = and_list([_WORDS[name] for name in plan])
-            yield self.found(context, node, f"as it came, {node.op}", plan, becomes=what)
+            yield self.found(context, node, str(node.op), plan, becomes=what)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the attributes or operands."""

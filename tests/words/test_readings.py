@@ -41,6 +41,7 @@ ALLOWED: Final = {
         *("page.text.splitlines", "block.startswith", "block.removeprefix", "line.startswith"),
         "text.startswith",
     },
+    "report.documents.target_documents": {"first.startswith", "name.startswith"},  # topics
     "report.documents.show_document": {"model.startswith"},  # a path
     "report.groups": {"first[0].op.startswith", "is_result=True).split"},
     "report.layout": {

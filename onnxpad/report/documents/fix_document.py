@@ -161,12 +161,7 @@ def _was_and_now(group: ChangeGroup) -> tuple[Cell, Cell]:
     """How a group was written, and is now; what the pass says where both read alike."""
     was, now = was_in_words(group), now_in_words(group)
     first = group.changes[0]
-    if first.told[0] == first.before:
-        return was, now
-    _, arrow, becomes = first.message.partition(" -> ")
-    if not arrow:
-        return shown(first.told[0]), now
-    return was, shown(f"{becomes.partition(': ')[0]} ({first.code})")
+    return (was, now) if first.told[0] == first.before else (shown(first.told[0]), now)
 
 
 def _amounts(group: ChangeGroup) -> str:
