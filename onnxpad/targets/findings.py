@@ -213,7 +213,8 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
     report = _BY_VERDICT[cell.verdict]
     does = _told(answer)
     message = f"{form.text}; {does}" if mends else form.text
-    known = ((key, target) for key in placed.keys)
+    is_known = cell.verdict != "unknown"  # nothing is tried for what may be right
+    known = ((key, target) for key in placed.keys if is_known)
     blocked = next((choice.blocked[each] for each in known if each in choice.blocked), None)
     stays = _STAYS if choice.is_free else _IGNORED
     if blocked is not None:
