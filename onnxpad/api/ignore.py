@@ -107,13 +107,14 @@ def heed_again(
         OutputError: It cannot be written.
     """
     graph = Graph.load(model)
-    before = _ignores(graph, model) if code else ignores_of(graph)[0]
+    before, why = ignores_of(graph)
+    if why and code:
+        raise _unread(model, why)
     gone = [
         each for each in before if code in {"", each.code} and (not nodes or each.node in nodes)
     ]
     lacking = [name for name in nodes if name not in {each.node for each in gone}]
-    is_unread = not code and bool(ignores_of(graph)[1])
-    if lacking or not (gone or is_unread):
+    if lacking or not (gone or why):
         what = " ".join((code, *(f"at {name!r}" for name in lacking[:1])))
         listed = ", ".join(each.text for each in before[:3]) or "nothing"
         more = f" and {len(before) - 3:,} more" if len(before) > 3 else ""
@@ -128,8 +129,12 @@ def heed_again(
 def _ignores(graph: Graph, model: Path) -> tuple[Ignore, ...]:
     found, why = ignores_of(graph)
     if why:
-        raise ModelError(f"{model}: {why}; onnxpad ignore {model} --remove takes it out")
+        raise _unread(model, why)
     return found
+
+
+def _unread(model: Path, why: str) -> ModelError:
+    return ModelError(f"{model}: {why}; onnxpad ignore {model} --remove takes it out")
 
 
 def _names(finding: Finding) -> set[str]:

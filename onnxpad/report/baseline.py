@@ -22,6 +22,7 @@ from onnxpad.file.toml_file import read_text
 from onnxpad.finding import Finding, Severity
 from onnxpad.messages import meant
 from onnxpad.options import Options
+from onnxpad.passes import REPORTS, TARGETS
 from onnxpad.pipeline.ignores import Kind, claimed
 from onnxpad.pipeline.registry import every_code
 from onnxpad.records import NamedTuple
@@ -34,8 +35,6 @@ LARGEST: Final = 1 << 28
 _ABOUT: Final = (
     "findings of onnxpad check that are known; --baseline FILE --write-baseline writes it"
 )
-_OF_TARGETS: Final = frozenset({"PAD702", "PAD703", "PAD704", "PAD705", "PAD706"})
-_OF_CONVENTIONS: Final = frozenset({"PAD601", "PAD602", "PAD603", "PAD604"})
 
 
 class Entry(NamedTuple):
@@ -182,9 +181,9 @@ class Baseline:
         options = self._configured.get(key, self._options)
         if (code := entry.kind.code) not in self._codes or not options.chooses(code):
             return False
-        if code in _OF_TARGETS:
+        if code in TARGETS:
             return bool(options.targets) and entry.against in _targets(options.targets)
-        if code in _OF_CONVENTIONS:
+        if code in REPORTS:
             is_asked = bool(self._convention or options.select)
             return is_asked and entry.against == self._convention
         return not options.targets  # for them, other padding is rewritten

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnxpad.errors import UsageError
 from onnxpad.finding import Change, Finding
+from onnxpad.messages import and_list, shortened
 from onnxpad.messages import counted as counted
-from onnxpad.messages import shortened
 from onnxpad.report import Configured, FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
 from onnxpad.report.layout import marked as marked
@@ -50,7 +50,7 @@ def for_targets(names: Sequence[str]) -> str:
             continue
         known = "run" if found.measured else "read"
         said.append(f"{shown(' '.join(filter(None, (found.name, found.version))))} ({known})")
-    return f", for {' and '.join(filter(None, (', '.join(said[:-1]), said[-1])))}"
+    return f", for {and_list(said)}"
 
 
 def duration(seconds: float) -> str:

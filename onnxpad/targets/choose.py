@@ -169,19 +169,17 @@ def choose(run: Run) -> Choice:
         wants |= dict.fromkeys(vain, KEPT)
         left = settled()
     guarded = [each.form._replace(fill="empty") for each in left if each.form.pad]
-    for without in _UNGUARDED:  # what protects a `Pad` from onnxruntime is a form like any other
-        if not any(_is_worse_guarded(each, targets) for each in guarded):
-            break
-        left = settled()
-        last = _by_key(left, wants)
-        vain = [name for each in first if each.is_guarded_in_vain(last) for name in each.names]
-        if not vain:
-            break
-        for name in vain:
-            spelling = wants[name].spelling - {*_UNGUARDED} | {without}
-            wants[name] = wants[name]._replace(spelling=spelling)
-    else:
-        last = _by_key(settled(), wants)
+    if any(_is_worse_guarded(each, targets) for each in guarded):
+        # What protects a `Pad` from onnxruntime is a form like any other.
+        last = _by_key(settled() if left is given else left, wants)
+        for without in _UNGUARDED:
+            vain = [name for each in first if each.is_guarded_in_vain(last) for name in each.names]
+            if not vain:
+                break
+            for name in vain:
+                spelling = wants[name].spelling - {*_UNGUARDED} | {without}
+                wants[name] = wants[name]._replace(spelling=spelling)
+            last = _by_key(settled(), wants)
     graph.rollback(mark)
     run.write_each(wants, passes)
     return Choice(
