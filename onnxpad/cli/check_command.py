@@ -59,7 +59,7 @@ def check(
         typer.Option(
             "--format",
             help="Format of the report: for people or programs (json), for code scanning (sarif), "
-            "as annotations of GitHub Actions (github), or as tests (junit).",
+            "or as annotations of GitHub Actions (github).",
         ),
     ] = CheckFormat.TEXT,
     html: HtmlOption = None,
@@ -201,10 +201,6 @@ def _rendered(report: "CheckReport", form: CheckFormat) -> str:
         from onnxpad.report.ci.sarif import check_sarif
 
         return check_sarif(report)
-    if form is CheckFormat.JUNIT:
-        from onnxpad.report.ci.junit import check_junit
-
-        return check_junit(report)
     from onnxpad.report.json import check_json
 
     return check_json(report)

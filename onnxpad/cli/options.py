@@ -38,7 +38,6 @@ class CheckFormat(enum.StrEnum):
     JSON = "json"
     SARIF = "sarif"
     GITHUB = "github"
-    JUNIT = "junit"
 
 
 class ExternalData(enum.StrEnum):

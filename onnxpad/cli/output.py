@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from onnxpad.cli.gone import instead
 from onnxpad.errors import OnnxpadError, OutputError
 from onnxpad.messages import meant, shortened
 from onnxpad.records import NamedTuple
@@ -166,16 +167,19 @@ def _corrected(error: Exception, message: str) -> str:
     message = shortened(
         " ".join(re.sub(r" (\(Possible options:|Did you mean) .*$", "", message).split())
     )
+    serves = ""
     if (option := getattr(error, "option_name", None)) is not None:
         word, known = option, _options(error)
+        serves = instead(getattr(getattr(error, "ctx", None), "info_name", None) or "", option)
     elif found := re.search(r"'([^']*)' is not one of (.*)", message):
         word, known = found[1], re.findall(r"'([^']*)'", found[2])
     elif found := re.search(r"No such command '([^']*)'", message):
         command = getattr(getattr(error, "ctx", None), "command", None)
         word, known = found[1], list(getattr(command, "commands", ()))
+        serves = instead(word)
     else:
         word, known = "", []
-    return message.rstrip(".") + meant(word, known)
+    return message.rstrip(".") + (serves or meant(word, known))
 
 
 def _options(error: Exception) -> list[str]:

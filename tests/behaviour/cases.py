@@ -92,7 +92,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         "fail": ("", "--fail-on info", "--fail-on error", "--exit-zero"),
         "known": ("", "--baseline known.json --write-baseline"),
         "format": (
-            *(*_FORMAT, "--format sarif", "--format github", "--format junit", "--statistics"),
+            *(*_FORMAT, "--format sarif", "--format github", "--statistics"),
         ),
         "html": _HTML,
         "quiet": ("", "-q"),

@@ -698,8 +698,8 @@ class TestCheck:
         for command in ("fix", "show"):
             line = error_line(onnxpad_runs(command, model, "--format", "sarif"))
             assert "'sarif' is not one of 'text', 'json'" in line
-        line = error_line(onnxpad_runs("check", model, "--format", "jnuit"))
-        assert "did you mean 'junit'?" in line
+        line = error_line(onnxpad_runs("check", model, "--format", "srif"))
+        assert "did you mean 'sarif'?" in line
 
     def test_a_file_without_permission_does_not_hide_the_others(
         self, api: Api, folder: Path, monkeypatch: pytest.MonkeyPatch

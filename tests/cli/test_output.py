@@ -58,7 +58,6 @@ def test_colours_are_for_terminals_that_want_them(
         (["fix", "--format", "text"], False, ""),
         (["check", "--format", "sarif"], False, ""),
         (["check", "--format=github"], False, ""),
-        (["check", "--format", "junit", "m"], False, ""),
         (["fix", "--format"], False, ""),
         (["fix", "json"], False, ""),
         (["fix", "--", "--format", "json"], False, ""),

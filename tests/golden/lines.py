@@ -33,8 +33,6 @@ check scopes.onnx --format sarif --select PAD205
 check names.onnx absent.onnx --format sarif
 check names.onnx --format github
 check many.onnx open.onnx --format github --convention keras
-check names.onnx --format junit
-check open.onnx scopes.onnx absent.onnx --format junit --fail-on info
 check many.onnx forms.onnx --statistics
 check forms.onnx --statistics -q --exit-zero
 check plain.onnx --statistics --html page.html

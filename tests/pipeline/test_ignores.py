@@ -176,7 +176,7 @@ def test_show_tells_it_and_says_what_fix_leaves_for_it() -> None:
     assert "fix rewrites 3 of these" in said
 
 
-@pytest.mark.parametrize("form", ["json", "sarif", "github", "junit"])
+@pytest.mark.parametrize("form", ["json", "sarif", "github"])
 def test_every_report_tells_it(form: str) -> None:
     saved(ignored=WIDE)
     said = runs("check", "m.onnx", "--format", form)

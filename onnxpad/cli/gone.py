@@ -1,0 +1,17 @@
+"""Commands and options that there were, and what serves instead of each."""
+
+from typing import Final
+
+GONE: Final[dict[tuple[str, str], str]] = {}
+"""What serves instead, by the command, or "" for any, and its option, or "" for the command."""
+
+
+def instead(command: str, option: str = "") -> str:
+    """The end of the error about a command or an option that went; empty for any other.
+
+    Args:
+        command: The command.
+        option: Its option; empty if the command itself is unknown.
+    """
+    said = GONE.get((command, option)) or GONE.get(("", option))
+    return f"; use {said}" if said else ""
