@@ -10,7 +10,7 @@ from onnxpad._version import __version__ as __version__
 if TYPE_CHECKING:
     from onnxpad.api.check import CheckResult, check
     from onnxpad.api.explain import Explanation, explain
-    from onnxpad.api.extensions import register, register_entry_points, registered, unregister
+    from onnxpad.api.extensions import register, registered, unregister
     from onnxpad.api.fix import FixResult, fix
     from onnxpad.api.ir_pass import FixPaddingPass as FixPaddingPass
     from onnxpad.api.match import MatchResult, match
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onnxpad.api.show import ShowResult, show
     from onnxpad.api.validate import ValidationResult, validate
     from onnxpad.arguments import ModelSource
-    from onnxpad.declared import Row, Step
+    from onnxpad.declared import Row
     from onnxpad.errors import (
         ModelError,
         OnnxpadError,
@@ -52,7 +52,6 @@ __all__ = [
     "Row",
     "Severity",
     "ShowResult",
-    "Step",
     "UsageError",
     "ValidationError",
     "ValidationResult",
@@ -61,7 +60,6 @@ __all__ = [
     "fix",
     "match",
     "register",
-    "register_entry_points",
     "registered",
     "repad",
     "show",
@@ -73,12 +71,12 @@ _MODULES = {
     "arguments": {"ModelSource"},
     "errors": {"ModelError", "OnnxpadError", "OutputError", "ProviderError", "UsageError"}
     | {"ValidationError"},
-    "declared": {"Row", "Step"},
+    "declared": {"Row"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},
     "rewrite.context": {"Context"},
     "rewrite.pass_api": {"Example", "Match", "Pass"},
     "api.explain": {"Explanation", "explain"},
-    "api.extensions": {"register", "register_entry_points", "registered", "unregister"},
+    "api.extensions": {"register", "registered", "unregister"},
     "api.match": {"MatchResult", "match"},
     "api.repad": {"RepadResult", "repad"},
     "api.show": {"ShowResult", "show"},

@@ -1,4 +1,4 @@
-"""Declarations of users' own operators: `Row` for a window operator, `Step` for others.
+"""Declarations of users' own window operators.
 
 Nobody but its author knows what an operator of a custom domain computes. So its declaration is its
 meaning for the passes and for the proof alike, where ONNX's own operators have a table for each.
@@ -11,9 +11,7 @@ models and know no declarations.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from onnxpad.errors import UsageError, let_through
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = tuple[str, str]
 """Domain and op type of an operator; the domain of ONNX's own operators is empty."""
-Number: TypeAlias = float | int
 Pads: TypeAlias = tuple[tuple[int, int], ...]
 """(begin, end) for each spatial axis."""
 Attributes: TypeAlias = Mapping[str, Any]
@@ -128,87 +125,10 @@ class Row:
             return f"the limit declared for {name} raises {type(error).__name__}: {error}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Step:
-    """An operator of a custom domain that a `Pad` can be moved past.
-
-    It computes its first output from input 0. Other inputs must have one element each.
-
-    Attributes:
-        domain: Its domain.
-        op_type: Its op type.
-        pointwise: For an operator that computes each element from the one at the same place alone:
-            what it makes of numbers that a `Pad` may fill in, such as `{0: 0}`, or a function that
-            gives this for a number and the node's attributes, and None where it is not certain. A
-            result must be a number that the element type, which stays the same, holds exactly.
-        permutes: For an operator that only reorders axes: the name of the attribute that has the
-            order, or a function that gives it for the rank and the node's attributes. Axis `i` of
-            the result is axis `order[i]` of the data, as for Transpose.
-        versions: The versions of the domain that this is about; all of them if empty.
-        body: A function that computes the same, as ONNX text or a proto, for running changes.
-    """
-
-    domain: str
-    op_type: str
-    pointwise: Mapping[Number, Number] | Callable[[Number, Attributes], Number | None] | None = None
-    permutes: str | Callable[[int, Attributes], Sequence[int]] | None = None
-    versions: Collection[int] = ()
-    body: Body = None
-
-    def __post_init__(self) -> None:
-        """Refuses a declaration that contradicts itself.
-
-        Raises:
-            UsageError: It does; the message says how.
-        """
-        _check_name(self)
-        if (self.pointwise is None) == (self.permutes is None):
-            raise UsageError(
-                f"{operator_name(self)} is either pointwise or permutes axes: declare one"
-            )
-
-    def made_of(self, fill: Number, attributes: Mapping[str, object]) -> Number | None:
-        """The number that the operator makes of another; None where that is not certain."""
-        if self.pointwise is None:
-            return fill
-        made: object
-        if isinstance(self.pointwise, Mapping):
-            exact = {_exactly(given): result for given, result in self.pointwise.items()}
-            made = exact.get(_exactly(fill))
-        else:
-            try:
-                made = self.pointwise(fill, plain(attributes))
-            except Exception as error:  # whatever a user's function raises
-                let_through(error)
-                return None
-        if not isinstance(made, Real):
-            return None
-        number = float(made)
-        if math.isnan(number):
-            return None
-        return made if isinstance(made, int) else number
-
-    def order(self, rank: int, attributes: Mapping[str, object]) -> tuple[int, ...] | None:
-        """The axes of the data in the order of the result; None where that is not known."""
-        if self.permutes is None:
-            return tuple(range(rank))
-        known = plain(attributes)
-        try:
-            named = isinstance(self.permutes, str)
-            given: Any = known.get(self.permutes) if named else self.permutes(rank, known)  # type: ignore[operator, arg-type]
-            order = tuple(map(int, given))
-        except Exception as error:  # whatever a user's function raises
-            let_through(error)
-            return None
-        return order if sorted(order) == list(range(rank)) else None
+_declared: dict[Key, Row] = {}
 
 
-Declaration: TypeAlias = Row | Step
-
-_declared: dict[Key, Declaration] = {}
-
-
-def declare(one: Declaration, *, replace: bool = False) -> None:
+def declare(one: Row, *, replace: bool = False) -> None:
     """Adds a declaration to the registry.
 
     Raises:
@@ -222,7 +142,7 @@ def declare(one: Declaration, *, replace: bool = False) -> None:
     _declared[key] = one
 
 
-def withdraw(one: Declaration) -> bool:
+def withdraw(one: Row) -> bool:
     """Takes a declaration out of the registry; returns whether it was there."""
     key = one.domain, one.op_type
     found = _declared.get(key) is one
@@ -231,17 +151,17 @@ def withdraw(one: Declaration) -> bool:
     return found
 
 
-def declaration_of(domain: str | None, op_type: str) -> Declaration | None:
+def declaration_of(domain: str | None, op_type: str) -> Row | None:
     """The declaration of an operator; None where there is none."""
     return _declared.get((domain or "", op_type)) if _declared else None
 
 
 def op_types() -> frozenset[str]:
     """The op types of all window operators declared."""
-    return frozenset(one.op_type for one in _declared.values() if isinstance(one, Row))
+    return frozenset(one.op_type for one in _declared.values())
 
 
-def operator_name(one: Declaration) -> str:
+def operator_name(one: Row) -> str:
     """The name of an operator with its domain."""
     return f"{one.domain}.{one.op_type}"
 
@@ -258,7 +178,7 @@ def plain(attributes: Mapping[str, object]) -> Attributes:
     return found
 
 
-def function_of(one: Declaration) -> onnx.FunctionProto | None:
+def function_of(one: Row) -> onnx.FunctionProto | None:
     """The body of a declaration as a proto; None if it has none.
 
     Raises:
@@ -315,12 +235,7 @@ def functions_of(operators: Iterable[Key], opset: int) -> list[onnx.FunctionProt
     return list(found.values())
 
 
-def _exactly(number: Number) -> tuple[Number, float]:
-    """A number, told from the zero of the other sign."""
-    return number, math.copysign(1, number)
-
-
-def _check_name(one: Declaration) -> None:
+def _check_name(one: Row) -> None:
     for what, name in (("domain", one.domain), ("op_type", one.op_type)):
         if not isinstance(name, str) or not name:
             raise UsageError(f"a declaration needs the {what} of the operator")

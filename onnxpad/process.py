@@ -1,4 +1,4 @@
-"""The process itself: its garbage collection, its signals, and what is installed for it.
+"""The process itself: its garbage collection, and its signals.
 
 Ctrl-C and SIGTERM ask the program to end. Both raise KeyboardInterrupt, so that it cleans up first.
 """
@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import gc
 import math
-import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from io import FileIO
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
@@ -23,8 +21,6 @@ _SPELL: Final = 1.0
 """Seconds in which further signals are ignored: a second one must not interrupt the cleanup."""
 
 _raised: list[float] = []
-
-_ENDS: Final = (".dist-info", ".egg-info")
 
 
 @contextmanager
@@ -80,24 +76,3 @@ def _unraisable(report: Any) -> None:
     """Keeps quiet about an interrupt in a callback from native code, which cannot raise it."""
     if not issubclass(report.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(report)
-
-
-def may_have_entry_points(group: str) -> bool:
-    """Whether a package on the path may have entry points of a group.
-
-    `importlib.metadata` takes several times as long to say that there are none.
-    """
-    heading = f"[{group}]".encode()
-    for folder in sys.path:
-        try:
-            with os.scandir(folder or ".") as entries:
-                found = [each for each in entries if each.name.endswith(_ENDS)]
-        except NotADirectoryError:
-            return True  # an archive, which is not looked into
-        except OSError:
-            continue
-        for each in found:
-            with suppress(OSError), FileIO(f"{each.path}/entry_points.txt") as file:
-                if heading in file.readall():
-                    return True
-    return False

@@ -9,7 +9,6 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node, Use
-from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.messages import Named, and_list
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
@@ -195,9 +194,7 @@ def _windowless(context: Context, readers: Readers, node: Node, index: int) -> R
 def _is_unknown(graph: Graph, node: Node) -> bool:
     """Whether a node is of a domain of somebody else, and not declared or a function."""
     key = key_of(graph, node)
-    if key is None or key[0] in {"", MICROSOFT} or key[0].startswith("ai.onnx."):
-        return False
-    return step_declared(graph, node) is None
+    return key is not None and key[0] not in {"", MICROSOFT} and not key[0].startswith("ai.onnx.")
 
 
 def _between(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:

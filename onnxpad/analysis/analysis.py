@@ -34,15 +34,14 @@ from onnxpad.analysis.rules.pools_and_convs import WINDOWS, of_row
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements, is_constant
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
-from onnxpad.declared import Row, Step
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.graph.declared_nodes import row_declared, step_declared
+from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.operators.table import declared_operator
 from onnxpad.records import NamedTuple
 
 if TYPE_CHECKING:
-    from onnxpad.declared import Declaration
+    from onnxpad.declared import Row
 
 LARGEST_SIZE = 2**24 - 2**16
 """The greatest size of an open axis, unless `dims` says otherwise.
@@ -114,7 +113,7 @@ class Analysis:
         self._graph = graph
         self._dims = dict(dims or {})
         self.outer = outer
-        self.declared: set[Declaration] = set() if outer is None else outer.declared
+        self.declared: set[Row] = set() if outer is None else outer.declared
         self._input_facts = input_facts
         self._inside: dict[int, list[PassedFacts]] = {}
         self._known: list[dict[Any, Any]] = [{} for _ in Kind]
@@ -283,11 +282,11 @@ class Analysis:
         rule = _SHAPE_RULES.get(call.op)
         if rule is not None or not call.op or call.output:
             return rule
-        own = row_declared(self._graph, call.node) or step_declared(self._graph, call.node)
+        own = row_declared(self._graph, call.node)
         if own is None:
             return None
         self.declared.add(own)
-        return of_row(declared_operator(own)) if isinstance(own, Row) else _of_step(own)
+        return of_row(declared_operator(own))
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
         found = yield from self._written_dtype(tensor)
@@ -481,16 +480,3 @@ def _is_open(answer: Any) -> bool:
     elif not isinstance(answer, tuple):
         return answer is None
     return Unknown in map(type, answer)
-
-
-def _of_step(step: Step) -> ShapeRule:
-    """The shape rule of a step that a user declared."""
-
-    def rule(call: Call) -> Ask[Shape]:
-        shape = yield from call.shape_of(0)
-        order = step.order(len(shape), call.node.attrs)
-        if order is None:
-            raise UndeterminedError(f"the order of axes that {call.op} gives")
-        return tuple(shape[axis] for axis in order)
-
-    return rule

@@ -22,7 +22,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.records import NamedTuple
 
 if TYPE_CHECKING:
-    from onnxpad.declared import Declaration
+    from onnxpad.declared import Row
 
 WITH_BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """Operators of ONNX whose bodies compute with what the node passes and what they capture."""
@@ -58,7 +58,7 @@ NOTHING: Final = PassedFacts()
 class Answers(Protocol):
     """The answers that an `Analysis` gives."""
 
-    declared: set[Declaration]
+    declared: set[Row]
 
     def dtype(self, tensor: Any) -> int | None:
         """The element type of a tensor."""
@@ -90,7 +90,7 @@ class Inside:
     def __init__(self) -> None:
         """Starts with nothing known."""
         self.left: dict[str, Node] = {}
-        self._found: dict[object, tuple[list[PassedFacts], frozenset[Declaration]]] = {}
+        self._found: dict[object, tuple[list[PassedFacts], frozenset[Row]]] = {}
         self._open: list[object] = []
         self._at = (0, 0)
         self._opened: dict[int, int] = {}
@@ -105,7 +105,7 @@ class Inside:
         found: Inside = notes[Inside]
         return found
 
-    def known(self, key: object) -> tuple[list[PassedFacts], frozenset[Declaration]] | None:
+    def known(self, key: object) -> tuple[list[PassedFacts], frozenset[Row]] | None:
         """Results that were found before, and the declarations they rest on."""
         return self._found.get(key)
 
@@ -134,7 +134,7 @@ class Inside:
         self._found[key] = [], frozenset()
         return True
 
-    def ends(self, key: object, found: list[PassedFacts], declared: frozenset[Declaration]) -> None:
+    def ends(self, key: object, found: list[PassedFacts], declared: frozenset[Row]) -> None:
         """Keeps the results of an analysis."""
         self._found[key] = found, declared
         if any(each.shape is None or Unknown in map(type, each.shape) for each in found):

@@ -22,7 +22,6 @@ from onnxpad.cli.options import (
     configurations_of,
     options_given,
     path,
-    take_extensions,
     takes_options,
     words_typed,
 )
@@ -105,7 +104,6 @@ def check(
         raise UsageError(
             f"--statistics is text: leave out --format {form}, or count its findings by code"
         )
-    take_extensions()
     typed = options_given(options)
     listed = [(argument, *_models(argument)) for argument in paths]
     models = {model for _, found, _ in listed for model in found}

@@ -11,7 +11,6 @@ from onnxpad.cli.options import (
     completed,
     options_given,
     path,
-    take_extensions,
     takes_options,
 )
 from onnxpad.cli.output import painter, write
@@ -93,8 +92,6 @@ def explain(
     """
     from onnxpad.api import explain as api
 
-    if model is not None:
-        take_extensions()
     found = api.explain(
         model,
         node=node,

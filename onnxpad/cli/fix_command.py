@@ -24,7 +24,6 @@ from onnxpad.cli.options import (
     configuration_of,
     options_given,
     path,
-    take_extensions,
     takes_options,
 )
 from onnxpad.cli.output import painter, report_error, screen, write
@@ -100,7 +99,6 @@ def fix(
     check |= diff
     require_apart(target, reference)
     check_target(html, [model, target, reference])
-    take_extensions()
     typed = options_given(options)
     applied = configuration_of(model, typed, isolated=isolated)
     user_options = Options.from_mapping(applied.options if applied else typed)

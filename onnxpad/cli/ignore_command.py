@@ -13,7 +13,6 @@ from onnxpad.cli.options import (
     expand_codes,
     options_given,
     path,
-    take_extensions,
     takes_options,
 )
 from onnxpad.cli.output import write
@@ -72,7 +71,6 @@ def ignore(
 
     Exit codes: 0 done, 2 bad usage, no such finding, or an unreadable model.
     """
-    take_extensions()
     user_options = Options.from_mapping(options_given(options))
 
     from onnxpad.api import ignore as api

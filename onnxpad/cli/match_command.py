@@ -14,7 +14,6 @@ from onnxpad.cli.options import (
     QuietOption,
     RunTimeoutOption,
     path,
-    take_extensions,
 )
 from onnxpad.cli.output import report_error, screen, write
 
@@ -81,7 +80,6 @@ def match(
     from onnxpad.report import Delivery
     from onnxpad.report.progress import ProgressBar
 
-    take_extensions()
     with ProgressBar(hidden=quiet) as progress:
         result = api.match(
             model,

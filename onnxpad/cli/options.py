@@ -16,7 +16,6 @@ import typer
 
 from onnxpad.arguments import codes_given, sizes_by_name
 from onnxpad.options import Options, Unasked, typed_options
-from onnxpad.process import may_have_entry_points
 
 if TYPE_CHECKING:
     from onnxpad.cli.configuration import Applied, Configuration
@@ -313,11 +312,3 @@ def _configuration_in(folder: Path) -> "Configuration | None":
     from onnxpad.cli.configuration import read
 
     return read(path)
-
-
-def take_extensions() -> None:
-    """Registers the passes and declarations that installed packages offer."""
-    if may_have_entry_points("onnxpad"):
-        from onnxpad.api.extensions import register_entry_points
-
-        register_entry_points()

@@ -19,7 +19,6 @@ from onnxpad.cli.options import (
     configuration_of,
     options_given,
     path,
-    take_extensions,
     takes_options,
 )
 from onnxpad.cli.output import report_error, screen, write
@@ -107,7 +106,6 @@ def repad(
     """
     target = target_of(model, output, in_place=in_place, command="repad", ending="repadded")
     require_apart(target, reference, inputs)
-    take_extensions()
     typed = options_given(options)
     applied = configuration_of(model, typed, isolated=isolated)
 

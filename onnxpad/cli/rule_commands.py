@@ -15,7 +15,6 @@ from onnxpad.cli.options import (
     is_folder,
     nearest,
     path,
-    take_extensions,
 )
 from onnxpad.cli.output import screen, write
 from onnxpad.errors import UsageError
@@ -28,7 +27,6 @@ def rules(form: FormatOption = Format.TEXT) -> int:
     """List every code with its severity and what it finds."""
     from onnxpad.pipeline.registry import catalogue
 
-    take_extensions()
     pages = catalogue().values()
     if form is Format.JSON:
         from onnxpad.report.json import rules_json
@@ -59,7 +57,6 @@ def rule(
     """
     from onnxpad.pipeline.registry import catalogue
 
-    take_extensions()
     pages = catalogue()
     words, rest = _words(codes, pages.keys())
     chosen = [pages[code] for code in expand_codes("", rest, pages.keys())]
@@ -166,7 +163,6 @@ def config(
 
     Exit codes: 0 shown, 2 a configuration that cannot be read, or is not as it should be.
     """
-    take_extensions()
     from onnxpad.cli.configuration import KEYS
 
     found = None if isolated else nearest(model, {})

@@ -15,7 +15,6 @@ from onnxpad.cli.options import (
     configuration_of,
     options_given,
     path,
-    take_extensions,
     takes_options,
 )
 from onnxpad.cli.output import screen, write
@@ -45,7 +44,6 @@ def show(
     Exit codes: 0 shown, 2 bad usage or an unreadable model.
     """
     check_target(html, [model])
-    take_extensions()
     with gc_paused_for_good():
         from onnxpad.api import show as api
 

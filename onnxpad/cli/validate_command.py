@@ -20,7 +20,6 @@ from onnxpad.cli.options import (
     completed,
     configuration_of,
     path,
-    take_extensions,
 )
 from onnxpad.cli.output import report_error, screen, write
 from onnxpad.messages import RUNTIME
@@ -113,7 +112,6 @@ def validate(
     from onnxpad.report.progress import ProgressBar
 
     check_target(html, [original, rewritten, inputs, reference])
-    take_extensions()
     typed = {
         "shapes": sizes_by_name("--shape", shape or ()),
         "dims": sizes_by_name("--dim", dim or ()),

@@ -8,26 +8,7 @@ from onnxpad.graph.nodes import Node
 
 
 def row_declared(graph: Graph, node: Node) -> declared.Row | None:
-    """A user's declaration of a window operator; None for all other operators."""
-    one = _declaration(graph, node)
-    return one if isinstance(one, declared.Row) else None
-
-
-def step_declared(graph: Graph, node: Node) -> declared.Step | None:
-    """A user's declaration of an operator that a `Pad` can be moved past; None for all others.
-
-    Nor is there a declaration of a node with bodies, with attributes of the function around, or
-    with a further output that is read.
-    """
-    one = _declaration(graph, node)
-    if not isinstance(one, declared.Step) or not node.inputs or not node.inputs[0].name:
-        return None
-    apart = graph.refers(node) or graph.runs_graphs(node)
-    return None if apart or any(map(graph.is_read, node.outputs[1:])) else one
-
-
-def _declaration(graph: Graph, node: Node) -> declared.Declaration | None:
-    """The declaration of a node's operator, in the version that the graph imports.
+    """A user's declaration of a node's operator, in the version that the graph imports.
 
     A function of the model needs none: its body says what it computes.
     """

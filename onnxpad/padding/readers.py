@@ -10,7 +10,6 @@ from typing import Final
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.table import (
     FLOATS,
@@ -131,7 +130,7 @@ class Readers:
         """Whether a node passes the elements of an input on, changed one by one or moved."""
         key = key_of(self._graph, node)
         if key is None or key[0] not in _DOMAINS:
-            return index == 0 and step_declared(self._graph, node) is not None
+            return False
         return index >= 0 if node.op in _ANY else index == 0 and node.op in _FIRST
 
     @cached_property

@@ -19,7 +19,6 @@ from onnx import TensorProto
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_plain_zero
 from onnxpad.operators.table import FLOATS
@@ -717,9 +716,7 @@ _OPERANDS: Final = frozenset({"Max", "Min", *BINARY})
 
 def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
     """The inputs of a node that may be padded; none where it is no step."""
-    if not graph.is_standard(node):
-        return () if step_declared(graph, node) is None else (0,)
-    if node.op not in STEPS or not node.inputs:
+    if not graph.is_standard(node) or node.op not in STEPS or not node.inputs:
         return ()
     if graph.refers(node):
         return ()
@@ -746,10 +743,9 @@ def behind(
         raise PaddedNode(graph, analysis, node, data, tuple(layers)).refusal(
             "its data has another number of axes than it is padded along"
         )
-    is_own = graph.is_standard(node)
-    rule = STEPS[node.op] if is_own else _declared
+    rule = STEPS[node.op]
     either = [isinstance(layer.value, EitherZero) for layer in layers]
-    if not any(either) or (is_own and node.op in _JOINS):
+    if not any(either) or node.op in _JOINS:
         return rule(PaddedNode(graph, analysis, node, data, tuple(layers)))
     if sum(either) > _MOST_EITHER:
         raise joins_otherwise(graph, node)
@@ -768,27 +764,3 @@ def behind(
 
 def _with_zero(layer: PadLayer, zero: float | None) -> PadLayer:
     return layer if zero is None else layer._replace(value=zero)
-
-
-def _declared(case: PaddedNode) -> Behind:
-    """The rule of a step that a user declared."""
-    step = step_declared(case.graph, case.node)
-    assert step is not None
-    for tensor in filter(None, map(case.node.operand, range(1, len(case.node.inputs)))):
-        shape = case.analysis.shape(tensor)
-        if shape is None or any(size != 1 for size in shape):
-            form = "which must have one element"
-            raise case.refusal(Named(f"reads {tensor.name!r}, {form}", f"reads a tensor, {form}"))
-    if step.permutes is not None:
-        order = step.order(case.rank, case.node.attrs)
-        if order is None:
-            raise case.refusal("the order of axes that it gives is unknown")
-        return Behind(case.layer._replace(amounts=tuple(case.layer.amounts[a] for a in order)))
-
-    def made() -> Number:
-        found = step.made_of(case.layer.value, case.node.attrs)
-        if found is None or not holds(found, case.dtype):
-            raise UncertainError("a number that its declaration does not give")
-        return float(found) if case.dtype in FLOATS else int(found)
-
-    return Behind(case.filled(made))

@@ -19,12 +19,11 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, always, less_equal, minimum, symbol
-from onnxpad.declared import Declaration
+from onnxpad.declared import Row
 from onnxpad.errors import ModelError
 from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.proof.layers import (
     LEAST,
     Amounts,
@@ -109,7 +108,7 @@ class Reading(NamedTuple):
     taken: frozenset[str]
     term: Term = ""
     roots: tuple[str, ...] = ()
-    declared: frozenset[Declaration] = frozenset()
+    declared: frozenset[Row] = frozenset()
     runs: bool = True
     disputed: bool = False
     further: bool = False
@@ -126,7 +125,7 @@ class Certifier:
         self._compared: dict[tuple[object, ...], WindowPair] = {}
 
     @property
-    def declared(self) -> Collection[Declaration]:
+    def declared(self) -> Collection[Row]:
         """Users' declarations of the operators whose shapes were asked for."""
         return self._analysis.declared
 
@@ -330,7 +329,7 @@ class Certifier:
         outward = tuple(reversed(layers))
         known, name = (frozenset(nodes), frozenset({current.name, *taken})), current.name
         own = None if slide is None else slide.row.declaration
-        declared = frozenset[Declaration]() if own is None else frozenset({own})
+        declared = frozenset[Row]() if own is None else frozenset({own})
         return Reading(
             name, outward, opaque, slide, besides, tensor.name, *known, name, (name,), declared
         )
@@ -727,7 +726,6 @@ class _StepReader:
         self._known: dict[str, _Inside] = {}
         self._nodes: set[int] = set()
         self._taken: set[str] = set()
-        self._declared: set[Declaration] = set()
         self._found: dict[str, None] = {}
         self._runs = True
         self._disputed = False
@@ -747,7 +745,6 @@ class _StepReader:
         read = roots[0], inside.layers, None, None, (), tensor.name, *known, inside.term, roots
         return Reading(
             *read,
-            frozenset(self._declared),
             runs=self._runs,
             disputed=self._disputed,
             further=self._further,
@@ -856,8 +853,6 @@ class _StepReader:
                 self._taken.add(tensor.name)
                 continue
             self._nodes.add(id(inside.node))
-            if (step := step_declared(self._graph, inside.node)) is not None:
-                self._declared.add(step)
             self._taken.update(filter(None, inside.others))
             pending.extend(reversed(inside.data))
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from onnxpad.analysis.signs import Signs
-from onnxpad.declared import Declaration, operator_name
+from onnxpad.declared import Row, operator_name
 from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.declared_nodes import row_declared, step_declared
+from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.records import NamedTuple
@@ -141,7 +141,7 @@ class Prover:
 
     def _declared(
         self, certifier: Certifier, old: Reading, new: Reading, limited: bool
-    ) -> frozenset[Declaration]:
+    ) -> frozenset[Row]:
         """The declarations that a proof rests on: of what it read, and of what gave the sizes.
 
         Args:
@@ -162,7 +162,7 @@ class Prover:
         return read
 
 
-def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Certificate:
+def _resting(certificate: Certificate, declared: Collection[Row]) -> Certificate:
     """A certificate that says on which declarations of operators by users it rests."""
     if not declared:
         return certificate
@@ -178,13 +178,13 @@ def _resting(certificate: Certificate, declared: Collection[Declaration]) -> Cer
     )
 
 
-def _declared_upstream(graph: Graph, tensor: Tensor) -> frozenset[Declaration] | None:
+def _declared_upstream(graph: Graph, tensor: Tensor) -> frozenset[Row] | None:
     """The declarations of the operators that a tensor depends on; None where these are many."""
-    found = set[Declaration]()
+    found = set[Row]()
     for node in nodes_upstream(graph, [tensor], graph.sources):
         if node is None:
             return None
-        own = row_declared(graph, node) or step_declared(graph, node)
+        own = row_declared(graph, node)
         if own is not None:
             found.add(own)
     return frozenset(found)

@@ -16,10 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from onnxpad.analysis import Analysis
-from onnxpad.declared import Step, operator_name
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.graph.declared_nodes import step_declared
 from onnxpad.proof.layers import (
     EITHER_ZERO,
     NEGATIVE_ZERO,
@@ -47,7 +45,6 @@ from onnxpad.proof.step_rules.computing_steps import (
     unary,
     with_constants,
 )
-from onnxpad.proof.step_rules.fill_arithmetic import Number
 from onnxpad.proof.step_rules.moving_steps import (
     Bounds,
     concat,
@@ -61,7 +58,7 @@ from onnxpad.proof.step_rules.moving_steps import (
     transpose,
     unsqueeze,
 )
-from onnxpad.proof.step_rules.step_node import Passed, Rule, StepNode, named
+from onnxpad.proof.step_rules.step_node import Passed, Rule, StepNode
 from onnxpad.records import dataclass
 
 
@@ -91,9 +88,7 @@ def data_inputs(graph: Graph, analysis: Analysis, node: Node) -> tuple[int, ...]
         analysis: Its analysis.
         node: Any node.
     """
-    if not graph.is_standard(node):
-        return () if step_declared(graph, node) is None else (0,)
-    step = STEPS.get(node.op)
+    step = STEPS.get(node.op) if graph.is_standard(node) else None
     if step is None or not node.outputs or not node.inputs:
         return ()
     try:
@@ -156,8 +151,7 @@ def _tried(
     data = data_inputs(graph, analysis, node)
     if not data or len(inner) != len(data):
         return None
-    own = None if graph.is_standard(node) else step_declared(graph, node)
-    step = STEPS[node.op] if own is None else StepRule(frozenset(), _declared(own))
+    step = STEPS[node.op]
     every = [layer for layers in inner for layer in layers]
     fills = {layer.fill for layer in every if isinstance(layer.fill, str)}
     if not fills <= {NEGATIVE_ZERO, EITHER_ZERO}:
@@ -169,9 +163,7 @@ def _tried(
     if not 0 <= output_index < len(node.outputs) or (output_index and not step.parts):
         return None
     try:
-        version = 0
-        if own is None:
-            version = version_of(node.op, graph.opset, node.attrs, step.versions)
+        version = version_of(node.op, graph.opset, node.attrs, step.versions)
         return step.rule(StepNode(graph, analysis, node, version, output_index, data, tuple(inner)))
     except (MeaninglessError, ModelError):
         return None
@@ -260,34 +252,3 @@ STEPS: Final[dict[str, StepRule]] = {
     **{op: StepRule(versions, keeps_zero) for op, versions in _ZERO.items()},
 }
 """Operators that padding commutes with. Without a row here, nothing is proved through one."""
-
-
-def _declared(step: Step) -> Rule:
-    """The rule of a step that a user declared: its declaration is all that is known of it."""
-
-    def rule(call: StepNode) -> Passed:
-        def made(number: Number) -> Number:
-            found = step.made_of(number, call.node.attrs)
-            if found is None:
-                raise MeaninglessError(
-                    f"what {operator_name(step)} makes of {number} is not declared"
-                )
-            return found
-
-        for place, name in call.others():
-            shape = call.analysis.shape(call.node.inputs[place])
-            if shape is None or any(size != 1 for size in shape):
-                raise MeaninglessError(f"{name!r} has not one element")
-        layers = call.layers
-        if layers and step.permutes is None:
-            layers = call.mapped(made)
-        elif layers:
-            order = step.order(len(layers[0].amounts), call.node.attrs)
-            if order is None:
-                raise MeaninglessError(
-                    f"the order of axes that {operator_name(step)} gives is unknown"
-                )
-            layers = call.moved(lambda amounts: [amounts[axis] for axis in order])
-        return named(call, layers, step.domain)
-
-    return rule

@@ -1,9 +1,6 @@
-"""Users' own passes, and how all of it is registered, also by entry points."""
+"""Users' own passes, and how all of it is registered."""
 
-import json
-import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -12,9 +9,8 @@ import pytest
 import onnxpad
 from onnxpad.declared import declaration_of, op_types
 from onnxpad.pipeline.registry import catalogue, every_pass
-from onnxpad.process import may_have_entry_points
 from onnxpad.reasons import Reason
-from tests.support import BORDER, W, assert_graph, forks, one
+from tests.support import BORDER, W, assert_graph, one
 from tests.support.manual import blocks
 from tests.support.rows import each_row
 
@@ -57,7 +53,7 @@ def readme() -> Iterator[dict[str, Any]]:
 
 
 def test_the_examples_are_short() -> None:
-    assert len(EXAMPLES) == 3
+    assert len(EXAMPLES) == 2
     assert all(len(example.splitlines()) <= 25 for example in EXAMPLES)
 
 
@@ -75,23 +71,6 @@ def test_the_row_of_the_readme(readme: object) -> None:
     )
     (change,) = onnxpad.fix(uneven, style="symmetric").changes
     assert change.after == "Pad H 0+1, W 0+1 -> FancyConv H 1+1, W 0+0, pads [1, 0, 1, 0]"
-
-
-def test_the_steps_of_the_readme(readme: object) -> None:
-    result = onnxpad.fix(acme("a = Pad (x, p) b = com.acme.FastGelu (a) y = Conv (b, w)"))
-    assert [node.op_type for node in result.model.graph.node] == ["FastGelu", "Conv"]
-    assert [node.domain for node in result.model.graph.node] == ["com.acme", ""]
-    assert [change.code for change in result.changes] == ["PAD207", "PAD201"]
-    assert all(change.probe.startswith("equal on") for change in result.changes)
-    last = acme(
-        "a = Pad (x, q) b = com.acme.ChannelsFirst (a) y = Conv (b, w)",
-        "float[1, 9, 8, 2] x",
-        ", int64[8] q = {0, 1, 2, 0, 0, 0, 0, 0}",
-    )
-    result = onnxpad.fix(last)
-    first, conv = result.model.graph.node
-    assert (first.op_type, conv.op_type) == ("ChannelsFirst", "Conv")
-    assert onnx.helper.get_node_attr_value(conv, "pads") == [1, 2, 0, 0]
 
 
 def test_the_pass_of_the_readme(readme: object) -> None:
@@ -329,10 +308,6 @@ def row(**given: Any) -> Callable[[], object]:
     return lambda: onnxpad.Row(**{"domain": "d", "op_type": "O", "like": "Conv", **given})
 
 
-def step(**given: Any) -> Callable[[], object]:
-    return lambda: onnxpad.Step(**{"domain": "d", "op_type": "O", **given})
-
-
 @each_row(
     ("make", "said"),
     [
@@ -356,8 +331,6 @@ def step(**given: Any) -> Callable[[], object]:
             row(body='<domain: "d", opset_import: ["": 17]> P (x) => (y) { y = Relu (x) }'),
             "of that",
         ),
-        (step(), "declare one"),
-        (step(pointwise={0: 0}, permutes="perm"), "declare one"),
     ],
 )
 def test_what_cannot_be_registered_is_one_line(make: Callable[[], Any], said: str) -> None:
@@ -365,100 +338,3 @@ def test_what_cannot_be_registered_is_one_line(make: Callable[[], Any], said: st
         onnxpad.register(make())
     assert said in str(told.value)
     test_nothing_stays_registered()
-
-
-# Entry points
-
-MODULE = '''
-import onnxpad
-
-class Short(onnxpad.Pass):
-    """Kernels of one element."""
-
-    code = "ACME777"
-    rewrites = False
-
-    def find(self, context):
-        for op in context.windows():
-            yield self.reported(context, op.node, "an operator", "it is there")
-
-FANCY = onnxpad.Row(domain="com.acme", op_type="FancyConv", like="Conv")
-EVERYTHING = [Short, FANCY]
-'''
-
-
-def installed(folder: Path, value: str) -> None:
-    """Puts a package with an entry point into a folder."""
-    (folder / "acme_onnx.py").write_text(MODULE, encoding="utf-8")
-    metadata = folder / "acme_onnx-1.2.dist-info"
-    metadata.mkdir()
-    about = "Metadata-Version: 2.1\nName: acme-onnx\nVersion: 1.2\n"
-    (metadata / "METADATA").write_text(about, encoding="utf-8")
-    offered = f"[onnxpad]\nacme = {value}\n"
-    (metadata / "entry_points.txt").write_text(offered, encoding="utf-8")
-
-
-def command(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    """The command in a process that has the folder on its path."""
-    code = f"import sys; sys.path.insert(0, {str(folder)!r}); "
-    return forks.run(f"{code}from onnxpad.__main__ import main; main()", *map(str, words))
-
-
-def test_the_command_takes_entry_points(tmp_path: Path) -> None:
-    installed(tmp_path, "acme_onnx:EVERYTHING")
-    assert "ACME777  warning  Kernels of one element." in command(tmp_path, "rules").stdout
-    assert "Kernels of one element." in command(tmp_path, "rule", "ACME777").stdout
-    path = tmp_path / "model.onnx"
-    onnx.save(acme("a = Pad (x, p) y = com.acme.FancyConv (a, w)"), path)
-    checked = command(tmp_path, "check", path, "--format", "json", "--select", "PAD201,ACME777")
-    assert checked.returncode == 1, checked.stderr
-    codes = [each["code"] for each in json.loads(checked.stdout)["files"][0]["findings"]]
-    assert codes == ["PAD201", "ACME777"]
-    fixed = command(tmp_path, "fix", path, "--format", "json")
-    assert fixed.returncode == 0, fixed.stderr
-    (change,) = json.loads(fixed.stdout)["changes"]
-    assert change["certificate"]["assumption_codes"] == ["declared-operator", "not-probed"]
-    assert change["certificate"]["facts"]["declared"] == ["com.acme.FancyConv"]
-    assert command(tmp_path, "validate", path, path).returncode == 3  # nothing can be compared
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("acme_onnx:GONE", "AttributeError"),
-        ("acme_gone", "No module named 'acme_gone'"),
-        ("acme_onnx:MODULE", "AttributeError"),
-        ("acme_onnx", "register takes a subclass"),
-    ],
-)
-def test_an_entry_point_that_fails_is_one_line(tmp_path: Path, value: str, said: str) -> None:
-    installed(tmp_path, value)
-    result = command(tmp_path, "rules")
-    assert result.returncode == 2
-    (line,) = result.stderr.splitlines()
-    assert f"the entry point 'acme = {value}' of acme-onnx 1.2 cannot be used" in line
-    assert said in line
-
-
-def test_without_entry_points_nothing_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert not may_have_entry_points("a group of nobody")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert not may_have_entry_points("onnxpad")
-    installed(tmp_path, "acme_onnx:EVERYTHING")
-    assert may_have_entry_points("onnxpad")
-
-
-def test_a_program_takes_entry_points_when_it_asks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installed(tmp_path, "acme_onnx:EVERYTHING")
-    monkeypatch.syspath_prepend(tmp_path)
-    onnxpad.register_entry_points()
-    onnxpad.register_entry_points()  # once more changes nothing
-    import acme_onnx  # type: ignore[import-not-found]
-
-    assert declaration_of("com.acme", "FancyConv") is acme_onnx.FANCY
-    for each in acme_onnx.EVERYTHING:
-        onnxpad.unregister(each)

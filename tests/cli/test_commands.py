@@ -1123,32 +1123,3 @@ def test_the_exit_code_holds_if_stderr_cannot_be_written() -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "onnxpad", "fix", "missing.onnx"]
         assert subprocess.run(command, stderr=full).returncode == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "loads"),
-    [
-        (["check", "none.onnx"], True),
-        (["fix", "none.onnx"], True),
-        (["match", "none.onnx", "--reference", "none.npz"], True),
-        (["repad", "none.onnx", "--to", "pytorch"], True),
-        (["show", "none.onnx", "--node", "a"], True),
-        (["validate", "none.onnx", "none.onnx"], True),
-        (["rules"], True),
-        (["rule", "PAD201"], True),
-        (["explain", "none.onnx", "--node", "a"], True),
-        (["explain", "--op", "conv", "--size", "8", "--kernel", "3"], False),
-    ],
-)
-def test_what_packages_offer_is_loaded_where_it_may_count(
-    words: list[str], loads: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from onnxpad.api import extensions
-    from onnxpad.cli import options
-
-    loaded: list[None] = []
-    monkeypatch.setattr(options, "may_have_entry_points", lambda _: True)
-    monkeypatch.setattr(extensions, "register_entry_points", lambda: loaded.append(None))
-    result = onnxpad_runs(*words)
-    assert result.exit_code == (2 if "none.onnx" in words else 0), result.stderr
-    assert loaded == [None] * loads

@@ -1,12 +1,11 @@
 """What a declaration refuses, and what it says of numbers and axes."""
 
-import math
 from typing import Any
 
 import pytest
 
 from onnxpad import declared
-from onnxpad.declared import Row, Step
+from onnxpad.declared import Row
 from onnxpad.errors import UsageError
 from tests.support.rows import each_row
 
@@ -88,69 +87,15 @@ def test_the_limit_of_a_row() -> None:
     )
 
 
-@pytest.mark.parametrize("given", [{}, {"pointwise": {0: 0}, "permutes": "perm"}])
-def test_a_step_is_pointwise_or_permutes(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"com\.acme\.Own is either pointwise or permutes axes"):
-        Step(**NAME, **given)
-    with pytest.raises(UsageError, match=r"^a declaration needs the op_type of the operator$"):
-        Step(domain="com.acme", op_type="", pointwise={0: 0})
-
-
-def raising(*given: Any) -> Any:
-    raise ValueError(given)
-
-
-@each_row(
-    ("pointwise", "fill", "made"),
-    [
-        ({0: 1}, 0, 1),
-        ({0: 1}, 0.0, 1),
-        ({0: 1}, -0.0, None),
-        ({-0.0: 1.5}, -0.0, 1.5),
-        ({0: 1}, 2, None),
-        ({0: math.nan}, 0, None),
-        ({0: math.inf}, 0, math.inf),
-        ({0: "1"}, 0, None),
-        (lambda number, attributes: number + attributes["more"], 3, 5),
-        (lambda number, attributes: None, 3, None),
-        (raising, 3, None),
-    ],
-)
-def test_what_a_step_makes_of_a_number(pointwise: Any, fill: float, made: float | None) -> None:
-    found = Step(**NAME, pointwise=pointwise).made_of(fill, {"more": 2})
-    assert found == made
-    assert type(found) is type(made)
-    assert Step(**NAME, permutes="perm").made_of(fill, {}) == fill
-    assert Step(**NAME, pointwise=pointwise).order(3, {}) == (0, 1, 2)
-
-
-@each_row(
-    ("permutes", "order"),
-    [
-        ("perm", (2, 0, 1)),
-        ("absent", None),
-        ("short", None),
-        ("twice", None),
-        (lambda rank, attributes: range(rank)[::-1], (2, 1, 0)),
-        (lambda rank, attributes: attributes["perm"], (2, 0, 1)),
-        (raising, None),
-    ],
-)
-def test_the_order_of_axes(permutes: Any, order: tuple[int, ...] | None) -> None:
-    given = {"perm": [2, 0, 1], "short": [1, 0], "twice": [0, 1, 1]}
-    assert Step(**NAME, permutes=permutes).order(3, given) == order
-
-
 def test_plain_attributes() -> None:
     given = {"a": 1, "b": [1.5], "c": "t", "d": b"t", "e": [b"t"], "f": (), "g": None}
     assert declared.plain(given) == {"a": 1, "b": (1.5,), "c": "t", "f": ()}
 
 
 def test_the_registry() -> None:
-    one, other, step = row(), row(), Step(domain="q", op_type="S", pointwise={0: 0})
+    one, other = row(), row()
     declared.declare(one)
     declared.declare(one)
-    declared.declare(step)
     assert declared.op_types() == {"Own"}
     with pytest.raises(UsageError, match=r"^com\.acme\.Own is declared already"):
         declared.declare(other)
@@ -181,8 +126,8 @@ def test_a_body_that_is_none(body: Any, why: str) -> None:
 
 
 def test_the_bodies_that_operators_call() -> None:
-    inner = Step(
-        domain="q", op_type="S", pointwise={0: 0},
+    inner = Row(
+        domain="q", op_type="S", like="MaxPool",
         body='<domain: "q", opset_import: ["" : 11]> S (x) => (y) { y = Neg (x) }',
     )  # fmt: skip
     one = row(body=TEXT.format("t = q.S (x) u = q.S (t) v = q.T (u) y = Neg (v)"))
