@@ -90,9 +90,9 @@ def fix(
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
-    Exit codes: 0 fixed or nothing to do, 1 a rewrite would be made (--check, --diff), 2 bad
-    usage or unreadable input, 3 validation failed. Where nothing could be compared, the result is
-    written, and the first line of the report says why.
+    Exit codes: 0 fixed or nothing to do; 1 a rewrite would be made (--check, --diff), or a target
+    does not take padding that is left; 2 bad usage or unreadable input; 3 validation failed,
+    nothing is written; 5 nothing could be compared. The first line of the report says why.
     """
     target = target_of(model, output, in_place=in_place)
     named = str(model if in_place else target)

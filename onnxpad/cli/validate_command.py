@@ -105,8 +105,8 @@ def validate(
     greatest magnitude in the expected output. If a reference is not reproduced and padding may be
     why, its last line is the match command to run.
 
-    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ or nothing meaningful
-    could be compared, 4 a provider asked for by name does not run here.
+    Exit codes: 0 they agree, 2 bad usage or unreadable input, 3 they differ, 4 a provider asked
+    for by name does not run here, 5 nothing, or not all that was asked for, could be compared.
     """
     from onnxpad.api import validate as api
     from onnxpad.report.progress import ProgressBar

@@ -27,10 +27,9 @@ class Outcome(enum.StrEnum):
     FIXABLE = "fixable"  # --check: a rewrite would be made
     INVALID = "invalid"  # the rewritten model does not compute what the original computes
 
-    @property
-    def exit_code(self) -> int:
-        """Exit code of the command line."""
-        return {"unchanged": 0, "fixed": 0, "fixable": 1, "invalid": 3}[self.value]
+
+UNTAKEN: Final = frozenset({"PAD703", "PAD704"})
+"""Codes of padding that a target computes wrongly, or rejects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +134,29 @@ class FixReport:
         return Outcome.FIXABLE if self.delivery.check else Outcome.FIXED
 
     @property
+    def untaken(self) -> tuple[Finding, ...]:
+        """The padding that is left and that a target asked for computes wrongly, or rejects."""
+        return tuple(each for each in self.findings if each.code in UNTAKEN)
+
+    @property
+    def is_uncompared(self) -> bool:
+        """Whether a validation was asked for, and nothing could be compared."""
+        differs = bool(self.changes or self.declared)
+        found = self.compared
+        return differs and found is not None and found.outcome == "nothing compared"
+
+    @property
     def exit_code(self) -> int:
-        """0 fixed or nothing to do, 1 a rewrite would be made, 3 validation failed."""
-        return self.outcome.exit_code
+        """The first of these that holds.
+
+        3 validation failed, 1 a rewrite would be made or a target does not take what is left, 5
+        nothing could be compared, 0 fixed or nothing to do.
+        """
+        if self.outcome is Outcome.INVALID:
+            return 3
+        if self.outcome is Outcome.FIXABLE or self.untaken:
+            return 1
+        return 5 if self.is_uncompared else 0
 
     @property
     def is_quiet_success(self) -> bool:
@@ -421,8 +440,8 @@ class ValidateReport:
 
     @property
     def exit_code(self) -> int:
-        """0 if everything was compared and agrees, else 3."""
-        return 0 if self.ok else 3
+        """0 if everything was compared and agrees, 3 if it failed, 5 if too little was compared."""
+        return {"failed": 3, "nothing compared": 5}.get(self.outcome, 0)
 
     @property
     def is_quiet_success(self) -> bool:

@@ -228,13 +228,13 @@ class TestFix:
     def test_what_nothing_could_be_compared_of_is_written(self, api: Api, model: Path) -> None:
         api.fixed = Fixed(validation=NOTHING)
         result = onnxpad_runs("fix", model)
-        assert result.exit_code == 0
+        assert result.exit_code == 5
         assert result.stderr == ""
         assert "not validated: input 'x' is a sequence" in result.stdout.splitlines()[0]
         assert "passed" not in result.stdout
         assert model.with_name("model.fixed.onnx").read_bytes() == b"fixed"
         document = json.loads(onnxpad_runs("fix", model, "--format", "json").stdout)
-        assert (document["outcome"], document["exit_code"]) == ("fixed", 0)
+        assert (document["outcome"], document["exit_code"]) == ("fixed", 5)
         assert document["validation"]["ok"] is False
         assert document["validation"]["outcome"] == "nothing compared"
 
@@ -341,7 +341,7 @@ class TestQuiet:
         ("fixed", "options", "code"),
         [
             pytest.param(Fixed(validation=FAILED), [], 3, id="failed"),
-            pytest.param(Fixed(validation=NOTHING), [], 0, id="nothing compared"),
+            pytest.param(Fixed(validation=NOTHING), [], 5, id="nothing compared"),
             pytest.param(Fixed(), ["--check"], 1, id="would change"),
             pytest.param(BARRED, [], 0, id="changes taken back"),
             pytest.param(REMARKED, [], 0, id="a remark of the validation"),

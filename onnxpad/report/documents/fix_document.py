@@ -86,7 +86,7 @@ def above(report: FixReport) -> list[Block]:
 def headline(report: FixReport) -> str:
     """The result in a few words: `236 changes, style pad`; the usual style is not named."""
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
-    style += for_targets(report.options.targets)
+    style += for_targets(report.options.targets) + _untaken(report)
     if report.outcome is Outcome.UNCHANGED:
         see = "; see Next" if report.next else ""
         return ("no change was kept" if report.undone else "nothing to change") + style + see
@@ -103,6 +103,17 @@ def headline(report: FixReport) -> str:
     net = report.net_changes
     steps = f" in {len(report.changes):,} steps" if len(net) < len(report.changes) else ""
     return f"{counted(len(net), 'change')}{steps}{_repairs(net) * (not why)}{would}{style}{why}"
+
+
+def _untaken(report: FixReport) -> str:
+    """What the targets do not take of what is left: `, but 2 paddings left that it rejects`."""
+    left = report.untaken
+    if not left:
+        return ""
+    verbs = {"PAD703": "computes wrongly", "PAD704": "rejects"}
+    does = " or ".join(verb for code, verb in verbs.items() if code in {e.code for e in left})
+    who = "it" if len(report.options.targets) == 1 else "one of them"
+    return f", but {counted(len({e.node for e in left}), 'padding')} left that {who} {does}"
 
 
 def _repairs(changes: Sequence[Change]) -> str:
