@@ -97,11 +97,6 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/test_onnx_cases.py::test_no_claim_is_against_the_cases_of_the_specification
   tests/test_onnx_cases.py::test_what_an_older_operator_set_lacks_is_not_compared[*
   tests/test_readme.py::test_the_example_is_a_valid_model[text0]
-onnx-graphsurgeon before 0.6 exports other IR versions, and fewer types
-  tests/api/test_graphsurgeon_graph.py::test_a_graph_is_the_model_that_it_came_from
-  tests/api/test_graphsurgeon_graph.py::test_initializers_of_an_old_graph_are_inputs
-  tests/api/test_graphsurgeon_graph.py::test_loaded_weights_keep_their_type_and_values[*
-  tests/api/test_graphsurgeon_graph.py::test_weights_that_share_bytes_are_packed[*
 typer before 0.17 imports rich before it is needed
   tests/cli/test_commands.py::test_a_check_imports_nothing_it_does_not_need
 """

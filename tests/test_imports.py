@@ -245,7 +245,7 @@ LEAVES: Final = (
     "page", "report.documents.cards", "report.documents.fix_in_full", "report.window_drawing",
     "report.axis_svg", "report.explain_svg",
     # Models as other packages hold them.
-    "api.graphsurgeon_graph", "api.ir_model",
+    "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.
     "targets", "report.documents.target_documents", "inventory", "doctor", "api.show",
     "api.validate", "report.documents.show_document",

@@ -49,7 +49,7 @@ def serialised(model: Any, kind: str = "onnx_ir.Model", saving: str = _SAVING) -
         saving,
     )
     with _names_kept(tensors):
-        data = _serialised(lambda: onnx_ir.to_proto(model), kind)
+        data = serialised_export(lambda: onnx_ir.to_proto(model), kind)
     folders = {os.path.realpath(each.base_dir) for each in external}
     if len(folders) > 1:
         raise ModelError(
@@ -141,7 +141,7 @@ def require_room(size: int, kind: str, saving: str) -> None:
         )
 
 
-def _serialised(export: Callable[[], onnx.ModelProto], kind: str) -> bytes:
+def serialised_export(export: Callable[[], onnx.ModelProto], kind: str) -> bytes:
     """The model that an export returns, serialised.
 
     Raises:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _MINUTE: Final = 60.0
 
+_WITH_FUNCTIONS: Final = 8
+"""The IR version that brought functions."""
+
 _PARTS: Final = (
     ("onnx_graphsurgeon", "Function", "graphsurgeon Graph"),
     ("onnx_ir", "Function", "onnx_ir.Model"),
@@ -83,10 +86,10 @@ def _source_of(model: Any, call: str) -> tuple[Source, SameKind]:
         if _is_a(model, package, name):
             raise UsageError(f"{call} takes a whole {whole}, not a {name} of one")
     if _is_a(model, "onnx_graphsurgeon", "Graph"):
-        from onnxpad.api import graphsurgeon_graph
+        from onnxpad.api import ir_model
 
-        source, values = graphsurgeon_graph.serialised(model), graphsurgeon_graph.values(model)
-        return source, SameKind(graphsurgeon_graph.rebuilt, (model, values), shares=True)
+        data = ir_model.serialised_export(lambda: _exported(model), "graphsurgeon Graph")
+        return data, SameKind(_as_graph)
     if _is_a(model, "onnx_ir", "Model"):
         from onnxpad.api import ir_model
 
@@ -117,6 +120,24 @@ def _plain(model: object) -> SameKind:
 
 def _as_bytes(now: Model, kind: Callable[[bytes], Any]) -> Any:
     return kind(now.to_bytes())
+
+
+def _exported(graph: Any) -> Any:
+    """A graph by graphsurgeon's own export; a new graph has the lowest IR version that fits."""
+    import onnx_graphsurgeon
+    from onnx.helper import find_min_ir_version_for
+
+    model = onnx_graphsurgeon.export_onnx(graph)
+    if getattr(graph, "ir_version", None) is None:
+        least = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
+        model.ir_version = max(least, _WITH_FUNCTIONS)
+    return model
+
+
+def _as_graph(now: Model) -> Any:
+    import onnx_graphsurgeon
+
+    return onnx_graphsurgeon.import_onnx(now.to_proto())
 
 
 def _as_proto(now: Model) -> Any:

@@ -19,13 +19,13 @@ from onnxpad.api.ir_model import (
     _names_kept,
     _place,
     _producers,
-    _serialised,
     _tensors,
     _values,
     _without_values,
     program,
     require_room,
     serialised,
+    serialised_export,
     serialised_program,
     weights,
 )
@@ -238,7 +238,7 @@ def test_the_innermost_reason_is_told() -> None:
             raise TypeError("outer") from error
 
     with pytest.raises(ModelError, match=r"^the program cannot be serialised: 'deep'$"):
-        _serialised(export, "program")
+        serialised_export(export, "program")
 
 
 def test_what_a_signal_handler_raises_is_no_failure_to_serialise() -> None:
@@ -255,7 +255,7 @@ def test_what_a_signal_handler_raises_is_no_failure_to_serialise() -> None:
     before = signal.signal(signal.SIGUSR1, limit)
     try:
         with pytest.raises(TimeoutError, match="a limit"):
-            _serialised(export, "program")
+            serialised_export(export, "program")
     finally:
         signal.signal(signal.SIGUSR1, before)
 
