@@ -38,7 +38,6 @@ from onnxpad.validation.result import (
 
 if TYPE_CHECKING:
     from onnxpad.graph import Graph
-    from onnxpad.runtimes.timing import Timing
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import RecordedByBoth
     from onnxpad.validation.arrays import Arrays
@@ -102,11 +101,6 @@ class ValidationResult(ValidateReport):
         return self.validation.placements
 
     @property
-    def times(self) -> tuple[Timing, ...] | None:
-        """How fast both models run on each provider; None if that was not asked for."""
-        return self.validation.times
-
-    @property
     def divergence(self) -> Divergence | None:
         """The first tensor that both models compute differently."""
         return self.validation.divergence
@@ -134,7 +128,6 @@ def validate(
     dims: Dims | None = None,
     rtol: float | None = None,
     atol: float | None = None,
-    time: bool = False,
     run_timeout: float | None = None,
     progress: Progress | None = None,
 ) -> ValidationResult:
@@ -154,8 +147,6 @@ def validate(
         dims: The same by name of the dimension: a size, or a range to draw from.
         rtol: Allowed difference relative to each element; by default enough for rounding.
         atol: Allowed absolute difference on top of `rtol`; by default enough for rounding.
-        time: Whether to measure also how fast both models run, fully optimised, on the first of the
-            inputs; `times` has the result.
         run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
             for a model with a Loop that no constant stops, else no limit.
         progress: Called with (step, done, total).
@@ -174,8 +165,6 @@ def validate(
     models = [source for source, _ in (kinds.source_of(each, "validate") for each in held)]
     _check(models, reference, rtol, atol)
     require_timeout(run_timeout)
-    if time and len(models) == 1:
-        raise UsageError("time compares two models; give the rewritten model too")
     shapes, dims = shapes_given(shapes), dims_given(dims)
     drawn = {"samples": samples, "seed": seed, "shapes": shapes or None, "dims": dims or None}
     if inputs is not None or reference is not None:
@@ -210,7 +199,6 @@ def validate(
             tolerance=Tolerance(rtol, atol),
             progress=progress,
             notes=(*notes, *(both.text(domain.given) if drawing else ())),
-            time=time,
         )
     unproven = tuple(_unproven(found, names))
     decided = decision_lines(graphs[0], graphs[-1])

@@ -2,7 +2,9 @@
 
 from typing import Final
 
-GONE: Final[dict[tuple[str, str], str]] = {}
+GONE: Final[dict[tuple[str, str], str]] = {
+    ("validate", "--time"): "a benchmark, such as onnxruntime_perf_test",
+}
 """What serves instead, by the command, or "" for any, and its option, or "" for the command."""
 
 

@@ -86,12 +86,6 @@ def validate(
         float | None, typer.Option(help="Allowed difference, relative to each element.")
     ] = None,
     atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
-    time: Annotated[
-        bool,
-        typer.Option(
-            "--time", help="Measure also how fast both models run, and how sure the ratio is."
-        ),
-    ] = False,
     run_timeout: RunTimeoutOption = None,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,
@@ -131,7 +125,6 @@ def validate(
             **typed,
             rtol=rtol,
             atol=atol,
-            time=time,
             run_timeout=run_timeout,
             progress=progress,
         )

@@ -112,8 +112,6 @@ def check_json(report: CheckReport) -> str:
 
 def validate_json(report: ValidateReport) -> str:
     """The report of one `validate` as one JSON object."""
-    from onnxpad.runtimes.timing import Timing
-
     document = {
         **head("validate", report.exit_code),
         "original": report.original,
@@ -129,7 +127,7 @@ def validate_json(report: ValidateReport) -> str:
         "validation": report.validation,
         **config_fields(report.config),
     }
-    return dumped(document, Timing)
+    return dumped(document)
 
 
 def match_json(report: MatchReport) -> str:

@@ -31,7 +31,6 @@ from onnxpad.options import Options
 from onnxpad.records import NamedTuple
 from onnxpad.report import BaselineUse, Configured, Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
-from onnxpad.runtimes.timing import Timing
 from onnxpad.targets.known_targets import Standing
 from onnxpad.targets.target import Cell, Fact, Run
 from onnxpad.validation.result import Validation
@@ -329,10 +328,9 @@ def _hint(record: type, name: str) -> _Type:
     getter = made.fget if isinstance(made, property) else None
     if isinstance(made, cached_property):
         getter = made.func
-    known = {"Timing": Timing}  # which its module imports for type checkers alone
     if getter is not None:
-        return get_type_hints(getter, localns=known)["return"]
-    return get_type_hints(record, localns=known)[name]
+        return get_type_hints(getter)["return"]
+    return get_type_hints(record)[name]
 
 
 class _Schema:

@@ -294,10 +294,10 @@ def limited(seconds: float | None) -> Iterator[None]:
 
 
 @contextmanager
-def longer(times: float, beside: float = 0.0) -> Iterator[None]:
-    """Gives each request so many times the limit, and some seconds more."""
+def longer(times: float) -> Iterator[None]:
+    """Gives each request so many times the limit."""
     limit = _limit.get()
-    with limited(None if limit is None else times * limit + beside):
+    with limited(None if limit is None else times * limit):
         yield
 
 

@@ -56,7 +56,6 @@ class Opening:
         record: Folder for the runtime's profile, which says where nodes run; None for no profile.
         target: File for the optimised model; None to write none.
         disabled: Optimisations to leave out, by the runtime's names.
-        deployed: Whether the runtime's own settings count, not those for exact results.
     """
 
     source: str | Blob
@@ -67,7 +66,6 @@ class Opening:
     record: str | None = None
     target: str | None = None
     disabled: tuple[str, ...] = ()
-    deployed: bool = False
 
 
 class OpenModel(Protocol):

@@ -97,25 +97,6 @@ class Session:
         """As `run`, with the seconds it took."""
         return self._run(feeds, None)
 
-    def times(self, feeds: Mapping[str, Array], warm_up: float, seconds: float) -> list[float]:
-        """The seconds of runs on the same inputs, one after the other in the worker.
-
-        Args:
-            feeds: The inputs.
-            warm_up: Seconds of runs that do not count, at least two.
-            seconds: Seconds of those that do, at least one.
-
-        Raises:
-            CrashError: A run crashed the worker.
-            LimitError: They did not end within thrice the limit of a run, and these seconds.
-            EngineError: the runtime cannot run it on these inputs; its reason in one line.
-        """
-        if self._worker is None:
-            raise EngineError(self._over or "the session is closed")
-        with pool.longer(3, warm_up + seconds):
-            found: list[float] = self._ask("times", dict(feeds), self._outputs, warm_up, seconds)
-        return found
-
     def ran_on(self) -> dict[str, str]:
         """The provider that each node ran on since the session was opened, in running order.
 
@@ -179,7 +160,6 @@ def open_session(
     threads: int | None = None,
     folder: str | os.PathLike[str] | None = None,
     profile: bool = False,
-    deployed: bool = False,
 ) -> Session:
     """Open a session of `source` on `provider`; raises if the runtime falls back to another.
 
@@ -191,8 +171,6 @@ def open_session(
         threads: Number of threads for a run; None leaves it to the runtime.
         folder: Folder of the external data of a source in memory; None for the working directory.
         profile: Whether to record where nodes run, for `Session.ran_on`.
-        deployed: Whether to open it with the runtime's own settings, to measure its time: those
-            used otherwise make results exact and repeatable.
 
     Raises:
         CrashError: Opening the model crashed the worker.
@@ -201,8 +179,6 @@ def open_session(
         ProviderError: The provider is not installed, or does not start.
     """
     opening = _opening(source, provider, optimisation, threads, folder)
-    if deployed:
-        opening = replace(opening, deployed=True)
     if not profile:
         return Session(opening)
     record = _temporary_folder()  # of this process, which outlives a crash

@@ -11,7 +11,6 @@ import shutil
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -75,19 +74,6 @@ class RequestHandler:
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> tuple[list[Any], float]:
         """Run the open session; returns the outputs named, and the seconds it took."""
         return self._run(self._open_one(), feeds, outputs)
-
-    def times(
-        self, feeds: Mapping[str, Any], outputs: Sequence[str], warm_up: float, seconds: float
-    ) -> list[float]:
-        """The seconds of runs of the open session, after two or more that do not count."""
-        session = self._open_one()
-        found: list[float] = []
-        for least, limit in ((2, warm_up), (1, seconds)):
-            found = []
-            end = time.perf_counter() + limit
-            while len(found) < least or time.perf_counter() < end:
-                found.append(session.run(feeds, outputs)[1])
-        return found
 
     def ran_on(self) -> dict[str, str]:
         """The provider of each node that ran in the open session."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from onnxpad.arithmetic.notation import Pairs, pads_text
 from onnxpad.records import NamedTuple, dataclass
-
-if TYPE_CHECKING:
-    from onnxpad.runtimes.timing import Timing
 
 Outcome: TypeAlias = Literal["passed", "failed", "nothing compared", "repaired"]
 
@@ -247,7 +244,6 @@ class Validation:
         skipped: Comparisons that were not made, with provider, level and reason.
         hidden: Those of these that are outputs of classes or indices, whose scores have no pair.
         padding: Window operators whose total padding differs; this alone fails no model.
-        times: How fast both models run, by provider; None if that was not asked for.
         resized: An input that has another size in each model, in words; empty if there is none.
     """
 
@@ -264,7 +260,6 @@ class Validation:
     skipped: tuple[Skipped, ...] = ()
     hidden: tuple[str, ...] = ()
     padding: tuple[PaddingDifference, ...] = ()
-    times: tuple[Timing, ...] | None = None
     resized: str = ""
 
     @property

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -62,9 +61,6 @@ from onnxpad.validation.result import (
     not_validated,
 )
 
-if TYPE_CHECKING:
-    from onnxpad.runtimes.timing import Timing
-
 _UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
     ("original", "off"),
     ("original", "full"),
@@ -99,7 +95,6 @@ def validate_models(
     progress: Progress | None = None,
     notes: Sequence[str] = (),
     folder: Path | None = None,
-    time: bool = False,
     repairs: bool = False,
 ) -> Validation:
     """Compare the outputs of `rewritten` and `original` on onnxruntime.
@@ -126,7 +121,6 @@ def validate_models(
         progress: Called with (step, runs made, runs planned).
         notes: Remarks to put first.
         folder: Folder of the external data of models in memory; None for that of the original.
-        time: Whether to measure how fast both models run, on the first of the inputs.
         repairs: Whether it is a repair if the rewritten model alone runs: an operator that keeps
             the original from running was changed, and the specification certifies all changes.
 
@@ -177,10 +171,6 @@ def validate_models(
         check.plan(providers)
         for provider in providers:
             check.validate(provider)
-        if time:
-            check.time(providers)
-    elif time:
-        check.times = ()
     return check.verdict()
 
 
@@ -201,7 +191,6 @@ class _Check:
         self.choices: Collection[str] = ()  # outputs that are classes, indices or truths
         self.repairs = False
         self.notes: list[str] = []
-        self.times: tuple[Timing, ...] | None = None
         self._runs: list[Run] = []
         self._warnings: list[str] = []
         self._placements: list[Placement] = []
@@ -254,7 +243,6 @@ class _Check:
             outcome=outcome,
             skipped=tuple(dict.fromkeys(self._skipped)),
             hidden=tuple(dict.fromkeys(self._hidden)),
-            times=self.times,
         )
         if outcome in {"nothing compared", "repaired"}:
             found = replace(found, reason=next(iter(reasons), "no run could be compared"))
@@ -467,18 +455,6 @@ class _Check:
             replace(oracle, result=result) if oracle and oracle.name == "original" else oracle
             for oracle, result in zip(oracles, ours, strict=True)
         ]
-
-    def time(self, providers: Sequence[str]) -> None:
-        """Measure how fast both models run on the first of the inputs."""
-        from onnxpad.runtimes.timing import timed
-
-        sources = [self._sources[name] for name in ("original", "rewritten")]
-        inputs = self._draws[0]
-        feeds = [inputs.feeds, self._pairings["rewritten"].fed(inputs).feeds]
-        self.times = tuple(
-            timed(sources, feeds, provider, folder=self._folder, progress=self._progress)
-            for provider in providers
-        )
 
     def _note_excused(self, runs: Sequence[Run]) -> None:
         """Report as not compared what was excused."""

@@ -47,7 +47,7 @@ NEAR = {"rtol": None, "atol": None}
             onnxpad.validate,
             {
                 "rewritten": None, "providers": ("cpu",), "inputs": None, "reference": None,
-                "samples": None, "seed": None, "shapes": None, "dims": None, "time": False,
+                "samples": None, "seed": None, "shapes": None, "dims": None,
                 **NEAR, **RUNS,
             },
         ),
@@ -89,7 +89,7 @@ def test_fields_that_are_left_out() -> None:
     assert run == Run("p", "off", "x", (), (0, 0), "", True, "rewritten", "original", False, False)
     found = Validation(False, ())
     assert found == Validation(
-        False, (), (), 0, (), (), None, "rewritten", "failed", "", (), (), (), None
+        False, (), (), 0, (), (), None, "rewritten", "failed", "", (), (), ()
     )
     assert not_validated("why") == replace(
         found, warnings=("not validated: why",), outcome="nothing compared", reason="why"
@@ -126,7 +126,6 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(("validate", {"samples": each}, "samples has to be") for each in (0, 1.5, True, "1")),
     *(("validate", {"seed": each}, "seed has to be") for each in (-1, 1.5, False)),
     ("validate", {"rewritten": None}, "one model alone has nothing to be compared with"),
-    ("validate", {"rewritten": None, "time": True, "reference": {}}, "time compares two models"),
     ("validate", {"providers": ("tpu",)}, "tpu"),
     ("repad", {"to": "theano"}, "theano"),
 ]

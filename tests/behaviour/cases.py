@@ -116,7 +116,6 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
             *(*_SIZES, "--samples 2", "--seed 7", "--samples 2 --seed 7 --shape {shape}"),
             *("--inputs inputs.npz", "--reference {npz}"),
         ),
-        "time": ("", "--time"),
         **_COMPARING,
         "configured": _CONFIGURED,
     }),
@@ -254,7 +253,6 @@ validate {model} {model} --rtol -1
 validate {model} {model} --dim absent=3
 validate {model} {model} --html {model}
 validate {model} {another}
-validate {model} --reference {npz} --time
 validate {model} fixed.onnx --reference {npz} --samples 2
 fix {model} --shape {shape} --dim {dim}=9..18
 repad

@@ -23,7 +23,6 @@ from onnx import numpy_helper
 import onnxpad
 from onnxpad.cli import app
 from onnxpad.runtimes.sessions import Session
-from onnxpad.runtimes.timing import Timing, evaluated
 from tests.behaviour.cases import Case, inputs_of
 
 _LONGEST: Final = 1000
@@ -86,7 +85,6 @@ def invoked(
         mock.patch("onnxpad.api.validate.perf_counter", return_value=0.0),  # imported by name
         mock.patch.object(time, "perf_counter", return_value=0.0),
         mock.patch.object(Session, "timed", _timed_run),
-        mock.patch("onnxpad.runtimes.timing.timed", _timed),
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
@@ -113,11 +111,6 @@ class _Stream(io.StringIO):
 
 def _timed_run(session: Session, feeds: Any) -> tuple[Any, float]:
     return session.run(feeds), 0.0
-
-
-def _timed(sources: Any, feeds: Any, provider: str, **_: Any) -> Timing:
-    """Figures from given seconds: `--time` is told as it is, but measures nothing."""
-    return evaluated(provider, [[0.004, 0.005, 0.006]] * 12, [[0.002, 0.003, 0.004]] * 12)
 
 
 def prepare(folder: Path, case: Case) -> None:

@@ -195,14 +195,14 @@ def test_validate(
     calls.tell("onnxpad.page.pages", "validate_page", "PAGE")
     calls.result = Result(ok=ok, outcome=outcome, is_quiet_success=ok)
     code = validate_command.validate(
-        one, other, None if ok else ["cuda"], samples=2, seed=3, time=page, form=form, html=html,
+        one, other, None if ok else ["cuda"], samples=2, seed=3, form=form, html=html,
         quiet=quiet, verbose=page,
     )  # fmt: skip
     assert calls.given == (one, other)
     assert [*calls.options.pop("providers")] == (["cpu"] if ok else ["cuda"])
     assert [*calls.options.pop("shapes")] == [*calls.options.pop("dims")] == []
     nothing = dict.fromkeys(("inputs", "reference", "rtol", "atol", "run_timeout"))
-    assert calls.options == {**nothing, "samples": 2, "seed": 3, "time": page}
+    assert calls.options == {**nothing, "samples": 2, "seed": 3}
     out, err = capsys.readouterr()
     silent = quiet and ok
     told = (

@@ -54,7 +54,7 @@ validate ranks.onnx last.onnx
 validate pools.onnx others.onnx --html page.html -v
 validate pools.onnx others.onnx --format json --samples 1
 validate pools.onnx others.onnx --atol 9 -q
-validate pools.onnx pools.onnx --time --seed 3 --html page.html
+validate pools.onnx pools.onnx --seed 3 --html page.html
 validate port.onnx --reference source.npz --html page.html
 validate port.onnx source.onnx --reference port.npz --html page.html
 validate source.onnx --reference source.npz

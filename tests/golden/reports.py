@@ -40,7 +40,6 @@ from onnxpad.report.documents.validation_document import validate_document, vali
 from onnxpad.report.json import match_json, repad_json
 from onnxpad.report.layout import Screen, text_of
 from onnxpad.report.text import marked
-from onnxpad.runtimes.timing import Timing
 from onnxpad.validation.result import (
     Comparison,
     Divergence,
@@ -90,12 +89,6 @@ _PLACES = (
     Placement(_CUDA, "original", 1040, tuple(f"n{each} (Pad)" for each in range(40))),
     Placement(_CUDA, "rewritten", 30, ()),
 )
-_TIMES = (
-    Timing(_CPU, (0.002, 0.0015), (100, 90), 5, 0.75, 0.7, 0.8),
-    Timing(_CUDA, (0.002, 0.003), (1100, 1090), 5, 1.5, 1.4, 1.6),
-    Timing("TensorrtExecutionProvider", (0.1, 0.1), (7, 8), 5, 1.001, 0.995, 1.0049),
-    Timing("DmlExecutionProvider", note="it does not start"),
-)
 _VALIDATIONS: Final = {
     "passed": Validation(
         True,
@@ -106,7 +99,7 @@ _VALIDATIONS: Final = {
             _run(_EQUAL, inputs="given.npz", drawn=("", "")),
             _run(subject="original", against="reference"),
         ),
-        ("one", "full: noted"), 3, ("a note",), _PLACES, times=_TIMES,
+        ("one", "full: noted"), 3, ("a note",), _PLACES,
         skipped=(Skipped("two", "CPU"), Skipped("one", "CPU", is_told=True)), padding=_PADDING,
     ),
     "failed": Validation(
@@ -116,7 +109,7 @@ _VALIDATIONS: Final = {
             _run(note="the rewritten model does not run: bad", ok=False),
             _run(replace(_NEAR, output="n"), inputs="i", drawn=("", "")),
         ),
-        divergence=_DIVERGENCE, padding=_PADDING[:1], times=_TIMES[3:],
+        divergence=_DIVERGENCE, padding=_PADDING[:1],
     ),
     "reference": Validation(False, (_run(_WRONG, against="reference"), _run(_EQUAL))),
     "nothing": Validation(

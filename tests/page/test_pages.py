@@ -10,10 +10,6 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxpad
-from onnxpad.page.pages import validate_page
-from onnxpad.report import ValidateReport
-from onnxpad.runtimes.timing import Timing
-from onnxpad.validation.result import Validation
 from tests.page.read_page import Page
 from tests.support import FEW, MODELS, onnxpad_runs
 
@@ -220,17 +216,6 @@ def test_results_of_the_library_are_pages_too() -> None:
         page = Page(result.to_html())
         check_form(page)
         assert page.headings[0] == (1, title)
-
-
-def test_times_are_told() -> None:
-    timing = Timing("CPUExecutionProvider", (0.004, 0.003), (10, 12), 3, 0.75, 0.7, 0.8)
-    times = timing, Timing("CUDAExecutionProvider", note="no <device>")
-    report = ValidateReport("a", "b", "", "", (), Validation(True, (), times=times), (), 0.5)
-    page = Page(validate_page(report))
-    assert "Speed" in [text for _, text in page.headings]
-    assert "4.00 ms -> 3.00 ms median of 10 and 12 runs" in page.text
-    assert "0.75 of the time (0.70 to 0.80, 95 %)" in page.text
-    assert "no <device>" in page.text
 
 
 @pytest.mark.parametrize("path", FEW[::2], ids=lambda path: path.stem)

@@ -96,7 +96,6 @@ FOLDER = "session.model_external_initializers_file_folder_path"
     ("opening", "options", "entries", "providers", "more"),
     [
         (Opening("/m", CPU), {}, QUIET, [(CPU, {})], {}),
-        (Opening("/m", CPU, deployed=True), {}, {}, [(CPU, {})], {}),
         (Opening("/m", CPU, optimisation="full"), {"graph_optimization_level": "full"}, QUIET,
          [(CPU, {})], {}),
         (Opening("/m", CPU, optimisation="basic"), {"graph_optimization_level": "basic"}, QUIET,
@@ -111,7 +110,6 @@ FOLDER = "session.model_external_initializers_file_folder_path"
         (Opening("/m", CPU, disabled=("A", "B")), {}, QUIET, [(CPU, {})],
          {"disabled_optimizers": ["A", "B"]}),
         (Opening("/m", CUDA), {}, {}, [(CUDA, EXACT), CPU], {}),
-        (Opening("/m", CUDA, deployed=True), {}, {}, [(CUDA, {}), CPU], {}),
     ],
 )  # fmt: skip
 def test_the_options_of_a_session(
@@ -227,31 +225,29 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Told]:
 
 
 def test_the_requests_of_a_session(workers: list[Told]) -> None:
-    told = Told(("y", "z"), ([1, 2], 0.5), ([3], 0.5), ([4, 5], 2.5), [0.1], None)
+    told = Told(("y", "z"), ([1, 2], 0.5), ([3], 0.5), ([4, 5], 2.5), None)
     workers.append(told)
     with open_session(MODEL, optimisation="full", threads=2, folder="/d") as session:
         assert session.run(X) == {"y": 1, "z": 2}
         assert session.run(X, ["z"]) == {"z": 3}
         timed: object = session.timed(X)
         assert timed == ({"y": 4, "z": 5}, 2.5)
-        assert session.times(X, 0.1, 0.2) == [0.1]
         assert session.ran_on() == {}  # no profile was asked for
     opening = Opening(Blob(MODEL.SerializeToString()), CPU, "full", 2, "/d")
     assert plain(told.asked) == [
         ("open", plain(opening), str(Path.cwd())), ("run", X, ("y", "z")), ("run", X, ["z"]),
-        ("run", X, ("y", "z")), ("times", X, ("y", "z"), 0.1, 0.2), ("close",),
+        ("run", X, ("y", "z")), ("close",),
     ]  # fmt: skip
     assert told.gone == ["given back"]
-    for ask in (session.run, lambda fed: session.times(fed, 0, 0)):
-        with pytest.raises(EngineError, match=r"^the session is closed$"):
-            ask(X)
+    with pytest.raises(EngineError, match=r"^the session is closed$"):
+        session.run(X)
 
 
 @each_row(
     ("source", "more", "opening"),
     [
         ("m.onnx", {}, Opening(str(Path("m.onnx").absolute()), CPU)),
-        (Path("/d/m.onnx"), {"deployed": True}, Opening("/d/m.onnx", CPU, deployed=True)),
+        (Path("/d/m.onnx"), {}, Opening("/d/m.onnx", CPU)),
         (b"m", {}, Opening(Blob(b"m"), CPU)),
         (b"m", {"provider": CUDA, "folder": Path("/d")}, Opening(Blob(b"m"), CUDA, folder="/d")),
         (InFolder(b"m", Path("/d")), {"folder": "/e"}, Opening(Blob(b"m"), CPU, folder="/d")),

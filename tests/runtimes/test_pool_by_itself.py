@@ -97,12 +97,12 @@ def test_limits_are_of_what_is_asked_within() -> None:
     seen = []
     with pool.limited(2.0):
         seen.append(pool._limit.get())
-        with pool.longer(3, 0.5):
+        with pool.longer(3):
             seen.append(pool._limit.get())
-        with pool.limited(None), pool.longer(3, 0.5):
+        with pool.limited(None), pool.longer(3):
             seen.append(pool._limit.get())
         seen.append(pool._limit.get())
-    assert seen == [2.0, 6.5, None, 2.0]
+    assert seen == [2.0, 6.0, None, 2.0]
 
 
 def test_what_is_late_is_killed() -> None:

@@ -15,8 +15,6 @@ import pytest
 from onnxpad.runtimes import pool, worker
 from onnxpad.runtimes.channel import ClosedError
 from onnxpad.runtimes.pool import _Forked
-from onnxpad.runtimes.runtime import EngineError
-from onnxpad.runtimes.sessions import Session
 from tests.runtimes.test_pool_by_itself import Channel, Process, worker_of
 from tests.support import ROOT
 from tests.support.rows import each_row
@@ -299,30 +297,6 @@ def test_a_fork_of_this_process_forgets_the_workers(
     assert (pool._idle, [*pool._everyone], pool._lock is lock) == ([], [], False)
     channel: Any = workers[0]._channel
     assert channel.sent == ["closed"]
-
-
-def test_times_may_take_thrice_the_limit_and_their_seconds() -> None:
-    asked: list[Any] = []
-
-    class Open(Session):
-        def __init__(self) -> None:
-            self._worker: Any = object()
-            self._outputs = ("y",)
-            self._over = ""
-
-        def _ask(self, *words: Any) -> Any:
-            asked.append((pool._limit.get(), *words))
-            return [0.5]
-
-    session = Open()
-    with pool.limited(2.0):
-        assert session.times({}, 0.25, 1.5) == [0.5]
-    assert asked == [(7.75, "times", {}, ("y",), 0.25, 1.5)]
-    session._worker = None
-    for over, said in (("", "the session is closed"), ("it crashed", "it crashed")):
-        session._over = over
-        with pytest.raises(EngineError, match=said):
-            session.times({}, 0.25, 1.5)
 
 
 # In the worker

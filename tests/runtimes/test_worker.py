@@ -2,8 +2,6 @@
 
 import os
 import sys
-import time
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,21 +97,6 @@ def test_a_closed_session_answers_nothing(noted: list[Any]) -> None:
     handler.close()
     with pytest.raises(EngineError, match="the session is closed"):
         handler.ran_on()
-
-
-def test_runs_are_timed_after_some_that_do_not_count(
-    noted: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handler = serving()
-    handler.open(opening(), None)
-    numbers = count()
-    monkeypatch.setattr(Told, "run", lambda *_: ([], float(next(numbers))))
-    clock = count()
-    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
-    for warm_up, seconds, runs in ((0.0, 0.0, (2, 1)), (0.0, 7.0, (2, 7)), (10.0, 0.5, (11, 1))):
-        first = next(numbers) + 1
-        found = handler.times({}, ["y"], warm_up, seconds)
-        assert found == [float(first + runs[0] + number) for number in range(runs[1])]
 
 
 @pytest.mark.parametrize("keeps", [False, True])

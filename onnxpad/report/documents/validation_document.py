@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from onnxpad.report import ValidateReport
 from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Picture, Tallies, View
@@ -20,9 +19,6 @@ from onnxpad.validation.result import (
     Validation,
     culprit,
 )
-
-if TYPE_CHECKING:
-    from onnxpad.runtimes.timing import Timing
 
 OUTPUTS_A_RUN = 20
 _HISTOGRAMS = 24
@@ -112,7 +108,6 @@ def _after(found: Validation, *, verbose: bool) -> dict[str, list[Block]]:
         "Where nodes ran": [_placement(place) for place in found.placements],
         "First difference": divergence(found.divergence, verbose=verbose),
         "Padding that differs": _padding(found.padding, agree=found.ok),
-        "Speed": [_time(each) for each in found.times or ()],
     }
 
 
@@ -274,35 +269,6 @@ def _padding(found: Sequence[PaddingDifference], *, agree: bool) -> list[Block]:
     if rest := len(found) - len(rows):
         blocks.append(Line(f"and {rest:,} more; --format json lists all"))
     return blocks
-
-
-def _time(timing: Timing) -> str:
-    """How fast both models run on a provider, in one line."""
-    provider = timing.provider.removesuffix("ExecutionProvider")
-    head = f"time on {shown(provider)}"
-    if timing.note:
-        return f"{head}: {shown(timing.note)}"
-    before, after = map(_clock, timing.seconds)
-    spread = f"the rewritten model takes {timing.ratio:.2f} of the time"
-    spread += f" ({timing.low:.2f} to {timing.high:.2f}, 95 %)"
-    if not timing.differs:
-        spread = f"no difference: {spread}"
-    elif timing.ratio < 1:
-        spread = marked(spread, "good")
-    runs = " and ".join(dict.fromkeys(f"{count:,}" for count in timing.runs))
-    each = "runs each" if timing.runs[0] == timing.runs[1] else "runs"
-    return f"{head}: {before} -> {after} median of {runs} {each}; {spread}"
-
-
-def _clock(seconds: float) -> str:
-    """A time to three digits.
-
-    >>> _clock(0.0000213), _clock(0.001), _clock(0.1), _clock(1), _clock(99.95)
-    ('21.3 us', '1.00 ms', '100 ms', '1.00 s', '100 s')
-    """
-    factor, unit = (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "us")
-    number = seconds * factor
-    return f"{number:,.0f} {unit}" if number >= 99.95 else f"{number:#.3g} {unit}"
 
 
 def _output(comparison: Comparison) -> str:

@@ -142,9 +142,6 @@ open_model = LocalSession
 
 def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any]]:
     """The options of a session and its providers, in onnxruntime's types."""
-    exact: tuple[Mapping[str, str], ...] = ({}, {})
-    if not opening.deployed:
-        exact = _SESSION.get(opening.provider, {}), _PROVIDER.get(opening.provider, {})
     options = runtime.SessionOptions()
     options.log_severity_level = _SILENT
     options.graph_optimization_level = getattr(
@@ -152,7 +149,7 @@ def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any
     )
     if opening.threads is not None:
         options.intra_op_num_threads = opening.threads
-    for key, value in exact[0].items():
+    for key, value in _SESSION.get(opening.provider, {}).items():
         options.add_session_config_entry(key, value)
     if opening.folder is not None:
         options.add_session_config_entry(_DATA_FOLDER, _native(opening.folder))
@@ -161,7 +158,7 @@ def _options(runtime: types.ModuleType, opening: Opening) -> tuple[Any, list[Any
         options.profile_file_prefix = _native(os.fspath(Path(opening.record, "profile")))
     if opening.target is not None:
         options.optimized_model_filepath = _native(opening.target)
-    providers: list[Any] = [(opening.provider, dict(exact[1]))]
+    providers: list[Any] = [(opening.provider, dict(_PROVIDER.get(opening.provider, {})))]
     if opening.provider != CPU:
         providers.append(CPU)
     return options, providers
