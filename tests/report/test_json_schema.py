@@ -14,7 +14,7 @@ from onnxpad.report.json_schema import schema
 from tests.support.fixing import onnxpad_runs
 from tests.support.rows import each_row
 
-KEPT = Path(__file__).parents[1] / "golden" / "kept"
+KEPT = Path(__file__).parents[1] / "snapshots"
 SCHEMA = schema()
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -1,1 +1,0 @@
-"""What commands say and write of small models, kept as text beside the tests."""
