@@ -208,9 +208,9 @@ class FixResult(FixReport):
         Args:
             path: The file to write. An existing one is replaced, also the model that was fixed.
             external_data: How to keep the external data of the original available to a result in
-                another folder: `copy` or `link` (hard links) its files beside the result. `inline`
-                puts the data inside the result, in any folder. A model that was given without a
-                path keeps its references as they are.
+                another folder: `copy` copies its files beside the result. `inline` puts the data
+                inside the result, in any folder. A model that was given without a path keeps its
+                references as they are.
             keep_invalid: Whether to write a model whose validation failed. A model that could not
                 be compared, or was not validated, is written in any case.
             progress: Called with (step, done, total).
@@ -220,7 +220,7 @@ class FixResult(FixReport):
 
         Raises:
             ValidationError: The validation failed; nothing is written.
-            UsageError: `external_data` is none of the three.
+            UsageError: `external_data` is neither.
             OutputError: A file cannot be written, or a different file has the name of a data file.
         """
         self._refuse_invalid(keep_invalid)

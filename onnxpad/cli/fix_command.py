@@ -81,8 +81,8 @@ def fix(
     external_data: Annotated[
         ExternalData,
         typer.Option(
-            help="When the result is written to another folder, copy or hard-link the files of "
-            "weights beside the model. inline puts the weights inside the result, in any folder."
+            help="When the result is written to another folder, copy the files of weights beside "
+            "the model. inline puts the weights inside the result, in any folder."
         ),
     ] = ExternalData.COPY,
     isolated: IsolatedOption = False,

@@ -43,7 +43,6 @@ class ExternalData(enum.StrEnum):
     """Choices for external data; the same values as `file.copy_external.ExternalData`."""
 
     COPY = "copy"
-    LINK = "link"
     INLINE = "inline"
 
 

@@ -1,38 +1,34 @@
 """Atomic writes: each file is there whole or not at all.
 
 Until it is whole, a file is called `.NAME.RANDOM.part` and lies in the folder of its target. An
-error or an interrupt removes it. A process that is killed leaves at most one, and the next write
-into that folder removes it: nobody holds its lock any more.
+error or an interrupt removes it. A process that is killed leaves at most one.
 """
 
 from __future__ import annotations
 
 import filecmp
 import os
-import re
 import stat
-import sys
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from onnxpad.errors import OutputError, let_through
 
-Content: TypeAlias = "Iterable[bytes | memoryview] | Path"
-"""The content of a file to write: chunks, or an existing file to hard-link to."""
+Content: TypeAlias = Iterable[bytes | memoryview]
+"""The content of a file to write, in chunks."""
 
 _Placed: TypeAlias = tuple[Path, os.stat_result]
 
 # File systems take names of 255 bytes.
 _LONGEST: Final = 200
-_TEMPORARY: Final = r"(?s)\..*\.[0-9a-f]{16}\.part"
 
 
 def write_whole(files: Mapping[Path, Content]) -> None:
     """Writes files, each through a temporary one; the last appears when all others are there.
 
-    Links appear after copies. Only the last file, which may refer to the others, replaces an older
+    Only the last file, which may refer to the others, replaces an older
     one. Missing folders below the folder of the last file are made. A new file gets the usual mode,
     a replaced one keeps its mode. A symbolic link stays, and its target is written.
 
@@ -48,97 +44,46 @@ def write_whole(files: Mapping[Path, Content]) -> None:
     made: list[Path] = []
     whole: _Placed | None = None
     path = last
-    with ExitStack() as locks:
-        try:
-            links = []
-            for path, content in files.items():
-                target = _resolved(path)
-                mode = _mode(target)
-                _make_folders(path.parent, last.parent, made)
-                if isinstance(content, Path):
-                    links.append((target, content))
-                    continue
-                sweep(target.parent)
-                descriptor = _create(target, temporaries, locks)
-                status = _fill(descriptor, content, temporaries[-1], mode)
-                _unlock_to_move(locks)
-                if path is not last:
-                    placed.append((target, status))
-                    _place(temporaries[-1], target)
-            for linked, source in links:
-                if (found := _link(linked, source)) is not None:
-                    placed.append((linked, found))
-            whole = target, status
-            temporaries[-1].replace(target)
-        except BaseException as error:
-            _unlock_to_move(locks)
-            _take_back(temporaries, placed, made, whole)
-            let_through(error)
-            if isinstance(error, OSError):
-                raise _refusal(path, error) from None
-            raise
+    try:
+        for path, content in files.items():
+            target = _resolved(path)
+            mode = _mode(target)
+            _make_folders(path.parent, last.parent, made)
+            descriptor = _create(target, temporaries)
+            status = _fill(descriptor, content, temporaries[-1], mode)
+            if path is not last:
+                placed.append((target, status))
+                _place(temporaries[-1], target)
+        whole = target, status
+        temporaries[-1].replace(target)
+    except BaseException as error:
+        _take_back(temporaries, placed, made, whole)
+        let_through(error)
+        if isinstance(error, OSError):
+            raise _refusal(path, error) from None
+        raise
 
 
-def is_settled(path: Path) -> bool:
-    """Whether a file stays: not so if the process that wrote it may yet fail, and take it back.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
-    with path.open("rb") as file:
-        free = _lock(file.fileno(), shared=True) is not False
-        return free and _is(path, os.fstat(file.fileno()))
-
-
-def sweep(folder: Path) -> None:
-    """Removes the temporary files that processes have left in a folder when they were killed."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if re.fullmatch(_TEMPORARY, entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError), Path(entry).open("r+b") as file:
-                    if _lock(file.fileno()):
-                        Path(entry).unlink()
-
-
-def _create(target: Path, temporaries: list[Path], locks: ExitStack) -> int:
-    """Makes an empty temporary file, and adds its path to `temporaries`; returns a descriptor.
-
-    It is locked until `locks` is closed.
-    """
+def _create(target: Path, temporaries: list[Path]) -> int:
+    """Makes an empty temporary file, and adds its path to `temporaries`; returns a descriptor."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    while True:
-        # Noted before it is made, so that an interrupt in between does not leave it behind.
-        temporaries.append(target.with_name(_temporary_name(target.name)))
-        descriptor = os.open(temporaries[-1], flags, 0o666)
-        locks.callback(_close, descriptor)
-        free = _lock(descriptor) is not False
-        # Before it was locked, another process may have taken it for one that was left behind.
-        if free and _is(temporaries[-1], os.fstat(descriptor)):
-            return descriptor
+    # Noted before it is made, so that an interrupt in between does not leave it behind.
+    temporaries.append(target.with_name(_temporary_name(target.name)))
+    return os.open(temporaries[-1], flags, 0o666)
 
 
 def _fill(
     descriptor: int, chunks: Iterable[bytes | memoryview], temporary: Path, mode: int | None
 ) -> os.stat_result:
     """Writes a temporary file to the disk; returns what tells it from all others."""
-    with os.fdopen(descriptor, "wb", closefd=False) as file:
+    with os.fdopen(descriptor, "wb") as file:
         for chunk in chunks:
             file.write(chunk)
-    if mode is not None:
-        temporary.chmod(mode)
-    os.fsync(descriptor)
-    return os.fstat(descriptor)
-
-
-def _close(descriptor: int) -> None:
-    with suppress(OSError):  # what is on the disk stays there
-        os.close(descriptor)
-
-
-def _unlock_to_move(locks: ExitStack) -> None:
-    """Closes all files on Windows, where those that are open can be neither renamed nor removed."""
-    if sys.platform == "win32":
-        locks.close()
+        file.flush()
+        if mode is not None:
+            temporary.chmod(mode)
+        os.fsync(descriptor)
+        return os.fstat(descriptor)
 
 
 def _place(temporary: Path, target: Path) -> None:
@@ -154,20 +99,6 @@ def _place(temporary: Path, target: Path) -> None:
         temporary.replace(target)
     else:
         temporary.unlink()
-
-
-def _link(target: Path, source: Path) -> os.stat_result | None:
-    """Links to a file; returns what tells it from others, or None where that is there already."""
-    try:
-        status = source.stat()
-        target.hardlink_to(source)
-    except OSError as error:
-        if target.exists() and target.samefile(source):
-            return None
-        raise OutputError(
-            f"{source} cannot be linked into {target.parent}: {error.strerror}; copy it instead"
-        ) from None
-    return status
 
 
 def _take_back(
@@ -197,25 +128,6 @@ def _is(path: Path, status: os.stat_result) -> bool:
         return os.path.samestat(path.stat(), status)
     except FileNotFoundError:
         return False
-
-
-def _lock(descriptor: int, *, shared: bool = False) -> bool | None:
-    """Locks a file until it is closed, by the end of the process too.
-
-    Returns:
-        False if another has locked it; None where there are no locks.
-    """
-    if sys.platform == "win32":
-        return None
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # as on some network file systems
-        return None
-    return True
 
 
 def _resolved(path: Path) -> Path:

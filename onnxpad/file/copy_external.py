@@ -1,4 +1,4 @@
-"""Saves a model with its external data: shared, copied, linked, or embedded in the model."""
+"""Saves a model with its external data: shared, copied, or embedded in the model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import onnx
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import OutputError, UsageError, let_through
-from onnxpad.file.atomic_write import Content, is_settled, sweep
+from onnxpad.file.atomic_write import Content
 from onnxpad.file.external_data import external_tensors, reference
 from onnxpad.file.skeleton import GRAPH_PARTS, MODEL_PARTS, Skeleton, read_bytes
 from onnxpad.file.wire import Chunk, Record
 
-ExternalData: TypeAlias = Literal["copy", "link", "inline"]
-_HOW: Final = ("copy", "link", "inline")
+ExternalData: TypeAlias = Literal["copy", "inline"]
+_HOW: Final = ("copy", "inline")
 _BLOCK: Final = 1 << 22
 _MEBIBYTE: Final = 1 << 20
 
@@ -39,11 +39,11 @@ def contents(
         replaced: As for `Skeleton.splice`.
         appended: As for `Skeleton.splice`.
         target: The file to write; the last of the result.
-        how: Whether data that `target` would not find is copied, linked or embedded.
+        how: Whether data that `target` would not find is copied or embedded.
         progress: Called with the name of a step, how much of it is done, and how much there is.
 
     Raises:
-        UsageError: `how` is none of the three.
+        UsageError: `how` is neither.
         OutputError: Another file is in the way, or runtimes would not find the data.
         ModelError: Data cannot be read.
     """
@@ -69,7 +69,7 @@ def contents(
         return {target: chunks}
     files = _files(tensors, source)
     moved = {target.parent / location: file for location, file in files.items()}
-    return {**_moved(moved, target, how, progress), target: chunks}
+    return {**_moved(moved, target, progress), target: chunks}
 
 
 def behind_links(source: Path, tensors: Iterable[onnx.TensorProto]) -> bool:
@@ -145,14 +145,13 @@ def _shares_data(source: Path, target: Path, tensors: Iterable[onnx.TensorProto]
 
 
 def _moved(
-    files: Mapping[Path, Path], target: Path, how: ExternalData, progress: Progress | None
+    files: Mapping[Path, Path], target: Path, progress: Progress | None
 ) -> dict[Path, Content]:
     """The data files to write for `target`: those that are not there yet.
 
     Args:
         files: Where each data file is now, by where it has to be.
         target: The model.
-        how: Whether the files are copied or linked.
         progress: Called with the name of a step, how much of it is done, and how much there is.
 
     Raises:
@@ -182,11 +181,8 @@ def _moved(
                 "folder, or remove that file"
             )
         # Where it is there but its path has a missing folder, as in `sub/..`, writing makes that.
-        if path.exists() and is_settled(place):
-            sweep(place.parent)
-        else:
-            linked = how == "link" and not place.exists()
-            written[path] = source.resolve() if linked else _copied(source, progress)
+        if not path.exists():
+            written[path] = _copied(source, progress)
     return written
 
 

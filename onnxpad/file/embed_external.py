@@ -32,7 +32,7 @@ def inlined(skeleton: Skeleton, folder: Path) -> Iterator[Chunk]:
     if size + len(skeleton.data) > _MESSAGE_LIMIT:
         raise OutputError(
             f"{size / 1e9:.1f} GB of external data do not fit inside a model, which ends at 2 GiB; "
-            "copy or link the data"
+            "copy the data"
         )
     elements = _Elements(folder)
     replaced: dict[Record, Sequence[Chunk]] = {}

@@ -191,19 +191,19 @@ class Model:
         """Saves the model, whole or not at all.
 
         In the folder of the original, it shares the external data. For another folder, that data is
-        copied or linked before the model appears there, or embedded in the model. A model without a
-        path keeps its references as they are.
+        copied before the model appears there, or embedded in the model. A model without a path
+        keeps its references as they are.
 
         Args:
             path: The file to write.
-            external_data: `copy`, `link` (hard links) or `inline`.
+            external_data: `copy` or `inline`.
             progress: Called with the name of a step, how much of it is done, and how much there is.
 
         Returns:
             The other files that were written.
 
         Raises:
-            UsageError: `external_data` is none of the three.
+            UsageError: `external_data` is neither.
             OutputError: A file cannot be written, or another file is in the way.
             ModelError: External data cannot be read.
         """

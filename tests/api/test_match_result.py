@@ -64,8 +64,8 @@ def test_a_result_by_its_outcome(outcome: str, partial: bool, ok: bool, changed:
         with pytest.raises(ValidationError, match=f"^{outcome}: why$"):
             result.raise_for_failure()
     if ok or changed:
-        assert result.save("out", external_data="link") == (Path("data"),)
-        assert fixed.saved == [("out", {"external_data": "link", "keep_invalid": True})]
+        assert result.save("out", external_data="inline") == (Path("data"),)
+        assert fixed.saved == [("out", {"external_data": "inline", "keep_invalid": True})]
     else:
         with pytest.raises(ValidationError, match=f"^{outcome}: why$"):
             result.save("out")

@@ -45,7 +45,7 @@ _RUNTIMES: Final = (
     "--target coreml --target-only",
 )
 _CONFIGURED: Final = ("", "--isolated")
-_DATA: Final = ("", "--external-data link", "--external-data inline")
+_DATA: Final = ("", "--external-data inline")
 _FORMAT: Final = ("", "--format json")
 _HTML: Final = ("", "--html page.html")
 _TOLERANCE: Final = ("", "--rtol 1e-3", "--atol 1e-4", "--rtol 0 --atol 0")

@@ -99,12 +99,6 @@ def main() -> None:
         unchecked = [*fix, "--no-validate"]
         measure("import onnx", [sys.executable, "-c", "import onnx"])
         measure("fix, same folder", unchecked)
-        measure(
-            "fix --external-data link",
-            [*unchecked, "--external-data", "link", "-o", f"{other}/l.onnx"],
-        )
-        measure("fix, data there already", [*unchecked, "-o", f"{other}/k.onnx"])
-        (other / "model.data").unlink()
         measure("fix, data copied", [*unchecked, "-o", f"{other}/c.onnx"])
         measure("fix, equal data there already", [*unchecked, "-o", f"{other}/e.onnx"])
         if options.validate:

@@ -1,6 +1,5 @@
 """Files that are there whole or not at all, where several processes write and read them at once."""
 
-import fcntl
 import os
 import signal
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 from onnxpad.errors import OutputError
 from onnxpad.file import atomic_write
-from onnxpad.file.atomic_write import _link, is_settled, sweep, write_whole
+from onnxpad.file.atomic_write import write_whole
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no forks")
 
@@ -40,19 +39,6 @@ def elsewhere(act: Callable[[], object]) -> Iterator[int]:
         os.waitpid(child, 0)
 
 
-class Gate:
-    """A moment for which another process waits."""
-
-    def __init__(self) -> None:
-        self._wait, self._open = os.pipe()
-
-    def wait(self) -> None:
-        assert os.read(self._wait, 1)
-
-    def open(self) -> None:
-        os.write(self._open, b"!")
-
-
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
@@ -66,78 +52,6 @@ def ended(child: int) -> int:
 
 def is_over(child: int) -> bool:
     return os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-
-
-@pytest.mark.parametrize("mode", [None, 0o600])
-def test_what_a_killed_process_has_left_is_removed(tmp_path: Path, mode: int | None) -> None:
-    target = tmp_path / "out.onnx"
-    if mode is not None:
-        target.touch(mode)
-    reached, never = Gate(), Gate()
-
-    def content() -> Iterator[bytes]:
-        yield b"half"
-        reached.open()
-        never.wait()
-
-    with elsewhere(lambda: write_whole({target: content()})):
-        reached.wait()
-        [left] = names(tmp_path) - {"out.onnx"}
-        sweep(tmp_path)
-        assert left in names(tmp_path)  # it lives
-    write_whole({target: [b"whole"]})
-    assert names(tmp_path) == {"out.onnx"}
-    assert target.read_bytes() == b"whole"
-
-
-def test_only_temporary_files_are_removed(tmp_path: Path) -> None:
-    others = {
-        "out.onnx.0123456789abcdef.part", ".out.onnx.0123456789abcde.part", ".x.part",
-        ".out.onnx.0123456789ABCDEF.part", ".out.onnx.0123456789abcdef.part~",
-    }  # fmt: skip
-    for name in others:
-        (tmp_path / name).touch()
-    (tmp_path / LEFT.replace("out", "folder")).mkdir()
-    (tmp_path / LEFT.replace("out", "link")).symlink_to(tmp_path / ".x.part")
-    others = names(tmp_path)
-    (tmp_path / LEFT).touch()
-    sweep(tmp_path)
-    assert names(tmp_path) == others
-
-
-def test_nothing_is_removed_where_there_are_no_locks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def flock(*_: object) -> None:
-        raise OSError(95, os.strerror(95))
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    (tmp_path / LEFT).touch()
-    write_whole({tmp_path / "out.onnx": [b"whole"]})
-    assert names(tmp_path) == {LEFT, "out.onnx"}
-    assert is_settled(tmp_path / "out.onnx")
-
-
-def test_a_temporary_file_that_was_removed_too_early_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lock = atomic_write._lock
-    early = iter(["removed", "locked", "neither"])
-
-    def slow(descriptor: int, *, shared: bool = False) -> bool | None:
-        [temporary] = tmp_path.iterdir()
-        match next(early):
-            case "removed":
-                temporary.unlink()
-            case "locked":
-                temporary.unlink()
-                return False
-        return lock(descriptor, shared=shared)
-
-    monkeypatch.setattr(atomic_write, "_lock", slow)
-    write_whole({tmp_path / "out.onnx": [b"whole"]})
-    assert (tmp_path / "out.onnx").read_bytes() == b"whole"
-    assert next(early, None) is None
 
 
 class TestDataThatAppearsMeanwhile:
@@ -176,29 +90,6 @@ class TestDataThatAppearsMeanwhile:
             write_whole({data: content(), model: [b"model"]})
         assert names(tmp_path) == {"w.bin"}
         assert data.read_bytes() == b"other"
-
-    def test_is_not_relied_on_while_it_may_be_taken_back(self, tmp_path: Path) -> None:
-        data, model, ours = (tmp_path / name for name in ("w.bin", "out.onnx", "ours.onnx"))
-        placed, fail = Gate(), Gate()
-
-        def content() -> Iterator[bytes]:
-            yield b"model"
-            placed.open()
-            fail.wait()
-            raise OSError(28, "full")
-
-        def write() -> None:
-            with pytest.raises(OutputError):
-                write_whole({data: [b"data"], model: content()})
-
-        with elsewhere(write) as child:
-            placed.wait()
-            assert not is_settled(data)
-            write_whole({data: [b"data"], ours: [b"model"]})
-            fail.open()
-            assert ended(child) == 0
-        assert names(tmp_path) == {"w.bin", "ours.onnx"}
-        assert is_settled(data)
 
 
 def _refuse(self: Path, target: Path) -> None:
@@ -255,27 +146,11 @@ def test_a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own(tmp_path
     assert kept.read_bytes() == ours.read_bytes() == b"data"
 
 
-def test_a_lock_is_of_one_writer_or_of_many_readers(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.touch()
-    with path.open() as one, path.open() as other, path.open() as third:
-        assert atomic_write._lock(one.fileno(), shared=True) is True
-        assert atomic_write._lock(other.fileno(), shared=True) is True
-        assert atomic_write._lock(third.fileno()) is False
-        one.close()
-        other.close()
-        assert atomic_write._lock(third.fileno()) is True
-        with path.open() as late:
-            assert atomic_write._lock(late.fileno(), shared=True) is False
-            assert atomic_write._lock(late.fileno()) is False
-
-
 def test_an_existing_file_is_not_taken_for_a_temporary_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / LEFT).write_bytes(b"another's")
     monkeypatch.setattr(atomic_write, "_temporary_name", lambda name: LEFT)
-    monkeypatch.setattr(atomic_write, "sweep", lambda folder: None)
     with pytest.raises(OutputError, match="File exists"):
         write_whole({tmp_path / "out.onnx": [b"whole"]})
     assert not (tmp_path / "out.onnx").exists()
@@ -320,15 +195,3 @@ class TestWhatIsTakenBack:
         last = (model, model.stat() if whole else data.stat())
         atomic_write._take_back([temporary], [(data, data.stat())], [], last)
         assert names(tmp_path) == ({"w.bin", "out.onnx"} if whole else {"out.onnx"})
-
-
-def test_a_link_that_is_there_already_stays_and_another_file_is_in_the_way(tmp_path: Path) -> None:
-    source, target, other = (tmp_path / name for name in ("source", "target", "other"))
-    source.write_bytes(b"data")
-    other.write_bytes(b"data")
-    made = _link(target, source)
-    assert made is not None
-    assert made.st_ino == source.stat().st_ino
-    assert _link(target, source) is None
-    with pytest.raises(OutputError, match=r"source cannot be linked into .*: File exists; copy it"):
-        _link(other, source)

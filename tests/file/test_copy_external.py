@@ -15,7 +15,7 @@ from onnxpad.file.skeleton import read_file, read_proto
 from onnxpad.file.wire import Record
 from tests.support.rows import each_row
 
-How = Literal["copy", "link", "inline"]
+How = Literal["copy", "inline"]
 
 
 def tensor(name: str, location: str = "", begin: int = 0, size: int = 4) -> onnx.TensorProto:
@@ -66,28 +66,22 @@ def source(tmp_path: Path) -> Path:
     return folder / "m"
 
 
-def written(source: Path, target: Path, how: How = "copy") -> dict[str, bytes | Path]:
+def written(source: Path, target: Path, how: How = "copy") -> dict[str, bytes]:
     """What would be written, by the path from the folder of both."""
     found = contents(read_file(source), source, {}, [], target, how, None)
     assert [*found][-1] == target
     return {
-        str(path.relative_to(source.parent.parent)): (
-            each if isinstance(each, Path) else b"".join(each)
-        )
-        for path, each in found.items()
+        str(path.relative_to(source.parent.parent)): b"".join(each) for path, each in found.items()
     }
 
 
-def test_data_are_copied_or_linked_once_for_each_path(source: Path, tmp_path: Path) -> None:
+def test_data_are_copied_once_for_each_path(source: Path, tmp_path: Path) -> None:
     model, target = source.read_bytes(), tmp_path / "to" / "m"
     expected = {"to/a": b"abcdefgh", "to/b": b"ABCDEF", "to/sub/../a": b"abcdefgh", "to/m": model}
     assert written(source, target) == expected
-    linked = {name: source.parent / name[-1] for name in expected} | {"to/m": model}
-    assert written(source, target, "link") == linked
     # What is there already, whole, stays; the path through a folder that is missing makes that.
     (tmp_path / "to" / "a").write_bytes(b"abcdefgh")
     assert written(source, target) == {name: expected[name] for name in expected if name != "to/a"}
-    assert {*written(source, target, "link")} == {"to/b", "to/sub/../a", "to/m"}
     (tmp_path / "to" / "sub").mkdir()
     assert {*written(source, target)} == {"to/b", "to/m"}
 
@@ -118,7 +112,6 @@ def test_data_are_embedded_wherever_a_tensor_is(source: Path, tmp_path: Path) ->
 def test_data_are_shared_in_the_same_folder(source: Path, name: str) -> None:
     target = source.with_name(name)
     assert written(source, target) == {f"from/{name}": source.read_bytes()}
-    assert written(source, target, "link") == {f"from/{name}": source.read_bytes()}
     assert [*written(source, target, "inline")] == [f"from/{name}"]
 
 
@@ -139,7 +132,7 @@ def test_data_that_no_record_needs_any_more_stay_behind(source: Path, tmp_path: 
     }
     found = contents(skeleton, source, gone, [], target, "copy", None)
     assert [path.name for path in found] == ["a", "b", "m"]  # b of training alone
-    light = onnx.ModelProto.FromString(b"".join(found[target]))  # type: ignore[arg-type]
+    light = onnx.ModelProto.FromString(b"".join(found[target]))
     assert [each.name for each in light.graph.initializer] == ["inside", "i", "empty"]
     replaced = {by_name["i"]: [source.read_bytes()[by_name["i"].begin : by_name["i"].end]]}
     found = contents(skeleton, source, replaced, [], target, "copy", None)
@@ -162,7 +155,7 @@ def test_what_is_in_the_way_is_named(source: Path, tmp_path: Path) -> None:
     assert refusal(source, source.with_name("b")) == f"from/b {holds}"
     (to / "again").hardlink_to(source.with_name("a"))
     assert refusal(source, to / "again", "inline") == f"to/again {holds}"
-    assert refusal(source, to / "b", "link") == (
+    assert refusal(source, to / "b") == (
         "to/b is where the model's external data goes; name another file"
     )
     (to / "b").write_bytes(b"ABCDEf")
@@ -172,7 +165,7 @@ def test_what_is_in_the_way_is_named(source: Path, tmp_path: Path) -> None:
     )
     (to / "b").unlink()
     (to / "b").symlink_to(tmp_path / "elsewhere")
-    assert refusal(source, target, "link") == (
+    assert refusal(source, target) == (
         "to/b leads out of the folder of m, where runtimes do not follow; write to another "
         "folder, or remove that link"
     )
@@ -184,10 +177,9 @@ def test_what_is_in_the_way_is_named(source: Path, tmp_path: Path) -> None:
     )
 
 
-@each_row("how", ["link", "inline"])
-def test_without_a_path_data_are_not_found(how: How, tmp_path: Path) -> None:
-    assert refusal(None, tmp_path / "to" / "m", how) == (
-        f"to/m cannot {how} external data of a model that came without a path; load the model by "
+def test_without_a_path_data_are_not_found(tmp_path: Path) -> None:
+    assert refusal(None, tmp_path / "to" / "m", "inline") == (
+        "to/m cannot inline external data of a model that came without a path; load the model by "
         "its path"
     )
 
@@ -196,16 +188,16 @@ def test_without_a_path_a_model_is_written_as_it_is(tmp_path: Path) -> None:
     target = tmp_path / "m"
     for model, how in ((spread(), "copy"), (spread(), "copy")):
         found = contents(read_proto(model), None, {}, [], target, how, None)  # type: ignore[arg-type]
-        assert {path: b"".join(each) for path, each in found.items()} == {  # type: ignore[arg-type]
+        assert {path: b"".join(each) for path, each in found.items()} == {
             target: model.SerializeToString()
         }
     inside = onnx.ModelProto(ir_version=9)
     inside.graph.initializer.append(tensor("inside"))
-    for how in ("copy", "link", "inline"):
+    for how in ("copy", "inline"):
         found = contents(read_proto(inside), None, {}, [], target, how, None)  # type: ignore[arg-type]
         assert [*found] == [target]
-    with pytest.raises(UsageError, match="unknown external_data 'move'; choose one of copy, link"):
-        contents(read_proto(inside), None, {}, [], target, "move", None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="unknown external_data 'link'; choose one of copy, inl"):
+        contents(read_proto(inside), None, {}, [], target, "link", None)  # type: ignore[arg-type]
 
 
 def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
@@ -223,7 +215,6 @@ def test_links_out_of_the_folder(source: Path, tmp_path: Path) -> None:
     )
     assert [*written(source, source)] == ["from/m"]
     assert written(source, tmp_path / "to" / "m")["to/b"] == b"ABCDEF"
-    assert written(source, tmp_path / "to" / "m", "link")["to/b"] == cache / "0b"
     model = spread()
     assert follow_links(model, source) == tmp_path
     found = {

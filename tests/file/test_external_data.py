@@ -2,7 +2,6 @@
 
 # mypy: disable-error-code="func-returns-value"
 
-import errno
 import os
 import re
 import shutil
@@ -28,8 +27,8 @@ from onnxpad.file.wire import encode
 from onnxpad.graph import Graph
 from tests.support import Array, onnxpad_runs, run
 
-How = Literal["copy", "link", "inline"]
-HOWS: list[How] = ["copy", "link", "inline"]
+How = Literal["copy", "inline"]
+HOWS: list[How] = ["copy", "inline"]
 
 PADS = numpy_helper.from_array(np.array([0, 0, 1, 1, 0, 0, 1, 1]), "pads")
 WEIGHT = numpy_helper.from_array(np.arange(54, dtype=np.float32).reshape(3, 2, 3, 3) % 7, "w")
@@ -143,12 +142,9 @@ class TestSaving:
         assert set(everything(other)) == {"out.onnx"} | (set() if inside else {"deep/er/w.bin"})
         assert written == (() if inside else (data,))
         assert np.array_equal(computed(other / "out.onnx"), expected)
-        if how == "link":
-            assert data.samefile(source.parent / "deep/er/w.bin")
-        else:
-            shutil.rmtree(source.parent)
-            assert np.array_equal(computed(other / "out.onnx"), expected)
-            onnx.checker.check_model(other / "out.onnx")
+        shutil.rmtree(source.parent)
+        assert np.array_equal(computed(other / "out.onnx"), expected)
+        onnx.checker.check_model(other / "out.onnx")
         assert steps == ([("copying w.bin (MiB)", 0, 0)] if how == "copy" else [])
 
     @pytest.mark.parametrize("how", HOWS)
@@ -217,16 +213,8 @@ class TestSaving:
         after = (other / "deep/er/w.bin").stat()
         assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
-    def test_links_are_not_compared(self, source: Path, other: Path) -> None:
-        result = onnxpad.fix(source, validate=False)
-        steps: list[object] = []
-        for name in ("one.onnx", "two.onnx"):
-            target = other / name
-            result.save(target, external_data="link", progress=lambda *step: steps.append(step))
-        assert steps == []
-
     def test_a_choice_that_there_is_not(self, source: Path, other: Path) -> None:
-        with pytest.raises(UsageError, match="'move'; choose one of copy, link, inline"):
+        with pytest.raises(UsageError, match="'move'; choose one of copy, inline"):
             onnxpad.fix(source, validate=False).save(
                 other / "out.onnx",
                 external_data="move",  # type: ignore[arg-type]
@@ -287,9 +275,8 @@ class TestRefusals:
         return onnxpad.fix(source, validate=False)
 
     @pytest.mark.parametrize("same_size", [True, False])
-    @pytest.mark.parametrize("how", ["copy", "link"])
     def test_other_data_in_its_place(
-        self, result: onnxpad.FixResult, source: Path, other: Path, how: How, same_size: bool
+        self, result: onnxpad.FixResult, source: Path, other: Path, same_size: bool
     ) -> None:
         content = bytearray((source.parent / "deep/er/w.bin").read_bytes())
         content[-1] ^= 1
@@ -297,7 +284,7 @@ class TestRefusals:
         (other / "deep/er/w.bin").write_bytes(content if same_size else content[1:])
         before = everything(other)
         with pytest.raises(OutputError, match=r"w\.bin differs .*; write to another folder, or"):
-            result.save(other / "out.onnx", external_data=how)
+            result.save(other / "out.onnx")
         assert everything(other) == before
 
     def test_a_folder_in_its_place(self, result: onnxpad.FixResult, other: Path) -> None:
@@ -336,24 +323,13 @@ class TestRefusals:
             result.save(other / "none" / "out.onnx")
         assert list(other.iterdir()) == []
 
-    def test_no_way_to_link(
-        self, result: onnxpad.FixResult, other: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def hardlink_to(self: Path, target: Path) -> None:
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-
-        monkeypatch.setattr(Path, "hardlink_to", hardlink_to)
-        with pytest.raises(OutputError, match=r"w\.bin cannot be linked .*device link; copy it"):
-            result.save(other / "out.onnx", external_data="link")
-        assert list(other.iterdir()) == []
-
     def test_inside_over_2_gib(self, tmp_path: Path) -> None:
         model = padded_conv()
         refer(model.graph.initializer.add(name="huge", data_type=1, dims=[3 << 28]), "huge.bin")
         path = split(model, tmp_path, {})
         with (tmp_path / "huge.bin").open("wb") as file:
             file.truncate(3 << 30)
-        with pytest.raises(OutputError, match=r"3\.2 GB of external data do not fit .* copy or"):
+        with pytest.raises(OutputError, match=r"3\.2 GB of external data do not fit .* copy"):
             Graph.load(path).model.write(tmp_path / "out.onnx", external_data="inline")
         assert not (tmp_path / "out.onnx").exists()
 

@@ -11,7 +11,6 @@ import io
 import mmap
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +32,7 @@ _ON_DESCRIPTORS: Final = (
 
 WRITES: Final = frozenset({
     "open to write", "write", "fsync", "fdatasync", "close", "rename", "replace", "link", "symlink",
-    "unlink", "remove", "mkdir", "rmdir", "chmod", "fchmod", "truncate", "ftruncate", "flock",
+    "unlink", "remove", "mkdir", "rmdir", "chmod", "fchmod", "truncate", "ftruncate",
     "sendfile", "copy_file_range", "writev", "pwrite", "posix_fallocate",
 })  # fmt: skip
 """The steps that change something; the others only read."""
@@ -236,10 +235,6 @@ def injected(
         if hasattr(os, name)
     ]
     patches += [(io, "open", steps.opener(io.open)), (builtins, "open", steps.opener(io.open))]
-    if sys.platform != "win32":
-        import fcntl
-
-        patches.append((fcntl, "flock", steps.wrapped("flock", fcntl.flock, 1)))
     patches.append((mmap, "mmap", steps.wrapped("mmap", mmap.mmap, 1)))
     active = [mock.patch.object(place, name, call) for place, name, call in patches]
     for each in active:
