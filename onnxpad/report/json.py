@@ -343,7 +343,7 @@ def targets_json(targets: Iterable[Target], *, in_full: bool) -> str:
             "read": target.read,
             **standing(target)._asdict(),
             "spell": list(target.spell),
-            "notes": [*filter(None, (target.instead, *target.notes))],
+            "notes": list(target.notes),
             **(
                 {
                     "cells": [_cell(cell) for cell in target.cells],
