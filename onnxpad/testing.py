@@ -46,7 +46,7 @@ def assert_clean(
         from onnxpad.report.documents.check_document import check_text
 
         told = replace(result, findings=failing, notes=())
-        raise AssertionError(check_text(told.report(Severity(fail_on))).rstrip())
+        raise AssertionError(check_text(told.report(Severity(fail_on)), view="full").rstrip())
     return result
 
 

@@ -42,7 +42,7 @@ class CheckResult(FileReport):
         from onnxpad.report.documents.check_document import check_text
         from onnxpad.report.layout import Screen
 
-        return check_text(self.report(), Screen(is_terminal=True)).rstrip("\n")
+        return check_text(self.report(), Screen(is_terminal=True), "full").rstrip("\n")
 
     def __repr__(self) -> str:
         """The result in one line."""
@@ -56,7 +56,7 @@ class CheckResult(FileReport):
         from onnxpad.page.document_page import fragment_of
         from onnxpad.report.documents.check_document import check_document
 
-        return fragment_of(check_document(self.report()))
+        return fragment_of(check_document(self.report(), "full"))
 
     def to_html(self) -> str:
         """The findings as one self-contained HTML page, as `onnxpad check --html` writes it."""

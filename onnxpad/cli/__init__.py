@@ -72,9 +72,13 @@ class _ByName(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         module, short_help = COMMANDS[name]
         function = getattr(importlib.import_module(f"onnxpad.cli.{module}"), name)
-        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         alone.command(short_help=short_help)(function)
-        return typer.main.get_command(alone)
+        command = typer.main.get_command(alone)
+        rare = sorted(each.opts[0] for each in command.params if getattr(each, "hidden", False))
+        if rare:
+            command.epilog = f"Rarely needed, see `onnxpad docs commands`: {', '.join(rare)}"
+        return command
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

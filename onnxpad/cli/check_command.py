@@ -11,6 +11,7 @@ import typer
 
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
+    ADVANCED,
     CHOSEN,
     HOW,
     TARGETS,
@@ -18,6 +19,7 @@ from onnxpad.cli.options import (
     HtmlOption,
     IsolatedOption,
     QuietOption,
+    VerboseOption,
     completed,
     configurations_of,
     options_given,
@@ -34,6 +36,7 @@ from onnxpad.process import gc_paused_for_good
 if TYPE_CHECKING:
     from onnxpad.api.check import CheckResult
     from onnxpad.report import CheckReport, FileReport
+    from onnxpad.report.documents import View
 
 
 @takes_options(paths=(*HOW, *TARGETS, "strict"), fail_on=CHOSEN)
@@ -63,6 +66,7 @@ def check(
     ] = CheckFormat.TEXT,
     html: HtmlOption = None,
     quiet: QuietOption = False,
+    verbose: VerboseOption = False,
     fail_on: Annotated[
         Severity | None,
         typer.Option(
@@ -86,10 +90,20 @@ def check(
         ),
     ] = False,
     exit_zero: Annotated[
-        bool, typer.Option("--exit-zero", help="Exit with 0 whatever is found.")
+        bool,
+        typer.Option(
+            "--exit-zero",
+            help="Exit with 0 whatever is found.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = False,
     statistics: Annotated[
-        bool, typer.Option("--statistics", help="Only count what is found, by code.")
+        bool,
+        typer.Option(
+            "--statistics",
+            help="Only count what is found, by code.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = False,
     isolated: IsolatedOption = False,
     **options: Any,
@@ -140,15 +154,18 @@ def check(
         found = iter(tuple(found))
         sizes.require_used()
     place = screen()
+    lists = form is CheckFormat.TEXT and not statistics
+    view: View = "brief" if lists and not verbose else "full"
     files: list[FileReport] = []
     for file in found if known is None else map(known.compared, found):
         files.append(file)
         if file.error:
             report_error(file.error)
-        elif form is CheckFormat.TEXT and not statistics:
-            from onnxpad.report.documents.check_document import file_text
+        elif lists:
+            from onnxpad.report.documents.check_document import brief, file_text
 
-            few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else file
+            few = brief(file, user_options, fail_on) if view == "brief" else file
+            few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else few
             write(file_text(few, place))
     use = None if known is None else known.end(paths)
     report = CheckReport(
@@ -185,7 +202,7 @@ def check(
         from onnxpad.report.documents.check_document import check_document
         from onnxpad.report.layout import by_path
 
-        write(by_path(check_document(report).groups[-1], place))
+        write(by_path(check_document(report, view).groups[-1], place))
         tell_page(report.html)
     return report.exit_code
 

@@ -10,6 +10,7 @@ import typer
 
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
+    ADVANCED,
     CHOSEN,
     HOW,
     TARGETS,
@@ -72,17 +73,24 @@ def fix(
             help="A framework's inputs and outputs, to compare the result with too: .npz, "
             "or a folder of ONNX test data.",
             parser=path,
+            rich_help_panel=ADVANCED,
         ),
     ] = None,
     keep_invalid: Annotated[
-        bool, typer.Option("--keep-invalid", help="Write the result although validation failed.")
+        bool,
+        typer.Option(
+            "--keep-invalid",
+            help="Write the result although validation failed.",
+            hidden=True,
+        ),
     ] = False,
     run_timeout: RunTimeoutOption = None,
     external_data: Annotated[
         ExternalData,
         typer.Option(
             help="When the result is written to another folder, copy the files of weights beside "
-            "the model. inline puts the weights inside the result, in any folder."
+            "the model. inline puts the weights inside the result, in any folder.",
+            hidden=True,
         ),
     ] = ExternalData.COPY,
     isolated: IsolatedOption = False,

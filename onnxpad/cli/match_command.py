@@ -8,6 +8,7 @@ import typer
 
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (
+    ADVANCED,
     ExternalData,
     Format,
     FormatOption,
@@ -44,21 +45,33 @@ def match(
     partial: Annotated[
         bool,
         typer.Option(
-            "--partial", help="Write also a padding that explains only a part of the difference."
+            "--partial",
+            help="Write also a padding that explains only a part of the difference.",
+            rich_help_panel=ADVANCED,
         ),
     ] = False,
     seconds: Annotated[float, typer.Option(help="How long to search.")] = 120.0,
     rtol: Annotated[
-        float | None, typer.Option(help="Allowed difference, relative to each element.")
+        float | None,
+        typer.Option(
+            help="Allowed difference, relative to each element.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     atol: Annotated[
         float | None,
-        typer.Option(help="Allowed difference, absolute.  [default: 1e-5 of the output's range]"),
+        typer.Option(
+            help="Allowed difference, absolute.  [default: 1e-5 of the output's range]",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     run_timeout: RunTimeoutOption = None,
     external_data: Annotated[
         ExternalData,
-        typer.Option(help="As for fix: what becomes of files of weights in another folder."),
+        typer.Option(
+            help="As for fix: what becomes of files of weights in another folder.",
+            hidden=True,
+        ),
     ] = ExternalData.COPY,
     form: FormatOption = Format.TEXT,
     quiet: QuietOption = False,

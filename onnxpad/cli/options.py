@@ -65,9 +65,13 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+ADVANCED: Final = "Advanced"
+"""The panel of a help's options that fewer people need; hidden ones are named below it."""
+
 RunTimeoutOption = Annotated[
     float | None,
     typer.Option(
+        hidden=True,
         metavar="SECONDS",
         help="Give up a run of a model, or opening it, after so long.  [default: 60 for a model "
         "with a Loop that no constant stops]",
@@ -77,6 +81,7 @@ IsolatedOption = Annotated[
     bool,
     typer.Option(
         "--isolated",
+        hidden=True,
         help="Read no configuration (onnxpad.toml, pyproject.toml) and heed no ignores in models.",
     ),
 ]
@@ -140,6 +145,8 @@ def _parameter(name: str) -> inspect.Parameter:
         show_default=shown,
         help=typed.help,
         metavar=typed.metavar,
+        rich_help_panel=None if name in _FIRST else ADVANCED,
+        hidden=name in _RARE,
         autocompletion=completed(_COMPLETED[name]) if name in _COMPLETED else None,
     )
     return inspect.Parameter(
@@ -150,6 +157,9 @@ def _parameter(name: str) -> inspect.Parameter:
     )
 
 
+_FIRST: Final = {"style", "dynamic", "shapes", "dims", "target"}
+"""Options that most people need."""
+_RARE: Final = {"trust_dim_names", "target_only"}
 _COMPLETED: Final = dict.fromkeys(CHOSEN, "codes") | {"target": "targets"}
 
 

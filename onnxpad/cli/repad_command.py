@@ -9,6 +9,7 @@ import typer
 
 from onnxpad.cli.fix_command import require_apart, target_of
 from onnxpad.cli.options import (
+    ADVANCED,
     ExternalData,
     Format,
     FormatOption,
@@ -69,14 +70,22 @@ def repad(
             help="Inputs on which to tell how much the outputs change.  [default: those of the "
             "reference, or drawn ones]",
             parser=path,
+            rich_help_panel=ADVANCED,
         ),
     ] = None,
     rtol: Annotated[
         float | None,
-        typer.Option(help="Allowed difference from the reference, relative to each element."),
+        typer.Option(
+            help="Allowed difference from the reference, relative to each element.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     atol: Annotated[
-        float | None, typer.Option(help="Allowed difference from the reference, absolute.")
+        float | None,
+        typer.Option(
+            help="Allowed difference from the reference, absolute.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     run_timeout: RunTimeoutOption = None,
     keep_invalid: Annotated[
@@ -84,11 +93,15 @@ def repad(
         typer.Option(
             "--keep-invalid",
             help="Write the result although it does not run, or reproduce the reference.",
+            hidden=True,
         ),
     ] = False,
     external_data: Annotated[
         ExternalData,
-        typer.Option(help="As for fix: what becomes of files of weights in another folder."),
+        typer.Option(
+            help="As for fix: what becomes of files of weights in another folder.",
+            hidden=True,
+        ),
     ] = ExternalData.COPY,
     form: FormatOption = Format.TEXT,
     quiet: QuietOption = False,

@@ -10,6 +10,7 @@ import typer
 from onnxpad.arguments import sizes_by_name
 from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
+    ADVANCED,
     Format,
     FormatOption,
     HtmlOption,
@@ -61,10 +62,18 @@ def validate(
         ),
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(help="How many inputs to draw.  [default: 1]")
+        int | None,
+        typer.Option(
+            help="How many inputs to draw.  [default: 1]",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="The seed of the first; the next count up.  [default: 0]")
+        int | None,
+        typer.Option(
+            help="The seed of the first; the next count up.  [default: 0]",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     shape: Annotated[
         list[str] | None,
@@ -83,9 +92,19 @@ def validate(
         ),
     ] = None,
     rtol: Annotated[
-        float | None, typer.Option(help="Allowed difference, relative to each element.")
+        float | None,
+        typer.Option(
+            help="Allowed difference, relative to each element.",
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
-    atol: Annotated[float | None, typer.Option(help="Allowed difference, absolute.")] = None,
+    atol: Annotated[
+        float | None,
+        typer.Option(
+            help="Allowed difference, absolute.",
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
     run_timeout: RunTimeoutOption = None,
     form: FormatOption = Format.TEXT,
     html: HtmlOption = None,

@@ -141,6 +141,7 @@ class Run:
             )
         self.domain = domain
         self.probe = probe
+        self.added: tuple[str, ...] = ()
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
@@ -320,9 +321,10 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The sizes that were taken from the model's metadata as they are."""
+        """The sizes that were taken from the model's metadata as they are, and what was added."""
         taken = self.recorded.text(self.domain.given)  # not those that the user narrowed
-        return (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
+        sizes = (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
+        return (*sizes, *self.added)
 
     @property
     def warnings(self) -> tuple[str, ...]:

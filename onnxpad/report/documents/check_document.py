@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.options import Options
@@ -31,13 +32,20 @@ _ABOUT_CONVENTIONS = frozenset({Reason.CONVENTION_TOLD, Reason.FRAMEWORK_CONVENT
 
 
 def check_document(report: CheckReport, view: View = "brief") -> Document:
-    """A section for each file, and one for all; files that cannot be read are on pages only."""
+    """A section for each file, and one for all; files that cannot be read are on pages only.
+
+    Padding that merely stays is listed in full, or where it fails the check or its codes were asked
+    for; else it is counted.
+    """
     files = report.files
     count = sum(not file.is_missing for file in files)
     failing = [each for file in files for each in file.failing(report.fail_on)]
     code = explained(failing or [each for file in files for each in file.findings])
     goal = for_targets(report.options.targets)
     said = [f"{counted(count, 'file')}{goal}: {severities(report)}", *_baseline(report)]
+    shorter = tuple(brief(file, report.options, report.fail_on) for file in files)
+    if view == "brief" and shorter != files:
+        said.append("--verbose lists what stays")
     said.append(marked(code, "faint") * bool(code))
     if fixable := sum(each.fixable for file in files for each in file.findings):
         with_what = report.fix_command or _call(report.options)
@@ -46,7 +54,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         "", [*configurations(each.config for each in files), "; ".join(filter(None, said))]
     )
     if view != "page":
-        groups = [*(file_group(file) for file in files), of_all]
+        groups = [*map(file_group, files if view == "full" else shorter), of_all]
     else:
         passes = not (report.fails or report.exit_code)
         verdict = marked("passes", "good") if passes else marked("fails", "error")
@@ -97,13 +105,22 @@ def _counts(report: CheckReport) -> Tallies:
     return Tallies([(name, count, count) for name, count in counts.items()])
 
 
-def check_text(report: CheckReport, screen: Screen = UNBROKEN) -> str:
+def check_text(report: CheckReport, screen: Screen = UNBROKEN, view: View = "brief") -> str:
     """The whole report as text."""
-    return "".join(by_path(group, screen) for group in check_document(report).groups)
+    return "".join(by_path(group, screen) for group in check_document(report, view).groups)
+
+
+def brief(file: FileReport, options: Options, fail_on: Severity) -> FileReport:
+    """A file without padding that merely stays, unless that fails or codes were asked for."""
+    if options.select:
+        return file
+    told = {*map(id, file.failing(fail_on))}
+    listed = (e for e in file.findings if e.severity is not Severity.INFO or id(e) in told)
+    return replace(file, findings=tuple(listed))
 
 
 def file_text(file: FileReport, screen: Screen = UNBROKEN) -> str:
-    """The findings of one file as text; empty if there are none.
+    """The findings of one file as text, errors first; empty if there are none.
 
     On a terminal they stand below the path, else each has one line that begins with the path.
     """
@@ -151,7 +168,11 @@ def _baseline(report: CheckReport) -> Iterator[str]:
 
 def file_group(file: FileReport) -> Group:
     """The findings in one file, a line each; those that stay for one reason share a line."""
-    return Group(shown(file.path), [*_fixable(file), *_staying(file), *remarks(file)])
+    lines = list[Block]()
+    for severity in reversed(Severity):
+        findings = [each for each in file.findings if each.severity is severity]
+        lines += [*_fixable(findings), *_staying(findings)]
+    return Group(shown(file.path), [*lines, *remarks(file)])
 
 
 def finding_text(finding: Finding) -> str:
@@ -215,19 +236,19 @@ def _page_blocks(file: FileReport) -> list[Block]:
     return blocks
 
 
-def _fixable(file: FileReport) -> Iterator[str]:
-    fixable = [finding for finding in file.findings if finding.fixable]
-    for group in grouped(fixable, lambda finding: (finding.severity, finding.code)):
+def _fixable(findings: Sequence[Finding]) -> Iterator[str]:
+    fixable = [finding for finding in findings if finding.fixable]
+    for group in grouped(fixable, lambda finding: finding.code):
         yield from _listed(group, [f"{labelled(each)}: {finding_text(each)}" for each in group])
 
 
-def _staying(file: FileReport) -> Iterator[str]:
-    refused = [finding for finding in file.findings if not finding.fixable]
+def _staying(findings: Sequence[Finding]) -> Iterator[str]:
+    refused = [finding for finding in findings if not finding.fixable]
     about = [finding for finding in refused if finding.reason_code in _ABOUT_CONVENTIONS]
     rest = [finding for finding in refused if finding.reason_code not in _ABOUT_CONVENTIONS]
     yield from (f"{_label(group[0])} {_refusal(group)}" for group in reason_groups(rest))
     unfit = [finding for finding in about if finding.severity is not Severity.INFO]
-    for group in grouped(unfit, lambda finding: (finding.severity, finding.code)):
+    for group in grouped(unfit, lambda finding: finding.code):
         yield from _listed(group, [f"{labelled(each)}: {finding_text(each)}" for each in group])
     yield from _fitting_conventions(about)
 

@@ -21,6 +21,7 @@ from onnxpad.report.documents import Document, Group
 from onnxpad.report.layout import Paint, Screen, marked, plain, text_of
 from onnxpad.report.text import counted, shown
 from onnxpad.report.window_drawing import (
+    WIDEST,
     Drawing,
     DrawnRow,
     DrawnWindow,
@@ -313,7 +314,8 @@ def _drawing(explanation: ExplainReport) -> Iterator[str]:
         return
     laid = _laid(explanation)
     if laid is None:
-        yield "The windows are too long to draw here."
+        wide = drawing(explanation, WIDEST, _LINES)
+        yield f"The windows are too long to draw here{'; --svg draws them' if wide else ''}."
         return
     found, cell, margin = laid
     where = f"Axis {found.axis}" if len(explanation.size) > 1 else "The axis"
