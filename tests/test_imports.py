@@ -243,7 +243,7 @@ LEAVES: Final = (
     "report.documents.explain_document",
     # Pages, pictures and notebooks.
     "page", "report.documents.cards", "report.documents.fix_in_full", "report.window_drawing",
-    "report.axis_svg", "report.explain_svg",
+    "report.axis_svg",
     # Models as other packages hold them.
     "api.ir_model",
     # Other commands, options that ask for more, and what a shell asks.

@@ -97,10 +97,8 @@ def _write_pages(folder: Path) -> None:
         UsageError: A file is there that is no page.
         OutputError: The folder or a page cannot be written.
     """
-    from onnxpad.api.explain import explain
     from onnxpad.cli.html_page import check_target, write_page
     from onnxpad.page.manual_pages import manual_pages
-    from onnxpad.report.explain_svg import explain_svg
     from onnxpad.report.text import counted, shown
 
     if folder.exists() and not folder.is_dir():
@@ -109,9 +107,7 @@ def _write_pages(folder: Path) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
-    drawn = explain(op="conv", size=10, kernel=3, stride=2)  # the example of that page
-    pictures = {"explain": explain_svg(drawn)}
-    pages = {folder / name: text for name, text in manual_pages(pictures).items()}
+    pages = {folder / name: text for name, text in manual_pages({}).items()}
     for each in pages:
         check_target(each)
     for each, text in reversed(pages.items()):  # the index last, which leads to the others

@@ -15,9 +15,6 @@ from onnxpad.cli.options import (
     takes_options,
 )
 from onnxpad.cli.output import painter, write
-from onnxpad.errors import UsageError
-
-_PIXELS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
 
 
 @takes_options(output_padding=("shapes", "dims", "trust_dim_names"))
@@ -82,10 +79,6 @@ def explain(
             rich_help_panel=ADVANCED,
         ),
     ] = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the drawing as a picture.", parser=path),
-    ] = None,
     form: FormatOption = Format.TEXT,
     **options: Any,
 ) -> int:
@@ -113,22 +106,12 @@ def explain(
         only=only or (),
         **options_given(options),
     )
-    if svg is not None and svg.suffix.lower() in _PIXELS:
-        raise UsageError(f"{svg}: the picture is SVG; name it {svg.with_suffix('.svg')}")
-    if svg is not None:
-        from onnxpad.file.atomic_write import write_whole
-        from onnxpad.report.explain_svg import explain_svg
-
-        write_whole({svg: [explain_svg(found).encode()]})
     if form is Format.JSON:
         from onnxpad.report.json import explain_json
 
-        write(explain_json(found, str(svg or "")))
+        write(explain_json(found))
     else:
         from onnxpad.report.documents.explain_document import explain_text
-        from onnxpad.report.text import shown
 
         write(explain_text(found, painter()))
-        if svg is not None:
-            write(f"\nWrote {shown(str(svg))}\n")
     return found.exit_code

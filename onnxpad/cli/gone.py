@@ -3,6 +3,7 @@
 from typing import Final
 
 GONE: Final[dict[tuple[str, str], str]] = {
+    ("explain", "--svg"): "the drawing that explain prints, or onnxpad show MODEL --html FILE",
     ("validate", "--time"): "a benchmark, such as onnxruntime_perf_test",
 }
 """What serves instead, by the command, or "" for any, and its option, or "" for the command."""

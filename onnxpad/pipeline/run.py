@@ -141,7 +141,6 @@ class Run:
             )
         self.domain = domain
         self.probe = probe
-        self.added: tuple[str, ...] = ()
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
@@ -321,10 +320,9 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The sizes that were taken from the model's metadata as they are, and what was added."""
+        """The sizes that were taken from the model's metadata as they are."""
         taken = self.recorded.text(self.domain.given)  # not those that the user narrowed
-        sizes = (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
-        return (*sizes, *self.added)
+        return (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
 
     @property
     def warnings(self) -> tuple[str, ...]:

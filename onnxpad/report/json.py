@@ -188,7 +188,7 @@ def repad_json(report: RepadReport) -> str:
     return dumped(document, Rewritten, Unchanged, OutputChange)
 
 
-def explain_json(explanation: ExplainReport, picture: str = "") -> str:
+def explain_json(explanation: ExplainReport) -> str:
     """The report of one `explain` as one JSON object."""
     from onnxpad.frameworks.conventions.by_size import Deviation, Parting
     from onnxpad.frameworks.conventions.table import source_of
@@ -212,7 +212,6 @@ def explain_json(explanation: ExplainReport, picture: str = "") -> str:
         "output_padding": question.output_padding,
         "output_size": None if explanation.reach is None else explanation.reach.output,
         "reach": _reach(explanation),
-        "svg": picture or None,
         "conventions": {
             name: answer and {"pads": answer.pads, "output": answer.output}
             for name, answer in explanation.conventions.items()
@@ -343,7 +342,7 @@ def targets_json(targets: Iterable[Target], *, in_full: bool) -> str:
             "read": target.read,
             **standing(target)._asdict(),
             "spell": list(target.spell),
-            "notes": [*filter(None, (target.instead, *target.notes))],
+            "notes": list(target.notes),
             **(
                 {
                     "cells": [_cell(cell) for cell in target.cells],

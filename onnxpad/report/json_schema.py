@@ -261,7 +261,7 @@ def _explain() -> dict[str, _Type]:
         "changes": (..., change),
     }
     return {
-        **dict.fromkeys(("model", "node", "svg"), _Text),
+        **dict.fromkeys(("model", "node"), _Text),
         "padded": _Sizes | None,
         "own": ({**_WAY, "output": _Sizes, "same": _Lines}, None),
         "op": str,

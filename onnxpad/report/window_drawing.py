@@ -18,8 +18,6 @@ Kind: TypeAlias = Literal["data", "padding", "cropped", "appended", "nothing"]
 DrawnWindow: TypeAlias = tuple[int, range]
 """A line below the axis, from 0 on, and the positions that a window reads, or writes there."""
 
-WIDEST: Final = 430
-"""Elements side by side in the widest picture."""
 _MOST_LANES: Final = 4
 
 

@@ -122,7 +122,6 @@ def choose(run: Run) -> Choice:
     """
     options, graph = run.options, run.graph
     targets = targets_of(options)
-    run.added = tuple(f"{each.name}: {each.instead}" for each in targets if each.instead)
     own = [] if options.target_only else [load(_OWN)]
     implied = tuple(each for each in own if each not in targets)
     passes = _passes(options)

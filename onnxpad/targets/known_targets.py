@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -18,37 +18,17 @@ from onnxpad.targets.target_file import DATA, STYLES, forms, parsed, sites, tabl
 
 ALIASES: Final = {
     "trt": "tensorrt",
-    "onnx-tensorrt": "tensorrt",
     "ort": "onnxruntime-cpu",
     "onnxruntime": "onnxruntime-cpu",
-    "ort-cuda": "onnxruntime-cuda",
     "cuda": "onnxruntime-cuda",
-    "ort-web": "onnxruntime-web-wasm",
     "onnxruntime-web": "onnxruntime-web-wasm",
-    "wasm": "onnxruntime-web-wasm",
-    "jsep": "onnxruntime-web-jsep",
     "webgpu": "onnxruntime-webgpu",
     "ov": "openvino",
     "dml": "directml",
     "opencv-dnn": "opencv",
-    "cv2": "opencv",
-    "opencv-4": "opencv@4",
-    "opencv-5": "opencv@5",
-    "opencv-5-classic": "opencv-classic@5",
-    "onnxruntime-qnn": "qnn",
     "ncnn": "ncnn-pnnx",
-    "pnnx": "ncnn-pnnx",
-    "onnx2ncnn": "ncnn-onnx2ncnn",
-    "burn-onnx": "burn",
-    "candle-onnx": "candle",
     "tflite": "onnx2tf",
-    "litert": "onnx2tf",
-    "onnx2tf-1": "onnx2tf@1",
-    "emx": "emx-onnx-cgen",
-    "sentis": "unity",
-    "unity-inference-engine": "unity",
     "paddle": "x2paddle",
-    "rockchip": "rknn",
 }
 """Other names that people type, by the name of the target that each means."""
 
@@ -124,7 +104,8 @@ def load(name: str | Path) -> Target:
         name: `NAME[-VARIANT][@VERSION]` or an alias; or a path that ends in `.toml`.
 
     Raises:
-        UsageError: Nothing has this name, or the file cannot be read or is not as it should be.
+        UsageError: Nothing has this name or version, or the file cannot be read or is not as it
+            should be.
     """
     text = str(name)
     path, _, version = (text, "", "") if text.endswith(".toml") else text.rpartition("@")
@@ -137,8 +118,7 @@ def load(name: str | Path) -> Target:
 def _built_in(base: str, variant: str, version: str) -> Target:
     """A target that comes with the package: one object, whatever names it."""
     found = _made(base, variant, version, tables_of(base))
-    is_whole = found.instead or found.version == version
-    return found if is_whole else _built_in(base, variant, found.version)
+    return found if found.version == version else _built_in(base, variant, found.version)
 
 
 def _own(path: Path) -> dict[str, Any]:
@@ -149,8 +129,7 @@ def _own(path: Path) -> dict[str, Any]:
 def _parts(text: str) -> tuple[str, str, str]:
     """The file, variant and version that a name means."""
     typed, _, version = text.lower().partition("@")
-    aliased, _, implied = ALIASES.get(typed, typed).partition("@")
-    version = version or implied
+    aliased = ALIASES.get(typed, typed)
     for path in sorted(DATA.glob("*.toml"), key=lambda path: -len(path.stem)):
         base = path.stem
         if base != "forms" and (aliased == base or aliased.startswith(f"{base}-")):
@@ -189,32 +168,14 @@ def _is_version(wanted: str, known: str) -> bool:
     return wanted == known or bool(numbers and numbers == _numbers(known)[: len(numbers)])
 
 
-def _nearest(wanted: str, versions: Sequence[str]) -> str:
-    """The version with the longest common head; of those the one with the least distance."""
-    numbers = _numbers(wanted)
-
-    def distance(version: str) -> tuple[int, ...]:
-        own = _numbers(version)
-        pairs = zip(numbers, own, strict=False)
-        common = next((i for i, (a, b) in enumerate(pairs) if a != b), len(numbers))
-        at = slice(common, common + 1)
-        return (-common, *(abs(a - b) for a, b in zip(numbers[at], own[at], strict=False)))
-
-    return min(versions, key=distance)
-
-
 def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> Target:
     name = f"{base}-{variant}" if variant else base
     ran = _configurations(tables, variant)
-    instead = ""
-    chosen = ran[0]["version"] if ran else tables.get("version", "")
-    if version and ran:
-        chosen = _nearest(version, [table["version"] for table in ran])
-        if not _is_version(version, chosen):
-            instead = f"{version} was not measured; the nearest version that was is {chosen}"
-    elif version and not _is_version(version, chosen):
-        read = chosen or tables.get("read", "an unknown version")
-        instead = f"{version} was not read; what is known is of {read}"
+    known = [table["version"] for table in ran] or [tables.get("version", "")]
+    chosen = next((each for each in known if not version or _is_version(version, each)), None)
+    if chosen is None:
+        told = and_list(list(dict.fromkeys(filter(None, known)))) or "none"
+        raise UsageError(f"nothing is known of version {version!r} of {name}; known: {told}")
     measured = [table for table in ran if table["version"] == chosen]
     titles = [table["title"] for table in measured if "title" in table]
     return Target(
@@ -231,7 +192,6 @@ def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> T
         ),
         spell=tuple(tables.get("spell", ())),
         notes=tuple(tables.get("notes", ())),
-        instead=instead,
     )
 
 

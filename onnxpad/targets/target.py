@@ -120,7 +120,6 @@ class Target:
         facts: What no cell can say.
         spell: Spellings of `target_file.SPELLINGS` that it insists on.
         notes: What a person should know.
-        instead: That another version was asked for, of which nothing is known; empty if none was.
     """
 
     name: str
@@ -133,7 +132,6 @@ class Target:
     facts: tuple[Fact, ...] = ()
     spell: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    instead: str = ""
 
     def cell(self, form: Form) -> Cell:
         """The answer for a form: as measured, else as read, else unknown.

@@ -66,7 +66,6 @@ _WINDOW: Final = {
     "padding": ("", "--padding 1"),
     "reach": ("", "--output-size 4", "--only pytorch,keras-same"),
 }
-_DRAWN: Final = {"svg": ("", "--svg drawing.svg"), "format": _FORMAT}
 
 COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
     "fix": ("fix {model}", {
@@ -149,18 +148,18 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         "node": ("--node {node}", "--node {last}"),
         "sizes": ("", "--shape {shape}", "--shape {partly} --dim {dim}={size}"),
         "names": ("", "--trust-dim-names"),
-        **_DRAWN,
+        "format": _FORMAT,
     }),
     "explain-window": ("explain", {
         "op": ("--op conv", "--op maxpool", "--op avgpool"),
         "stride": ("", "--stride 2", "--stride 3"),
         **_WINDOW,
-        **_DRAWN,
+        "format": _FORMAT,
     }),
     "explain-transposed": ("explain --op convtranspose", {
         "stride": ("--stride 2 --output-padding 1", "--stride 2", "--stride 3", ""),
         **_WINDOW,
-        **_DRAWN,
+        "format": _FORMAT,
     }),
 })  # fmt: skip
 """The command line of each kind of case, and its options. Those that exclude each other are one."""
@@ -290,8 +289,6 @@ explain {model} --node {tensor}
 explain {model} --node {pad}
 explain {model} --node {node} --dim {dim}=9..18
 explain {model} --node {node} --shape {partly}
-explain {model} --node {node} --svg drawing.png
-explain {model} --node {node} --svg absent/drawing.svg
 explain absent.onnx --node conv
 explain cut.onnx --node conv
 explain --op conv
@@ -301,8 +298,6 @@ explain --op conv --size 7x7 --kernel 3x3x3
 explain --op conv --size 0 --kernel 3
 explain --op conv --size 7 --kernel 3 --stride 0
 explain --op conv --size 7 --kernel 3 --output-padding 1
-explain --op conv --size 7 --kernel 3 --svg sub
-explain --op conv --size 7 --kernel 3 --svg /proc/drawing.svg
 fux {model}
 
 --version

@@ -204,7 +204,7 @@ def _written(name: str, data: bytes, folder: Path, source: Path | None) -> str:
 
     Line breaks before tags are not in the page; its checksum says whether one came or went.
     """
-    if name.endswith((".html", ".svg")):
+    if name.endswith(".html"):
         text = normalised(data.decode(), folder)
         return f"{_checksum(text.encode())}\n{text.replace('<', chr(10) + '<')}"
     told = f"{len(data)} bytes, {_checksum(data)}\n"

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import onnx
 import pytest
@@ -143,47 +142,12 @@ class TestJson:
         assert (document["size"], document["kernel"]) == ([9, 8], [3, 2])
         assert (document["stride"], document["dilation"]) == ([1, 1], [1, 1])
         assert (document["padding"], document["output_padding"]) == ([1, 1], None)
-        assert (document["model"], document["node"], document["svg"]) == (None, None, None)
+        assert (document["model"], document["node"]) == (None, None)
 
     def test_every_convention_has_a_source(self) -> None:
         document = as_json("--op", "avgpool", "--size", 9, "--kernel", 3, "--padding", 1)
         assert all(about["source"] for about in document["about"].values())
         assert document["about"]["pytorch-padding"]["counts_padding"]
-
-
-class TestPicture:
-    @pytest.mark.parametrize("op", ["conv", "maxpool", "avgpool", "convtranspose"])
-    @pytest.mark.parametrize("window", [(224, 3, 2, 1), (9, 4, 3, 1), (33, 3, 1, 18), (9, 1, 1, 1)])
-    def test_it_is_whole_and_needs_nothing_else(
-        self, tmp_path: Path, op: str, window: tuple[int, ...]
-    ) -> None:
-        target = tmp_path / "windows.svg"
-        numbers = zip(("--size", "--kernel", "--stride", "--dilation"), window, strict=True)
-        text = told("--op", op, *(word for pair in numbers for word in pair), "--svg", target)
-        assert text.endswith(f"\nWrote {target}\n")
-        picture = target.read_text(encoding="utf-8")
-        root = ET.fromstring(picture)
-        width, height = float(root.attrib["width"]), float(root.attrib["height"])
-        kinds = set()
-        for part in root.iter():
-            kinds.add(part.tag.partition("}")[2])
-            assert float(part.attrib.get("x", 0)) + float(part.attrib.get("width", 0)) <= width
-            assert float(part.attrib.get("y", 0)) <= height
-        assert kinds == {"svg", "title", "style", "rect", "text", "line", "circle", "path"}
-        assert "prefers-color-scheme: dark" in picture
-        assert "href" not in picture
-        assert "url(" not in picture
-
-    def test_a_folder_that_does_not_exist_is_one_line(self, tmp_path: Path) -> None:
-        result = onnxpad_runs("explain", *STEM, "--svg", tmp_path / "none" / "windows.svg")
-        assert (result.exit_code, result.stdout) == (2, "")
-        (line,) = result.stderr.splitlines()
-        assert "cannot be written" in line
-        assert list(tmp_path.iterdir()) == []
-
-    def test_json_names_the_picture(self, tmp_path: Path) -> None:
-        target = tmp_path / "windows.svg"
-        assert as_json(*STEM, "--svg", target)["svg"] == str(target)
 
 
 @pytest.fixture
@@ -344,13 +308,6 @@ def test_it_needs_neither_onnx_nor_onnxruntime() -> None:
     loaded = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
     assert "onnxpad.frameworks.conventions.table" in loaded
     assert loaded.isdisjoint({"onnx", "onnxruntime", "numpy"})
-
-
-def test_a_picture_named_as_another_kind_is_refused(tmp_path: Path) -> None:
-    result = onnxpad_runs("explain", *STEM, "--svg", tmp_path / "windows.PNG")
-    assert result.exit_code == 2
-    assert f"the picture is SVG; name it {tmp_path / 'windows.svg'}" in result.stderr
-    assert not [*tmp_path.iterdir()]
 
 
 def test_letters_of_a_convolution_are_not_told_of_a_pool() -> None:

@@ -96,15 +96,12 @@ def readers(draw: random.Random, *, running: bool) -> Mapping[str, Callable[[Giv
             texts(onnxpad.show(model, name))
 
     def explain(model: Given) -> None:
-        from onnxpad.report.explain_svg import explain_svg
-
         for name in some(model, 4):
             try:
                 answer = onnxpad.explain(model, node=name)
             except onnxpad.UsageError:
                 continue
             texts(answer)
-            explain_svg(answer)
             report_json.explain_json(answer)
 
     def validate(model: Given) -> None:

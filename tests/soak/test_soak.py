@@ -200,7 +200,7 @@ def said_by_steps(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
         patch.setattr(steps, "warm", lambda: None)
         patch.setattr(steps, "Case", lambda *_: SimpleNamespace(steps=("write", "read")))
         patch.setattr(steps, "_try_all", lambda *_, **__: (7, ["lost a file"]))
-        patch.setattr(sys, "argv", ["steps", "--only", "explain --svg"])
+        patch.setattr(sys, "argv", ["steps", "--only", "show --html"])
         assert steps.main() == 1
     return capsys.readouterr().out
 
@@ -218,12 +218,12 @@ def test_what_steps_say_is_counted_and_a_crash_is_found(
     worker.write_text(f"#!/bin/sh\ncat <<'END'\n{said}END\necho KeyError: 7 >&2\nexit 1\n")
     worker.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(worker))
-    monkeypatch.setattr(soak, "COMMANDS", ["explain --svg", "fix"])
+    monkeypatch.setattr(soak, "COMMANDS", ["show --html", "fix"])
     assert soak.main(["--only", "steps", "--jobs", "1", "--minutes", "1"]) == 1
     told = capsys.readouterr().out
     assert ("  14 tries" in told) != crashes
     assert ("FOUND by --only steps: lost a file" in told) != crashes
-    assert ("explain --svg ended with 1: KeyError: 7" in told) == crashes
+    assert ("show --html ended with 1: KeyError: 7" in told) == crashes
 
 
 def test_tests_that_cannot_be_collected_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

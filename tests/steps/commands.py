@@ -60,7 +60,6 @@ class Command:
 
 
 _FIX: Final = "fix a/net.onnx --no-validate"
-_EXPLAIN: Final = "explain --op conv --size 9 --kernel 3 --stride 2"
 _PAGE: Final = "b/page.html"
 COMMANDS: Final = {
     "fix": Command(_FIX, "a/net.fixed.onnx", external=False),
@@ -81,7 +80,6 @@ COMMANDS: Final = {
     "validate --html": Command(
         f"validate a/net.onnx a/net.onnx --html {_PAGE}", _PAGE, older=True, runs=True
     ),
-    "explain --svg": Command(f"{_EXPLAIN} --svg b/picture.svg", "b/picture.svg", older=True),
 }
 """By the name that the table shows."""
 

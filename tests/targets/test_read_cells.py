@@ -1,4 +1,4 @@
-"""The cells that were read: what a study of 28 runtimes found, row by row, column by column.
+"""The cells that were read: what a study of 27 runtimes found, row by row, column by column.
 
 The study has a value for each runtime and topic: A accepted, R rejected, F fallback (runs, on
 another provider), S static-only (sizes must be known), P partial, W wrong without a message, U
@@ -209,11 +209,6 @@ ROWS: Final = {
             "all-modes",
             "static_shapes",
         ),
-        "unity": (
-            "UUUUUUU-RRUU",
-            "unknown",
-            "average_pool_cip_to_pad ceil_mode_to_pads",
-        ),
         "rknn": (
             "UUUUUUU-UUUU",
             "unknown",
@@ -343,7 +338,7 @@ def valid(forms: Iterable[Form]) -> list[Form]:
 
 
 def test_every_row_is_there() -> None:
-    assert len(ROWS) == 28
+    assert len(ROWS) == 27
     assert set(ROWS) <= {name for each in known() for name in (each, each.partition("@")[0])}
     assert all(len(row.letters) == len(COLUMNS) for row in ROWS.values())
 

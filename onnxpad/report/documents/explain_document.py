@@ -21,7 +21,6 @@ from onnxpad.report.documents import Document, Group
 from onnxpad.report.layout import Paint, Screen, marked, plain, text_of
 from onnxpad.report.text import counted, shown
 from onnxpad.report.window_drawing import (
-    WIDEST,
     Drawing,
     DrawnRow,
     DrawnWindow,
@@ -314,8 +313,7 @@ def _drawing(explanation: ExplainReport) -> Iterator[str]:
         return
     laid = _laid(explanation)
     if laid is None:
-        wide = drawing(explanation, WIDEST, _LINES)
-        yield f"The windows are too long to draw here{'; --svg draws them' if wide else ''}."
+        yield "The windows are too long to draw here."
         return
     found, cell, margin = laid
     where = f"Axis {found.axis}" if len(explanation.size) > 1 else "The axis"

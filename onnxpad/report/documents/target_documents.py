@@ -207,7 +207,7 @@ def _head(target: Target) -> Iterator[Block]:
         yield Line(f"read: {shown(target.read)}")
     for each in target.spell:
         yield Line(f"it insists: {SPELLINGS[each]}")
-    for note in filter(None, (target.instead, *target.notes)):
+    for note in target.notes:
         yield Line(shown(note))
     yield Line("a cell that says right holds where no other covers the form")
 
