@@ -1,14 +1,17 @@
 """Fixtures for all tests, and which of them are in the fast tier."""
 
+import re
 from collections.abc import Generator, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from tests import heed_interrupts
-from tests.forked import takes_over, unit_of
 from tests.older import gap_of, read_all
-from tests.record.costs import is_slow
+
+SLOW: Final = tuple(Path(__file__).with_name("slow.txt").read_text().splitlines())
+"""How the node ids of slow tests begin: of folders, files or single tests."""
 
 read_all()
 
@@ -21,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     which are to be heard in the background, too.
     """
     heed_interrupts()
-    hands_out = config.getoption("numprocesses", None) and not takes_over(config)
+    hands_out = config.getoption("numprocesses", None)
     if hands_out and not config.getoption("--hypothesis-profile"):
         return
     from hypothesis import HealthCheck, settings
@@ -33,16 +36,15 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("gate")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(collector: pytest.Collector, name: str) -> list[pytest.Item] | None:
-    """Makes no cases of a test of which all are slow, where the fast tier is asked for."""
-    fast = collector.config.getoption("markexpr") == "not slow"
-    return [] if fast and is_slow(f"{collector.nodeid}::{name}") else None
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Imports no file of which all tests are slow, where the fast tier is asked for."""
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    return True if config.getoption("markexpr") == "not slow" and path.startswith(SLOW) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks as slow what the record of costs names; a test that it does not know is fast.
+    """Marks as slow what `slow.txt` names; a test that it does not name is fast.
 
     What is marked for the night is left out, unless it is asked for.
     """
@@ -51,7 +53,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("night")]
         config.hook.pytest_deselected(items=left)
     for item in items:
-        if is_slow(item.nodeid):
+        if item.nodeid.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
         if why := gap_of(item.nodeid):
             item.add_marker(pytest.mark.skip(reason=why))
@@ -66,8 +68,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config) -> Generator[None, Any, A
 
     scheduler = yield
     if config.getoption("dist") == "loadfile":
-        scheduler._split_scope = unit_of
+        scheduler._split_scope = _unit_of
     return scheduler
+
+
+def _unit_of(test: str) -> str:
+    """The unit of a test: its file, or the exported model whose results its tests share."""
+    file, _, name = test.partition("::")
+    model = re.search(r"(?<=\[)\w+", name)
+    return f"exported {model[0]}" if model and file.startswith("tests/exported/") else file
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from pathlib import Path
 from tests import duration, natural, run_command
 from tests.faults.draw import Fault, product, sample
 from tests.faults.plant import TIERS, Copy, Ran, nearest
-from tests.record.executed import Executed
 from tests.support import ROOT
 
 
@@ -60,9 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for tier in (options.tier, options.then):
                 if tier and tier not in limits:
                     limits[tier] = limit(copy, tier)
-            executed = Executed.read()
             for fault in faults:
-                near = nearest(executed, fault, (ROOT / fault.path).read_text(encoding="utf-8"))
+                near = nearest(ROOT, fault)
                 outcomes.append(outcome(copy, fault, near, options.tier, options.then, limits))
                 print(told(outcomes[-1]), flush=True)
     except KeyboardInterrupt:

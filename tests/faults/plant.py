@@ -15,14 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.changed import functions_at
 from tests.faults.draw import Fault
-from tests.record.executed import Executed
 
 TIERS: Final = {"near": (), "fast": ("-m", "not slow"), "whole": ()}
 """What pytest is told to run a tier; `near` is only what is nearest to the fault."""
-
-_SOON: Final = 2000.0  # CPU milliseconds of the tests that are run before all others
 
 READ_THE_TEXT: Final = (
     "tests/test_mutations.py::test_what_is_wrong_is_noticed",
@@ -146,25 +142,13 @@ def killer(code: int | None, told: str, *, named: bool) -> str:
     return failed[1] if failed else other
 
 
-def nearest(executed: Executed, fault: Fault, text: str) -> list[str]:
-    """The tests recorded to execute the function of a fault, those first that say most about it.
-
-    Of a line outside of functions, such as a row of a table, those that execute its file.
-    """
-    name = functions_at(text).get(fault.line)
-    functions = {
-        function
-        for function in executed.functions
-        if function == f"{fault.path}::{name}"
-        or (name is None and function.startswith(f"{fault.path}::"))
-    }
-    left, found = _SOON, []
-    for test in executed.best(functions):
-        left -= executed.costs[test]
-        if left < 0:
-            break
-        found.append(executed.tests[test])
-    return found
+def nearest(root: Path, fault: Fault) -> list[str]:
+    """The tests about a fault's file, else those of the folder that mirrors its own."""
+    path = Path(fault.path)
+    folder = Path("tests", *path.parent.parts[path.parts[0] == "onnxpad" :])
+    about = folder / f"test_{path.stem}.py"
+    near = about if (root / about).exists() else folder
+    return [near.as_posix()] if near != Path("tests") and (root / near).exists() else []
 
 
 def bounded() -> None:

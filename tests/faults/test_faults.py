@@ -4,13 +4,11 @@ import ast
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.faults import __main__ as command
 from tests.faults.draw import faults_of, sample
 from tests.faults.plant import READ_THE_TEXT, Copy, killer, nearest
-from tests.record.executed import Executed
 from tests.support import ROOT
 
 
@@ -102,18 +100,19 @@ def test_a_sample_is_that_of_its_seed() -> None:
     assert sorted(map(str, sample(faults, 99, 1))) == sorted(map(str, faults))
 
 
-def test_the_nearest_tests_execute_the_function_or_else_the_file() -> None:
-    executed = Executed(
-        ["t/a.py::a", "t/a.py::b", "t/b.py::c", "t/b.py::dear"],
-        [3.0, 1.0, 2.0, 9000.0],
-        ["it.py::f", "it.py::A.g", "other.py::f"],
-        np.array([[1, 1, 0, 1], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=np.bool_),
-    )
-    text = "ROW = 1\ndef f():\n    return a < b\nclass A:\n    def g(self):\n        return not a\n"
-    row, _, less, _, no = faults_of("it.py", text.encode())
-    assert nearest(executed, less, text) == ["t/a.py::b", "t/a.py::a"]
-    assert nearest(executed, no, text) == ["t/b.py::c"]
-    assert nearest(executed, row, text) == ["t/a.py::b", "t/b.py::c", "t/a.py::a"]
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("passes/fold_pad.py", ["tests/passes/test_fold_pad.py"]),
+        ("onnxpad/proof/term.py", ["tests/proof"]),
+        ("onnxpad/reasons.py", ["tests/test_reasons.py"]),
+        ("onnxpad/none.py", []),
+        ("onnxpad/none/none.py", []),
+    ],
+)
+def test_the_nearest_tests_are_about_the_file(path: str, near: list[str]) -> None:
+    (fault, _) = faults_of(path, b"a < b")
+    assert nearest(ROOT, fault) == near
 
 
 def test_what_is_left_out_is_there() -> None:
