@@ -57,7 +57,7 @@ COMMANDS: Final = {
     ),
     "targets": ("rule_commands", "List the runtimes of which it is known what they take."),
     "config": ("rule_commands", "Show the configuration that holds for a model, key by key."),
-    "docs": ("docs_command", "Show the manual, page by page, or write it for a browser."),
+    "docs": ("docs_command", "Show the manual, page by page."),
     "doctor": (
         "rule_commands",
         "Try the packages, providers and CUDA libraries here; say how to mend what fails.",

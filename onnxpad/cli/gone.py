@@ -3,6 +3,7 @@
 from typing import Final
 
 GONE: Final[dict[tuple[str, str], str]] = {
+    ("docs", "--html"): "onnxpad docs PAGE, which prints a page as Markdown",
     ("explain", "--svg"): "the drawing that explain prints, or onnxpad show MODEL --html FILE",
     ("validate", "--time"): "a benchmark, such as onnxruntime_perf_test",
 }

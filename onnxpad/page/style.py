@@ -39,9 +39,6 @@ code { font: .88em/1.45 ui-monospace, "SFMono-Regular", Menlo, "DejaVu Sans Mono
 pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .75rem;
   overflow-x: auto; }
 pre code { background: none; padding: 0; }
-.manual img { max-width: 100%; }
-.manual h1 { margin-top: 1.5rem; }
-.manual td:first-child code { overflow-wrap: normal; }
 .badge { display: inline-block; padding: .05rem .6rem; border-radius: 1rem; font-size: .85rem;
   font-weight: 600; background: var(--plain-ground); color: var(--ink); white-space: nowrap; }
 .badge.good { background: var(--good-ground); color: var(--good); }

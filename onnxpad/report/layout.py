@@ -187,7 +187,7 @@ class Screen:
     Attributes:
         width: Its columns; None if lines are never broken.
         paint: Colours, or none.
-        is_terminal: Whether it is a terminal, where tables are drawn by rich.
+        is_terminal: Whether it is a terminal, where a file's path stands above its lines.
     """
 
     width: int | None = PIPED_WIDTH
@@ -288,8 +288,6 @@ class Screen:
             for place, head in enumerate(heads)
         ]
         gap = 2
-        if self.is_terminal and any(heads):
-            return self._boxed(heads, drawn)
         head = [[f"{self.paint(each, 'faint')}"] for each in heads]
         return "\n".join(
             line
@@ -316,8 +314,7 @@ class Screen:
         # From the second line of a cell on, words stand two columns further right.
         least = [word + 2 if word else 0 for word in words]
         before = [max(map(cells, each)) for each in columns[:-1]]
-        drawn = len(heads) - 1 if self.is_terminal and any(heads) else 0
-        room = (self.width or 0) - 2 * len(heads) - drawn
+        room = (self.width or 0) - 2 * len(heads)
         wanted = max(_LEAST, words[-1])
         while sum(before) + wanted > room:
             broad = [place for place, width in enumerate(before) if width > least[place]]
@@ -325,28 +322,6 @@ class Screen:
                 break
             before[max(broad, key=lambda place: before[place])] -= 1
         return [*before, max(_LEAST, room - sum(before))]
-
-    def _boxed(self, heads: Sequence[str], rows: Sequence[Sequence[Sequence[str]]]) -> str:
-        """The table as rich draws it."""
-        import io
-
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=SIMPLE_HEAD, padding=(0, 1), header_style="bold", show_edge=False)
-        for place, head in enumerate(heads):
-            number = all("".join(row[place]).replace(",", "").isdigit() for row in rows)
-            table.add_column(head, justify="right" if number else "left", no_wrap=True)
-        for row in rows:
-            table.add_row(*(Text.from_ansi("\n".join(cell)) for cell in row))
-        drawn = io.StringIO()
-        is_coloured = self.paint is not plain
-        Console(file=drawn, width=1000, force_terminal=is_coloured, legacy_windows=False).print(
-            table
-        )
-        return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
 
 
 def text_of(document: Document, screen: Screen) -> str:

@@ -1,18 +1,13 @@
-"""`onnxpad docs`: the list, a page in the terminal, all pages for a browser; words of `rule`."""
+"""`onnxpad docs`: the list, a page, the schema; words of `rule`."""
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from onnxpad.cli import docs_command
 from onnxpad.finding import Assumption
-from onnxpad.page.manual_pages import manual_pages
 from onnxpad.reasons import Reason
-from onnxpad.report.layout import marked
 from onnxpad.report.manual import entry_of, glossary, index, page_names, page_text
-from tests.page.read_page import Page
 from tests.support import onnxpad_runs
 from tests.support.manual import pages
 from tests.support.rows import each_row
@@ -39,17 +34,6 @@ def test_a_page_is_its_text_where_stdout_is_no_terminal(name: str) -> None:
     assert set(words) <= set(re.findall(r"\w{4,}", result.stdout))
 
 
-def test_a_terminal_gets_a_page_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(docs_command, "painter", lambda: marked)
-    shown = onnxpad_runs("docs", "open-sizes").stdout
-    assert "\x1b[" in shown
-    plain = re.sub(r"\x1b\[[\d;]*m", "", shown)
-    assert "# Open sizes" not in plain
-    assert "| --- |" not in plain
-    assert max(map(len, plain.splitlines())) <= 100
-    assert "A size is open if the model's inputs do not fix it" in plain
-
-
 @pytest.mark.parametrize(
     ("name", "told"),
     [
@@ -64,72 +48,6 @@ def test_an_unknown_page_is_one_line(name: str, told: str) -> None:
     assert result.stderr == (
         f"error: {name!r} is no page of the manual, which onnxpad docs lists{told}\n"
     )
-
-
-def test_all_pages_are_written_for_a_browser(tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    assert onnxpad_runs("docs", "--html", site).exit_code == 0
-    (site / "fix.html").write_text("<!DOCTYPE html>of another version")
-    result = onnxpad_runs("docs", "--html", site)
-    assert result.exit_code == 0, result.stderr
-    written = {path.name: path.read_text("utf-8") for path in site.iterdir()}
-    made = manual_pages({})
-    assert written.keys() == made.keys()
-    assert {name for name in made if made[name] != written[name]} == {"explain.html"}
-    (picture,) = Page(written["explain.html"]).all("img")
-    assert picture["src"].startswith("data:image/svg+xml;base64,")
-    assert result.stdout == f"Wrote {len(written)} pages; begin with {site}/index.html\n"
-
-
-def test_no_link_of_the_pages_is_dead() -> None:
-    found = {name: Page(text) for name, text in manual_pages({}).items()}
-    assert found.keys() == {f"{name}.html" for name in page_names()}
-    for name, page in found.items():
-        assert len(page.ids) == len(set(page.ids))
-        for held in page.all("a"):
-            path, _, anchor = held["href"].partition("#")
-            target = found[path or name]
-            assert not anchor or anchor in target.ids, (name, held)
-    reached = {held["href"] for held in found["index.html"].all("a")}
-    assert reached >= found.keys() - {"index.html"}
-    for name in found.keys() - {"index.html"}:
-        assert {"href": "index.html"} in found[name].all("a")
-
-
-def test_the_pages_keep_to_their_policy() -> None:
-    for text in manual_pages({}).values():
-        page = Page(text)
-        assert not any("style" in held for _, held in page.tags)
-        assert not page.all("script")
-        assert [level for level, _ in page.headings].count(1) == 1
-        assert "<!-- python" not in text
-
-
-@pytest.mark.parametrize(
-    ("target", "code", "told"),
-    [
-        ("file", 2, "is not a folder"),
-        ("none/site", 2, "cannot be made: No such file or directory"),
-        ("taken", 2, "is there and is no page"),
-    ],
-)
-def test_a_folder_that_cannot_be_written_is_one_line(
-    target: str, code: int, told: str, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("data")
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "show.html").write_text("data")
-    result = onnxpad_runs("docs", "--html", tmp_path / target)
-    assert (result.exit_code, result.stdout) == (code, "")
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(f"error: {tmp_path / target}")
-    assert told in line
-    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["show.html"]
-
-
-def test_a_page_and_a_folder_exclude_each_other(tmp_path: Path) -> None:
-    assert onnxpad_runs("docs", "fix", "--html", tmp_path).exit_code == 2
-    assert list(tmp_path.iterdir()) == []
 
 
 @each_row("word", [*glossary(), *(each.code for each in Assumption), *Reason], at_once=20)

@@ -115,18 +115,7 @@ def test_a_column_that_is_too_wide_gives_room_to_the_last() -> None:
     drawn = [[[cell] for cell in row] for row in rows]
     widths = {100: 65, 60: 25, 59: 24, 20: 24}
     assert {width: Screen(width).last_column(heads, drawn) for width in widths} == widths
-    assert Screen(100, is_terminal=True).last_column(heads, drawn) == 63
     assert Screen(None).last_column(heads, drawn) is None
-
-
-def test_a_table_on_a_terminal() -> None:
-    assert Screen(60, is_terminal=True).table(["node", "n", "why"], ROWS).split("\n") == [
-        " node       n   why",
-        "─" * 53,
-        " conv      12   a text of several words that goes on",
-        " b      1,234   x",
-        "                y",
-    ]
 
 
 @pytest.mark.parametrize(("columns", "width"), [("100", 100), ("40", 40), ("39", 40)])

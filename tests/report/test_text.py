@@ -510,13 +510,10 @@ class TestShortText:
             for word in ("reasons", "conv1", "model.fixed.onnx"):
                 assert word in text.split() or width == 40
 
-    @pytest.mark.parametrize("is_terminal", [False, True])
-    def test_long_forms_are_wrapped_in_their_columns(self, is_terminal: bool) -> None:
+    def test_long_forms_are_wrapped_in_their_columns(self) -> None:
         chain = " -> ".join(["Pad", *["QuantizeLinear", "DequantizeLinear"] * 3])
         moved = change("stage/depthwise_13", forms=(chain, f"{chain} -> Pad H 0+1"))
-        text = short_text(
-            fixed(changes=(moved, change(**FOLDED))), Screen(80, is_terminal=is_terminal)
-        )
+        text = short_text(fixed(changes=(moved, change(**FOLDED))), Screen(80))
         assert max(map(len, text.splitlines())) <= 80
         for said in ("H 0+1, W 0+1   pads [0, 0, 1, 1]", "stage/depthwise_13"):
             assert said in text
@@ -567,12 +564,6 @@ class TestShortText:
             short_text(fixed(counts=counts, options=Options(style="symmetric"))).split()
         )
         assert "Stays as it is: nothing; 4 Pads are as style symmetric writes them" in text
-
-    def test_a_terminal_has_the_same_cells_in_a_table(self) -> None:
-        text = short_text(fixed(changes=(change(**FOLDED),)), Screen(80, is_terminal=True))
-        assert "─" * 20 in text
-        line_with(text, "Pad before Conv", "pads", "H 0+1, W 0+1")
-        assert max(map(len, text.splitlines())) <= 80
 
 
 class TestCheckText:

@@ -30,8 +30,9 @@ def index_document(parts: Mapping[str, Mapping[str, str]]) -> Document:
         rows = ((f"{name:{width}}".replace(" ", UNBREAKABLE), text) for name, text in pages.items())
         lines = (Line(f"{name}  {text}", "  ", " " * (width + 4)) for name, text in rows)
         groups.append(Group("", [marked(title, "strong"), *lines]))
-    last = "onnxpad docs PAGE shows one; onnxpad docs --html DIR writes all for a browser"
-    return Document("docs", "docs", [*groups, Group("", [Line(last, "", "")])])
+    return Document(
+        "docs", "docs", [*groups, Group("", [Line("onnxpad docs PAGE shows one", "", "")])]
+    )
 
 
 def config_document(path: str | None, keys: Mapping[str, Mapping[str, Any]]) -> Document:
