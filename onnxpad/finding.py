@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -127,48 +127,6 @@ class Finding:
     alike: str = ""
     general: str = ""
     form: SiteForm = SiteForm()
-
-    @property
-    def fingerprint(self) -> str:
-        """16 hexadecimal digits by which the finding is known in another export of the model.
-
-        No name and no position enters them, no word of the report, and nothing of the model but the
-        operator and those next to it: the first eight digits are made of the code, the operator,
-        its padding, kernel, groups and the shape of its weight; four of the operator that computes
-        its data, and the last four of those that read its result. Places that are alike have equal
-        ones. A finding about a whole model has those of its code and of the conventions in it.
-        """
-        from hashlib import sha256  # for reports alone
-
-        form, facts = self.form, self.evidence
-        above, below = [each.op for each in form.above], form.below
-        own = [
-            self.code,
-            self.op_type,
-            self.against,
-            *form.traits,
-            *(each.key for each in form.steps),
-        ]
-        if len(below) <= len(form.readers):  # else it depends on their order which are told
-            own += sorted(each.key for each in form.readers)
-        if self.against:  # it is about all padding, also that of a Pad in front
-            own += [each.key for each in form.above if each.kind == "pad"]
-        fitting = facts.get("conventions")
-        if isinstance(fitting, Mapping) and self.severity is Severity.INFO:
-            own = [self.code, *sorted(map(str, fitting))]
-            above, below = [], ()
-
-        def digits(parts: Iterable[str], count: int) -> str:
-            text = "\0".join(parts).encode("utf-8", "surrogatepass")
-            return sha256(text).hexdigest()[:count]
-
-        return digits(own, 8) + digits(above, 4) + digits(below, 4)
-
-    @property
-    def against(self) -> str:
-        """The target, without its version, or the convention that speaks against it; else empty."""
-        target = str(self.evidence.get("target", "")).partition("@")[0]
-        return target or str(self.evidence.get("convention", ""))
 
     @property
     def fixable(self) -> bool:

@@ -122,8 +122,6 @@ class Reason(enum.StrEnum):
         "stops-optimised",
         "with the change the whole model did not run, at full optimisation only",
     )
-    BARRED = "barred", "the model's metadata bars the change"
-    IGNORED = "ignored", "the model's metadata ignores the finding"
     NOT_CHOSEN = "not-chosen", "the code is not chosen (--select, --ignore)"
     NOT_CERTIFIED = "not-certified", "the change could not be proved, and was taken back"
     ASSUMPTION_REFUSED = "assumption-refused", "the change rests on an assumption (--strict)"

@@ -82,18 +82,6 @@ class StepForm:
     windows: tuple[tuple[int | None, int, int], ...] = ()
 
     @property
-    def key(self) -> str:
-        """All that is written, but what guards it, and what computes amounts that are known.
-
-        Fingerprints are made of it: any change here makes each known finding a new one.
-        """
-        amounts = self.amounts and tuple(self.amounts)
-        source = "" if amounts else self.source
-        said = (self.op, self.kind, amounts, self.fill, source, self.mode, self.auto_pad)
-        flags = self.has_pads, self.is_counted, self.rounds_up
-        return repr((*said, *flags, self.beside, self.windows))
-
-    @property
     def details(self) -> str:
         """All but the operator, such as `H 1+2, W 1+2, pads [1, 1, 2, 2] counted`."""
         said = [self.mode] if self.mode else []
@@ -146,19 +134,11 @@ class SiteForm(NamedTuple):
         tensor: The name of the tensor that is left where none is.
         readers: The first of the nodes that read the last operator, where that is a `Pad` that
             stays.
-        traits: Other facts of the operator that tell it from like ones: its groups, the shape of
-            its weight, and those of its readers; only of a finding, like the next two.
-        above: The operator that computes its data; none for an input.
-        below: The types of the operators that read its result, sorted, the empty type for an output
-            of the graph.
     """
 
     steps: tuple[StepForm, ...] = ()
     tensor: str = ""
     readers: tuple[StepForm, ...] = ()
-    traits: tuple[str, ...] = ()
-    above: tuple[StepForm, ...] = ()
-    below: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
@@ -13,7 +12,6 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Graph
 from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
-from onnxpad.pipeline.metadata import IGNORED
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.pipeline.written_form import with_forms
@@ -70,7 +68,6 @@ def check(
     model: ModelSource,
     *,
     convention: str | None = None,
-    isolated: bool = False,
     **options: Unpack[OptionKeywords],
 ) -> CheckResult:
     """Find the padding that `fix` would rewrite, and the padding that stays, with the reason.
@@ -83,13 +80,12 @@ def check(
         convention: A framework, such as `tensorflow`: operators that do not pad as it does are
             warnings. Without it, the conventions that the model's padding fits (PAD601 to PAD604)
             are told if `select` names these codes.
-        isolated: Whether to report also what the model's metadata says to ignore.
         options: As for `fix`. With `strict`, padding stays if its rewrite rests on an assumption;
             `select` and `ignore` say which codes to report, and the others count as left alone, as
             `fix` leaves them.
 
     Returns:
-        The findings, in the order of the graph, and apart from them those that the model ignores.
+        The findings, in the order of the graph.
 
     Raises:
         UsageError: As for `fix`, or an unknown code or framework.
@@ -108,7 +104,7 @@ def check(
         graph = Graph.read(source)
         run = Run(graph, chosen)
         at_last = partial(_conventions, reports, convention or "") if reports else None
-        result = CheckResult(
+        return CheckResult(
             kinds.name_of(source),
             findings_of(run, at_last),
             run.notes,
@@ -116,9 +112,6 @@ def check(
             _options=user_options,
             _convention=convention or "",
         )
-        if isolated or graph.model.metadata(IGNORED) is None:
-            return result
-        return _without_ignored(result, run, at_last)
 
 
 def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
@@ -139,29 +132,6 @@ def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
 
         found += findings_before(choice)
     return with_forms(run.analysed(), (e for e in found if run.options.chooses(e.code)))
-
-
-def _without_ignored(result: CheckResult, run: Run, at_last: AtLast | None) -> CheckResult:
-    """The result with what the model ignores apart.
-
-    Without the rewrites of that, `fix` may not make others that rest on them, and writes padding
-    otherwise for targets, so all is found anew.
-    """
-    from onnxpad.pipeline.ignores import heed, ignores_of, ignoring
-
-    found = result.findings
-    ignored, note, warning = heed(run, found)
-    apart = tuple((found[place], each.reason) for place, each in sorted(ignored.items()))
-    if any(each.fixable for each, _ in apart):
-        found = findings_of(run, at_last)
-        ignored = ignoring(found, ignores_of(run.graph)[0])
-    return replace(
-        result,
-        findings=tuple(each for place, each in enumerate(found) if place not in ignored),
-        ignored=apart,
-        notes=(*result.notes, *filter(None, (note,))),
-        warnings=(*result.warnings, *filter(None, (warning,))),
-    )
 
 
 def _conventions(

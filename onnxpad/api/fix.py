@@ -23,9 +23,9 @@ from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import OptionKeywords, Options, names_options
-from onnxpad.pipeline.metadata import IGNORED, Barred
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import AtLast, Run
+from onnxpad.pipeline.transaction import Barred
 from onnxpad.pipeline.written_form import with_forms
 from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
@@ -33,7 +33,6 @@ from onnxpad.report import IN_MEMORY, FixReport, Outcome
 from onnxpad.rewrite.context import Context
 
 if TYPE_CHECKING:
-    from onnxpad.pipeline.ignores import Ignore
     from onnxpad.validation.arrays import Arrays
     from onnxpad.validation.result import Validation
 
@@ -49,7 +48,7 @@ class FixResult(FixReport):
     _same_kind: kinds.SameKind
     _limits: Mapping[str, Sizes]
     _contexts: list[Context]
-    _ignored: Barred
+    _bars: Barred
 
     def __getstate__(self) -> tuple[object, ...]:
         """The fields that go into another process, and the option to try next.
@@ -117,11 +116,10 @@ class FixResult(FixReport):
         A repair (`validation.outcome` is `repaired`) could not be compared, for the original does
         not run because of an operator that was changed; the specification certifies every change.
 
-        A model that differs only in the metadata for `barred` counts as unchanged. A changed model
-        is never ok without validation, or if nothing could be compared for another reason.
+        A changed model is never ok without validation, or if nothing could be compared for another
+        reason.
         """
-        same = not self.changed or (bool(self.barred) and not self.changes and not self.declared)
-        return same or (self.validation is not None and self.validation.ok)
+        return not self.changed or (self.validation is not None and self.validation.ok)
 
     def raise_for_failure(self) -> None:
         """Raises unless `ok`.
@@ -149,7 +147,7 @@ class FixResult(FixReport):
         from onnxpad.pipeline.next_option import next_option
 
         def for_targets(run: Run) -> AtLast | None:
-            run.ignored = self._ignored
+            run.barred = self._bars
             return _for_targets(run)
 
         with gc_paused():
@@ -244,7 +242,6 @@ def fix(
     reference: Arrays | None = None,
     run_timeout: float | None = None,
     progress: Progress | None = None,
-    isolated: bool = False,
     **options: Unpack[OptionKeywords],
 ) -> FixResult:
     """Write all padding of a model in one style; every rewrite is proved, probed and validated.
@@ -286,7 +283,6 @@ def fix(
         run_timeout: Seconds after which a run of a model, or opening it, is given up; by default 60
             for a model with a Loop that no constant stops, else no limit.
         progress: Called with (step, done, total).
-        isolated: Whether to rewrite also padding that the model's metadata says to ignore.
 
     Returns:
         The rewritten model with its changes, findings and validation.
@@ -311,17 +307,6 @@ def fix(
 
             probe, exposing = engine_questions(graph)
         run = Run(graph, chosen, probe=probe, exposing=exposing, progress=progress)
-        heeded = unread = ""
-        ignored: list[tuple[Finding, Ignore]] = []
-        if not isolated and graph.model.metadata(IGNORED) is not None:
-            from onnxpad.api.check import findings_of
-            from onnxpad.pipeline.ignores import heed
-
-            trial = Run(Graph.read(source), chosen)
-            known = findings_of(trial)
-            places, heeded, unread = heed(trial, known)
-            ignored = [(known[place], entry) for place, entry in places.items()]
-            run.ignored = trial.ignored
         with kinds.limited(run_timeout, graph) if validate else nullcontext():
             run.decide()
             untaken = _for_targets(run)
@@ -335,10 +320,6 @@ def fix(
             outcome, validation, barred, missed = validated(
                 run, outcome, source, reference, progress
             )
-    if ignored and graph.model.changed:
-        from onnxpad.pipeline.ignores import renew
-
-        renew(graph, [entry for _, entry in ignored], with_forms(run.left, (e for e, _ in ignored)))
     found = outcome.findings
     if untaken is not None:
         found = [*found, *untaken(run.left)]
@@ -362,14 +343,14 @@ def fix(
             name: range(each.first, each.last + 1, each.step)
             for name, each in run.domain.given.items()
         },
-        notes=(*run.notes, *filter(None, (heeded,))),
-        warnings=(*run.warnings, *missed, *filter(None, (unread,))),
+        notes=run.notes,
+        warnings=(*run.warnings, *missed),
         delivery=IN_MEMORY,
         _held=graph,
         _same_kind=same_kind,
         _limits=run.limits,
         _contexts=[*run.left],
-        _ignored={**run.ignored},
+        _bars={**run.barred},
     )
 
 

@@ -26,9 +26,7 @@ class FixPaddingPass(FunctionalPass):
         result: What `fix` found and did at the last call; None before.
     """
 
-    def __init__(
-        self, *, validate: bool = True, isolated: bool = False, **options: Unpack[OptionKeywords]
-    ) -> None:
+    def __init__(self, *, validate: bool = True, **options: Unpack[OptionKeywords]) -> None:
         """A pass with the options of `onnxpad.fix`; raises now, not after a long export.
 
         Raises:
@@ -38,7 +36,7 @@ class FixPaddingPass(FunctionalPass):
         if with_codes(Options.of(options)).is_for_targets:
             targets_of(Options.of(options))
         self.result: FixResult | None = None
-        self._validate, self._isolated = validate, isolated
+        self._validate = validate
         self._options = options
 
     def call(self, model: onnx_ir.Model) -> PassResult:
@@ -49,5 +47,5 @@ class FixPaddingPass(FunctionalPass):
             UsageError: As for `onnxpad.fix`.
             ModelError: The model cannot be serialised, or the specification forbids it.
         """
-        self.result = fix(model, validate=self._validate, isolated=self._isolated, **self._options)
+        self.result = fix(model, validate=self._validate, **self._options)
         return PassResult(self.result.as_same_kind(), self.result.changed)

@@ -170,7 +170,7 @@ def match(
     from onnxpad.runtimes import pool
 
     pool.warm()  # while the model is read
-    fixed = fix(model, validate=False, isolated=True)
+    fixed = fix(model, validate=False)
     graph = graph_of(fixed)
     with kinds.naming(source), kinds.limited(run_timeout, graph):
         try:

@@ -187,7 +187,7 @@ def repad(
     from onnxpad.runtimes import pool
 
     pool.warm()  # while the model is read
-    fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False, isolated=True)
+    fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
     graph = graph_of(fixed)
     repaired = [each.node for each in fixed.changes if each.repairs]
     computed = {each.node for each in fixed.changes if each.code == _COMPUTED_SAME}

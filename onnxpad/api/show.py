@@ -17,7 +17,6 @@ from onnxpad.inventory.named_sites import chosen
 from onnxpad.inventory.padding_site import PaddingSite
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
-from onnxpad.pipeline.metadata import IGNORED
 from onnxpad.pipeline.run import Run
 from onnxpad.process import gc_paused
 from onnxpad.report import ShowReport
@@ -67,7 +66,6 @@ def show(
     dims: Dims | None = None,
     trust_dim_names: bool = False,
     target: str | Sequence[str] = (),
-    isolated: bool = False,
 ) -> ShowResult:
     """Show every padding of a model: how it is written, how much it is, and what `fix` does to it.
 
@@ -81,7 +79,6 @@ def show(
         dims: Sizes of dimensions, as for `fix`.
         trust_dim_names: As for `fix`.
         target: Runtimes, as for `fix`; each site is told as these take it.
-        isolated: As for `fix`.
 
     Returns:
         The sites, in the order of the graph.
@@ -96,12 +93,11 @@ def show(
         graph = Graph.read(source)
         options = Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names, target=target)
         run = Run(graph, options)
-        heeded, unread = ("", "") if isolated else _heeded(run)
         marks, told = _at_targets(run) if options.is_for_targets else ({}, ())
         findings, fitted, problem = _checked(run)
         findings += told
         about_padding = [each for each in findings if each.code not in REPORTS]
-        warnings = [*run.warnings, *filter(None, (unread,))]
+        warnings = [*run.warnings]
         try:
             sites = sites_in(run.analysed(), about_padding, fitted)
             sites = [replace(each, taken=marks.get(_place(each), "")) for each in sites]
@@ -117,25 +113,12 @@ def show(
         asked=names,
         conventions=tuple(each.message for each in findings if each.code in REPORTS),
         others=tuple(each for each in about_padding if id(each) not in placed),
-        notes=(*run.notes, *filter(None, (heeded,))),
+        notes=run.notes,
         warnings=tuple(warnings),
         is_checked=not problem,
         model=kinds.path_of(model),
         targets=options.targets,
     )
-
-
-def _heeded(run: Run) -> tuple[str, str]:
-    """Has the run leave what the model says to ignore; the note and the warning as from `heed`."""
-    if run.graph.model.metadata(IGNORED) is None:
-        return "", ""
-    from onnxpad.api.check import findings_of
-    from onnxpad.pipeline.ignores import heed
-
-    try:
-        return heed(run, findings_of(run))[1:]
-    except ModelError:  # `_checked` says why
-        return "", ""
 
 
 def _at_targets(run: Run) -> tuple[dict[tuple[str, str], str], Iterable[Finding]]:

@@ -26,10 +26,6 @@ COMMANDS: Final = {
         "check_command",
         "Report padding that fix would rewrite, and what stays and why.",
     ),
-    "ignore": (
-        "ignore_command",
-        "Write into a model which findings are to be ignored, and why.",
-    ),
     "show": (
         "show_command",
         "Show every padding of a model, or one in full: where it comes from, why it stays.",

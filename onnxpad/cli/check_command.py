@@ -73,22 +73,6 @@ def check(
             show_default=str(Severity.WARNING), help="The least severity that makes the check fail."
         ),
     ] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Findings that this file knows are only counted: new ones fail, and are listed.",
-            parser=path,
-        ),
-    ] = None,
-    write_baseline: Annotated[
-        bool,
-        typer.Option(
-            "--write-baseline",
-            help="Write the findings to the file of --baseline, and exit 0: from now on they are "
-            "known.",
-        ),
-    ] = False,
     exit_zero: Annotated[
         bool,
         typer.Option(
@@ -128,15 +112,6 @@ def check(
     user_options = _without_sizes(typed)
     own_options = {model: _without_sizes(own.options) for model, own in applied.items()}
 
-    known = None
-    if baseline is not None or write_baseline:
-        from onnxpad.report.baseline import Baseline
-
-        known = Baseline(
-            baseline, user_options, convention, writes=write_baseline, configured=own_options
-        )
-        check_target(html, [known.path])
-
     with gc_paused_for_good():
         from onnxpad.api import check as api
         from onnxpad.report import CheckReport
@@ -145,9 +120,7 @@ def check(
         own = applied.get(model)
         call = partial(own.result_of, api.check) if own else api.check
         asked = own_options.get(model, user_options)
-        return sizes.result_of(
-            partial(call, convention=convention, isolated=isolated, **asked.keywords), model
-        )
+        return sizes.result_of(partial(call, convention=convention, **asked.keywords), model)
 
     found = _checked(listed, ask)
     if sizes.sizes:  # a name that no model has is bad usage, known only when all were asked
@@ -157,7 +130,7 @@ def check(
     lists = form is CheckFormat.TEXT and not statistics
     view: View = "brief" if lists and not verbose else "full"
     files: list[FileReport] = []
-    for file in found if known is None else map(known.compared, found):
+    for file in found:
         files.append(file)
         if file.error:
             report_error(file.error)
@@ -167,14 +140,12 @@ def check(
             few = brief(file, user_options, fail_on) if view == "brief" else file
             few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else few
             write(file_text(few, place))
-    use = None if known is None else known.end(paths)
     report = CheckReport(
         user_options,
         fail_on,
         tuple(files),
         convention or "",
         str(html or ""),
-        use,
         exit_zero=exit_zero,
         fix_command=fix_command(files, words, sizes),
     )
@@ -270,18 +241,11 @@ def _printable(character: str) -> str:
 
 
 def _tell_what_is_hidden(report: "CheckReport") -> None:
-    """The findings that models ignore, and the line of a configuration that leaves some out.
+    """The line of a configuration that leaves findings out.
 
     A configuration that has findings not fail the check is told, too, and one that is not of the
     working folder or above: it may have come with a model.
     """
-    for file in report.files:
-        if file.ignored:
-            from onnxpad.pipeline.ignores import told
-            from onnxpad.report.documents.check_document import file_text
-
-            notes = (told([(each.code, why) for each, why in file.ignored]),)
-            write(file_text(replace(file, findings=(), notes=notes, warnings=())))
     telling = (
         file.config
         for file in report.files

@@ -122,7 +122,6 @@ def fix(
             reference=reference,
             run_timeout=run_timeout,
             progress=progress,
-            isolated=isolated,
             **user_options.keywords,
         )
     outcome = result.outcome

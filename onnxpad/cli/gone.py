@@ -6,6 +6,9 @@ GONE: Final[dict[tuple[str, str], str]] = {
     ("docs", "--html"): "onnxpad docs PAGE, which prints a page as Markdown",
     ("explain", "--svg"): "the drawing that explain prints, or onnxpad show MODEL --html FILE",
     ("validate", "--time"): "a benchmark, such as onnxruntime_perf_test",
+    ("ignore", ""): "per-file-ignores in onnxpad.toml, or --ignore CODE",
+    ("check", "--baseline"): "per-file-ignores in onnxpad.toml",
+    ("check", "--write-baseline"): "per-file-ignores in onnxpad.toml",
 }
 """What serves instead, by the command, or "" for any, and its option, or "" for the command."""
 

@@ -82,7 +82,7 @@ IsolatedOption = Annotated[
     typer.Option(
         "--isolated",
         hidden=True,
-        help="Read no configuration (onnxpad.toml, pyproject.toml) and heed no ignores in models.",
+        help="Read no configuration (onnxpad.toml, pyproject.toml).",
     ),
 ]
 QuietOption = Annotated[

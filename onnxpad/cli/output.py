@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from onnxpad.cli.gone import instead
 from onnxpad.errors import OnnxpadError, OutputError
 from onnxpad.messages import meant, shortened
 from onnxpad.records import NamedTuple
@@ -167,6 +166,8 @@ def _corrected(error: Exception, message: str) -> str:
     message = shortened(
         " ".join(re.sub(r" (\(Possible options:|Did you mean) .*$", "", message).split())
     )
+    from onnxpad.cli.gone import instead
+
     serves = ""
     if (option := getattr(error, "option_name", None)) is not None:
         word, known = option, _options(error)

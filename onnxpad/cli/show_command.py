@@ -50,8 +50,7 @@ def show(
     typed = options_given(options)
     choice = {"select": (), "ignore": ()}  # of fix; told, since all padding is shown
     applied = configuration_of(model, {**typed, **choice}, isolated=isolated)
-    ask = partial(api.show, isolated=isolated)
-    call = partial(applied.result_of, ask) if applied else ask
+    call = partial(applied.result_of, api.show) if applied else api.show
     given = applied.options if applied else typed
     found = call(model, node or (), **{name: given[name] for name in typed})
     if html is not None:

@@ -15,9 +15,9 @@ from dataclasses import field, replace
 from typing import Final, TypeAlias
 
 from onnxpad.finding import Finding, Severity
-from onnxpad.pipeline.metadata import Barred, Key, code_of, note, noted, reason_text
 from onnxpad.pipeline.run import Run, RunResult
-from onnxpad.pipeline.transaction import Made
+from onnxpad.pipeline.transaction import BARS, Barred, Key, Made
+from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 from onnxpad.validation.result import Divergence, Validation, not_validated
 
@@ -44,7 +44,9 @@ class _Search:
             if not self.rounds:
                 raise _SpentError
             self.rounds -= 1
-            self.seen[allowed] = self.attempt({key: "" for key in self.keys if key not in allowed})
+            self.seen[allowed] = self.attempt(
+                dict.fromkeys((key for key in self.keys if key not in allowed), Reason.DIFFERS)
+            )
         return self.seen[allowed]
 
     def fails(self, allowed: frozenset[Key]) -> bool:
@@ -75,7 +77,7 @@ class _Search:
 
 def heal(
     made: Sequence[Made], verdict: Validation, attempt: Attempt
-) -> tuple[dict[Key, str], Validation]:
+) -> tuple[dict[Key, Reason], Validation]:
     """Finds the changes that are responsible for a failure, in at most 2 log2(n) + 4 rounds.
 
     Where these rounds do not pin them down, all changes are named except the largest set that was
@@ -87,7 +89,7 @@ def heal(
         attempt: Runs a round.
 
     Returns:
-        The changes with the code of the reason, and the verdict without them. No changes and the
+        The changes with the reason, and the verdict without them. No changes and the
         verdict given, where the model fails without any change too.
     """
     keys = list(dict.fromkeys(each.key for each in made))
@@ -95,7 +97,7 @@ def heal(
         return {}, verdict
     search = _Search(keys, attempt, math.floor(2 * math.log2(len(keys)) + 4))
     search.seen[frozenset(keys)] = verdict
-    guilty: dict[Key, str] = {}
+    guilty: dict[Key, Reason] = {}
     now = verdict
     try:
         while failed(now):
@@ -117,8 +119,8 @@ def heal(
 
 
 def _completed(
-    search: _Search, left: Sequence[Key], last: Key, guilty: dict[Key, str], verdict: Validation
-) -> tuple[dict[Key, str], Validation]:
+    search: _Search, left: Sequence[Key], last: Key, guilty: dict[Key, Reason], verdict: Validation
+) -> tuple[dict[Key, Reason], Validation]:
     """Adds the change together with which the last one fails, unless that fails alone."""
     try:
         if len(left) == 1 or search.fails(frozenset([last])):
@@ -141,7 +143,7 @@ def healed(
     """Rewrites a graph without the changes for which it failed.
 
     Args:
-        run: The run that rewrote it; the metadata of the model names the barred changes afterwards.
+        run: The run that rewrote it.
         validate: Validates the graph as it is.
         outcome: The outcome of the first rewrite.
         verdict: The failure.
@@ -159,14 +161,13 @@ def healed(
     guilty, verdict = heal(first.made, verdict, attempt)
     if tried:  # the last round need not be the best one, and it knew no reasons
         outcome = run.rewrite(guilty)
-    note(run.graph, {**noted(run.graph), **guilty})
     found = {each.key: each.finding for each in first.made if each.key in guilty}
     answered = tuple(
         replace(
             finding,
             severity=Severity.INFO,
-            reason=reason_text(guilty[key]),
-            reason_code=code_of(guilty[key]),
+            reason=BARS[guilty[key]],
+            reason_code=guilty[key],
         )
         for key, finding in found.items()
     )
@@ -225,10 +226,11 @@ def _parts_at(verdict: Validation) -> str:
     return verdict.divergence.tensor if verdict.divergence is not None else ""
 
 
-def _reason(verdict: Validation) -> str:
-    """The code of the reason why a verdict is a failure."""
+def _reason(verdict: Validation) -> Reason:
+    """Why a verdict is a failure."""
     for run in verdict.runs:
         if not run.ok and run.subject == verdict.subject:
-            what = "differs" if run.comparisons else "stops"
-            return what if run.optimisation == "off" else f"{what}-optimised"
-    return "differs"
+            if run.optimisation == "off":
+                return Reason.DIFFERS if run.comparisons else Reason.STOPS
+            return Reason.DIFFERS_OPTIMISED if run.comparisons else Reason.STOPS_OPTIMISED
+    return Reason.DIFFERS

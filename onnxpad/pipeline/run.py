@@ -15,24 +15,15 @@ from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.pipeline.metadata import (
-    EVERYWHERE,
-    JOINS_NEIGHBOURS,
-    LAYS_OPEN,
-    NOTHING,
-    Barred,
-    Key,
-    at,
-    code_of,
-    note,
-    noted,
-    reason_text,
-    record,
-)
+from onnxpad.pipeline.metadata import record
 from onnxpad.pipeline.net_changes import with_net
 from onnxpad.pipeline.registry import chooses_all, findings, passes_of, with_codes
 from onnxpad.pipeline.transaction import (
+    BARS,
+    NOTHING,
+    Barred,
     Editor,
+    Key,
     Made,
     Place,
     Probe,
@@ -58,7 +49,7 @@ if TYPE_CHECKING:
     from onnxpad.pipeline.outlook import Found
 
 Passes: TypeAlias = Sequence[type[Pass]]
-Unprotected: TypeAlias = tuple[Graph, Sequence[Node], str]
+Unprotected: TypeAlias = tuple[Graph, Sequence[Node], Reason]
 """Nodes that the runtime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
@@ -94,7 +85,7 @@ class Run:
         decided_model: The model that they leave, serialised; None without any.
         added: Notes that belong to what the options ask for, beside those on sizes.
         limits: The limits of the open sizes before the last `rewrite`, by name.
-        ignored: Rewrites not to make, since the model is to be left so; see `pipeline.ignores`.
+        barred: Rewrites of the last `rewrite` that another run on the result must not make either.
         left: The graphs of the model as the passes left them, the main graph first.
     """
 
@@ -144,7 +135,7 @@ class Run:
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
-        self.ignored: Barred = NOTHING
+        self.barred: Barred = NOTHING
         self._passes = passes_of(options) if passes is None else passes
         self._exposing = exposing
         self._progress = progress
@@ -201,19 +192,18 @@ class Run:
         What an earlier call made is undone, but for what was decided.
 
         Args:
-            barred: Rewrites not to make, besides those that the model's metadata bars.
+            barred: Rewrites not to make, as a validation found out.
             passes: Other passes than those of the run.
         """
         passes = self._passes if passes is None else passes
         self.graph.rollback(self._start)
-        known = {**noted(self.graph), **self.ignored, **barred}
-        seen = self._looked_again(passes, self.edit(passes, known))
+        seen = self._looked_again(passes, self.edit(passes, barred))
         seen += _found(self.left, _reporting(passes), self._barred)
         seen += _rest(self.left, passes, seen)
+        self.barred = barred
         if self._exposing is not None:  # only asking the runtime tells which of these are barred
-            fresh = {key: why for key, why in self._barred.items() if key not in known}
-            opened = {key: why for key, why in fresh.items() if why == LAYS_OPEN}
-            note(self.graph, {**noted(self.graph), **opened})
+            opened = {k: why for k, why in self._barred.items() if why is Reason.LAYS_PAD_OPEN}
+            self.barred = {**barred, **opened}
         changes = with_net(self.made)
         if any(change.certificate.within for change in (*self.decided, *changes)):
             record_sizes(self.graph, self.domain.given, self.recorded)
@@ -266,7 +256,7 @@ class Run:
 
         Args:
             passes: Other passes than those of the run.
-            barred: Rewrites not to make; by default those that the model's metadata bars.
+            barred: Rewrites not to make; by default `self.barred`.
             looks: Whether to keep what the passes find before any change, and to leave it at that
                 if nothing of it can be rewritten.
 
@@ -274,7 +264,7 @@ class Run:
             The last findings of the passes that rewrite, before anything was protected.
         """
         passes = self._passes if passes is None else passes
-        self._barred = {**noted(self.graph), **self.ignored} if barred is None else barred
+        self._barred = self.barred if barred is None else barred
         while True:
             self._analyse()
             self._version = self.graph.version
@@ -286,7 +276,7 @@ class Run:
                     return list(self._first)
             seen = self._settled(passes)
             self._version = self.graph.version
-            fresh: Mapping[Key, str] = {}
+            fresh: Barred = {}
             if self.made or self.domain.declared:
                 fresh = self._changes_exposing_pads(self._guarded())
             if not fresh:
@@ -409,20 +399,21 @@ class Run:
                 graph.rollback(mark)
                 left = context.sites.fusion.exposed()
             unprotected += (
-                (graph, (each.pad.node, each.window, *each.way), LAYS_OPEN) for each in left
+                (graph, (each.pad.node, each.window, *each.way), Reason.LAYS_PAD_OPEN)
+                for each in left
             )
             unprotected += (
-                (graph, nodes, JOINS_NEIGHBOURS) for nodes in misfused_neighbours(context)
+                (graph, nodes, Reason.JOINS_NEIGHBOURS) for nodes in misfused_neighbours(context)
             )
         return unprotected
 
-    def _changes_exposing_pads(self, left: Sequence[Unprotected]) -> dict[Key, str]:
+    def _changes_exposing_pads(self, left: Sequence[Unprotected]) -> dict[Key, Reason]:
         """The changes to bar, since they expose nodes to the optimiser that cannot be protected.
 
         Of those that touch such a node the latest; all changes, where none touches any.
         """
         made = [each for each in self.made if each.key not in self._barred]
-        guilty: dict[Key, str] = {}
+        guilty: dict[Key, Reason] = {}
         for graph, nodes, why in left:
             places = {graph.unique(tensor.name) for node in nodes for tensor in node.outputs}
             touching = [found for found in made if not places.isdisjoint(found.tensors)]
@@ -572,19 +563,17 @@ def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple
             # A finding may be about a function as a whole, which has no outputs to name it by.
             reason = None
             if barred and match.plan is not None:
-                code, place = pass_.code, at(match.finding.location)
-                keys = match_key(context.graph, pass_, match), (code, place), (code, EVERYWHERE)
-                reason = next((barred[key] for key in keys if key in barred), None)
+                reason = barred.get(match_key(context.graph, pass_, match))
             if reason is None:
                 yield pass_, match
             else:
                 finding = replace(
                     match.finding,
                     severity=Severity.INFO,
-                    reason=reason_text(reason),
-                    reason_code=code_of(reason),
+                    reason=BARS[reason],
+                    reason_code=reason,
                 )
-                yield pass_, match._replace(finding=finding, plan=None, barred=True)
+                yield pass_, match._replace(finding=finding, plan=None)
 
 
 def _is_kept(context: Context, match: Match) -> bool:

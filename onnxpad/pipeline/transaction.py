@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeAlias
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
@@ -15,7 +16,6 @@ from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.table import gathering
-from onnxpad.pipeline.metadata import Key
 from onnxpad.pipeline.registry import failed, is_own
 from onnxpad.pipeline.written_form import written_form
 from onnxpad.proof.certify import UncertifiedError
@@ -38,6 +38,30 @@ Undone: TypeAlias = tuple[Finding, UncertifiedError]
 """The finding of a change that was taken back, and why it was."""
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
+
+Key: TypeAlias = tuple[str, str]
+"""A rewrite: the code of its rule, and the output of the node that it rewrites."""
+Barred: TypeAlias = Mapping[Key, Reason]
+"""The rewrites that are barred, each with the reason, which is one of `BARS`."""
+
+NOTHING: Final[Barred] = MappingProxyType({})
+
+_BACK: Final = "fix took it back: with it the model"
+
+BARS: Final[Mapping[Reason, str]] = MappingProxyType(
+    {
+        Reason.LAYS_PAD_OPEN: f"with it {RUNTIME}'s optimiser would fold a Pad where it must not, "
+        "and nothing could prevent that",
+        Reason.JOINS_NEIGHBOURS: f"with it {RUNTIME}'s optimiser would wrongly fuse operators that "
+        "the padding keeps apart",
+        Reason.DIFFERS: f"{_BACK} computes something else on {RUNTIME}",
+        Reason.DIFFERS_OPTIMISED: f"{_BACK} computes something else on {RUNTIME} at full "
+        "optimisation",
+        Reason.STOPS: f"{_BACK} does not run on {RUNTIME}",
+        Reason.STOPS_OPTIMISED: f"{_BACK} does not run on {RUNTIME} at full optimisation",
+    }
+)
+"""Why a rewrite is barred, in words."""
 
 
 class Probe(Protocol):

@@ -20,7 +20,7 @@ from onnxpad.operators.read import (
     is_pad,
     is_transposed,
 )
-from onnxpad.operators.table import gathering, operator_named
+from onnxpad.operators.table import gathering
 from onnxpad.process import gc_paused
 from onnxpad.rewrite.context import Context
 from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
@@ -30,11 +30,6 @@ _MOST_READERS: Final = 3
 _SLIDING: Final = (WindowOp, TransposedOp)
 _MOVES: Final = {"Transpose": "perm", "Concat": "axis"}
 """Operators that move axes, with the attribute that says how."""
-_WRITTEN: Final = (
-    *("auto_pad", "pads", "paddings", "mode", "ceil_mode", "count_include_pad", "output_padding"),
-    *("output_shape", "kernel_shape", "strides", "dilations", "axes", "starts", "ends"),
-)
-"""Attributes that tell operators apart that are not read."""
 
 
 def written_form(
@@ -95,7 +90,7 @@ def with_forms(contexts: Iterable[Context], findings: Iterable[Finding]) -> tupl
                 nodes = (each for each in graph.nodes if each.name)
                 named[context] = {(each.name, str(each.op)): each for each in nodes}
             node = named[context].get((name, finding.op_type))  # changes gave it another output
-        return SiteForm() if node is None else _placed(context, node)
+        return SiteForm() if node is None else node_form(context, node)
 
     return tuple([replace(each, form=form(each)) for each in listed])
 
@@ -127,61 +122,6 @@ def _whole_form(context: Context, node: Node) -> SiteForm:
         step = replace(step, computing=context.open_sites.computing(node.inputs[1]))
     readers = list({id(use.node): use.node for use in uses}.values())[:_MOST_READERS]
     return SiteForm((step,), readers=tuple(_node(context, each) for each in readers))
-
-
-def _placed(context: Context, node: Node) -> SiteForm:
-    """The form of a node, with what tells it from others that are written alike."""
-    form, graph = node_form(context, node), context.graph
-    below: list[str] = []
-    readers: dict[int, Node] = {}
-    for tensor in node.outputs[:1]:
-        below = [""] * graph.is_output(tensor)
-        readers = {id(use.node): use.node for use in graph.uses(tensor)}
-    below += sorted([_op(each) for each in readers.values()])
-    told = readers.values() if form.readers and len(readers) <= _MOST_READERS else ()
-    try:
-        traits = (*_traits(context, node), *sorted([";".join(_traits(context, e)) for e in told]))
-    except ModelError:
-        traits = ()
-    return form._replace(traits=traits, above=_above(context, node), below=tuple(below))
-
-
-def _traits(context: Context, node: Node) -> list[str]:
-    """Facts of a node besides its windows and its padding, for fingerprints."""
-    graph, row = context.graph, operator_named(context.graph, node)
-    found = [domain] if (domain := normal_domain(node.domain)) else []
-    if isinstance(groups := node.attrs.get("group", 1), int) and groups != 1:
-        found.append(f"group={groups}")
-    if row is not None and row.counts and node.attrs.get(row.counts):  # beside an auto_pad, too
-        found.append("counted")
-    weight = None if row is None or row.inputs.weight is None else node.operand(row.inputs.weight)
-    if weight is not None:
-        shape = context.analysis.shape(weight) or ()
-        found.append(f"weight={'x'.join(str(n) if type(n) is int else '?' for n in shape)}")
-    if context.read(node) is None or isinstance(context.read(node), UnreadableError):
-        written = ((name, node.attrs.get(name)) for name in _WRITTEN)
-        found += [f"{name}={says}" for name, says in written if isinstance(says, int | str | list)]
-    if node.op == "Slice" and graph.is_standard(node):
-        values = [graph.constant(each) if each.name else None for each in node.inputs[1:]]
-        found += ["?" if value is None else str(value.tolist()) for value in values]
-    return found
-
-
-def _above(context: Context, node: Node) -> tuple[StepForm, ...]:
-    """The operator that computes the data of a node; none where it is an input."""
-    graph = context.graph
-    row = operator_named(graph, node)
-    data = node.operand(0 if row is None else row.inputs.data)
-    if data is None:
-        return ()
-    home, tensor = graph.home(graph.origin(data))
-    above = home.producer(tensor)
-    if above is None:
-        return ()
-    try:
-        return (_node(context, above) if home is graph else _form(_op(above)),)
-    except ModelError:
-        return (_form(_op(above)),)
 
 
 def _op(node: Node) -> str:

@@ -93,7 +93,7 @@ class FixReport:
         counts: The `Pad`s, operators with `auto_pad` and pools with `ceil_mode`, before and after.
         seconds: Wall time.
         barred: Rewrites that were taken back because the whole model failed the validation with
-            them. The model's metadata names them, and the next `check` and `fix` leave them alone.
+            them.
         declared: Shapes of inputs, by name, that the model declares now and did not before.
         ranges: The ranges given, in words, such as `height 32..1024 in steps of 32`. If a change
             needs them, the model's metadata records them (`onnxpad.sizes`), and they count as given
@@ -163,14 +163,13 @@ class FixReport:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
         warnings = self.warnings or (self.compared is not None and self.compared.warnings)
         hidden = self.config is not None and self.config.hidden
-        ignored = any(each.reason_code == Reason.IGNORED for each in self.findings)
-        attention = warnings or self.barred or self.delivery.older or hidden or ignored
+        attention = warnings or self.barred or self.delivery.older or hidden
         return not (self.exit_code or attention)
 
     @property
     def compared(self) -> Validation | None:
-        """The verdict on a model that differs; None without validation."""
-        return self.validation if self.changed else None
+        """The verdict on a model that differs, or would have; None without validation."""
+        return self.validation if self.changed or self.barred else None
 
     @property
     def net_changes(self) -> tuple[Change, ...]:
@@ -205,9 +204,7 @@ class FileReport:
         warnings: Why sizes in the metadata cannot be used, in one line.
         error: Why the file could not be read, in one line; empty if it could.
         is_missing: Whether that is because no model is there: an empty folder, or no such path.
-        known: The findings that the baseline knows, which are not among `findings`.
         config: As for `FixReport`.
-        ignored: Those that the model's metadata ignores, each with the reason, likewise.
     """
 
     path: str = "model"
@@ -216,9 +213,7 @@ class FileReport:
     warnings: tuple[str, ...] = ()
     error: str = ""
     is_missing: bool = False
-    known: tuple[Finding, ...] = ()
     config: Configured | None = None
-    ignored: tuple[tuple[Finding, str], ...] = ()
 
     def failing(self, fail_on: Severity | str = Severity.WARNING) -> tuple[Finding, ...]:
         """The findings at or above a severity; not what only tells which conventions fit.
@@ -235,22 +230,6 @@ class FileReport:
         )
 
 
-class BaselineUse(NamedTuple):
-    """The use that was made of a baseline.
-
-    Attributes:
-        path: The file, as given.
-        gone: Findings that it knows and that are not there any more.
-        added: Findings that it did not know.
-        written: Whether it was written, since something is known otherwise now.
-    """
-
-    path: str
-    gone: int = 0
-    added: int = 0
-    written: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """The result of `check` for all files.
@@ -261,7 +240,6 @@ class CheckReport:
         files: One report for each file, sorted by path within each argument.
         convention: The framework whose padding was asked for; else empty.
         html: Path of the page written; empty if none was asked for.
-        baseline: The baseline that was given; None without one.
         exit_zero: Whether findings leave the exit code at 0.
         fix_command: What to type for the rewrites that `fix` would make; empty if there are none,
             and of a call from a program.
@@ -272,7 +250,6 @@ class CheckReport:
     files: tuple[FileReport, ...]
     convention: str = ""
     html: str = ""
-    baseline: BaselineUse | None = None
     exit_zero: bool = False
     fix_command: str = ""
 

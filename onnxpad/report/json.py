@@ -97,11 +97,8 @@ def check_json(report: CheckReport) -> str:
         "html": report.html or None,
         "fail_on": report.fail_on,
         "files": [_file(file, report.fail_on) for file in report.files],
-        "baseline": report.baseline and report.baseline._asdict(),
         "summary": {
             "files": len(report.files),
-            "known": sum(len(file.known) for file in report.files),
-            "ignored": sum(len(file.ignored) for file in report.files),
             "unreadable": sum(bool(file.error) for file in report.files),
             "failing": sum(len(file.failing(report.fail_on)) for file in report.files),
             **{severity.value: report.count(severity) for severity in Severity},
@@ -390,11 +387,6 @@ def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
         "error": file.error or None,
         "failing": len(file.failing(fail_on)),
         "findings": [finding_fields(finding) for finding in file.findings],
-        "known": [finding_fields(finding) for finding in file.known],
-        "ignored": [
-            {"reason": reason, "finding": finding_fields(finding)}
-            for finding, reason in file.ignored
-        ],
         "notes": file.notes,
         "warnings": file.warnings,
         **config_fields(file.config),
@@ -418,7 +410,6 @@ def finding_fields(finding: Finding) -> dict[str, object]:
     return {
         **_fields(finding),
         "location": finding.location._asdict(),
-        "fingerprint": finding.fingerprint,
         "fixable": finding.fixable,
         "asked": finding.asked or None,
     }

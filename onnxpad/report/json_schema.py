@@ -29,7 +29,7 @@ from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.inventory.padding_site import OuterPad, PaddingSite
 from onnxpad.options import Options
 from onnxpad.records import NamedTuple
-from onnxpad.report import BaselineUse, Configured, Outcome
+from onnxpad.report import Configured, Outcome
 from onnxpad.report.json import CHANGE, SCHEMA, WORDS
 from onnxpad.targets.known_targets import Standing
 from onnxpad.targets.target import Cell, Fact, Run
@@ -129,18 +129,13 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
                         "error": _Text,
                         "failing": int,
                         **by_findings,
-                        "known": tuple[Finding, ...],
-                        "ignored": (..., {"reason": str, "finding": Finding}),
                         "notes": _Lines,
                         "warnings": _Lines,
                     },
                     config,
                 ),
             ),
-            "baseline": (_named(BaselineUse), None),
-            "summary": dict.fromkeys(
-                ("files", "known", "ignored", "unreadable", "failing", *Severity), int
-            ),
+            "summary": dict.fromkeys(("files", "unreadable", "failing", *Severity), int),
         },
         "validate": _Open(
             {
@@ -310,7 +305,7 @@ def _fields(record: type) -> dict[str, _Type]:
     names = (WORDS.get(each.name, each.name) for each in dataclasses.fields(record))
     found = {name: _hint(record, name) for name in names if name}
     if record is Finding:
-        found |= {"location": Location, "fingerprint": str, "fixable": bool, "asked": _Text}
+        found |= {"location": Location, "fixable": bool, "asked": _Text}
     if record is Certificate:
         found["assumption_codes"] = _Lines
     return found

@@ -25,7 +25,6 @@ class Match(NamedTuple):
         node: The node whose outputs must stay the same.
         plan: The data that `rewrite` needs; None for a refusal.
         about: The node that the finding names; None where it is in no graph that is rewritten.
-        barred: Whether it is refused because an earlier `fix` had to take it back.
         decides: Whether the plan rests on the engine that is trusted where two disagree.
     """
 
@@ -33,7 +32,6 @@ class Match(NamedTuple):
     node: Node
     plan: Any = None
     about: Node | None = None
-    barred: bool = False
     decides: bool = False
 
 

@@ -93,13 +93,11 @@ class Choice(NamedTuple):
         sites: All padding of the original.
         blocked: By padding and target, a form that this target takes of it, and the reply of
             another, or of onnxruntime, for which it is not written.
-        is_free: Whether the model ignores nothing that might be rewritten.
     """
 
     targets: tuple[Target, ...]
     sites: tuple[Fate, ...]
     blocked: Mapping[tuple[Key, Target], tuple[Form, Reply]]
-    is_free: bool = True
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -139,7 +137,7 @@ def choose(run: Run) -> Choice:
     def settled() -> list[Placed]:
         graph.rollback(mark)
         trial = Run(graph, options, domain=run.domain)
-        trial.ignored = run.ignored
+        trial.barred = run.barred
         trial.write_each(wants, passes)
         trial.edit()
         return [*forms_of(trial.left, bare=True)]
@@ -193,7 +191,6 @@ def choose(run: Run) -> Choice:
             for each in given
         ),
         blocked,
-        not run.ignored,
     )
 
 
@@ -413,7 +410,7 @@ def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]
         )
     mark = graph.mark()
     trial = Run(graph, options, domain=run.domain)
-    trial.ignored = run.ignored
+    trial.barred = run.barred
     trial.write_each(wants, _passes(options), usual=wanted)
     try:
         trial.edit()

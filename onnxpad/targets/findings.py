@@ -25,7 +25,6 @@ _WORDS: Final = {
     "unknown": "is not known to take it",
 }
 _STAYS: Final = "no writing that onnxpad knows is taken better"
-_IGNORED: Final = "no writing that onnxpad knows and the model does not ignore is taken better"
 _BY_NONE: Final = "no padding mends it"
 
 
@@ -216,7 +215,7 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
     is_known = cell.verdict != "unknown"  # nothing is tried for what may be right
     known = ((key, target) for key in placed.keys if is_known)
     blocked = next((choice.blocked[each] for each in known if each in choice.blocked), None)
-    stays = _STAYS if choice.is_free else _IGNORED
+    stays = _STAYS
     if blocked is not None:
         taken = "another writing" if blocked[0].text == form.text else blocked[0].text
         stays = f"it takes {taken}, but {_told(blocked[1])}"

@@ -40,9 +40,9 @@ NEAR = {"rtol": None, "atol": None}
 @each_row(
     ("call", "options"),
     [
-        (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "reference": None, "isolated": False}),
-        (onnxpad.check, {**CHANGES, "convention": None, "isolated": False}),
-        (onnxpad.show, {**SIZES, "node": (), "target": (), "isolated": False}),
+        (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "reference": None}),
+        (onnxpad.check, {**CHANGES, "convention": None}),
+        (onnxpad.show, {**SIZES, "node": (), "target": ()}),
         (
             onnxpad.validate,
             {

@@ -44,18 +44,6 @@ def test_nothing_to_do(onnx_ir: Any) -> None:
     assert done.model is not given
 
 
-def test_what_the_model_ignores(onnx_ir: Any) -> None:
-    from onnxpad import FixPaddingPass
-
-    given = onnx_ir.from_proto(BEFORE)
-    given.metadata_props["onnxpad.ignore"] = '[{"code": "PAD201", "reason": "meant"}]'
-    fix = FixPaddingPass(validate=False)
-    assert not fix(given).modified
-    assert fix.result is not None
-    assert "1 ignored in the model (onnxpad.ignore): PAD201 'meant'" in fix.result.notes
-    assert FixPaddingPass(validate=False, isolated=True)(given).modified
-
-
 def test_sequence(onnx_ir: Any) -> None:
     from onnx_ir.passes.common import RemoveUnusedNodesPass
 

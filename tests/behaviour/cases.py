@@ -89,7 +89,6 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         "convention": ("", *(f"--convention {name}" for name in _FRAMEWORKS)),
         "codes": ("", "--select PAD6", "--select PAD1,PAD501", "--ignore PAD2"),
         "fail": ("", "--fail-on info", "--fail-on error", "--exit-zero"),
-        "known": ("", "--baseline known.json --write-baseline"),
         "format": (
             *(*_FORMAT, "--format sarif", "--format github", "--statistics"),
         ),

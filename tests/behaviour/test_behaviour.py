@@ -65,7 +65,6 @@ class TestCases:
             "rule",
             "targets",
             "config",
-            "ignore",
             "docs",
             "doctor",
         }

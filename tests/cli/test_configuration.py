@@ -399,14 +399,6 @@ class TestCodes:
         wrote("exported/deep/onnxpad.toml", 'fail-on = "info"')
         assert [file["failing"] for file in ran("check", "exported")["files"]] == [0, 2]
 
-    def test_a_baseline_judges_each_model_by_its_own_codes(self) -> None:
-        assert onnxpad_runs("check", ".", "--baseline", "b.json", "--write-baseline").exit_code == 0
-        wrote("exported/onnxpad.toml", 'ignore = ["PAD1"]')
-        assert "gone" not in onnxpad_runs("check", ".", "--baseline", "b.json").stdout
-        assert onnxpad_runs("check", ".", "--baseline", "b.json", "--write-baseline").exit_code == 0
-        Path("exported/onnxpad.toml").unlink()
-        assert onnxpad_runs("check", ".", "--baseline", "b.json").exit_code == 0
-
 
 class TestFormats:
     def test_what_has_no_place_for_it_is_told_on_stderr(self) -> None:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from onnxpad.pipeline.heal import heal
-from onnxpad.pipeline.metadata import Barred, Key
+from onnxpad.pipeline.transaction import Barred, Key
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 from tests.support.lines import Lines
 

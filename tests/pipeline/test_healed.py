@@ -1,27 +1,21 @@
-"""What is left of a rewrite that failed is rewritten once more; what was taken back is noted."""
+"""What is left of a rewrite that failed is rewritten once more; what was taken back is told."""
 
 from types import SimpleNamespace
 from typing import Any
 
 from onnxpad.finding import Finding, Severity
 from onnxpad.pipeline.heal import healed
-from onnxpad.pipeline.metadata import BARRED
 from onnxpad.validation.result import Validation
 from tests.pipeline.test_heal_parts import parted
 from tests.support.rows import each_row
 
 
 class Rewriting:
-    """A run that makes the changes `a` and `b` unless they are barred, and a model's metadata."""
+    """A run that makes the changes `a` and `b` unless they are barred."""
 
-    def __init__(self, barred: str) -> None:
-        self.texts = {BARRED: barred}
+    def __init__(self) -> None:
         self.rewrites: list[str] = []
-        self.graph = SimpleNamespace(
-            model=SimpleNamespace(
-                metadata=self.texts.get, set_metadata=self.texts.__setitem__, changed=True
-            )
-        )
+        self.graph = SimpleNamespace(model=SimpleNamespace(changed=True))
 
     def rewrite(self, leave: Any) -> Any:
         left = [each for each in "ab" if ("PAD201", each) not in leave]
@@ -34,9 +28,6 @@ def outcome(*changes: str) -> Any:
     findings = [Finding("PAD201", Severity.WARNING, name, "Conv", "m") for name in changes]
     made = [SimpleNamespace(key=("PAD201", each.node), finding=each) for each in findings]
     return SimpleNamespace(made=made, changes=changes)
-
-
-BEFORE = '["z", "PAD101", "stops"]'
 
 
 @each_row(
@@ -52,7 +43,7 @@ BEFORE = '["z", "PAD101", "stops"]'
     ],
 )  # fmt: skip
 def test_what_is_left(wrong: str, rewrites: list[str], back: str, said: str) -> None:
-    run: Any = Rewriting(f"[{BEFORE}]")
+    run: Any = Rewriting()
     first = outcome("a", "b")
     fail = Validation(False, (), warnings=("as before",), divergence=parted("b").divergence)
 
@@ -70,15 +61,13 @@ def test_what_is_left(wrong: str, rewrites: list[str], back: str, said: str) -> 
             each.reason
             == "fix took it back: with it the model computes something else on onnxruntime"
         )
-    barred = ", ".join([BEFORE, *(f'["{each}", "PAD201", "differs"]' for each in back)])
-    assert run.texts == {BARRED: f"[{barred}]"}
     about = ("again",) if len(back) == 1 else ("not validated: no change is left",)
     assert verdict.warnings == (*about, f"{said}; first difference: tensor 'b', far")
     assert verdict.reason == ("" if len(back) == 1 else "no change is left")
 
 
 def test_a_model_that_fails_in_any_case_keeps_its_changes() -> None:
-    run: Any = Rewriting("")
+    run: Any = Rewriting()
     first = outcome("a", "b")
     fail = Validation(False, (), warnings=("as before",))
 
@@ -87,6 +76,6 @@ def test_a_model_that_fails_in_any_case_keeps_its_changes() -> None:
 
     run.rewrite = lambda leave: (run.rewrites.append(dict(leave)), first)[1]
     assert healed(run, validate, first, fail) == (first, fail, ())
-    assert (run.rewrites[-1], run.texts) == ({}, {BARRED: ""})
+    assert run.rewrites[-1] == {}
     nothing = outcome()
     assert healed(run, validate, nothing, fail) == (nothing, fail, ())

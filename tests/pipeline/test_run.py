@@ -17,6 +17,7 @@ from onnxpad.options import OptionKeywords, Options
 from onnxpad.passes import PASSES
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.pipeline.run import Run
+from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Pass
 from onnxpad.rewrite.scopes import contexts
@@ -441,7 +442,7 @@ def test_a_run_starts_again_from_what_was_known_at_first(
     path = MODELS / f"{name}.onnx"
     run = Run(Graph.load(path), Options.of(options))
     first = run.rewrite()
-    rounds = [{made.key: "differs" for made in first.made[index::2]} for index in (0, 1)]
+    rounds = [{made.key: Reason.DIFFERS for made in first.made[index::2]} for index in (0, 1)]
     for barred in (*rounds, {}):
         again = run.rewrite(barred)
         anew = Run(Graph.load(path), Options.of(options))

@@ -63,7 +63,6 @@ def test_what_is_found(rule: Pass, words: dict[str, str], expected: str) -> None
     assert _about(found) == ("PAD999", "<y>", "MaxPool")
     assert (found.node, found.about, found.plan) == (node, node, "plan")
     assert not found.decides
-    assert not found.barred
 
 
 def test_what_is_found_may_keep_another_node() -> None:

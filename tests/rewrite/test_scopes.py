@@ -6,7 +6,6 @@ import pytest
 
 import onnxpad
 from onnxpad.graph import Graph
-from onnxpad.pipeline.metadata import BARRED
 from onnxpad.rewrite.scopes import called_in, callers_first, contexts
 from tests.support import BORDER, PADS, W, assert_same, feeds_of, fixed, run
 
@@ -627,14 +626,6 @@ def test_what_a_body_no_longer_hinders_is_tried_again() -> None:
     assert not result.undone
     assert not onnxpad.fix(result.model, validate=False).changed
     assert_same(model, result.model)
-
-
-def test_what_is_barred_in_a_body_stays() -> None:
-    model = graph(branch("q = Pad (x, p) [c] z = Conv (q, w)"))
-    entry = '[["If \'if\' > then_branch > z", "PAD201", "differs"]]'
-    model.metadata_props.add(key=BARRED, value=entry)
-    (finding,) = onnxpad.check(model, ignore="PAD6").findings
-    assert (finding.code, finding.reason_code) == ("PAD201", "differs")
 
 
 def test_a_malformed_body_is_left_alone() -> None:

@@ -50,10 +50,6 @@ def _annotations(
     place = f"file={_property(shown(relative(file.path)))}"
     remarks = [(Severity.ERROR, file.error)] * bool(file.error)
     remarks += [(Severity.WARNING, each) for each in file.warnings]
-    if file.ignored and not quiet:
-        from onnxpad.pipeline.ignores import told
-
-        remarks.append((Severity.INFO, told([(each.code, why) for each, why in file.ignored])))
     for level, text in remarks:
         yield level, f"{place}::{_data(shown(without_folders(text, file.path)))}"
     for each in file.failing(report.fail_on) if quiet else file.findings:

@@ -28,8 +28,7 @@ def check_sarif(report: CheckReport) -> str:
     """The report of one `check` as one run, with a newline at the end.
 
     A finding is a result; what padding stays is a note. Models that cannot be read, and remarks on
-    the others, are notifications of the run, as is what a model ignores: code scanning opens an
-    alert for each result, suppressed or not.
+    the others, are notifications of the run.
     """
     codes = sorted({each.code for file in report.files for each in file.findings})
     pages = catalogue()
@@ -78,20 +77,17 @@ def _rule(code: str, page: Page | None) -> dict[str, Any]:
 def _results(file: FileReport, codes: list[str]) -> Iterator[dict[str, Any]]:
     seen = Counter[str]()
     for finding in file.findings:
-        fingerprint = finding.fingerprint
-        seen[fingerprint] += 1
-        location = {**_location(file), "logicalLocations": [*_logical(finding)]}
+        logical = [*_logical(finding)]
+        place = " ".join((finding.code, *(each["fullyQualifiedName"] for each in logical)))
+        seen[place] += 1
         yield {
             "ruleId": finding.code,
             "ruleIndex": codes.index(finding.code),
             "level": _LEVELS[finding.severity],
             "message": _message(f"{labelled(finding)}: {finding_text(finding)}"),
-            "locations": [location],
-            # GitHub compares this name alone, and takes results of one file that share it for one.
-            "partialFingerprints": {
-                "onnxpad/v1": fingerprint,
-                "primaryLocationLineHash": f"{fingerprint}:{seen[fingerprint]}",
-            },
+            "locations": [{**_location(file), "logicalLocations": logical}],
+            # GitHub takes results of one file that share it for one.
+            "partialFingerprints": {"primaryLocationLineHash": f"{place}:{seen[place]}"},
         }
 
 

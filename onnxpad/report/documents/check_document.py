@@ -42,7 +42,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
     failing = [each for file in files for each in file.failing(report.fail_on)]
     code = explained(failing or [each for file in files for each in file.findings])
     goal = for_targets(report.options.targets)
-    said = [f"{counted(count, 'file')}{goal}: {severities(report)}", *_baseline(report)]
+    said = [f"{counted(count, 'file')}{goal}: {severities(report)}"]
     shorter = tuple(brief(file, report.options, report.fail_on) for file in files)
     if view == "brief" and shorter != files:
         said.append("--verbose lists what stays")
@@ -97,7 +97,6 @@ def _counts(report: CheckReport) -> Tallies:
         "models": sum(not file.is_missing for file in report.files),
         "to rewrite": sum(each.fixable for each in found),
         "stays": sum(stays),
-        **{name: count for name, count in _apart(report).items() if count},
         "models that fail": sum(
             _verdict(file, report) in {"fails", "unreadable"} for file in report.files
         ),
@@ -139,31 +138,7 @@ def severities(report: CheckReport) -> str:
         counts.append(marked(f"{unreadable:,} unreadable", "error"))
     if missing:
         counts.append(marked(f"{counted(missing, 'path')} without a model", "error"))
-    apart = _apart(report)
-    nothing = "nothing new" if apart["known"] else "nothing else" if apart["ignored"] else ""
-    counts = counts or [marked(nothing or "nothing found", "good")]
-    return ", ".join((*counts, *(f"{n:,} {what}" for what, n in apart.items() if n)))
-
-
-def _apart(report: CheckReport) -> dict[str, int]:
-    """How many findings count for nothing, by why."""
-    return {
-        "known": sum(len(file.known) for file in report.files),
-        "ignored": sum(len(file.ignored) for file in report.files),
-    }
-
-
-def _baseline(report: CheckReport) -> Iterator[str]:
-    """The use of a baseline, if there is something to say."""
-    use = report.baseline
-    if use is None:
-        return
-    changed = {"added": use.added, "dropped": use.gone}
-    if use.written:
-        said = ", ".join(f"{count:,} {name}" for name, count in changed.items() if count)
-        yield f"{shown(use.path)} written{f' ({said})' if said else ''}"
-    elif use.gone:
-        yield f"{use.gone:,} of the baseline gone, which --write-baseline drops"
+    return ", ".join(counts or [marked("nothing found", "good")])
 
 
 def file_group(file: FileReport) -> Group:
