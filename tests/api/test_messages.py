@@ -142,27 +142,7 @@ def test_numbers_that_are_refused(value: Any) -> None:
         require_timeout(True)
 
 
-LETTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 101)))
-LONGER = LETTERS[:99] + "x" * 101
 WORDS = "ab " * 1000
-
-
-@each_row(
-    ("word", "known", "said"),
-    [
-        ("Heigth", ["width", "Height"], "; did you mean 'Height'?"),
-        ("depth", ["N"], ""),
-        ("", [""], ""),
-        ("a", ["A"], "; did you mean 'A'?"),
-        (5, ["5"], ""),
-        (LETTERS[:100], [LETTERS], f"; did you mean {LETTERS!r}?"),
-        (LETTERS, [LETTERS], ""),
-        (LETTERS[:100], [LONGER], f"; did you mean {LONGER!r}?"),
-        (LETTERS[:100], [LONGER + "x"], ""),
-    ],
-)  # fmt: skip
-def test_the_name_that_was_meant(word: object, known: list[str], said: str) -> None:
-    assert meant(word, known) == said
 
 
 @pytest.mark.parametrize(

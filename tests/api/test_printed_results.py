@@ -3,10 +3,8 @@
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 import pytest
 
@@ -54,47 +52,6 @@ def timeless(text: str) -> str:
 def test_print_gives_what_the_command_prints(name: str, options: list[object]) -> None:
     printed = onnxpad_runs(name, PORT, *options).stdout
     assert timeless(str(called(name, PORT))) == timeless(printed)
-
-
-def test_print_gives_what_check_prints_below_the_path() -> None:
-    path, *lines = str(onnxpad.check(PORT, convention="tensorflow")).splitlines()
-    assert path == str(PORT)
-    assert all(line.startswith("  ") for line in lines[:-1])
-    printed = onnxpad_runs("check", PORT, "--convention", "tensorflow").stdout
-    assert timeless("\n".join(lines)) == timeless(printed.replace(f"{PORT}: ", ""))
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        pytest.param("match", ["--reference", REFERENCE], id="match"),
-        pytest.param("repad", ["--to", "tensorflow"], id="repad"),
-    ],
-)
-def test_print_gives_what_the_command_prints_but_for_the_file(
-    name: str, options: list[object], tmp_path: Path
-) -> None:
-    printed = onnxpad_runs(name, PORT, *options, "-o", tmp_path / "out.onnx").stdout
-    told = timeless(str(called(name, PORT)))
-    assert (
-        told.partition("Not written yet: save(path) writes it")[0]
-        == (timeless(printed).partition("Wrote ")[0])
-    )
-    assert "save(path)" in told
-    assert "--" not in told
-
-
-def test_a_part_that_is_matched_is_had_by_an_argument() -> None:
-    with np.load(REFERENCE) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
-    apart = found["output"].copy()
-    apart[..., 0, 0] += 1
-    told = str(onnxpad.match(PORT, {**found, "output": apart}))
-    assert "arrays in memory" in told
-    assert "Nothing written: partial=True gives the model with what padding explains." in told
-    told = str(onnxpad.match(PORT, {**found, "output": apart}, partial=True))
-    assert "partial=True" not in told
-    assert "Not written yet: save(path) writes it" in told
 
 
 @each_row("name", CALLS)
@@ -152,12 +109,6 @@ def test_a_notebook_shows_what_a_terminal_does(name: str, told: str) -> None:
     assert left == []
 
 
-def test_failures_are_told_in_repr() -> None:
-    found = onnxpad.validate(PORT, reference=REFERENCE)
-    assert repr(found).startswith("<ValidationResult: failed, 1 run: the original model differs")
-    assert "original against reference" in found._repr_html_()
-
-
 def test_the_report_of_a_result_is_the_commands() -> None:
     found = onnxpad.check(PORT, convention="tensorflow")
     assert found.report().exit_code == int(bool(found.failing()))
@@ -166,13 +117,3 @@ def test_the_report_of_a_result_is_the_commands() -> None:
     assert onnxpad.match(PORT, REFERENCE).exit_code == 0
     assert onnxpad.repad(PORT, "tensorflow").outcome == "repadded"
     assert onnxpad.validate(PORT, PORT).outcome == "passed"
-
-
-def test_the_cells_of_a_notebook_hold_no_marks_of_a_terminal() -> None:
-    """Spaces at which no line breaks, and breaks in a cell, are those of the printed table."""
-    page = onnxpad.fix(MODELS / "nasnet_keras.onnx", validate=False)._repr_html_()
-    assert "\\x" not in page
-    assert "\\n" not in page
-    assert "<td>pads, count_include_pad=1</td>" in page
-    assert "<td>dropped: never read</td>" in page
-    assert "4x H 1+2, W 2+2; 4x H 2+3, W 3+3" in page

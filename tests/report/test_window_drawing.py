@@ -6,8 +6,7 @@ import pytest
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import AxisAnswer
-from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg, text_svg
-from onnxpad.report.window_drawing import DrawnRow, DrawnWindow, full_output, letter, one_axis
+from onnxpad.report.window_drawing import DrawnRow, full_output, one_axis
 
 _CASES = [
     (size, Window(kernel, stride, dilation), begin, end)
@@ -80,50 +79,3 @@ def test_what_a_transposed_convolution_crops_and_appends() -> None:
     assert [cut.kind(place) for place in range(-1, 8)] == [
         "nothing", "cropped", *["data"] * 5, "cropped", "nothing",
     ]  # fmt: skip
-
-
-def test_letters_of_groups() -> None:
-    assert [letter(index) for index in (0, 25, 26, 51, 52)] == ["A", "Z", "A1", "Z1", "A2"]
-
-
-def _row(*windows: DrawnWindow) -> DrawnRow:
-    return DrawnRow("A", (), AxisAnswer(3, Window(2), 1, 1, 4), False, windows)
-
-
-def test_an_axis_with_windows_as_svg() -> None:
-    row = _row((0, range(-1, 1)), (1, range(1, 3)))
-    assert axis_height(row) == 46
-    assert axis_height(_row()) == 33
-    wide = AxisPlace(range(-1, 4), 12, 5)
-    assert [*axis_svg(row, wide, 100)] == [
-        '<path class="padding" d="M5.5 100.5h11v19h-11zM53.5 100.5h11v19h-11z"/>',
-        (
-            '<path class="data" d="M17.5 100.5h11v19h-11zM29.5 100.5h11v19h-11z'
-            'M41.5 100.5h11v19h-11z"/>'
-        ),
-        '<text x="23" y="114" class="number" text-anchor="middle">0</text>',
-        '<text x="47" y="114" class="number" text-anchor="middle">2</text>',
-        '<path class="bar" d="M11 128H23M35 141H47"/>',
-        '<path class="taps" stroke-width="8" d="M11 128h0M23 128h0M35 141h0M47 141h0"/>',
-    ]
-
-
-def test_narrow_cells_of_a_kind_are_one_and_have_no_numbers() -> None:
-    narrow = AxisPlace((-2, -1, 0, None, 2, 3, 4), 6, 0)
-    assert [*axis_svg(_row(), narrow, 0)] == [
-        '<text x="21" y="14" class="faint" text-anchor="middle">…</text>',
-        '<path class="padding" d="M6.5 0.5h5v19h-5zM30.5 0.5h5v19h-5z"/>',
-        '<path class="data" d="M12.5 0.5h5v19h-5zM24.5 0.5h5v19h-5z"/>',
-    ]
-    wide = AxisPlace((0, 1, 2), 11.5, 0)
-    assert '"M0.5 0.5h33.5v19' in next(iter(axis_svg(_row(), wide, 0)))
-    one = AxisPlace((-1, 0, 1, 2, 3), 6.5, 0)
-    texts = [each for each in axis_svg(_row(), one, 0) if each.startswith("<text")]
-    assert [each.partition(">")[2] for each in texts] == ["0</text>", "2</text>"]
-    assert '"M0.5 0.5h1v19h-1z' in next(iter(axis_svg(_row(), AxisPlace((-1, 0), 1.5, 0), 0)))
-
-
-def test_text_is_escaped_and_has_only_the_attributes_it_needs() -> None:
-    assert text_svg(1.5, 2, "a<b") == '<text x="1.5" y="2">a&lt;b</text>'
-    assert text_svg(1, 2, "a", "b") == '<text x="1" y="2" class="b">a</text>'
-    assert text_svg(1, 2, "a", anchor="end") == '<text x="1" y="2" text-anchor="end">a</text>'

@@ -1,0 +1,395 @@
+"""Reports are safe, fit their width, and have all facts in JSON."""
+
+import json
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onnxpad import __version__
+from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
+from onnxpad.options import Options
+from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
+from onnxpad.report.documents.check_document import (
+    LINES_A_GROUP,
+    file_text,
+)
+from onnxpad.report.documents.fix_document import fix_text as short_text
+from onnxpad.report.documents.fix_in_full import fix_in_full
+from onnxpad.report.documents.validation_document import validate_text
+from onnxpad.report.json import check_json, fix_json, validate_json
+from onnxpad.report.layout import Screen, cells, text_of
+from onnxpad.report.text import Paint, marked, plain
+from onnxpad.site_form import SiteForm, StepForm
+from onnxpad.validation.result import (
+    Comparison,
+    Divergence,
+    PaddingDifference,
+    Placement,
+    Run,
+    Validation,
+    not_validated,
+)
+from tests.support import site_form
+
+IN_JSON = {
+    "skipped": "uncompared",
+    "drawn": "",
+    "is_pad": "",
+    "brief": "",
+    "limits": "sizes",
+    "general": "",
+    "alike": "",
+    "form": "",
+    "is_warned": "",
+    "data": "",
+    "elements": "",
+    "words": "",
+    "resized": "",
+}
+"""Names of fields in JSON where they are others; empty for those that it has in words."""
+
+
+def in_json(record: Any) -> list[str]:
+    """The names that the fields of a record have in JSON."""
+    names = [IN_JSON.get(field.name, field.name) for field in fields(record)]
+    return [name for name in names if name]
+
+
+def fix_text(report: FixReport, paint: Paint = plain) -> str:
+    """The whole report, without broken lines."""
+    return text_of(fix_in_full(report), Screen(None, paint))
+
+
+def whole(report: ValidateReport, paint: Paint = plain) -> str:
+    """The whole report of `validate`, without broken lines."""
+    return validate_text(report, Screen(None, paint), "full")
+
+
+SAME_READS = Certificate("the same elements are read", "height 224, width 224")
+
+
+def change(
+    node: str = "conv1",
+    forms: tuple[str, str] = (
+        "Pad H 0+1, W 0+1 -> Conv pads H 0+0, W 0+0", "Conv pads H 0+1, W 0+1",
+    ),
+    **values: object,
+) -> Change:  # fmt: skip
+    base = Change(
+        code="PAD201",
+        node=node,
+        op_type="Conv",
+        was=site_form(forms[0]),
+        now=site_form(forms[1]),
+        certificate=SAME_READS,
+        removed=("pad1",),
+        probe="equal on 6 inputs",
+    )
+    return replace(base, **values)  # type: ignore[arg-type]
+
+
+def refusal(node: str, reason: str = "the pads depend on the height", **values: object) -> Finding:
+    base = Finding("PAD501", Severity.INFO, node, "Conv", f"SAME_UPPER on {node}", reason)
+    return replace(base, **values)  # type: ignore[arg-type]
+
+
+def warning(node: str, code: str = "PAD201") -> Finding:
+    return Finding(code, Severity.WARNING, node, "Conv", f"Pad before {node} can be folded")
+
+
+EQUAL = Comparison("logits", equal=True, max_abs=0.0, max_rel=0.0, detail="", ok=True)
+NOISE = Comparison("logits", equal=False, max_abs=1.5e-7, max_rel=2e-6, detail="", ok=True)
+WRONG = Comparison("boxes", equal=False, max_abs=0.75, max_rel=3.0, detail="", ok=False)
+SHAPE = Comparison("mask", False, math.nan, math.nan, "shape 1x3 against 1x4", False)
+
+
+def run(*comparisons: Comparison, level: str = "off", note: str = "") -> Run:
+    ok = all(comparison.ok for comparison in comparisons)
+    inputs = "x float32 1x3x224x224, seed 0"
+    return Run("CPUExecutionProvider", level, inputs, comparisons, (0.1, 0.2), note, ok)
+
+
+VALID = Validation(ok=True, runs=(run(EQUAL), run(NOISE, level="full")), probes=3)
+
+
+def fixed(**values: object) -> FixReport:
+    done = {"written": "model.fixed.onnx", **values}
+    delivery = {each.name: done[each.name] for each in fields(Delivery) if each.name in done}
+    base = FixReport(
+        name="model.onnx",
+        options=Options(),
+        changed=True,
+        validate=True,
+        changes=(change(),),
+        findings=(),
+        undone=(),
+        validation=VALID,
+        counts=(Counts(nodes=31), Counts(nodes=30)),
+        seconds=1.2,
+        delivery=Delivery(**delivery),  # type: ignore[arg-type]
+    )
+    rest = {name: value for name, value in values.items() if name not in delivery}
+    return replace(base, **rest)  # type: ignore[arg-type]
+
+
+class TestFixText:
+    def test_no_text_of_a_model_reaches_the_terminal_as_control_code(self) -> None:
+        wild = "a\nb\x1b[2J\u202e\udce9"
+        wild_form = SiteForm((StepForm(wild),), wild)
+        everything = fixed(
+            name=wild,
+            written=wild,
+            changes=(
+                change(wild, op_type=wild, was=wild_form, now=wild_form, probe=wild),
+                change(certificate=Certificate(wild, wild, (wild,))),
+            ),
+            findings=(refusal(wild, wild, message=wild), refusal("x", op_type=wild)),
+            undone=(refusal(wild, "undone", op_type=wild, message=wild),),
+            validation=Validation(
+                ok=False,
+                runs=(
+                    replace(run(replace(WRONG, output=wild, detail=wild)), inputs=wild, note=wild),
+                    replace(run(note=wild), provider=wild),
+                ),
+                warnings=(wild,),
+            ),
+        )
+        text = fix_text(everything)
+        assert all(line.isprintable() for line in text.splitlines())
+        assert "a\\nb" in text
+
+    def test_colours_change_nothing_but_colour(self) -> None:
+        report = fixed(findings=(refusal("a"),), undone=(refusal("b", "no"),))
+        painted = fix_text(report, marked)
+        assert "\x1b[" in painted
+        for code in ("32", "1;31", "1", "2", "0"):
+            painted = painted.replace(f"\x1b[{code}m", "")
+        assert painted == fix_text(report)
+
+
+FOLDED: dict[str, Any] = {
+    "forms": ("Pad H 0+1, W 0+1 -> Conv", "Conv pads H 0+1, W 0+1"),
+}
+
+
+class TestShortText:
+    def test_many_kinds_and_reasons_fit_a_screen(self) -> None:
+        changes = tuple(change(f"c{i}", forms=(f"Conv{i}", "Conv pads")) for i in range(236))
+        letters = [f"{chr(97 + i // 10)}{chr(97 + i % 10)}" for i in range(100)]
+        findings = tuple(refusal(f"p{i}", f"reason {i} " * 3) for i in letters)
+        text = short_text(fixed(changes=changes, findings=findings))
+        assert len(text.splitlines()) < 40
+
+    @pytest.mark.parametrize("width", [40, 80, 120])
+    def test_lines_fit_and_words_stay_whole(self, width: int) -> None:
+        findings = tuple(refusal(f"p{i}", "reasons that go on " * 9) for i in range(3))
+        report = fixed(changes=(change(**FOLDED),), findings=findings)
+        for text in (
+            short_text(report, Screen(width)),
+            text_of(fix_in_full(report), Screen(width)),
+        ):
+            assert max(map(len, text.splitlines())) <= max(width, 65)
+            for word in ("reasons", "conv1", "model.fixed.onnx"):
+                assert word in text.split() or width == 40
+
+    def test_names_of_wide_characters_fit_too(self) -> None:
+        findings = tuple(refusal(f"畳み込み層{i}" * 12, "a reason") for i in range(3))
+        text = short_text(fixed(changes=(change("畳" * 90, **FOLDED),), findings=findings))
+        assert max(map(cells, text.splitlines())) <= 80
+
+
+class TestCheckText:
+    def test_many_findings_of_one_code_are_limited_and_counted(self) -> None:
+        file = FileReport("m.onnx", tuple(warning(f"c{i}") for i in range(200)))
+        lines = file_text(file).splitlines()
+        assert len(lines) == LINES_A_GROUP + 1
+        assert "and 180 more" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        pytest.param((FileReport("a", (refusal("c"),)),), 0, id="refusals do not fail"),
+        pytest.param((FileReport("a", (warning("c"),)),), 1, id="findings"),
+        pytest.param((FileReport("a", error="bad"),), 2, id="unreadable"),
+        pytest.param(
+            (FileReport("a", (warning("c"),)), FileReport("b", error="bad")), 2, id="both"
+        ),
+    ],
+)
+def test_the_exit_code_of_a_check(files: tuple[FileReport, ...], code: int) -> None:
+    assert CheckReport(Options(), Severity.WARNING, files).exit_code == code
+
+
+class TestJson:
+    def test_every_field_of_every_record_is_there(self) -> None:
+        report = fixed(findings=(refusal("c2"),), undone=(refusal("c3"),))
+        document = json.loads(fix_json(report))
+        assert document["version"] == 1
+        assert document["tool"] == {"name": "onnxpad", "version": __version__}
+        assert document["exit_code"] == 0
+        assert document["outcome"] == "fixed"
+        assert document["written"] == "model.fixed.onnx"
+        (record,) = document["changes"]
+        assert list(record) == [
+            *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
+            *("forms", "amounts", "repairs", "interim"),
+        ]
+        known = {*in_json(Certificate), "assumption_codes"}
+        assert set(record["certificate"]) == known
+        assert record["removed"] == ["pad1"]
+        for key in ("findings", "undone"):
+            (found,) = document[key]
+            assert set(found) == {*in_json(Finding), "fixable", "asked"}
+            assert found["fixable"] is False
+        assert set(document["validation"]) == set(in_json(Validation))
+        first = document["validation"]["runs"][0]
+        assert set(first) == set(in_json(Run))
+        assert set(first["comparisons"][0]) == set(in_json(Comparison))
+
+    def test_nothing_is_limited(self) -> None:
+        changes = tuple(change(f"conv{i}") for i in range(500))
+        assert len(json.loads(fix_json(fixed(changes=changes)))["changes"]) == 500
+
+    def test_what_json_cannot_carry_is_still_json(self) -> None:
+        infinite = replace(SHAPE, max_abs=math.inf)
+        text = fix_json(fixed(validation=Validation(False, (run(SHAPE, infinite),))))
+
+        def refuse(constant: str) -> object:
+            raise AssertionError(constant)
+
+        document = json.loads(text, parse_constant=refuse)
+        nan, infinity = document["validation"]["runs"][0]["comparisons"]
+        assert nan["max_abs"] is None
+        assert infinity["max_abs"] == "inf"
+
+    def test_any_evidence_is_carried(self) -> None:
+        evidence = {
+            "pads": ((0, 1), [np.int64(2), np.float32(0.5)]),
+            "array": np.arange(3),
+            "severity": Severity.INFO,
+            "yes": True,
+            "none": None,
+            "names": {"b", "a"},
+            "other": 1 + 2j,
+            3: b"x",
+        }
+        finding = refusal("c", evidence=evidence)
+        document = json.loads(fix_json(fixed(findings=(finding,))))
+        assert document["findings"][0]["evidence"] == {
+            "pads": [[0, 1], [2, 0.5]],
+            "array": [0, 1, 2],
+            "severity": "info",
+            "yes": True,
+            "none": None,
+            "names": ["a", "b"],
+            "other": "(1+2j)",
+            "3": "b'x'",
+        }
+
+    def test_it_is_ascii_whatever_the_names(self) -> None:
+        text = fix_json(fixed(changes=(change("畳み\udce9"),)))
+        assert text.isascii()
+        assert json.loads(text)["changes"][0]["node"] == "畳み\udce9"
+
+    def test_a_check_is_a_list_of_files(self) -> None:
+        files = (FileReport("a", (warning("c"), refusal("d"))), FileReport("b", error="b: no"))
+        document = json.loads(
+            check_json(CheckReport(Options(style="pad"), Severity.WARNING, files))
+        )
+        assert document["version"] == 1
+        assert document["exit_code"] == 2
+        assert (document["style"], document["fail_on"]) == ("pad", "warning")
+        first, second = document["files"]
+        assert [f["node"] for f in first["findings"]] == ["c", "d"]
+        assert [f["fixable"] for f in first["findings"]] == [True, False]
+        assert (first["error"], first["failing"]) == (None, 1)
+        assert (second["error"], second["findings"]) == ("b: no", [])
+        assert document["summary"] == {
+            "files": 2,
+            "unreadable": 1,
+            "failing": 1,
+            "info": 1,
+            "warning": 1,
+            "error": 0,
+        }
+
+
+DIVERGENCE = Divergence(
+    tensor="hidden",
+    producers=("conv1 (Conv)", "conv1 (Conv)"),
+    attributes=("", "pads=[0, 0, 1, 1]"),
+    inputs=(("padded", "w"), ("image", "w")),
+    comparison=replace(WRONG, output="hidden", shape="1x4", dtype="float32", ulp=7, worst=(0, 3)),
+    values=("1.25", "0.5"),
+    fed="image float32 1x3x9x9, seed 0",
+    compared=12,
+    earlier="before",
+    note="one remark",
+)
+
+
+def validated(*runs: Run, unproven: tuple[str, ...] = (), **values: object) -> ValidateReport:
+    base = Validation(ok=all(run.ok for run in runs), runs=runs)
+    return ValidateReport(
+        original="a.onnx",
+        rewritten="b.onnx",
+        inputs="",
+        reference="",
+        providers=("CPUExecutionProvider",),
+        validation=replace(base, **values),  # type: ignore[arg-type]
+        unproven=unproven,
+        seconds=0.5,
+    )
+
+
+class TestValidated:
+    def test_what_was_not_compared_fails(self) -> None:
+        report = validated(run(EQUAL), unproven=("nothing was compared on X",))
+        assert (report.ok, report.exit_code) == (False, 5)
+
+    def test_names_cannot_break_lines(self) -> None:
+        seen = run(replace(WRONG, output="a\nb\x1b[2J", detail="x\ny"), note="m\nn")
+        place = Placement("P\nQ", "original", 1, ("n\nm (Pad)",))
+        text = whole(
+            validated(
+                seen,
+                divergence=replace(DIVERGENCE, tensor="t\nu", fed="f\ng"),
+                placements=(place,),
+                warnings=("w\nw",),
+                notes=("v\nv",),
+            )
+        )
+        assert "\x1b" not in text
+        assert all(f"{a}\n{b}" not in text for a, b in ("ab", "xy", "mn", "PQ", "tu", "fg", "ww"))
+
+    def test_json_has_all_of_it(self) -> None:
+        report = validated(run(WRONG), divergence=DIVERGENCE, notes=("n",))
+        document = json.loads(validate_json(report))
+        assert (document["command"], document["exit_code"]) == ("validate", 3)
+        assert document["rewritten"] == "b.onnx"
+        assert document["reference"] is None
+        for value, record in (
+            (document["validation"], report.validation),
+            (document["validation"]["divergence"], DIVERGENCE),
+            (document["validation"]["runs"][0]["comparisons"][0], WRONG),
+        ):
+            assert [*value] == in_json(record)
+
+
+def test_paddings_that_differ_are_in_json() -> None:
+    pair = PaddingDifference("y", ("c (Conv)", "c (Conv)"), (((0, 1),), ((1, 0),)))
+    found = replace(VALID, padding=(pair,))
+    report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, (), 0.1)
+    document = json.loads(validate_json(report))
+    assert document["validation"]["padding"][0]["pads"] == ["[0, 1]", "[1, 0]"]
+
+
+def test_nothing_compared_stands_at_the_top() -> None:
+    found = not_validated("no kernel")
+    report = ValidateReport("a", "b", "", "", ("CPUExecutionProvider",), found, ("none",), 0.1)
+    assert (report.outcome, report.exit_code) == ("nothing compared", 5)
+    assert json.loads(validate_json(report))["outcome"] == "nothing compared"
