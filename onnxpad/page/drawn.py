@@ -1,75 +1,30 @@
-"""The pictures of a page: of changes, findings, places of padding, and outputs that differ."""
+"""The pictures of a page: windows over the axes of changes and of places of padding."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from onnxpad.arithmetic.window import Window
-from onnxpad.finding import Change, Finding
+from onnxpad.finding import Change
 from onnxpad.frameworks.conventions.question import AxisAnswer
 from onnxpad.inventory.padding_site import AxisPadding, PaddingSite
-from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph
-from onnxpad.page.pictures.axis_pictures import (
+from onnxpad.page.axis_pictures import (
     axis_picture,
     axis_pictures,
     legend,
-    residues,
-    same_residues,
 )
-from onnxpad.page.pictures.graph_svg import graph_svg
-from onnxpad.page.pictures.histograms import decades, histogram
-from onnxpad.page.pictures.site_graph import change_graphs, finding_graph
-from onnxpad.reasons import Reason
+from onnxpad.page.markup import NOTHING, Html, join
 from onnxpad.report.documents import Picture
-from onnxpad.report.groups import grouped
-from onnxpad.validation.result import Comparison
 
 
 def drawn(picture: Picture) -> Html:
     """A picture of a page."""
     match picture.subject:
-        case Finding() as finding:
-            return _finding(finding)
         case Change() as change:
-            return _change(change)
+            return axis_pictures(change.certificate.facts)
         case PaddingSite() as site:
             return _site(site)
         case "legend":
             return legend()
-        case tuple() as compared:
-            return _histograms(compared)
     return NOTHING
-
-
-def _finding(finding: Finding) -> Html:
-    """The node of a finding as it is, and its padding by the remainder of an open size."""
-    form = finding.form
-    picture = el("figure", graph_svg(finding_graph(form), "As it is")) if form.steps else NOTHING
-    return join(filter(None, (picture, *(case_tables(finding) or same_tables(finding)))))
-
-
-def _change(change: Change) -> Html:
-    """The padding of a change as it was written and as it is, and the windows over its axes."""
-    sides = zip(("Before", "After"), change_graphs(change), strict=True)
-    pair = (
-        el("figure", el("figcaption", esc(caption)), graph_svg(boxes, caption))
-        for caption, boxes in sides
-    )
-    windows = axis_pictures(change.certificate.facts)
-    parts = [el("div", *pair, class_="pair"), *([el("div", windows)] if windows else [])]
-    return el("div", *parts, class_="drawn")
-
-
-def _histograms(compared: Sequence[tuple[Comparison, str]]) -> Html:
-    """How many elements of outputs differ by how much, all with the same decades."""
-    span = decades([each for each, _ in compared])
-    said = (
-        "How many elements differ, by their difference relative to the greatest magnitude of the "
-        "output; heights are logarithmic."
-    )
-    pictures = (histogram(each, run, span) for each, run in compared)
-    return join([paragraph(said, "faint"), el("div", *pictures, class_="histograms")])
 
 
 def _site(site: PaddingSite) -> Html:
@@ -82,16 +37,7 @@ def _site(site: PaddingSite) -> Html:
         if answer is not None:
             alike.setdefault(answer, []).append(axis.name)
     pictures = [axis_picture(" and ".join(names), answer) for answer, names in alike.items()]
-    return join([*_tables(site), *pictures])
-
-
-def _tables(site: PaddingSite) -> list[Html]:
-    """The padding of open sizes by remainder."""
-    for finding in site.findings:
-        if found := case_tables(finding):
-            return found
-    windows = zip(site.kernel, site.stride, site.dilation, strict=False)
-    return same_residues(site.auto_pad, windows) if any(axis.formula for axis in site.axes) else []
+    return join(pictures)
 
 
 def _answer(site: PaddingSite, place: int, axis: AxisPadding) -> AxisAnswer | None:
@@ -104,35 +50,3 @@ def _answer(site: PaddingSite, place: int, axis: AxisPadding) -> AxisAnswer | No
     if room < 0 or site.ceil_mode:
         return None
     return AxisAnswer(axis.size, window, axis.begin, axis.end, room // stride + 1)
-
-
-def case_tables(finding: Finding) -> list[Html]:
-    """The amounts of a computed `Pad` by remainder, as far as the finding has them."""
-    return [
-        residues(
-            str(case["of"]),
-            int(case["modulus"]),
-            [(row["at"] % case["modulus"], row["begin"], row["end"]) for row in case["rows"]],
-            [f"before, {axes}", "after"],
-        )
-        for axes, case in _by_axes(finding.evidence.get("cases"))
-    ]
-
-
-def same_tables(finding: Finding) -> list[Html]:
-    """The pads of a SAME that stays since its size is open, by remainder."""
-    steps = finding.form.steps
-    if not steps or finding.reason_code not in {Reason.SIZE_DEPENDENT, Reason.AS_ASKED}:
-        return []
-    return same_residues(steps[0].auto_pad, steps[0].windows)
-
-
-def _by_axes(cases: object) -> list[tuple[str, Mapping[str, Any]]]:
-    """Tables with their axes; axes of one table are listed together."""
-    if not isinstance(cases, Mapping):
-        return []
-    found = []
-    for group in grouped(cases.items(), lambda item: repr(item[1])):
-        numbers = " and ".join(str(axis) for axis, _ in group)
-        found.append((f"{'axes' if len(group) > 1 else 'axis'} {numbers}", group[0][1]))
-    return found

@@ -62,33 +62,20 @@ def badge(text: str, kind: str) -> Html:
     return el("span", esc(text), class_=f"badge {kind}")
 
 
-def table(
-    caption: str,
-    head: Sequence[str],
-    rows: Iterable[Sequence[Html]],
-    numeric: Iterable[int] = (),
-) -> Html:
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Html]]) -> Html:
     """A table that scrolls sideways where it is wider than the page.
 
     Args:
         caption: What it shows; read out before it.
         head: The titles of the columns.
         rows: The cells; the first of each row is its heading.
-        numeric: The columns of numbers, which are set to the right.
     """
-    right = set(numeric)
-
-    def kind(column: int) -> str | None:
-        return "number" if column in right else None
-
-    titles = (
-        el("th", esc(title), scope="col", class_=kind(column)) for column, title in enumerate(head)
-    )
+    titles = (el("th", esc(title), scope="col") for title in head)
     body = (
         el(
             "tr",
             el("th", first, scope="row"),
-            *(el("td", cell, class_=kind(column)) for column, cell in enumerate(rest, 1)),
+            *(el("td", cell) for cell in rest),
         )
         for first, *rest in rows
     )

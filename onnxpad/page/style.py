@@ -9,12 +9,12 @@ STYLE: Final = """
   --paper: #ffffff; --card: #f6f8fa; --ink: #1f2328; --faint: #57606a; --line: #d0d7de;
   --accent: #0550ae; --good: #116329; --good-ground: #dafbe1; --warn: #7d4e00;
   --warn-ground: #fff8c5; --bad: #a40e26; --bad-ground: #ffebe9; --plain-ground: #eaeef2;
-  --data: #c8d1da; --pad: #eef5ff; --edge: #6e7781; --window: #0550ae; --crop: #a40e26; }
+  --data: #c8d1da; --pad: #eef5ff; --window: #0550ae; }
 @media (prefers-color-scheme: dark) { :root {
   --paper: #0d1117; --card: #161b22; --ink: #e6edf3; --faint: #9da7b3; --line: #30363d;
   --accent: #79c0ff; --good: #7ee787; --good-ground: #12261e; --warn: #f2cc60;
   --warn-ground: #2b2410; --bad: #ffa198; --bad-ground: #3c1618; --plain-ground: #21262d;
-  --data: #3d444d; --pad: #0f2038; --edge: #8b949e; --window: #79c0ff; --crop: #ffa198; } }
+  --data: #3d444d; --pad: #0f2038; --window: #79c0ff; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink);
@@ -65,30 +65,18 @@ details.names summary { color: var(--accent); }
 ul.names { margin: .4rem 0; padding-left: 1.2rem; max-height: 24rem; overflow-y: auto; }
 figure { margin: 1rem 0; }
 figcaption { color: var(--faint); font-size: .9rem; margin-bottom: .35rem; }
-.drawn { display: flex; flex-wrap: wrap; gap: 1.25rem 2rem; margin: 1rem 0; }
-.drawn > div { flex: 1 1 22rem; min-width: 0; }
-.drawn > .pair { flex: 0 1 auto; display: flex; flex-wrap: wrap; gap: 1rem; }
-.pair > figure, .drawn figure:first-child { margin-top: 0; }
 ul.legend { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .25rem 1.5rem;
   color: var(--faint); font-size: .9rem; }
 ul.legend svg { display: inline-block; vertical-align: -4px; margin-right: .5rem; }
 svg { display: block; max-width: 100%; height: auto; }
 svg text { fill: var(--ink); font: 13px ui-sans-serif, system-ui, "DejaVu Sans", sans-serif; }
-svg .strong { font-weight: 600; }
 svg .faint { fill: var(--faint); }
-svg .small { font-size: 12px; }
 svg .number { fill: var(--ink); font-size: 10px; }
-svg .box { fill: var(--card); stroke: var(--edge); }
-svg .tensor { fill: var(--paper); stroke: var(--edge); }
-svg .removed { fill: var(--bad-ground); stroke: var(--bad); stroke-dasharray: 5 3; }
-svg .added, svg .changed { fill: var(--good-ground); stroke: var(--good); }
-svg .edge { stroke: var(--edge); stroke-width: 1.5; fill: none; }
-svg .head { fill: var(--edge); }
 svg .data { fill: var(--data); stroke: var(--paper); }
 svg .padding { fill: var(--pad); stroke: var(--window); stroke-dasharray: 3 2; }
 svg .bar { stroke: var(--window); stroke-width: 2; }
 svg .taps { stroke: var(--window); stroke-linecap: round; }
-svg .tap, svg .column { fill: var(--window); }
+svg .tap { fill: var(--window); }
 dl.facts { display: grid; grid-template-columns: fit-content(40%) 1fr; gap: .35rem 1rem;
   margin: .75rem 0; font-size: .92rem; }
 dl.facts dt { color: var(--faint); grid-column: 1; overflow-wrap: anywhere; }
@@ -99,11 +87,7 @@ caption { text-align: left; color: var(--faint); padding-bottom: .35rem; font-si
 th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top; font-weight: 400; }
 thead th { font-weight: 600; vertical-align: bottom; }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.number { white-space: nowrap; }
 tbody th { min-width: 9rem; max-width: 26rem; }
-.histograms { display: grid; gap: 1rem;
-  grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); }
 footer { margin-top: 3rem; color: var(--faint); font-size: .9rem; }
 @media (max-width: 40rem) { .page { padding: 1rem .9rem 3rem; } .counts div { min-width: 6.5rem; }
   .counts dd { font-size: 1.25rem; } .inside { padding: .25rem .7rem .8rem; } }

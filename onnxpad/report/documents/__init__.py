@@ -97,7 +97,7 @@ class Picture:
     """A block that pages draw and texts leave out.
 
     Attributes:
-        subject: A change, a finding, the place of a padding, or outputs that differ.
+        subject: A change, the place of a padding, or `legend`.
     """
 
     subject: Any

@@ -1,4 +1,4 @@
-"""Cards of changes and findings for pages: those that are alike together, with a picture."""
+"""Cards of changes and findings for pages: those that are alike together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from onnxpad.finding import Finding
 from onnxpad.reasons import Reason
-from onnxpad.report.documents import Block, Group, Pairs, Picture
+from onnxpad.report.documents import Block, Group, Pairs
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, fixable_text, labelled, shown
@@ -44,11 +44,10 @@ def _finding_card(group: Sequence[Finding]) -> Group:
         said = f"{', '.join(dict.fromkeys(each.op_type for each in group))}: {said}"
     many = marked(times(len(group)), first.severity)
     title = f"{many} {shown(said)} {marked(first.code, 'faint')}"
-    variants = grouped(group, lambda each: (each.reason, repr(each.evidence.get("cases"))))
+    variants = grouped(group, lambda each: each.reason)
     blocks: list[Block] = []
     for variant in variants:
         one = variant[0]
-        blocks.append(Picture(one))
         blocks += [f"{marked('why', 'info')} {shown(one.reason)}"] * bool(one.reason)
         if not any(each.reason or each.sizes for each in variant):
             blocks.append(f"{marked('exact', 'good')} for every size that the model takes")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.report import ValidateReport
-from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Picture, Tallies, View
+from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Tallies, View
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBREAKABLE, Screen, marked, text_of
 from onnxpad.report.text import NODES_A_REASON, configurations, counted, duration, shown
@@ -21,7 +21,6 @@ from onnxpad.validation.result import (
 )
 
 OUTPUTS_A_RUN = 20
-_HISTOGRAMS = 24
 
 
 def validate_document(report: ValidateReport, view: View = "brief") -> Document:
@@ -65,21 +64,17 @@ def validate_text(
 
 
 def validation_groups(found: Validation, above: Sequence[Block] = ()) -> list[Group]:
-    """The sections of a page about a validation, with pictures of outputs that differ.
+    """The sections of a page about a validation.
 
     Args:
         found: The validation.
         above: Stands before the runs.
     """
     runs = [block for blocks in _runs(found, verbose=True) for block in blocks]
-    apart = [(run, each) for run in found.runs for each in run.comparisons if each.histogram]
-    apart.sort(key=lambda pair: pair[1].ok)
-    said = [(each, _where(run, run.drawn[1] or run.inputs)) for run, each in apart[:_HISTOGRAMS]]
-    drawn = [Group("Differences by size", [Picture(tuple(said))], is_open=True)] if said else []
     after = [
         Group(title, blocks) for title, blocks in _after(found, verbose=True).items() if blocks
     ]
-    return [Group("Validation", [*above, *runs, *drawn, *_remarks(found)]), *after]
+    return [Group("Validation", [*above, *runs, *_remarks(found)]), *after]
 
 
 def _counts(report: ValidateReport) -> Tallies:
@@ -348,8 +343,7 @@ def divergence(found: Divergence | None, *, verbose: bool = True) -> list[Block]
         rows.append(("before it", f"bits differ from {shown(found.earlier)} on, within rounding"))
     if found.note:
         rows.append(("note", shown(found.note)))
-    histogram = [Picture(((seen, "first difference"),))] if seen.histogram else []
-    return [title, Pairs(rows), *histogram]
+    return [title, Pairs(rows)]
 
 
 def _both(pair: Sequence[str]) -> str:

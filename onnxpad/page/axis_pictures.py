@@ -1,15 +1,13 @@
-"""Windows over a padded axis as pictures, and the padding of open sizes as tables by remainder."""
+"""Windows over a padded axis as pictures; of an open size one for each of some remainders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from onnxpad.arithmetic.residue_table import residue_table
-from onnxpad.arithmetic.size import symbol
-from onnxpad.arithmetic.window import ODD, Window, same_pads
+from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import AxisAnswer
-from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph, table
+from onnxpad.page.markup import NOTHING, Html, el, esc, join, paragraph
 from onnxpad.report.axis_svg import AxisPlace, axis_height, axis_svg
 from onnxpad.report.text import counted
 from onnxpad.report.window_drawing import one_axis
@@ -21,7 +19,7 @@ _PICTURES: Final = 4
 
 
 def axis_pictures(facts: Mapping[str, object]) -> Html:
-    """Pictures and tables of the windows of a certificate; axes that are alike are drawn once."""
+    """Pictures of the windows of a certificate; axes that are alike are drawn once."""
     axes = facts.get("axes")
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for axis in axes if isinstance(axes, list) else []:
@@ -47,47 +45,6 @@ def _key(shape: str, width: int) -> Html:
     return el("svg", Html(shape), aria_hidden="true", viewBox=box, width=width, height=18)
 
 
-def residues(
-    of: str, modulus: int, rows: Sequence[Sequence[object]], columns: Sequence[str]
-) -> Html:
-    """A table of numbers by the remainder of a size.
-
-    Args:
-        of: The size; empty for that of the axis itself.
-        modulus: The divisor.
-        rows: The remainder, then the numbers.
-        columns: Titles of the numbers.
-    """
-    name = f"'{of}'" if of else "the size that is read"
-    if modulus == 1:
-        caption, head = f"The same for every value of {name}", ["at every size"]
-        cells = [[esc("any"), *map(esc, rest)] for _, *rest in rows]
-    else:
-        caption, head = f"By {name}, modulo {modulus}", [f"size mod {modulus}"]
-        cells = [list(map(esc, row)) for row in rows]
-    return table(caption, [*head, *columns], cells, range(1, len(columns) + 1))
-
-
-def same_residues(auto_pad: str, windows: Iterable[tuple[int | None, int, int]]) -> list[Html]:
-    """The pads of SAME by the remainder of the size; a table for windows that are alike.
-
-    Args:
-        auto_pad: `SAME_UPPER` or `SAME_LOWER`; there is no table for others.
-        windows: Kernel, stride and dilation on each axis; None for a kernel that is not known.
-    """
-    tables = []
-    for kernel, stride, dilation in dict.fromkeys(windows):
-        side = ODD.get(auto_pad)
-        if side is None or kernel is None:
-            continue
-        pads = same_pads(symbol("size"), Window(kernel, stride, dilation), odd=side)
-        found = residue_table(pads, symbol("size"))
-        if found is not None:
-            rows = [(at % found.modulus, *values) for at, values in found.rows]
-            tables.append(residues("", found.modulus, rows, ["before", "after"]))
-    return tables
-
-
 def _without_names(axis: Mapping[str, Any]) -> dict[str, object]:
     """The facts of an axis from which it is drawn."""
     cases = axis.get("cases")
@@ -105,23 +62,11 @@ def _pictures(axes: Sequence[Mapping[str, Any]]) -> Html:
     if not drawn:
         return NOTHING
     pictures = [_figure(which, each, remainder) for remainder, each in drawn[:_PICTURES]]
-    cases = first.get("cases")
-    if not isinstance(cases, Mapping):
+    if not isinstance(first.get("cases"), Mapping):
         return join(pictures)
-    modulus = int(cases["modulus"])
-    rows = [
-        (
-            row["at"] % modulus,
-            each.begin,
-            each.end,
-            f"{each.output} at size {each.size}",
-        )
-        for row, (_, each) in zip(cases["rows"], drawn, strict=True)
-    ]
-    columns = ["reach before", "past it", "windows, such as"]
     sizes = " and ".join(dict.fromkeys(repr(str(axis["size"])) for axis in axes))
     said = paragraph(f"The size of {which} is open: {sizes}.", "faint")
-    return join([said, residues(str(cases["of"]), modulus, rows, columns), *pictures])
+    return join([said, *pictures])
 
 
 def _drawn(axis: Mapping[str, Any]) -> list[tuple[str, AxisAnswer]]:

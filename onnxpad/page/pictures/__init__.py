@@ -1,1 +1,0 @@
-"""Pictures of pages as inline SVG: nodes around a change, windows over axes, histograms."""
