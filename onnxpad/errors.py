@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 from onnxpad.messages import shortened
@@ -35,14 +36,14 @@ class MismatchError(UsageError):
     """Sizes that do not fit this model, though they may fit another one.
 
     Attributes:
-        missing: `shapes` or `dims`, and the name in it that the model lacks; None if the model has
-            the name but contradicts the size.
+        missing: What the model lacks: by `shapes` or `dims` and the name in it, what to tell; empty
+            if it has the names but contradicts a size.
     """
 
-    def __init__(self, message: str, missing: tuple[str, str] | None = None) -> None:
-        """Keeps the missing name beside the message."""
+    def __init__(self, message: str, missing: Mapping[tuple[str, str], str] | None = None) -> None:
+        """Keeps the missing names beside the message."""
         super().__init__(message)
-        self.missing = missing
+        self.missing = missing or {}
 
 
 class ModelError(OnnxpadError):

@@ -52,7 +52,6 @@ COMMANDS: Final = {
         "Explain codes: what is found, why it matters, when a rewrite is exact.",
     ),
     "targets": ("rule_commands", "List the runtimes of which it is known what they take."),
-    "config": ("rule_commands", "Show the configuration that holds for a model, key by key."),
     "docs": ("docs_command", "Show the manual, page by page."),
     "doctor": (
         "rule_commands",

@@ -168,7 +168,7 @@ def check(
 
         write(check_github(report, quiet=quiet))
     if quiet:
-        _tell_what_is_hidden(report)
+        _tell_elsewhere(report)
     else:
         from onnxpad.report.documents.check_document import check_document
         from onnxpad.report.layout import by_path
@@ -203,62 +203,28 @@ def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: "Sha
     paths = [file.path for file in files if any(each.fixable for each in file.findings)]
     if not paths:
         return ""
-    each = [[*words, *sizes.words(path)] for path in paths]
-    are_alike = all(options == each[0] for options in each)
-    is_loop = 1 < len(paths) <= _LOOPED and are_alike
-    typed = [_quoted(f"./{path}" if path.startswith("-") else path) for path in paths]
-    model = typed[0] if len(paths) == 1 else '"$m"' if is_loop else "MODEL"
-    options = map(_quoted, each[0] if are_alike else words)
-    command = " ".join(["onnxpad fix", model, *options])
-    if is_loop:
-        return f"onnxpad fix, one by one: for m in {' '.join(typed)}; do {command}; done"
-    if len(paths) == 1:
-        return command
-    return f"{command}{'' if are_alike else ' with its sizes,'} for each of {len(paths):,} models"
+    import shlex
+
+    from onnxpad.report.text import shown
+
+    taken = [sizes.words(path) for path in paths]
+    options = [*words, *taken[0]] if all(each == taken[0] for each in taken) else words
+    name = paths[0] if len(paths) == 1 else "MODEL"
+    name = f"./{name}" if name.startswith("-") else name
+    command = shown(shlex.join(["onnxpad", "fix", name, *options]))
+    return command if len(paths) == 1 else f"{command} for each of {len(paths):,} models"
 
 
-_LOOPED: Final = 8
-"""Most models that are named in one command."""
+def _tell_elsewhere(report: "CheckReport") -> None:
+    """The lines of configurations that are neither of the working folder nor of one above it.
 
-
-def _quoted(word: str) -> str:
-    """A word as a shell takes it; bytes that cannot be shown as bash and zsh take them."""
-    if word.replace("/", "").replace("-", "").replace(".", "").replace("_", "").isalnum():
-        return word  # as most are, and `shlex` is one more module to import
-    if word.isprintable():
-        from shlex import quote
-
-        return quote(word)
-    escapes = {"\\": "\\\\", "'": "\\'"}
-    return f"$'{''.join(escapes.get(each) or _printable(each) for each in word)}'"
-
-
-def _printable(character: str) -> str:
-    """A character as it stands in `$'...'`: in octal, which has an end, unless it can be shown."""
-    if character.isprintable():
-        return character
-    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
-
-
-def _tell_what_is_hidden(report: "CheckReport") -> None:
-    """The line of a configuration that leaves findings out.
-
-    A configuration that has findings not fail the check is told, too, and one that is not of the
-    working folder or above: it may have come with a model.
+    They may have come with a model.
     """
-    telling = (
-        file.config
-        for file in report.files
-        if file.config is not None
-        and (
-            file.config.hidden
-            or _is_elsewhere(Path(file.config.path))
-            or file.failing(report.fail_on) != replace(file, config=None).failing(report.fail_on)
-        )
-    )
     from onnxpad.report.text import configurations
 
-    write("".join(f"{line}\n" for line in configurations(telling)))
+    configs = (file.config for file in report.files)
+    found = configurations(each for each in configs if each and _is_elsewhere(Path(each.path)))
+    write("".join(f"{line}\n" for line in found))
 
 
 def _is_elsewhere(path: Path) -> bool:
@@ -308,11 +274,12 @@ class SharedSizes:
             try:
                 result = ask(model, **sizes)
             except MismatchError as error:
-                if error.missing is None:
+                if not error.missing:
                     self._asked += 1
                     raise
-                self._lacking[error.missing].append(str(error))
-                del left[error.missing]
+                for key, told in error.missing.items():
+                    self._lacking[key].append(told)
+                    del left[key]
             else:
                 self._asked += 1
                 self._taken[str(model)] = [

@@ -4,8 +4,6 @@ They hold data. Whatever runs, writes, or loosens what is proved is an option of
 """
 
 import os
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -18,19 +16,17 @@ from onnxpad.errors import MismatchError, UsageError
 from onnxpad.file import toml_file as toml
 from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.finding import Severity
-from onnxpad.options import Dynamic, Options, Style, Unasked, typed_options
+from onnxpad.messages import and_list
+from onnxpad.options import Style, Unasked
 from onnxpad.report import Configured
 
 Report = TypeVar("Report", bound=Any)
-Value: TypeAlias = str | bool | tuple[str, ...] | Mapping[str, Any]
-"""The value of a key: for one model, sizes by name; for none, texts by pattern."""
+Value: TypeAlias = str | tuple[str, ...] | Mapping[str, str]
+"""The value of a key for one model."""
 
 IGNORED: Final = "per-file-ignores"
 SIZES: Final = {"shapes": "--shape", "dims": "--dim"}
 """Keys that give sizes, each with the option whose texts it takes."""
-
-_RUNS: Final = {"pass", "passes", "step", "steps", "operators", "plugins"}
-"""Keys that somebody may try, since packages can have such things."""
 
 
 def _texts(value: object, at: Place) -> Iterator[Problem]:
@@ -83,10 +79,6 @@ _codes: Final = partial(_each, lambda text: _chosen("", [text]))
 _CHECKS: Final[Mapping[str, Check]] = {
     "target": _texts,
     "style": partial(toml.word, tuple(Style)),
-    "dynamic": partial(toml.word, tuple(Dynamic)),
-    "no-ceil": toml.flag,
-    "symmetric-transpose": toml.flag,
-    "strict": toml.flag,
     "select": _codes,
     "ignore": _codes,
     IGNORED: partial(_by_pattern, _codes),
@@ -98,8 +90,6 @@ _CHECKS: Final[Mapping[str, Check]] = {
 }
 """Every key, with what is wrong with a value of it."""
 
-KEYS: Final = tuple(_CHECKS)
-
 
 class Configuration:
     """The configuration in one file.
@@ -109,27 +99,20 @@ class Configuration:
         table: Its keys, all as they should be.
     """
 
-    def __init__(self, path: Path, table: Mapping[str, Any], text: str, place: Place) -> None:
-        """Takes the keys, the text that they are in, and the place of their table in it."""
+    def __init__(self, path: Path, table: Mapping[str, Any]) -> None:
+        """Takes the keys."""
         self.path, self.table = path, table
-        self._text, self._place = text, place
 
-    def line_of(self, key: str) -> int:
-        """The line of a key."""
-        return toml.line_of(self._text, (*self._place, key))
-
-    def said(self, model: Path | None = None) -> dict[str, Value]:
-        """The value of each key for a model, or without one; what no pattern fits is left out."""
+    def said(self, model: Path) -> dict[str, Value]:
+        """The value of each key for a model; what no pattern fits is left out."""
         found: dict[str, Value] = {}
         for key, value in self.table.items():
-            if isinstance(value, bool) or key in {"style", "dynamic", "fail-on"}:
+            if key in {"style", "fail-on"}:
                 found[key] = value
             elif key == "target":
                 found[key] = tuple(_target(self.path.parent, each) for each in _tuple(value))
             elif not isinstance(value, dict):
                 found[key] = _tuple(value)
-            elif model is None:
-                found[key] = {pattern: _tuple(each) for pattern, each in value.items()}
             elif matching := [each for text, each in value.items() if self._fits(text, model)]:
                 texts = [text for each in matching for text in _tuple(each)]
                 found[key] = (
@@ -151,7 +134,8 @@ class Configuration:
         """Whether a pattern fits the name of a model, or its path from the folder of this file."""
         folder, path = _absolute(self.path.parent), _absolute(model)
         below = path.relative_to(folder) if path.is_relative_to(folder) else path
-        return any(fits(pattern.removeprefix("./"), text) for text in (path.name, below.as_posix()))
+        pattern = pattern.removeprefix("./")
+        return any(fnmatchcase(text, pattern) for text in (path.name, below.as_posix()))
 
 
 class Applied:
@@ -163,7 +147,7 @@ class Applied:
 
     def __init__(self, path: Path, said: Mapping[str, Value], typed: Mapping[str, Any]) -> None:
         """Takes what the file says where nothing was typed, and what was typed."""
-        self._path, self._said, self._typed = path, said, typed
+        self._path, self._said = path, said
         self.options = dict(typed)
         for key, value in said.items():
             if key not in (IGNORED, *SIZES):
@@ -194,37 +178,19 @@ class Applied:
             try:
                 result = ask(*models, **{**keywords, **sizes})
             except MismatchError as error:
-                if error.missing in left:
-                    key, name = error.missing
-                    unused.setdefault(key, {})[name] = left.pop(error.missing)
-                elif left and error.missing is None:
+                if lacking := error.missing.keys() & left.keys():
+                    for key, name in lacking:
+                        unused.setdefault(key, {})[name] = left.pop((key, name))
+                elif left and not error.missing:
                     told = f"{self._path}: {error}; --isolated leaves out what the file gives"
                     raise MismatchError(told) from error
                 else:
                     raise
             else:
-                hidden = self._hidden(*models, **{**keywords, **sizes})
-                return replace(result, config=self._configured(hidden, left, unused))
-
-    def _hidden(self, model: Any, *_: object, **keywords: Any) -> dict[str, int]:
-        """The number of findings by code that `check` has without the choice of codes here.
-
-        It is asked anew: a padding that is left alone may change what is found of others.
-        """
-        if self._said.keys().isdisjoint({"select", "ignore", IGNORED}):
-            return {}
-        from onnxpad.api import check as api
-
-        names = {*typed_options(), "convention"}
-        asked = {name: value for name, value in keywords.items() if name in names}
-        asked |= {name: self._typed[name] for name in ("select", "ignore")}
-        chosen = Options(select=self.options["select"], ignore=self.options["ignore"])
-        codes = (each.code for each in api.check(model, **asked).findings)
-        return Counter(code for code in codes if not chosen.chooses(code))
+                return replace(result, config=self._configured(left, unused))
 
     def _configured(
         self,
-        hidden: Mapping[str, int],
         sizes: Mapping[tuple[str, str], str],
         unused: Mapping[str, Mapping[str, str]],
     ) -> Configured:
@@ -235,7 +201,7 @@ class Applied:
         }
         said = {key: given.get(key, value) for key, value in self._said.items()}
         options = {key: value for key, value in said.items() if value != {}}
-        return Configured(str(self._path), options, hidden, unused)
+        return Configured(str(self._path), options, unused)
 
 
 def read(path: Path) -> Configuration | None:
@@ -254,7 +220,7 @@ def read(path: Path) -> Configuration | None:
 
     text = toml.read_text(shown)
     table = _within(toml.parsed(shown, text, problems), place)
-    return None if table is None else Configuration(shown, table, text, place)
+    return None if table is None else Configuration(shown, table)
 
 
 def _within(tables: Any, place: Place) -> Any:
@@ -274,52 +240,10 @@ def _problems(folder: Path, table: object, place: Place) -> Iterator[Problem]:
         yield from toml.table(checks, (), table, place)
         return
     for key, value in table.items():
-        if key in _RUNS:
-            told = f"{key!r} cannot be set here: a configuration holds data, and runs nothing"
-            yield (*place, key), told
-        elif key not in checks and key in _typed_only():
-            told = f"{key!r} cannot be set here: it is an option of the command line only"
-            yield (*place, key), told
+        if key not in checks:
+            yield (*place, key), f"there is no key {key!r}; the keys are {and_list(checks)}"
         else:
             yield from toml.table(checks, (), {key: value}, place)
-
-
-def _typed_only() -> set[str]:
-    """The names of all options that no key sets."""
-    from typer.main import get_command
-
-    from onnxpad.cli import app
-
-    commands = cast("Any", get_command(app)).commands
-    known = {
-        option.lstrip("-")
-        for command in commands.values()
-        for each in command.params
-        for option in each.opts
-    }
-    return known - {option.lstrip("-") for option in SIZES.values()}
-
-
-def fits(pattern: str, path: str) -> bool:
-    """Whether a pattern fits a whole path; `*` fits slashes too, and `**/` any folders, or none.
-
-    The time is at most the product of both lengths, whatever the pattern.
-
-    >>> fits("**/[ab]*.onnx", "b.onnx"), fits("**/b.onnx", "ab.onnx"), fits("a*.onnx", "a/b.onnx")
-    (True, False, True)
-    """
-    reached = {0}
-    for token in re.findall(r"\*\*/|\*+|\[!?]?[^]]*]|.", pattern, re.DOTALL):
-        first = min(reached)
-        if token == "**/":
-            reached |= {end for end in range(first + 1, len(path) + 1) if path[end - 1] == "/"}
-        elif token[0] == "*":
-            reached = {*range(first, len(path) + 1)}
-        else:
-            reached = {at + 1 for at in reached if fnmatchcase(path[at : at + 1], token)}
-        if not reached:
-            return False
-    return len(path) in reached
 
 
 def _tuple(value: Any) -> tuple[str, ...]:

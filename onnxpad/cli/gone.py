@@ -7,6 +7,7 @@ GONE: Final[dict[tuple[str, str], str]] = {
     ("explain", "--svg"): "the drawing that explain prints, or onnxpad show MODEL --html FILE",
     ("validate", "--time"): "a benchmark, such as onnxruntime_perf_test",
     ("ignore", ""): "per-file-ignores in onnxpad.toml, or --ignore CODE",
+    ("config", ""): "fix, check or show, whose reports say which configuration holds",
     ("check", "--baseline"): "per-file-ignores in onnxpad.toml",
     ("check", "--write-baseline"): "per-file-ignores in onnxpad.toml",
 }

@@ -257,7 +257,7 @@ def configurations_of(
     """The same for several models; each has the configuration that is nearest to it."""
     applied, known = dict[Path, "Applied"](), Known()
     for model in () if isolated else models:
-        found = nearest(model, known)
+        found = _nearest(model, known)
         said = None if found is None else found.applied(model, typed)
         if said is not None:
             applied[model] = said
@@ -268,19 +268,13 @@ Known = dict[Path, "Configuration | None"]
 """The configuration that holds in each folder."""
 
 
-def nearest(model: Path | None, known: Known) -> "Configuration | None":
+def _nearest(model: Path, known: Known) -> "Configuration | None":
     """The configuration nearest to a model, or else to the working folder; None without one."""
     try:
-        here = Path.cwd()
-        place = here if model is None else Path(os.path.normpath(model.absolute()))
+        here, place = Path.cwd(), Path(os.path.normpath(model.absolute()))
     except OSError:  # the working folder was removed
         return None
-    return _above(place if is_folder(place) else place.parent, known) or _above(here, known)
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a path is a folder, as far as one may look; `Path.is_dir` may raise an error."""
-    return os.path.isdir(path)  # noqa: PTH112
+    return _above(place.parent, known) or _above(here, known)
 
 
 def _above(folder: Path, known: Known) -> "Configuration | None":

@@ -1,26 +1,19 @@
-"""`onnxpad rules`, `rule`, `targets`, `config` and `doctor`."""
+"""`onnxpad rules`, `rule`, `targets` and `doctor`."""
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 import typer
 
 from onnxpad.cli.options import (
     Format,
     FormatOption,
-    IsolatedOption,
     completed,
     expand_codes,
-    is_folder,
-    nearest,
-    path,
 )
 from onnxpad.cli.output import screen, write
 from onnxpad.errors import UsageError
-from onnxpad.finding import Severity
 from onnxpad.messages import meant
-from onnxpad.options import Options
 
 
 def rules(form: FormatOption = Format.TEXT) -> int:
@@ -139,52 +132,6 @@ def targets(
         from onnxpad.report.layout import text_of
 
         write(text_of((target_document if names else targets_document)(found), screen()))
-    return 0
-
-
-_USUAL: Final = {"fail-on": str(Severity.WARNING), "per-file-ignores": (), "shapes": (), "dims": ()}
-
-
-def config(
-    model: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[MODEL]",
-            help="A model, or a folder of models.  [default: the working folder]",
-            parser=path,
-        ),
-    ] = None,
-    isolated: IsolatedOption = False,
-    form: FormatOption = Format.TEXT,
-) -> int:
-    """Show what configuration holds for a model, and where each key of it comes from.
-
-    Without a model, patterns of names are shown with all that they say.
-
-    Exit codes: 0 shown, 2 a configuration that cannot be read, or is not as it should be.
-    """
-    from onnxpad.cli.configuration import KEYS
-
-    found = None if isolated else nearest(model, {})
-    about = None if model is None or is_folder(model) else model
-    said = {} if found is None else found.said(about)
-    usual = {**Options().keywords, **_USUAL}
-    keys: dict[str, dict[str, Any]] = {}
-    for key in KEYS:
-        value = usual[key if key in _USUAL else key.replace("-", "_")]
-        keys[key] = {"value": value, "source": None, "line": None}
-        if found is not None and key in said:
-            keys[key] = {"value": said[key], "source": str(found.path), "line": found.line_of(key)}
-    where = None if found is None else str(found.path)
-    if form is Format.JSON:
-        from onnxpad.report.json import config_json
-
-        write(config_json(None if model is None else str(model), where, keys))
-    else:
-        from onnxpad.report.documents.rule_documents import config_document
-        from onnxpad.report.layout import text_of
-
-        write(text_of(config_document(where, keys), screen()))
     return 0
 
 

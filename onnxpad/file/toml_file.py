@@ -30,13 +30,8 @@ _TOKEN: Final = re.compile(
 """Whatever tells where a statement ends: comments, texts, brackets and ends of lines."""
 
 
-def read_text(path: Path, largest: int = LARGEST, kind: str = "TOML") -> str:
+def read_text(path: Path) -> str:
     """The text of a file; a pipe or a device, which may never end, is not opened.
-
-    Args:
-        path: The file.
-        largest: Bytes of a file that is read.
-        kind: What it should be, for the error.
 
     Raises:
         UsageError: It cannot be read, is too long, or is no text.
@@ -46,17 +41,17 @@ def read_text(path: Path, largest: int = LARGEST, kind: str = "TOML") -> str:
             path.stat()  # says why, unless there is something else of that name
             raise UsageError(f"{path}: is no file that can be read as a whole")
         with path.open("rb") as file:
-            data = file.read(largest + 1)
+            data = file.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError:
         raise UsageError(f"{str(path)!r}: no file can have this name") from None
-    if len(data) > largest:
-        raise UsageError(f"{path}: is longer than {largest:,} bytes")
+    if len(data) > LARGEST:
+        raise UsageError(f"{path}: is longer than {LARGEST:,} bytes")
     try:
         return data.decode("utf-8-sig")  # some editors of Windows begin a file with a mark
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: this is no text in UTF-8, as {kind} must be") from None
+        raise UsageError(f"{path}: this is no text in UTF-8, as TOML must be") from None
 
 
 def parsed(
@@ -92,18 +87,11 @@ def _line_of_syntax(told: str, text: str) -> int:
     return int(found) if found.isdigit() else max(1, len(text.splitlines()))
 
 
-def line_of(text: str, place: Place) -> int:
-    r"""The line where a value of a file is written, or the table that lacks it, counted from 1.
+def _line_of(statements: Iterable[tuple[int, str, dict[str, Any]]], place: Place) -> int:
+    """The line where a value of a file is written, or the table that lacks it, counted from 1.
 
     TOML is a list of statements, each a header or a key with its value, and each is TOML by itself.
-
-    >>> line_of('title = "npu"\n[[cell]]\n# two\nverdict = "rigth"', ("cell", 0, "verdict"))
-    4
     """
-    return _line_of(_statements(text), place)
-
-
-def _line_of(statements: Iterable[tuple[int, str, dict[str, Any]]], place: Place) -> int:
     best, longest = 1, 0
     table: Place = ()
     tables = dict[Place, int]()

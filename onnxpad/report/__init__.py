@@ -67,13 +67,11 @@ class Configured(NamedTuple):
         path: The file.
         options: Its keys, with what they say of this model; not those that the command line
             overrides, nor those that the command does not take.
-        hidden: The number of findings of each code that there would be without its choice of codes.
         unused: The sizes among its keys that are of nothing in this model, by key and name.
     """
 
     path: str
-    options: Mapping[str, str | bool | tuple[str, ...] | Mapping[str, str]]
-    hidden: Mapping[str, int]
+    options: Mapping[str, str | tuple[str, ...] | Mapping[str, str]]
     unused: Mapping[str, Mapping[str, str]]
 
 
@@ -162,8 +160,7 @@ class FixReport:
     def is_quiet_success(self) -> bool:
         """Whether nothing needs attention, so that `--quiet` leaves the report out."""
         warnings = self.warnings or (self.compared is not None and self.compared.warnings)
-        hidden = self.config is not None and self.config.hidden
-        attention = warnings or self.barred or self.delivery.older or hidden
+        attention = warnings or self.barred or self.delivery.older
         return not (self.exit_code or attention)
 
     @property

@@ -393,13 +393,6 @@ def _file(file: FileReport, fail_on: Severity) -> dict[str, object]:
     }
 
 
-def config_json(
-    model: str | None, config: str | None, keys: Mapping[str, Mapping[str, object]]
-) -> str:
-    """The report of `config` as one JSON object: the value, file and line of each key."""
-    return dumped({**head("config", 0), "model": model, "config": config, "keys": keys})
-
-
 def config_fields(config: Configured | None) -> dict[str, object]:
     """The configuration that held, as a field of a report; no field if none did."""
     return {} if config is None else {"config": config._asdict()}

@@ -184,10 +184,6 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
         "explain": _explain(),
         "rules": _PAGES,
         "rule": _Open(_PAGES, {"words": Mapping[str, str]}),
-        "config": {
-            **dict.fromkeys(("model", "config"), _Text),
-            "keys": [{"value": object, "source": _Text, "line": int | None}],
-        },
         "doctor": {"ok": bool, **_fields(Diagnosis)},
         "targets": {
             "targets": (

@@ -75,7 +75,7 @@ def remarks(report: FixReport | FileReport | RepadReport | ShowReport) -> Iterat
 
 
 def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
-    """A line for each configuration file that held: what it says, and what it hides.
+    """A line for each configuration file that held: what it says.
 
     Of sizes that it gives, those that none of its models has are named.
     """
@@ -88,20 +88,12 @@ def configurations(configs: Iterable[Configured | None]) -> Iterator[str]:
             f"{key} {setting(value)}" for each in models for key, value in each.options.items()
         )
         many = f" for {counted(len(models), 'model')}" if len(models) > 1 else ""
-        hidden = dict[str, int]()
-        for each in models:
-            for code, count in each.hidden.items():
-                hidden[code] = hidden.get(code, 0) + count
-        told = ", ".join(f"{code} {count:,}" for code, count in sorted(hidden.items()))
-        hiding = f", {counted(sum(hidden.values()), 'finding')} hidden ({told})" * bool(hidden)
         lacking = dict.fromkeys(size for each in models for size in _sizes(each.unused))
         for each in models:
             for size in _sizes(each.options):
                 lacking.pop(size, None)
         lines = [", ".join(said), *(f"no model has {size}" for size in lacking)]
-        yield f"note: configured{many} by {shown(path)}{hiding}: " + shown(
-            "; ".join(filter(None, lines))
-        )
+        yield f"note: configured{many} by {shown(path)}: " + shown("; ".join(filter(None, lines)))
 
 
 def _sizes(options: Mapping[str, object]) -> Iterator[str]:
@@ -111,19 +103,14 @@ def _sizes(options: Mapping[str, object]) -> Iterator[str]:
             yield from (f"{key} {setting({name: text})}" for name, text in value.items())
 
 
-def setting(value: str | bool | tuple[str, ...] | Mapping[str, str | tuple[str, ...]]) -> str:
+def setting(value: str | tuple[str, ...] | Mapping[str, str]) -> str:
     """The value of a key of a configuration, in words.
 
-    >>> setting(True), setting(("PAD1", "PAD2")), setting({"h": "3", "": "1,2"}), setting(())
-    ('true', 'PAD1 PAD2', 'h=3 1,2', 'none')
+    >>> setting("pad"), setting(("PAD1", "PAD2")), setting({"h": "3", "": "1,2"}), setting(())
+    ('pad', 'PAD1 PAD2', 'h=3 1,2', 'none')
     """
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, Mapping):
-        pairs = (
-            (key, each if isinstance(each, str) else setting(each)) for key, each in value.items()
-        )
-        value = tuple(f"{key}={each}" if key else each for key, each in pairs)
+        value = tuple(f"{key}={each}" if key else each for key, each in value.items())
     return value if isinstance(value, str) else " ".join(value) or "none"
 
 

@@ -54,9 +54,16 @@ def given_domain(
     fixed = dict(_fixed_by_shapes(graph, by_input))
     axes = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     read = {name: sizes_of(name, given) for name, given in dims_given(dims).items()}
+    lacking: dict[tuple[str, str], str] = {}
     for name, sizes in read.items():
-        for axis in _named(graph, axes, name, sizes, recorded.entries):
-            _agree(fixed, axis, sizes)
+        try:
+            for axis in _named(graph, axes, name, sizes, recorded.entries):
+                _agree(fixed, axis, sizes)
+        except MismatchError as error:
+            if not error.missing:
+                raise
+            lacking |= error.missing
+    _require_all(lacking)
     if trust_dim_names:
         known = {a.label: size for a in axes if (size := fixed.get((a.tensor, a.axis)))}
         for axis in axes:
@@ -111,22 +118,23 @@ def _fixed_by_shapes(
     fed = [name for name in graph.inputs if not graph.has_default(name)]
     read = {given: shape_of(given, sizes) for given, sizes in shapes.items()}
     seen: set[str] = set()
+    lacking: dict[tuple[str, str], str] = {}
     for given, shape in read.items():
         name = given
         if not name:
             if len(fed) != 1:
-                raise MismatchError(
+                lacking["shapes", ""] = (
                     f"a shape without a name, but the model has {_inputs(fed)}"
-                    + ("; name the one that it is for" if fed else ""),
-                    ("shapes", ""),
+                    + ("; name the one that it is for" if fed else "")
                 )
+                continue
             (name,) = fed
         if name not in fed:
-            raise MismatchError(
+            lacking["shapes", name] = (
                 f"there is no input {name!r} to give a shape; there is {_known(fed)}"
-                + meant(name, fed),
-                ("shapes", name),
+                + meant(name, fed)
             )
+            continue
         if name in seen:
             raise MismatchError(f"input {name!r} is given two shapes, one of them without its name")
         seen.add(name)
@@ -149,6 +157,17 @@ def _fixed_by_shapes(
                     f"axis {axis} of input {name!r} is {was} in the model, not {size}"
                 )
             yield (name, axis), size
+    _require_all(lacking)
+
+
+def _require_all(lacking: Mapping[tuple[str, str], str]) -> None:
+    """Raises where something is lacking; the first one is told.
+
+    Raises:
+        MismatchError: Something is.
+    """
+    if lacking:
+        raise MismatchError(next(iter(lacking.values())), lacking)
 
 
 def shape_of(name: str, given: Shape) -> tuple[int | None, ...]:
@@ -252,9 +271,8 @@ def _named(
         return named
     for axis in axes:
         if name in {f"{axis.tensor}[{axis.axis}]", axis.symbol}:
-            raise MismatchError(
-                f"the dimension {name!r} has a name: {axis.label!r}; give that", ("dims", name)
-            )
+            told = f"the dimension {name!r} has a name: {axis.label!r}; give that"
+            raise MismatchError(told, {("dims", name): told})
     was = recorded[name].axes if name in recorded else ()
     example = ""
     for tensor, (_, shape) in graph.inputs.items():
@@ -271,7 +289,8 @@ def _named(
     known = list(dict.fromkeys(axis.label for axis in axes))
     there = f"there is {_known(known)}" if known else "the model leaves no size open"
     there += meant(name, known) or example
-    raise MismatchError(f"there is no dimension {name!r} to give a size; {there}", ("dims", name))
+    told = f"there is no dimension {name!r} to give a size; {there}"
+    raise MismatchError(told, {("dims", name): told})
 
 
 def _agree(fixed: dict[tuple[str, int], int], axis: OpenAxis, sizes: Sizes) -> None:

@@ -64,7 +64,6 @@ class TestCases:
             "rules",
             "rule",
             "targets",
-            "config",
             "docs",
             "doctor",
         }

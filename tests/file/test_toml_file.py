@@ -11,7 +11,7 @@ import pytest
 
 from onnxpad.errors import UsageError
 from onnxpad.file import toml_file
-from onnxpad.file.toml_file import LARGEST, Problem, line_of, parsed, read_text
+from onnxpad.file.toml_file import LARGEST, Problem, _line_of, _statements, parsed, read_text
 from onnxpad.targets.target_file import DATA
 
 EACH = """
@@ -55,8 +55,8 @@ x = 2
 )
 def test_the_line_of_a_value(place: tuple[str | int, ...], line: int) -> None:
     assert tomllib.loads(EACH)
-    assert line_of(EACH, place) == line
-    assert line_of(EACH.replace("\n", "\r\n"), place) == line
+    assert _line_of(_statements(EACH), place) == line
+    assert _line_of(_statements(EACH.replace("\n", "\r\n")), place) == line
 
 
 def test_statements_are_the_shortest_texts_that_parse() -> None:
@@ -83,7 +83,7 @@ def test_statements_are_the_shortest_texts_that_parse() -> None:
 
 
 def test_what_no_statement_has_is_on_the_first_line() -> None:
-    assert line_of("", ("title",)) == 1
+    assert _line_of(_statements(""), ("title",)) == 1
 
 
 def test_a_long_value_or_many_errors_take_no_long_time() -> None:

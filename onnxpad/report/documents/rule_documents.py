@@ -1,16 +1,15 @@
-"""The documents of `rules`, `rule`, `config` and `doctor`."""
+"""The documents of `rules`, `rule` and `doctor`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from onnxpad.doctor.diagnosis import Diagnosis, Driver, Library, Provider
 from onnxpad.finding import Page
 from onnxpad.messages import RUNTIME
-from onnxpad.report.documents import Block, Cell, Document, Group, Line, Table, line_of
+from onnxpad.report.documents import Block, Document, Group, Line, line_of
 from onnxpad.report.layout import UNBREAKABLE, marked
-from onnxpad.report.text import setting, shown
+from onnxpad.report.text import shown
 
 
 def rules_document(pages: Iterable[Page]) -> Document:
@@ -33,21 +32,6 @@ def index_document(parts: Mapping[str, Mapping[str, str]]) -> Document:
     return Document(
         "docs", "docs", [*groups, Group("", [Line("onnxpad docs PAGE shows one", "", "")])]
     )
-
-
-def config_document(path: str | None, keys: Mapping[str, Mapping[str, Any]]) -> Document:
-    """The value of each key of a configuration, and the line that says it."""
-    rows: list[Sequence[Cell]] = [
-        [
-            key,
-            shown(setting(said["value"])),
-            shown(f"{said['source']}:{said['line']}") if said["source"] else "default",
-        ]
-        for key, said in keys.items()
-    ]
-    head = "no configuration" if path is None else f"configured by {shown(path)}"
-    table = Table(["key", "value", "from"], rows)
-    return Document("config", "config", [Group("", [head]), Group("", [table])])
 
 
 def words_document(entries: Iterable[tuple[str, str]]) -> Document:
