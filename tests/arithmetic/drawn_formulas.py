@@ -77,7 +77,7 @@ def said(line: str) -> str:
 
 def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
     if isinstance(found, Unknown):
-        return f"unknown: {found.reason}"
+        return "unknown"
     low, high = size.bounds(found)
     says = [str(found), f"{low} to {high}", f"always {size.always(found)}"]
     if not isinstance(found, Size):
@@ -93,8 +93,7 @@ def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
     ]
     if len(symbols) == 1:
         (name,) = symbols
-        words = size.explain(found, name), *size.in_words(found, name, "k")
-        says += [" / ".join(dict.fromkeys(words)), "climbs" if size.climbs(found) else ""]
+        says += ["climbs" if size.climbs(found) else ""]
         other = size.in_terms_of(size.floor_div(symbols[name], 2), found, "z")
         says.append(f"half of {name} by it {_unknown(other)}")
         if (low, high) == (0, 1):
@@ -102,8 +101,7 @@ def _told(found: Extent, asked: str, symbols: Mapping[str, Extent]) -> str:
         (symbol,) = found.symbols
         if symbol.name == name and len(found.terms) == 1:
             form = found.terms[0][1]
-            said = render.recognise(form, symbol), render.cases(form, symbol, 6)
-            says.append(f"form {said[0]}, {said[1]}, {render.repetition(form, symbol)}")
+            says.append(f"form {render.recognise(form, symbol)}")
     return "; ".join(filter(None, says))
 
 
@@ -142,7 +140,7 @@ def _all(value: object) -> str:
 
 
 def _unknown(found: Extent) -> str:
-    return f"unknown: {found.reason}" if isinstance(found, Unknown) else str(found)
+    return "unknown" if isinstance(found, Unknown) else str(found)
 
 
 LINES: Final = Lines(Path(__file__).with_name("formulas.txt"), said)

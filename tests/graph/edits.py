@@ -162,7 +162,7 @@ def outcome(proto: onnx.ModelProto, commands: list[str]) -> str:
         try:
             said.append(edit(graph, marks, command))
         except (ValueError, IndexError, KeyError, TypeError) as error:
-            said.append(f"{type(error).__name__}: {error}")
+            said.append(type(error).__name__)
     said.append("touched " + " ".join(_touched(graph, start)))
     if marks:
         said.append("since the mark " + " ".join(_touched(graph, marks[-1])))

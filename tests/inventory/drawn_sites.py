@@ -16,7 +16,7 @@ from onnxpad.graph import Graph
 from onnxpad.inventory.differences import padding_differences
 from onnxpad.inventory.padding_site import PaddingSite
 from tests.support import one
-from tests.support.lines import Lines
+from tests.support.lines import Lines, facts
 
 _NINES: Final = ", ".join(["1"] * 9)
 _GIVEN: Final = f"""
@@ -29,7 +29,7 @@ _GIVEN: Final = f"""
     float v = {{7}}
 """
 _FED: Final = "int64[8] fed, int64[4] less, bool f"
-_UNTOLD: Final = {"names", "tensors"}
+_UNTOLD: Final = {"names", "tensors", "readers", "origin"}
 
 
 def model_of(shape: str, body: str) -> onnx.ModelProto:
@@ -65,8 +65,7 @@ def _told(site: PaddingSite) -> str:
         if field.name == "findings":
             parts.append(" ".join(f"{each.code} {each.node} {each.reason_code}" for each in value))
         elif field.name not in _UNTOLD and (field.default is MISSING or value != field.default):
-            parts.append(f"{field.name} {_plain(value)}")
-    parts += [f"advice {site.advice}"] if site.advice else []
+            parts.append(f"{field.name} {_plain(value)}" if [*facts([value])] else "")
     return "; ".join(filter(None, parts))
 
 
@@ -80,7 +79,7 @@ def _plain(value: Any) -> str:
 def _parts(value: Any) -> Iterator[str]:
     for field in fields(value):
         each = getattr(value, field.name)
-        if each not in ("", ()):
+        if each not in ("", ()) and [*facts([each])]:
             yield f"{field.name}={_plain(each)}"
 
 

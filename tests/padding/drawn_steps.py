@@ -102,7 +102,7 @@ def _by_table(graph: Graph, analysis: Analysis, node: Node, layer: PadLayer) -> 
     try:
         found = step_table.behind(graph, analysis, node, inputs, [layer] * len(inputs))
     except RefusalError as refusal:
-        return f"{refusal} [{refusal.code}]"
+        return f"[{refusal.code}]"
     parts = [
         f"{found.layer.amounts} of {found.layer.value}",
         *(f"{place}: {array.tolist()}" for place, array in found.constants.items()),

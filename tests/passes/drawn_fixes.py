@@ -16,8 +16,8 @@ import onnxpad
 from onnxpad.finding import Change, Finding
 from onnxpad.sizes.recorded import METADATA
 from tests.graph.edits import nodes_told
-from tests.proof.pairs import model_of
-from tests.support.lines import Lines
+from tests.proof.pairs import codes, model_of
+from tests.support.lines import Lines, facts
 
 _LINE: Final = re.compile(r"opset (\d+), (\w+) length (\w+)((?:, [\w-]+ [\w.:-]+)*): (.*)")
 
@@ -52,8 +52,7 @@ def said(line: str) -> str:
     result = onnxpad.fix(proto, validate=False, **options)
     parts = [_told(each) for each in result.findings]
     parts += [_made(each) for each in result.changes]
-    parts += [f"warns: {each}" for each in result.warnings]
-    parts += [f"holds for {result.ranges}"] if result.ranges else []
+    parts += ["warns"] * len(result.warnings)
     if result.changed:
         notes = {each.key: each.value for each in result.model.metadata_props}
         parts += [f"notes {key}: {value}" for key, value in notes.items()]
@@ -67,24 +66,20 @@ def said(line: str) -> str:
                 parts.append(f"{tensor.name} is {values}")
         checked = (_told(each) for each in onnxpad.check(proto, **options).findings)
         parts += [f"checked: {each}" for each in checked if each not in parts]
-    if not options:
-        shown = str(onnxpad.show(proto)).splitlines()
-        parts += ["shown", *(" ".join(each.split()) for each in shown if each)]
     return f"{asked}  =>  {' | '.join(parts) or 'nothing'}"
 
 
 def _told(found: Finding) -> str:
-    words = [found.code, str(found.severity), found.node, found.message, found.reason, found.sizes]
     reason = "" if found.reason_code is None else str(found.reason_code)
-    words += [reason, *map(str, found.assumptions), str(dict(found.evidence))]
-    return "; ".join(filter(None, words))
+    words = [found.code, str(found.severity), found.node, reason]
+    return "; ".join(filter(None, [*words, str(facts(found.evidence))]))
 
 
 def _made(change: Change) -> str:
     proof = change.certificate
-    words = [f"{change.code} made", change.node, change.op_type, proof.statement, proof.limits]
+    words = [f"{change.code} made", change.node, change.op_type, *codes(proof.assumptions)]
     removed = f"without {' '.join(change.removed)}" if change.removed else ""
-    return "; ".join(filter(None, [*words, *map(str, proof.assumptions), removed, change.probe]))
+    return "; ".join(filter(None, [*words, removed]))
 
 
 LINES: Final = Lines(Path(__file__).with_name("fixes.txt"), said)

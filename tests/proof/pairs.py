@@ -5,6 +5,7 @@
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +13,12 @@ import onnx
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
-from onnxpad.finding import Trust
+from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
 from onnxpad.proof.meaning import slides
 from tests.support import one
-from tests.support.lines import Lines
+from tests.support.lines import Lines, facts
 
 _LINE: Final = re.compile(
     r"opset (\d+), (\w+ )?length (\w+)(?:, trusts (\w+))?: (.*)  or  (.*)  =>  (.*)"
@@ -86,9 +87,13 @@ def verdict(line: str) -> str:
         trust = re.search(r"^[^:]*, trusts (\w+)", line)
         found = certifiers[1].certify(old, new, None if trust is None else Trust(trust[1]))
     except UncertifiedError as error:
-        return f"{error} {_told(error.facts)}"
-    parts = [found.statement, found.sizes, *map(str, found.assumptions), _told(dict(found.facts))]
-    return "; ".join(filter(None, parts))
+        return f"refused {_told(error.facts)}"
+    return " ".join(["proved", *codes(found.assumptions), _told(found.facts)])
+
+
+def codes(assumptions: Iterable[str]) -> list[str]:
+    """The codes of what a proof assumes."""
+    return [each.code for each in assumptions if isinstance(each, Assumption)]
 
 
 def _readings(certifiers: list[Certifier], graphs: list[Graph]) -> tuple[Reading, Reading]:
@@ -107,8 +112,8 @@ def _writer(graph: Graph) -> tuple[Node, Tensor]:
     return node, graph.tensor("y")
 
 
-def _told(facts: dict[str, object]) -> str:
-    return json.dumps(facts, default=str)
+def _told(found: Mapping[str, object]) -> str:
+    return json.dumps(facts(found), default=str)
 
 
 def said(line: str) -> str:

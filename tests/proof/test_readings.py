@@ -46,8 +46,8 @@ def pad_said(body: str, opset: int) -> str:
     """What is read of a `Pad`, without what is usual; amounts over 4 and over 3 axes."""
     try:
         read = padding_of(*node_of(body, opset, "float"))
-    except MeaninglessError as error:
-        return str(error)
+    except MeaninglessError:
+        return "refused"
     words = [
         read.mode if read.mode != "constant" else "",
         "unknown" if read.amounts is None else pairs(read.amounts),
@@ -65,8 +65,8 @@ def window_said(body: str, opset: int) -> str:
     dtype = "uint8" if any(each in body for each in ("Integer", "Nhwc", "QLinear")) else "float"
     try:
         slide = meaning_of(*node_of(body, opset, dtype))
-    except MeaninglessError as error:
-        return str(error)
+    except MeaninglessError:
+        return "refused"
     words = [
         " ".join("/".join(map(str, axis)) for axis in slide.axes),
         "" if (slide.before, slide.after) == (2, 0) else f"{slide.before} before {slide.after}",
@@ -88,37 +88,37 @@ PADS: list[tuple[str, int, str]] = [
     ("Pad (x, p, minus)", 17, "0+0 0+0 1+3 -2+4 with -0.0; 0+0 0+0 1+3 -2+4"),
     ("Pad (x, p, u)", 17, "0+0 0+0 1+3 -2+4 with None; 0+0 0+0 1+3 -2+4"),
     ("Pad (x, p, vs)", 17, "0+0 0+0 1+3 -2+4 with None; 0+0 0+0 1+3 -2+4"),
-    ("Pad (x, p, d)", 17, "'d' is of another type than the data"),
+    ("Pad (x, p, d)", 17, "refused"),
     ("Pad (x, q)", 17, "unknown"),
-    ("Pad (x, odd)", 17, "node '<y>' has 3 amounts"),
+    ("Pad (x, odd)", 17, "refused"),
     ("Pad (x, few)", 17, "1+3 2+4 plain"),
     ("Pad (x, few, , two)", 18, "1+3 2+4 of (2, 3) plain; 0+0 0+0 1+3 2+4"),
     ("Pad (x, few, , two32)", 18, "1+3 2+4 of (2, 3) plain; 0+0 0+0 1+3 2+4"),
-    ("Pad (x, few, , real)", 18, "'real' is of a type that Pad does not take"),
+    ("Pad (x, few, , real)", 18, "refused"),
     ("Pad (x, few, , same)", 18, "1+3 2+4 of (2, -2) plain; 0+0 2+4 1+3"),
     ("Pad (x, few, , far)", 18, "1+3 2+4 of (2, 4) plain"),
     ("Pad (x, few, , back)", 18, "1+3 2+4 of (-1, -4) plain; 2+4 0+0 0+0 1+3"),
     ("Pad (x, few, , before)", 18, "1+3 2+4 of (-5, 0) plain"),
-    ("Pad (x, p, , two)", 18, "node '<y>' has 8 amounts"),
+    ("Pad (x, p, , two)", 18, "refused"),
     ("Pad (x, q, , two)", 18, "unknown of (2, 3)"),
     ("Pad (x, few, , q)", 18, "1+3 2+4 of some axes plain"),
-    ("Pad (x, few32)", 17, "'few32' is of a type that Pad does not take"),
+    ("Pad (x, few32)", 17, "refused"),
     ("Pad (x, row)", 17, "0+1 1+1 plain"),
-    ("Pad (x, column)", 17, "'column' is no list, as Pad takes it"),
-    ("Pad (x, long)", 17, "no axis is as long as the amounts of node '<y>'"),
+    ("Pad (x, column)", 17, "refused"),
+    ("Pad (x, long)", 17, "refused"),
     ("Pad (x, most)", 17, "0+2147483647 plain"),
     ('Pad <mode = "edge"> (x, few)', 17, "edge 1+3 2+4 plain"),
     ('Pad <mode = "wrap"> (x, few)', 18, "wrap 1+3 2+4 plain"),
     ('Pad <mode = "reflect"> (x, few)', 11, "reflect 1+3 2+4 plain"),
-    ('Pad <mode = "mirror"> (x, p)', 17, "mode 'mirror' of Pad is not specified"),
+    ('Pad <mode = "mirror"> (x, p)', 17, "refused"),
     ("Pad <pads = [0, 1, 1, 2]> (x)", 10, "0+1 1+2 plain"),
     ("Pad <pads = [0, 1, 1, 2], value = 2.5> (x)", 2, "0+1 1+2 plain"),
     ("Pad <pads = [-1, 1, 1, 2]> (x)", 10, "-1+1 1+2"),
     ("Pad <paddings = [0, 1, 1, 2]> (x)", 1, "0+1 1+2 plain"),
-    ("Pad <pads = [0, 1, 1, 2]> (x)", 1, "Pad of opset 1 has no attribute pads"),
-    ("Pad (x)", 10, "node '<y>' lacks its amounts or its value"),
-    ("Pad (x)", 11, "node '<y>' lacks its amounts"),
-    ("Pad <value = 1> (x)", 10, "attribute value of Pad has a value of another type than it takes"),
+    ("Pad <pads = [0, 1, 1, 2]> (x)", 1, "refused"),
+    ("Pad (x)", 10, "refused"),
+    ("Pad (x)", 11, "refused"),
+    ("Pad <value = 1> (x)", 10, "refused"),
 ]
 
 
@@ -133,18 +133,18 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "Conv <kernel_shape = [3, 4]> (x, w)",
         17,
-        "the kernel_shape of node '<y>' is not its weight's",
+        "refused",
     ),
-    ("Conv <kernel_shape = [3]> (x, w)", 17, "the kernel_shape of node '<y>' is not its weight's"),
+    ("Conv <kernel_shape = [3]> (x, w)", 17, "refused"),
     ("Conv (x, open)", 17, "a/1/1 5/1/1, 0, version 11"),
     ("Conv <kernel_shape = [3, 5]> (x, open)", 17, "3/1/1 5/1/1, 0, version 11"),
     (
         "Conv <kernel_shape = [3, 4]> (x, open)",
         17,
-        "the kernel_shape of node '<y>' is not its weight's",
+        "refused",
     ),
-    ("Conv (x)", 17, "node '<y>' has no weight"),
-    ("Conv (x, w, u, u)", 17, "Conv of opset 17 has 3 inputs at most"),
+    ("Conv (x)", 17, "refused"),
+    ("Conv (x, w, u, u)", 17, "refused"),
     ("MaxPool <kernel_shape = [3, 2]> (x)", 1, "3/1/1 2/1/1, least, version 1"),
     (
         "MaxPool <kernel_shape = [3, 2], ceil_mode = 1> (x)",
@@ -154,7 +154,7 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "MaxPool <kernel_shape = [3, 2], ceil_mode = 1> (x)",
         9,
-        "node '<y>': MaxPool of opset 9 has no attribute ceil_mode",
+        "refused",
     ),
     (
         "MaxPool <kernel_shape = [3, 2], storage_order = 1> (x)",
@@ -164,12 +164,12 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "MaxPool <kernel_shape = [3, 2], strides = [1]> (x)",
         17,
-        "node '<y>': strides has 1 values instead of 2",
+        "refused",
     ),
     (
         "MaxPool <kernel_shape = [0, 2]> (x)",
         17,
-        "node '<y>': kernel_shape is out of bounds: [0, 2]",
+        "refused",
     ),
     (
         "MaxPool <kernel_shape = [1, 2], pads = [0, 0, 0, 2147483647]> (x)",
@@ -179,7 +179,7 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "MaxPool <kernel_shape = [1, 2], pads = [0, 0, 0, 2147483648]> (x)",
         17,
-        "node '<y>': pads is out of bounds: [0, 0, 0, 2147483648]",
+        "refused",
     ),
     (
         'MaxPool <kernel_shape = [3, 2], auto_pad = "SAME_LOWER"> (x)',
@@ -194,7 +194,7 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "MaxPool <kernel_shape = [3, 2], auto_pad = 1> (x)",
         17,
-        "node '<y>': attribute auto_pad of MaxPool has a value of another type than it takes",
+        "refused",
     ),
     ("AveragePool <kernel_shape = [3, 2]> (x)", 17, "3/1/1 2/1/1, excluded, version 11"),
     (
@@ -205,7 +205,7 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "AveragePool <kernel_shape = [3, 2], count_include_pad = 1> (x)",
         6,
-        "node '<y>': AveragePool of opset 6 has no attribute count_include_pad",
+        "refused",
     ),
     ("LpPool <kernel_shape = [3, 2], p = 1> (x)", 17, "3/1/1 2/1/1, 0, {'p': 1}, version 11"),
     (
@@ -219,9 +219,9 @@ WINDOWS: list[tuple[str, int, str]] = [
     ("ConvInteger (x, k, z1)", 17, "3/1/1 5/1/1, 7, version 10"),
     ("ConvInteger (x, k, z2)", 17, "3/1/1 5/1/1, the value of 'z2', version 10"),
     ("ConvInteger (x, k, u)", 17, "3/1/1 5/1/1, the value of 'u', version 10"),
-    ("ConvInteger (x, k, zi)", 17, "'zi' is of another type than the data"),
+    ("ConvInteger (x, k, zi)", 17, "refused"),
     ("ConvInteger (x, k)", 17, "3/1/1 5/1/1, 0, version 10"),
-    ("ConvInteger (x, k)", 9, "opset 9 has no ConvInteger"),
+    ("ConvInteger (x, k)", 9, "refused"),
     (
         "com.microsoft.NhwcMaxPool <kernel_shape = [3, 2]> (x)",
         17,
@@ -230,7 +230,7 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "com.microsoft.NhwcMaxPool <kernel_shape = [3, 2]> (x, z)",
         17,
-        "NhwcMaxPool of opset 17 has 1 inputs at most",
+        "refused",
     ),
     (
         "com.microsoft.QLinearAveragePool <kernel_shape=[3,2], channels_last = 0> (x, v, z, v, z)",
@@ -245,7 +245,7 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "com.microsoft.QLinearAveragePool <kernel_shape=[3,2], channels_last = 2> (x, v, z, v, z)",
         17,
-        "node '<y>': channels_last is 2, neither 0 nor 1",
+        "refused",
     ),
     (
         "com.microsoft.QLinearAveragePool <kernel_shape=[3,2], count_include_pad=1> (x, v, z, v)",
@@ -260,7 +260,7 @@ WINDOWS: list[tuple[str, int, str]] = [
     (
         "com.microsoft.FusedConv <other = 1> (x, w)",
         17,
-        "node '<y>': FusedConv of opset 1 has no attribute other",
+        "refused",
     ),
 ]
 

@@ -1,7 +1,25 @@
 """Questions kept as lines of text, each with what was said of it: `python -m tests.drawn`."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, Final
+
+_SENTENCE: Final = re.compile(r"[A-Za-z]{2,}'?,? [a-z]{2,}")
+
+
+def facts(value: Any) -> Any:
+    """A value without its sentences, for a line that no rewording changes."""
+    if isinstance(value, Mapping):
+        kept = ((name, facts(each)) for name, each in value.items() if not _is_words(each))
+        return dict(kept)
+    if isinstance(value, tuple | list):
+        return type(value)(facts(each) for each in value if not _is_words(each))
+    return value
+
+
+def _is_words(value: object) -> bool:
+    return isinstance(value, str) and _SENTENCE.search(value) is not None
 
 
 class Lines:

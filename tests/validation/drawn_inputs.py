@@ -41,8 +41,8 @@ def said(line: str) -> str:
     model = parsed(f"g ({inputs}) => (y) <{_filled(constants)}> {{ {body} }}", opset=17)
     try:
         found = outline(model)
-    except ModelError as error:
-        return f"{asked}  =>  {error}"
+    except ModelError:
+        return f"{asked}  =>  refused"
     fed = pinned(found.inputs, model, dict(map(_limit, limits.split())))
     marks = [word for word in ("quantised", "pads", "random") if getattr(found, word)]
     parts = [f"{found.nodes} nodes", *marks, f"inner {' '.join(sorted(found.inner))}"]
@@ -105,7 +105,7 @@ def _told(found: Draw) -> str:
         f"{zlib.crc32(repr(data.tolist()).encode()):08x} {_ends(data)}"
         for data in found.feeds.values()
     ]
-    return f"{found.label}{' again' * found.again}: {' '.join(sums)}"
+    return f"drawn{' again' * found.again}: {' '.join(sums)}"
 
 
 def _ends(data: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:

@@ -1,17 +1,17 @@
 """Operators drawn, with what each framework's convention pads there, as lines of text.
 
-`explanations.txt` keeps them: an answer, a form or a word that is otherwise than before shows
-there. Drawings are left out.
+`explanations.txt` keeps them: amounts, a group of conventions that agree, where they part, or how
+one is written that is otherwise than before shows there.
 """
 
-import re
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import onnxpad
+from onnxpad.report.json import explain_json
 from tests.support.lines import Lines
-
-_DRAWN: Final = re.compile(r"\n\n[^\n]*; x-x .*?(?=\n\n|\Z)", re.DOTALL)
 
 
 def said(line: str) -> str:
@@ -19,9 +19,30 @@ def said(line: str) -> str:
     asked = line.partition("  =>  ")[0]
     words = (each.split("=") for each in asked.split())
     given: dict[str, Any] = {name.replace("-", "_"): value for name, value in words}
-    text = _DRAWN.sub("", str(onnxpad.explain(**given)))
-    lines = (" ".join(each.split()) for each in text.splitlines())
-    return f"{asked}  =>  {' | '.join(filter(None, lines))}"
+    found = json.loads(explain_json(onnxpad.explain(**given)))
+    return f"{asked}  =>  {' | '.join(_told(found))}"
+
+
+def _told(found: dict[str, Any]) -> Iterator[str]:
+    """Amounts by convention, who agrees, who cannot, where they part, and how each is written."""
+    for name, form in found["conventions"].items():
+        if form is not None:
+            pads = " ".join(f"{begin}+{end}" for begin, end in form["pads"])
+            counts = " counted" * found["about"][name]["counts_padding"]
+            yield f"{name} {pads} to {'x'.join(map(str, form['output']))}{counts}"
+    yield from (f"agree {' '.join(names)}" for names in found["agree"])
+    yield f"not {' '.join(found['refused'])}"
+    if found["reach"]:
+        yield f"reach {json.dumps(found['reach']['axes'])}"
+    for each in found["partings"]:
+        ways = [
+            f"{way['remainders']} {way['shift']} {way['outputs']}" for way in each["differences"]
+        ]
+        names = f"{each['first'][0]} and {each['second'][0]}"
+        yield f"{names} on {each['axes']} same {each['same']}, else {', '.join(ways)}"
+    for names in found["agree"]:
+        about = found["about"][names[0]]
+        yield from (f"{kind}: {about[kind]}" for kind in ("pytorch", "keras", "onnx"))
 
 
 LINES: Final = Lines(Path(__file__).with_name("explanations.txt"), said)

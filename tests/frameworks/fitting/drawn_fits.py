@@ -9,7 +9,7 @@ from typing import Final
 
 import onnxpad
 from tests.proof.pairs import model_of
-from tests.support.lines import Lines
+from tests.support.lines import Lines, facts
 
 _LINE: Final = re.compile(r"opset (\d+), length (\w+)(?:, as (\S+))?: (.*)")
 
@@ -22,10 +22,7 @@ def said(line: str) -> str:
     opset, length, convention, body = found.groups()
     proto = model_of(body, "float", length, int(opset))
     told = onnxpad.check(proto, select="PAD6", convention=convention).findings
-    says = [
-        f"{each.code} {each.node} {each.message} {each.reason} {dict(each.evidence)}"
-        for each in told
-    ]
+    says = [f"{each.code} {each.node} {facts(each.evidence)}" for each in told]
     return f"{asked}  =>  {' | '.join(says) or 'nothing'}"
 
 

@@ -55,10 +55,10 @@ def written(bodies: Sequence[str], opset: int) -> list[str]:
     for name, framework in FRAMEWORKS.items():
         graph = Graph.from_proto(model)
         changes, unchanged = repad_graph(graph, framework)
-        told = {each.node: f"stays {each.padding}, {each.reason}" for each in unchanged}
+        told = {each.node: "stays same" if each.is_same else "stays" for each in unchanged}
         for each in changes:
             now = dict(sorted(each.attributes_after.items()))
-            told[each.node] = f"{each.intent}, {each.before} becomes {each.after} {now}"
+            told[each.node] = f"{each.intent}, {now}"
         for place, by_text in enumerate(found):
             label = f"<y_{place}>"
             by_text.setdefault(told[label].replace(label, "y"), []).append(name)

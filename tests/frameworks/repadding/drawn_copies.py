@@ -30,8 +30,8 @@ def said(line: str) -> str:
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     copy = working_copy(model, sites, dtypes, ["h"] if "h = " in body else [])
     options = [_options(site) for site in copy.sites]
-    named = ((context.label(node), why) for node, why in left)
-    parts = [f"{label} stays: {why}" for label, why in (*named, *others, *copy.left)]
+    named = (context.label(node) for node, _ in left)
+    parts = [f"{label} stays" for label in (*named, *dict((*others, *copy.left)))]
     for site, some in zip(copy.sites, options, strict=True):
         told = ", ".join(f"{each.name} {_text(each.padding)}/{each.tier}" for each in some)
         parts.append(f"{site.label}: {told}")

@@ -54,7 +54,7 @@ def said(line: str) -> str:
                 progress=lambda _, done, __: steps.append(done),
             )
     except OnnxpadError as error:
-        return f"{asked}  =>  {type(error).__name__}: {error}"
+        return f"{asked}  =>  {type(error).__name__}"
     written = [f"{node.op}{dict(sorted(node.attrs.items()))}" for node in graph.nodes]
     assert steps[: found.runs] == [*range(1, found.runs + 1)]
     return f"{asked}  =>  {_told(found)} [{zlib.crc32(repr(written).encode()):08x}]"
@@ -64,16 +64,15 @@ def _told(found: Matching) -> str:
     parts = [
         f"{found.outcome} in {found.runs} runs, {found.before:.3g} to {found.after:.3g}",
         f"by {found.by}" if found.by else "",
-        found.reason,
         f"first {found.first}" if found.first else "",
-        *(f"{each.node} {each.before} becomes {each.after} ({each.name}) {dict(each.attributes)}"
+        *(f"{each.node} {each.name} {dict(each.attributes)}"
           for each in found.changes),
-        *(f"note: {note}" for note in found.notes),
-        *(f"left: {label}, {why}" for label, why in found.left),
+        *("note" for _ in found.notes),
+        *(f"left: {label}" for label, _ in found.left),
     ]  # fmt: skip
     rest: list[tuple[object, ...]]
     rest = [(each.name, f"{each.error:.3g}", each.operators) for each in found.tried]
-    rest += [(each.node, each.padding, *each.others.items()) for each in found.distinguishable]
+    rest += [(each.node, *each.others) for each in found.distinguishable]
     return f"{'; '.join(filter(None, parts))}; {len(rest)} tried and told [{_sum(rest)}]"
 
 

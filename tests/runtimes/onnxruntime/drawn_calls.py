@@ -25,18 +25,18 @@ def said(line: str) -> str:
     fusion = _fusion(how, around, inside, *more)
     graph = fusion._graph
     wrong = [
-        f"{each.pad.node.outputs[0].name}>{each.window.outputs[0].name}: {each.why}"
+        f"{each.pad.node.outputs[0].name}>{each.window.outputs[0].name}"
         for each in fusion.exposed()
     ]
     surely = [pad.outputs[0].name for each in graph.nodes if (pad := fusion.takes(each))]
     names = [node.outputs[0].name for node in graph.nodes]
     fed = [name for name in names if fusion.is_fed(graph.tensor(name))]
     parts = {"wrongly": "; ".join(wrong), "for certain": " ".join(surely), "fed": " ".join(fed)}
-    within = []
-    for node in graph.nodes:
-        for each in fusion._inside(node) or ():
-            some = [found.why for found in each.exposed()]
-            within.append(f"{each.drops_empty:d}{'!' * len(some)}{_fed(each)}")
+    within = [
+        f"{each.drops_empty:d}{'!' * len(each.exposed())}{_fed(each)}"
+        for node in graph.nodes
+        for each in fusion._inside(node) or ()
+    ]
     parts["inside"] = " ".join(within)
     told = ", ".join(f"{name} {some}" for name, some in parts.items() if some)
     return f"{asked}  =>  {told or 'nothing'}"
