@@ -21,11 +21,6 @@ class Later:
         self._ask: tuple[Callable[..., object], tuple[object, ...]] | None = ask, args
         self._known: object = None
 
-    @property
-    def is_known(self) -> bool:
-        """Whether it was asked for."""
-        return self._ask is None
-
     def get(self) -> object:
         """The fact."""
         if (asked := self._ask) is not None:  # read once: another thread may be done meanwhile
@@ -61,10 +56,6 @@ class Facts(Mapping[str, object]):
     def __len__(self) -> int:
         """How many there are."""
         return len(self._held)
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[dict[str, object]]]:
-        """The parts that another process makes them of: all facts, worked out."""
-        return type(self), (dict(self),)
 
     def __repr__(self) -> str:
         """All facts."""

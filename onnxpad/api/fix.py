@@ -6,10 +6,9 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 import onnx
 
@@ -17,7 +16,6 @@ from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, ValidationError
-from onnxpad.facts import Later
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
@@ -44,40 +42,11 @@ class FixResult(FixReport):
     Its fields are those of `onnxpad.report.FixReport`.
     """
 
-    _held: Graph | Later
+    _graph: Graph
     _same_kind: kinds.SameKind
     _limits: Mapping[str, Sizes]
     _contexts: list[Context]
     _bars: Barred
-
-    def __getstate__(self) -> tuple[object, ...]:
-        """The fields that go into another process, and the option to try next.
-
-        The analysis, which spares time here, stays. The graph is made there when it is asked for,
-        so that a report needs no file.
-        """
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        held = self._held
-        if not isinstance(held, Later) or held.is_known:
-            ask, args = self._graph.__reduce__()
-            held = Later(ask, *args)
-        return (*{**values, "_contexts": [], "_held": held}.values(), self.next)
-
-    def __setstate__(self, state: tuple[object, ...]) -> None:
-        """Takes what another process gave."""
-        *values, self.__dict__["next"] = state
-        for each, value in zip(fields(self), values, strict=True):
-            object.__setattr__(self, each.name, value)
-
-    @property
-    def _graph(self) -> Graph:
-        """The rewritten model.
-
-        Raises:
-            ModelError: In another process: its file is gone, or has changed.
-        """
-        held = self._held
-        return cast("Graph", held.get()) if isinstance(held, Later) else held
 
     def __str__(self) -> str:
         """The report that `onnxpad fix` prints."""
@@ -346,7 +315,7 @@ def fix(
         notes=run.notes,
         warnings=(*run.warnings, *missed),
         delivery=IN_MEMORY,
-        _held=graph,
+        _graph=graph,
         _same_kind=same_kind,
         _limits=run.limits,
         _contexts=[*run.left],

@@ -11,13 +11,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from onnxpad import arguments
 from onnxpad.arguments import ModelSource, Source
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.process import gc_paused
-from onnxpad.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,28 +38,8 @@ _PARTS: Final = (
 """Classes that hold a part of a model: package, name, and the class of the whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class SameKind:
-    """Makes a result the kind of object that was given.
-
-    Attributes:
-        rebuild: Makes it of the model, and of what is known.
-        known: The object that was given, with its weights, which the result shares; or its class.
-        shares: Whether it does.
-    """
-
-    rebuild: Callable[..., Any]
-    known: tuple[Any, ...] = ()
-    shares: bool = False
-
-    def __call__(self, now: Model) -> Any:
-        """The model as an object of that kind."""
-        return self.rebuild(now, *self.known)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """The parts to make it of in another process: there, the object given is not at hand."""
-        held = (_refuse_elsewhere,) if self.shares else (self.rebuild, self.known)
-        return SameKind, held
+SameKind: TypeAlias = "Callable[[Model], Any]"
+"""Makes a result the kind of object that was given."""
 
 
 def source_of(model: ModelSource, call: str) -> tuple[Source, SameKind]:
@@ -89,17 +68,17 @@ def _source_of(model: Any, call: str) -> tuple[Source, SameKind]:
         from onnxpad.api import ir_model
 
         data = ir_model.serialised_export(lambda: _exported(model), "graphsurgeon Graph")
-        return data, SameKind(_as_graph)
+        return data, _as_graph
     if _is_a(model, "onnx_ir", "Model"):
         from onnxpad.api import ir_model
 
         held, weights = ir_model.serialised(model), ir_model.weights(model)
-        return held, SameKind(ir_model.rebuilt, (model, weights), shares=True)
+        return held, lambda now: ir_model.rebuilt(now, model, weights)
     if _is_a(model, "torch.onnx", "ONNXProgram"):
         from onnxpad.api import ir_model
 
         held, weights = ir_model.serialised_program(model), ir_model.weights(model.model)
-        return held, SameKind(ir_model.program, (model, weights), shares=True)
+        return held, lambda now: ir_model.program(now, model, weights)
     return arguments.source(model, call), _plain(model)
 
 
@@ -112,14 +91,10 @@ def _is_a(model: object, package: str, name: str) -> bool:
 def _plain(model: object) -> SameKind:
     """Gives a result back as bytes or as an `onnx.ModelProto`; there is no path of it yet."""
     if isinstance(model, str | os.PathLike):
-        return SameKind(_refuse_path)
+        return _refuse_path
     if isinstance(model, bytes | bytearray | memoryview):
-        return SameKind(_as_bytes, (type(model),))
-    return SameKind(_as_proto)
-
-
-def _as_bytes(now: Model, kind: Callable[[bytes], Any]) -> Any:
-    return kind(now.to_bytes())
+        return lambda now: type(model)(now.to_bytes())
+    return _as_proto
 
 
 def _exported(graph: Any) -> Any:
@@ -148,13 +123,6 @@ def _refuse_path(_: Model) -> Any:
     raise UsageError(
         "the model was given by its path, and the result has none yet: save(path) writes it, and "
         "model is the onnx.ModelProto"
-    )
-
-
-def _refuse_elsewhere(_: Model) -> Any:
-    raise UsageError(
-        "the object that was given is in the process that called onnxpad: as_same_kind works "
-        "there, and model is the onnx.ModelProto"
     )
 
 

@@ -8,7 +8,6 @@ for byte.
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -33,7 +32,7 @@ from onnxpad.file.proto_walk import (
     pinned,
     referred,
 )
-from onnxpad.file.skeleton import Skeleton, read_bytes, read_file, read_proto
+from onnxpad.file.skeleton import read_bytes, read_file, read_proto
 from onnxpad.file.wire import WireError
 from onnxpad.finding import Location
 from onnxpad.graph import attributes
@@ -205,26 +204,7 @@ class Graph:
     def pristine(self) -> Graph:
         """The main graph as it was loaded, without any edits."""
         with gc_paused():
-            return type(self)(Model(self.model.original, self.model.path))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """The parts of which another process makes it: the file by its path, and the model now.
-
-        A model goes along that was not read from a file, or whose file is no longer what it was.
-        """
-        if not self.is_main:
-            raise TypeError("a body or a function goes into another process with its model alone")
-        model, path = self.model, self.model.path
-        now = model.to_bytes() if model.changed else None
-        original: bytes | int = bytes(model.original.data)
-        if path is not None:
-            path = path.absolute()
-            if path.name != _NO_FILE:
-                checksum = zlib.crc32(model.original.data)
-                is_there = _original(path, checksum) is not None
-                original = checksum if is_there else original
-                path = path if is_there else path.with_name(_NO_FILE)
-        return _restored, (path, original, now)
+            return type(self)(Model(self.model.skeleton, self.model.path))
 
     # Graphs inside
 
@@ -877,41 +857,6 @@ class Graph:
                 raise ModelError(
                     f"node '{describe(node)}' (Identity) has no input; export the model again"
                 )
-
-
-def _restored(path: Path | None, original: bytes | int, now: bytes | None) -> Graph:
-    """The main graph of a model that another process edited.
-
-    Args:
-        path: The path of the file, or one that says where external data lies.
-        original: The bytes of the original, or the checksum of the file that it is in.
-        now: The model as it is now; None if it is the original.
-
-    Raises:
-        ModelError: The file is gone or has other contents.
-    """
-    if isinstance(original, bytes):
-        before = read_bytes(memoryview(original), "the model")
-    else:
-        assert path is not None
-        there = _original(path, original)
-        if there is None:
-            raise ModelError(
-                f"{path}: is gone or has changed since the result was made; put the file back, or "
-                "make the result again"
-            )
-        before = there
-    latest = before if now is None else read_bytes(memoryview(now), "the model")
-    return Graph(Model(latest, path, before))
-
-
-def _original(path: Path, checksum: int) -> Skeleton | None:
-    """The model file, if its bytes have a checksum."""
-    try:
-        found = read_file(path)
-    except ModelError:
-        return None
-    return found if zlib.crc32(found.data) == checksum else None
 
 
 @contextmanager

@@ -37,7 +37,6 @@ class Model:
 
     Attributes:
         skeleton: The file, as it was loaded.
-        original: The file with which it is compared: the same, unless another process edited it.
         path: The path of the file, or None. There need not be a file: for a model in memory, the
             path says in which folder its external data lies.
         ir_version: The IR version.
@@ -51,13 +50,10 @@ class Model:
         notes: A cache for facts derived from several graphs, by who derives them.
     """
 
-    def __init__(
-        self, skeleton: Skeleton, path: Path | None, original: Skeleton | None = None
-    ) -> None:
+    def __init__(self, skeleton: Skeleton, path: Path | None) -> None:
         """Not for direct use: `Graph.load` and its like return the main graph."""
         light = skeleton.light
         self.skeleton = skeleton
-        self.original = original or skeleton
         self.path = path
         self.ir_version = light.ir_version
         self.opsets = imported(light.opset_import, light.ir_version)
@@ -127,7 +123,7 @@ class Model:
     @property
     def changed(self) -> bool:
         """Whether anything differs from the original; compares every node once after an edit."""
-        return self.original is not self.skeleton or any(self._differences())
+        return any(self._differences())
 
     def outlines(self) -> tuple[onnx.GraphProto, onnx.GraphProto]:
         """Inputs, nodes and initializers before and after the edits, without large weights.
@@ -136,12 +132,12 @@ class Model:
             ModelError: The file of the original was overwritten in place.
         """
         self._require_file()
-        return self.original.light.graph, outline(self.skeleton, self.main)
+        return self.skeleton.light.graph, outline(self.skeleton, self.main)
 
     def function_outlines(self) -> list[tuple[onnx.FunctionProto, onnx.FunctionProto]]:
         """The functions before and after the edits, without large weights."""
         now = light_functions(self.skeleton, self.functions)
-        return list(zip(self.original.light.functions, now, strict=True))
+        return list(zip(self.skeleton.light.functions, now, strict=True))
 
     def kept_initializers(self) -> frozenset[str]:
         """The names of the initializers of the main graph that are as they were."""

@@ -297,7 +297,7 @@ def test_a_name_of_a_megabyte_takes_seconds_and_is_not_printed(place: str, tmp_p
     start = time.process_time()
     for args in (["fix"], ["check"], ["validate", str(path)]):
         result = onnxpad_runs(args[0], path, *args[1:])
-        assert result.exit_code in {0, 1, 2, 3}
+        assert result.exit_code in {0, 1, 2, 3, 5}
         assert len(result.output) < 8_000
     assert time.process_time() - start < 25
 

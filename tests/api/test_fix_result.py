@@ -1,7 +1,6 @@
 """What a verdict allows: `ok`, `raise_for_failure` and `save` of a result of `fix`."""
 
 import json
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -345,7 +344,6 @@ def test_a_repair_is_of_what_onnxruntime_refuses(
 OVERWRITTEN: Final[dict[str, Callable[[onnxpad.FixResult, Path], object]]] = {
     "save": lambda result, folder: result.save(folder / "out.onnx"),
     "model": lambda result, _: result.model,
-    "pickle": lambda result, _: pickle.dumps(result),
 }
 
 

@@ -94,6 +94,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
         ),
         "html": _HTML,
         "quiet": ("", "-q"),
+        "verbose": ("", "-v"),
         "configured": _CONFIGURED,
     }),
     "show": ("show {model}", {
