@@ -259,7 +259,7 @@ LEAVES: Final = (
     "analysis.floats", "analysis.rules.elementwise", "analysis.rules.folding",
     "analysis.rules.layout_contents", "analysis.rules.quantised",
     # What follows where a validation fails, or a quantised model differs.
-    "pipeline.heal", "file.operands", "validation.unquantised",
+    "pipeline.heal", "file.operands",
 )  # fmt: skip
 """Packages and modules that `fix` and `check` import only where an option or a model asks."""
 

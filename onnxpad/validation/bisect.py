@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from onnx import AttributeProto
 
 from onnxpad.arguments import Progress
 from onnxpad.graph.attributes import read
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, Optimisation
 from onnxpad.runtimes.sessions import (
@@ -30,8 +29,16 @@ from onnxpad.runtimes.sessions import (
 )
 from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text, strayed
 from onnxpad.validation.evidence import is_flat
-from onnxpad.validation.inputs import Draw, inlined, nudged
-from onnxpad.validation.pairing import Makers, Pairing, Scores, read_by, scores
+from onnxpad.validation.inputs import Draw, inlined
+from onnxpad.validation.pairing import (
+    RISING,
+    Makers,
+    Pairing,
+    chooses,
+    held_bodies,
+    is_counting,
+    read_by,
+)
 from onnxpad.validation.result import Comparison, Divergence
 
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
@@ -111,8 +118,8 @@ class Inner:
         telling: How many tensors vary with the data and agree; of several on one path to an output,
             only the last counts.
         silent: The flat outputs that depend on the data but have no such tensor upstream.
-        hidden: The outputs of choices for which a tensor that they were chosen by has no pair.
-        scores: The tensors by which others were chosen, with their names in the rewritten model.
+        hidden: The outputs of choices for which a tensor that they were chosen by has another name.
+        scores: The tensors by which others were chosen.
         values: What the original computes for them without optimisation, for each set of inputs.
     """
 
@@ -120,7 +127,7 @@ class Inner:
     telling: int = 0
     silent: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    scores: Mapping[str, str] = field(default_factory=dict)
+    scores: tuple[str, ...] = ()
     values: tuple[Mapping[str, Value], ...] = ()
 
 
@@ -141,10 +148,10 @@ def inner_evidence(
 ) -> Inner:
     """Compare tensors upstream of outputs that are no evidence themselves.
 
-    These are the nearest ones that vary and are paired by the nodes that read them. Where there is
-    none, a tensor of equal name that agrees is evidence for what is upstream of a flat output. One
-    that differs is a difference only upstream of outputs that do not repeat: elsewhere its name may
-    have been given to another tensor.
+    These are the nearest ones that vary, if they have the same names in both models. Where there
+    is none, a tensor of equal name that agrees is evidence for what is upstream of a flat output.
+    One that differs is a difference only upstream of outputs that do not repeat: elsewhere its name
+    may have been given to another tensor.
 
     Args:
         original: Path, serialized bytes, or model.
@@ -165,82 +172,150 @@ def inner_evidence(
     names, folder = pairing or Pairing(), folder_of(original, folder)
     sources = inlined(read_proto(original)), inlined(read_proto(rewritten))
     ours, theirs = _sides(*sources, provider, folder, names)
-    found = _scores(ours, sources, draws, {**dict.fromkeys(flat, True), **hiding}, names)
-    pairs = {one: other for each in found.values() for one, other in each.pairs.items()}
-    known = {name for name in pairs if names.outputs.get(name, name) == pairs[name]}
-    known &= ours.outputs & theirs.outputs  # they were compared
-    unknown = {name: other for name, other in pairs.items() if name not in known}
-    lost = {
-        name for name, other in unknown.items() if {name, other} & (ours.outputs | theirs.outputs)
-    }
-    unknown = {name: other for name, other in unknown.items() if name not in lost}
-    both = replace(names, outputs={**names.outputs, **unknown})
-    theirs = _ModelSide(sources[1], provider, folder, both)
-    before = ours.values([*unknown], draws) if unknown else []
-    after = theirs.values([*unknown], draws) if unknown else []
-    wrong: dict[str, Draw] = {}
-    for name in unknown:
-        if before is None or after is None:
-            lost.add(name)
-            continue
-        for one, other, draw in zip(before, after, draws, strict=True):
-            if _outline(one[name]) != _outline(other[name]):
+    fed = [*draws[0].feeds]
+    alone = _ModelSide(sources[1], provider, folder, Pairing(names.inputs))  # by its own names
+    mine = _Telling(ours, Makers(sources[0].graph, fed), draws)
+    other = _Telling(
+        alone, Makers(sources[1].graph, [names.inputs.get(name, name) for name in fed]), draws
+    )
+    found: dict[str, frozenset[str]] = {}  # scores of equal name by output
+    chosen, lost = set[str](), set[str]()
+    for name in dict.fromkeys((*flat, *hiding)):
+        if name in mine.makers.varying:
+            here, there = mine.nearest(name), other.nearest(names.outputs.get(name, name))
+            found[name] = frozenset(read for _, read in here.reads & there.reads)
+            if here.chosen:
+                chosen.add(name)
+            if not (here.known and there.known) or here[:2] != there[:2]:
                 lost.add(name)
-            elif not _agree(name, one[name], other[name], tolerance or Tolerance()):
+    border = ours.outputs | theirs.outputs
+    both = {
+        name
+        for name in ours.outputs & theirs.outputs
+        if names.outputs.get(name, name) == name  # they were compared
+    }
+    shared = set().union(*found.values())
+    scores = sorted(shared - border)
+    before = ours.values(scores, draws) if scores else []
+    after = alone.values(scores, draws) if scores else []
+    apart = shared & border - both  # outputs of one model alone
+    wrong: dict[str, Draw] = {}
+    for name in scores:
+        if before is None or after is None:
+            apart.add(name)
+            continue
+        for one, another, draw in zip(before, after, draws, strict=True):
+            if _outline(one[name]) != _outline(another[name]):
+                apart.add(name)
+            elif not _agree(name, one[name], another[name], tolerance or Tolerance()):
                 wrong.setdefault(name, draw)
-    steps = [step for draw in draws if (step := nudged(draw)) is not None]
-    for name in {*unknown} - lost - wrong.keys() if len(steps) == len(draws) else ():
-        values = [(a[name], b[name]) for a, b in zip(before or (), after or (), strict=True)]
-        moved = partial(_read, ours, name, steps)
-        if (part := strayed(values, tolerance or Tolerance(), moved=[moved])) is not None:
-            wrong[name] = draws[part.sample]
     for name, draw in [*wrong.items()]:
-        if name in lost or _restless(ours, [name], draw, tolerance, budget):
-            lost.add(name)
+        if name in apart or _restless(ours, [name], draw, tolerance, budget):
+            apart.add(name)
             del wrong[name]
     if wrong:
-        (name, draw) = next(iter(wrong.items()))
-        same = [each for each in wrong if wrong[each] is draw]
+        draw = next(iter(wrong.values()))
         parting = first_divergence(
             *sources,
             draw,
-            same,
+            [name for name in wrong if wrong[name] is draw],
             provider=provider,
             folder=folder,
             tolerance=tolerance,
-            pairing=both,
+            pairing=names,
             budget=budget,
             progress=progress,
         )
         if parting is not None:
             return Inner(parting)
-        lost.update(wrong)
-    unpaired = {name for name, each in found.items() if each.lost or lost & each.pairs.keys()}
-    hidden = [name for name in found if hiding.get(name) or (name in hiding and found[name].chosen)]
-    hidden = [name for name in hidden if name in unpaired]
-    bare = {name for name in flat if name in found} - {*hidden}
-    bare = {name for name in bare if name in unpaired or not found[name].pairs}
-    agreeing = {
-        pair for name in flat if name in found and name not in bare for pair in found[name].pairs
-    }
-    scores = {
-        name: unknown[name]
-        for output in hiding
-        if output in found
-        for name in found[output].pairs
-        if name in unknown and name not in lost
-    }
+        apart.update(wrong)
+    lost |= {name for name, each in found.items() if each & apart}
+    hidden = [name for name in found if hiding.get(name) or (name in hiding and name in chosen)]
+    hidden = [name for name in hidden if name in lost]
+    bare = {name for name in flat if name in found and (name in lost or not found[name])}
+    bare -= {*hidden}
+    agreeing = set().union(*(found[name] for name in flat if name in found and name not in bare))
     inner = _by_name(ours, theirs, draws, bare, loose, tolerance, budget, progress, sources)
     if inner.divergence is not None:
         return inner
+    kept = {name for output in hiding for name in found.get(output, ())} - apart
+    told = tuple(name for name in scores if name in kept)
     return Inner(
         None,
         len(agreeing) + inner.telling,
         tuple(name for name in flat if name in inner.silent),
         tuple(hidden),
-        scores,
-        tuple({name: each[name] for name in scores} for each in before or ()),
+        told,
+        tuple({name: each[name] for name in told} for each in before or ()),
     )
+
+
+class _Nearest(NamedTuple):
+    """The nearest tensors upstream of an output that vary with the data and are no choices.
+
+    Attributes:
+        reads: The operators that read them, and their names.
+        bodies: The bodies of the nodes between.
+        known: Whether the runtime gave all values.
+        chosen: Whether an operator between chooses among elements, such as ArgMax.
+    """
+
+    reads: frozenset[tuple[str, str]]
+    bodies: frozenset[bytes]
+    known: bool
+    chosen: bool
+
+
+class _Telling:
+    """Which tensors of one model tell more than choices, and vary with the data."""
+
+    def __init__(self, side: _ModelSide, makers: Makers, draws: Sequence[Draw]) -> None:
+        self.makers = makers
+        self._side = side
+        self._draws = draws
+        self._known: dict[str, bool | None] = {}  # None where the runtime does not tell
+        self._runs = 0
+
+    def nearest(self, output: str) -> _Nearest:
+        """The nearest tensors upstream of an output that tell."""
+        nodes, waiting, seen = self.makers.nodes, [output], {output}
+        reads, bodies, known, chosen = set[tuple[str, str]](), set[bytes](), True, False
+        while waiting:
+            node = nodes.get(waiting.pop())
+            if node is None:
+                continue
+            chosen |= chooses(node)
+            if is_counting(node):
+                continue
+            bodies |= {each.SerializeToString() for each in node.attribute if held_bodies(each)}
+            for name in {*read_by(node)} & self.makers.varying & nodes.keys():
+                if tells := self._tells(name):
+                    reads.add((node.op_type, name))
+                if name not in seen and (not tells or nodes[name].op_type in RISING):
+                    waiting.append(name)
+                known &= self._known[name] is not None
+                seen.add(name)
+        return _Nearest(frozenset(reads), frozenset(bodies), known, chosen)
+
+    def _tells(self, name: str) -> bool:
+        if name not in self._known:
+            around, reached, most = [name], {name}, _GROWTH**self._runs
+            for each in around:  # it grows: what is upstream is likely to be asked for next
+                fresh = {*self.makers.nodes[each].input} & self.makers.nodes.keys()
+                fresh = fresh & self.makers.varying - reached - self._known.keys()
+                reached |= fresh
+                around += sorted(fresh)
+                if len(around) >= most:
+                    break
+            self._runs += 1
+            for some in (around[:most], [name]):
+                values = self._side.values(some, self._draws)
+                for each in some if values else ():
+                    given = [found[each] for found in values or ()]
+                    self._known[each] = self.makers.tells(each, given[0]) and not is_flat(given)
+                if values:
+                    break
+        return bool(self._known.setdefault(name, None))
 
 
 def _by_name(
@@ -276,54 +351,6 @@ def _by_name(
         if not stopped & varying:
             silent.append(name)
     return Inner(None, len(telling), tuple(silent))
-
-
-def _scores(
-    side: _ModelSide,
-    sources: tuple[onnx.ModelProto, onnx.ModelProto],
-    draws: Sequence[Draw],
-    outputs: Collection[str],
-    names: Pairing,
-) -> dict[str, Scores]:
-    """The scores of each output that depends on the data."""
-    fed = [*draws[0].feeds]
-    ours = Makers(sources[0].graph, fed)
-    theirs = Makers(sources[1].graph, [names.inputs.get(name, name) for name in fed])
-    known: dict[str, bool | None] = {}  # None where the runtime does not tell
-    runs = 0
-
-    def tells(name: str) -> bool:
-        nonlocal runs
-        if name not in known:
-            around, reached, most = [name], {name}, _GROWTH**runs
-            for each in around:  # it grows: what is upstream is likely to be asked for next
-                fresh = {*ours.nodes[each].input} & ours.nodes.keys() & ours.varying
-                fresh -= reached | known.keys()
-                reached |= fresh
-                around += sorted(fresh)
-                if len(around) >= most:
-                    break
-            runs += 1
-            for some in (around[:most], [name]):
-                values = side.values(some, draws)
-                for each in some if values else ():
-                    seen = [found[each] for found in values or ()]
-                    known[each] = ours.tells(each, seen[0]) and not is_flat(seen)
-                if values:
-                    break
-        return bool(known.setdefault(name, None))
-
-    found = {
-        name: scores(ours, theirs, (name, names.outputs.get(name, name)), names.inputs, tells)
-        for name in outputs
-        if name in ours.varying
-    }
-    unread = None in known.values()
-    return {name: each._replace(lost=each.lost or unread) for name, each in found.items()}
-
-
-def _read(side: _ModelSide, name: str, draws: Sequence[Draw]) -> list[Value]:
-    return [values[name] for values in side.values([name], draws) or ()]
 
 
 def _agree(name: str, before: Value, after: Value, tolerance: Tolerance) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -28,6 +28,8 @@ _DEFAULTS = {
 _LEAST_SLICE = 64  # elements of a slice that is judged by its own greatest magnitude
 
 _MOVES = 16  # times as far as the original itself moves may a slice be apart
+
+_ROUNDING = 2  # roundings of the greatest magnitude may be what terms that cancel out leave
 
 _TIE = 16  # elements closer than so many roundings of the greatest magnitude count as equal
 
@@ -111,43 +113,36 @@ def strayed(
     pairs: Sequence[tuple[Value, Value]],
     tolerance: Tolerance = Tolerance(),
     noise: float = 0.0,
-    moved: Sequence[Callable[[], Sequence[Value]]] = (),
+    moved: Sequence[Value] = (),
 ) -> Strayed | None:
     """A slice of axis 1 or of the last axis that differs too much for its own magnitude, if any.
 
     A channel may be small beside the others, and wrong altogether within the tolerance of the
     whole. Slices of fewer than 64 elements in all pairs together are not looked at, and no slice
-    is if the absolute tolerance was given.
+    is if the absolute tolerance was given. Nor does a difference count that is as small as one
+    rounding of the greatest magnitude of the whole.
 
     Args:
         pairs: The expected and the found value in each run.
         tolerance: The allowed difference, relative to the greatest magnitude of a slice.
         noise: The difference between two runs of one model; twice that is allowed on top.
-        moved: Each gives what the original computes in the same runs otherwise: optimised, or from
-            inputs that differ by rounding. A slice that these move by a 16th as much is right.
+        moved: What the original computes in the same runs otherwise, as optimised. A slice that
+            this moves by a 16th as much is right.
     """
     if tolerance.atol is not None:
         return None
-    suspects: dict[int, Array] = {}
-    gaps: dict[int, Array] = {}
+    steps = [(before, other) for (before, _), other in zip(pairs, moved, strict=False)]
+    is_moved = len(steps) == len(pairs) and not any(other is None for other in moved)
     for axis in _axes([before for before, _ in pairs]):
         count, scale, gap, excess = _slices(pairs, axis, tolerance)
-        _, absolute = tolerance.of(np.asarray(pairs[0][0]).dtype.name, 1.0)
+        dtype = np.asarray(pairs[0][0]).dtype
+        _, absolute = tolerance.of(dtype.name, 1.0)
         far = (count >= _LEAST_SLICE) & (excess > absolute * scale + 2 * noise)
+        far &= gap > _ROUNDING * float(np.finfo(dtype).eps) * scale.max()
+        if is_moved and far.any():
+            far &= gap > _MOVES * _slices(steps, axis, tolerance)[2]
         if far.any():
-            suspects[axis], gaps[axis] = far, gap
-    for values in moved if suspects else ():
-        others = values()
-        if len(others) != len(pairs) or any(other is None for other in others):
-            continue
-        steps = [(before, other) for (before, _), other in zip(pairs, others, strict=True)]
-        for axis, gap in gaps.items():
-            suspects[axis] &= gap > _MOVES * _slices(steps, axis, tolerance)[2]
-        if not any(far.any() for far in suspects.values()):
-            return None
-    for axis, far in suspects.items():
-        if far.any():
-            return _text(pairs, axis, int(np.argmax(np.where(far, gaps[axis], -1))))
+            return _text(pairs, axis, int(np.argmax(np.where(far, gap, -1))))
     return None
 
 

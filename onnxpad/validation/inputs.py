@@ -423,19 +423,6 @@ def _drawn(feeds: Mapping[str, Array], how: str, *, again: bool = False) -> Draw
     return Draw(feeds, ", ".join(filter(None, parts)), again, parts)
 
 
-def nudged(inputs: Draw) -> Draw | None:
-    """The inputs with each float moved to a neighbour, up or down; None if there are no floats."""
-    feeds = dict(inputs.feeds)
-    for name, data in inputs.feeds.items():
-        if data.dtype.kind == "f":
-            generator = np.random.default_rng(zlib.crc32(name.encode()))
-            toward = np.where(generator.integers(0, 2, data.shape) > 0, np.inf, -np.inf)
-            feeds[name] = np.nextafter(data, toward.astype(data.dtype))
-    if all(feeds[name] is data for name, data in inputs.feeds.items()):
-        return None
-    return replace(inputs, feeds=feeds)
-
-
 def feeds_text(feeds: Mapping[str, Array]) -> str:
     """Inputs by name, type and shape, such as `x float32 1x3x224x224`; at most six."""
     texts = [

@@ -1,12 +1,8 @@
-"""Matches tensors of two models: inputs and outputs that they name differently, and scores.
-
-Scores are what an output of classes or indices was chosen by. They are the inputs of the operators
-that chose, and have the same reader in both models, whatever their names are.
-"""
+"""Matches inputs and outputs of two models, and tells choices, such as classes, from other data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 import numpy as np
@@ -14,8 +10,7 @@ import onnx
 from onnx import AttributeProto, TensorProto
 
 from onnxpad.errors import UsageError
-from onnxpad.file.proto_walk import normal_domain
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Interface, Output
@@ -141,36 +136,19 @@ _CARRYING = frozenset({
 })  # fmt: skip
 """Operators of whose output nothing but choices is known if nothing else is known of the data."""
 
-_PLAIN = frozenset({"Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
-"""Operators that keep the elements, which a model may have or not."""
-
-_RISING = frozenset({"Exp", "Log", "LogSoftmax", "Sigmoid", "Softmax", "Sqrt"}) | _PLAIN
-"""Operators that do not change which of the elements is the greatest."""
 
 _COUNTING = frozenset({"ConvInteger", "MatMulInteger"})
 """Operators whose integers are sums, so that they tell as much as floats."""
 
+RISING = frozenset({"Exp", "Log", "LogSoftmax", "Sigmoid", "Softmax", "Sqrt"})
+"""Operators that do not change which of the elements is the greatest, but may hide by how much."""
+
 _OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
 
-_COMMUTING = frozenset({"Add", "And", "Equal", "Max", "Min", "Mul", "Or", "Xor"})
 _DISCRETE = frozenset({
     TensorProto.BOOL, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16,
     TensorProto.INT32, TensorProto.UINT32, TensorProto.INT64, TensorProto.UINT64,
 })  # fmt: skip
-
-
-class Scores(NamedTuple):
-    """The scores by which an output was chosen.
-
-    Attributes:
-        pairs: The tensors in the rewritten model, by name in the original.
-        lost: Whether some of them have no pair.
-        chosen: Whether an operator upstream chooses among elements, such as ArgMax.
-    """
-
-    pairs: Mapping[str, str]
-    lost: bool
-    chosen: bool
 
 
 class Makers:
@@ -179,7 +157,6 @@ class Makers:
     def __init__(self, graph: onnx.GraphProto, fed: Collection[str]) -> None:
         """Read a graph whose inputs `fed` get data."""
         self.nodes = {name: node for node in graph.node for name in node.output if name}
-        self.outputs = {value.name for value in graph.output}
         self.varying = set(fed)  # what depends on the data, not on its sizes alone
         self.choices: set[str] = set()  # classes, indices and truths, also as floats
         for node in graph.node:
@@ -206,64 +183,6 @@ def is_discrete(tensor: Array) -> bool:
     return tensor.dtype.kind in "bOSU" or (tensor.dtype.kind in "iu" and tensor.itemsize > 1)
 
 
-def scores(
-    ours: Makers,
-    theirs: Makers,
-    output: tuple[str, str],
-    inputs: Mapping[str, str],
-    tells: Callable[[str], bool],
-) -> Scores:
-    """The tensors upstream of an output that tell what it hides, by the nodes that read them.
-
-    Two tensors are a pair if the same input of two like nodes is computed from them, and these
-    compute a pair in turn, up to the output.
-
-    Args:
-        ours: The original.
-        theirs: The rewritten model.
-        output: The name of the output in both.
-        inputs: The names of inputs of the rewritten model that differ.
-        tells: Whether an inner tensor of the original is evidence, so that nothing upstream of it
-            is asked for.
-    """
-    pairs: dict[str, str] = {}
-    lost = chosen = False
-    waiting, seen = [output], {output}
-
-    def read(pair: tuple[str, str]) -> None:
-        if pair in seen or pair[0] not in ours.varying:
-            return
-        seen.add(pair)
-        if pair[0] in ours.nodes and tells(pair[0]):
-            pairs[pair[0]] = pair[1]
-        else:
-            waiting.append(pair)
-
-    while waiting:
-        name, other = waiting.pop()
-        node, twin = ours.nodes.get(name), theirs.nodes.get(other)
-        if node is None:
-            lost |= name in ours.varying and inputs.get(name, name) != other
-            continue
-        chosen |= any(each.op_type in _CHOOSING for each in _within(node))
-        if name not in ours.varying or node.op_type in _COUNTING:
-            continue
-        follows = None if twin is None else _followed(node, twin, name, other)
-        if follows is not None:
-            for pair in follows:
-                straight = _straightened(node, ours, theirs, pair)
-                lost |= straight is None
-                read(straight or (name, other))
-        elif node.op_type in _PLAIN:
-            read((node.input[0], other))
-        elif twin is not None and twin.op_type in _PLAIN:
-            read((name, twin.input[0]))
-        else:
-            lost = True
-    lost |= any(other not in theirs.nodes for other in pairs.values())
-    return Scores(pairs, lost, chosen)
-
-
 def read_by(node: onnx.NodeProto) -> Iterator[str]:
     """The names that a node reads, and those that are read in its bodies."""
     yield from filter(None, node.input)
@@ -273,82 +192,26 @@ def read_by(node: onnx.NodeProto) -> Iterator[str]:
             yield from read_by(inner)
 
 
+def held_bodies(attribute: AttributeProto) -> list[onnx.GraphProto]:
+    """The bodies in an attribute."""
+    own = [attribute.g] if attribute.type == AttributeProto.GRAPH else []
+    return [*own, *attribute.graphs]
+
+
+def chooses(node: onnx.NodeProto) -> bool:
+    """Whether a node chooses among elements, or does so in its bodies."""
+    inner = (each for body in _bodies(node) for each in body.node)
+    return node.op_type in _CHOOSING or any(map(chooses, inner))
+
+
+def is_counting(node: onnx.NodeProto) -> bool:
+    """Whether the integers that a node makes are sums."""
+    return node.op_type in _COUNTING
+
+
 def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
     for attribute in node.attribute:
-        if attribute.type == AttributeProto.GRAPH:
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def _within(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    yield node
-    for body in _bodies(node):
-        for inner in body.node:
-            yield from _within(inner)
-
-
-def _followed(
-    node: onnx.NodeProto, twin: onnx.NodeProto, name: str, other: str
-) -> list[tuple[str, str]] | None:
-    """The names that two nodes read, in pairs; None unless the nodes are alike."""
-    captured = [_captured(each) for each in (node, twin)]
-
-    def meaning(each: onnx.NodeProto, output: str, outer: Sequence[str]) -> tuple[object, ...]:
-        plain = onnx.NodeProto()
-        plain.CopyFrom(each)
-        for body in _bodies(plain):
-            for inner in (inner for each in body.node for inner in _within(each)):
-                inner.input[:] = [
-                    f"outer {outer.index(name)}" if name in outer else name for name in inner.input
-                ]
-        attributes = sorted((a.name, a.SerializeToString()) for a in plain.attribute)
-        return normal_domain(each.domain), each.op_type, list(each.output).index(output), attributes
-
-    if len(node.input) != len(twin.input) or len(captured[0]) != len(captured[1]):
-        return None
-    if meaning(node, name, captured[0]) != meaning(twin, other, captured[1]):
-        return None
-    if node.op_type in _COMMUTING and set(node.input) == set(twin.input):
-        return [(each, each) for each in node.input]
-    return [*zip([*node.input, *captured[0]], [*twin.input, *captured[1]], strict=True)]
-
-
-def _captured(node: onnx.NodeProto) -> list[str]:
-    """The names from outside that the bodies of a node read, in order."""
-    inside = {
-        name
-        for body in _bodies(node)
-        for each in (*body.input, *body.initializer)
-        for name in (each.name,)
-    }
-    inner = [inner for body in _bodies(node) for each in body.node for inner in _within(each)]
-    inside.update(name for each in inner for name in each.output)
-    inside.update(each.name for node in inner for body in _bodies(node) for each in body.input)
-    return list(dict.fromkeys(name for each in inner for name in each.input if name not in inside))
-
-
-def _straightened(
-    reader: onnx.NodeProto, ours: Makers, theirs: Makers, pair: tuple[str, str]
-) -> tuple[str, str] | None:
-    """A pair without what does not matter to a reader that looks for the greatest elements.
-
-    None if one of the two has an operator in between that does matter.
-    """
-    if reader.op_type not in {"ArgMax", "ArgMin", "TopK"}:
-        return pair
-    ends, steps = [], []
-    for makers, name in zip((ours, theirs), pair, strict=True):
-        found = []
-        while (node := makers.nodes.get(name)) is not None and node.op_type in _RISING:
-            found.append((node.op_type, _number(node, "axis")))
-            name = node.input[0]
-        ends.append(name)
-        steps.append(found)
-    along = _number(reader, "axis")
-    sums = [axis for found in steps for op, axis in found if op.endswith("oftmax")]
-    if steps[0] != steps[1] and any(axis != along for axis in sums):
-        return None
-    return ends[0], ends[1]
+        yield from held_bodies(attribute)
 
 
 def _number(node: onnx.NodeProto, name: str) -> int | None:

@@ -242,7 +242,7 @@ class Validation:
             and the result, which is certified, does.
         reason: Why nothing was compared, or what is repaired, in one line; else empty.
         skipped: Comparisons that were not made, with provider, level and reason.
-        hidden: Those of these that are outputs of classes or indices, whose scores have no pair.
+        hidden: Those of these that are classes or indices whose scores have other names.
         padding: Window operators whose total padding differs; this alone fails no model.
         resized: An input that has another size in each model, in words; empty if there is none.
     """

@@ -8,7 +8,7 @@ model, so a difference counts only if the original does not show it too.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,12 +42,11 @@ from onnxpad.validation.inputs import (
     Interface,
     UndrawableError,
     inlined,
-    nudged,
     outline,
     pinned,
     shaped,
 )
-from onnxpad.validation.judge import Oracle, agrees, compared_run, differing, excused, greatest
+from onnxpad.validation.judge import Oracle, compared_run, differing, excused, greatest
 from onnxpad.validation.pairing import Makers, Pairing, is_discrete, paired
 from onnxpad.validation.result import (
     BY_ONNX,
@@ -59,12 +58,6 @@ from onnxpad.validation.result import (
     Skipped,
     Validation,
     not_validated,
-)
-
-_UNQUANTISED: tuple[tuple[str, Optimisation], ...] = (
-    ("original", "off"),
-    ("original", "full"),
-    ("rewritten", "full"),
 )
 
 _FLAT = "the same for any data, or nearly"
@@ -197,13 +190,12 @@ class _Check:
         self._divergence: Divergence | None = None
         self._reasons: list[str] = []  # why nothing, or not all, was compared
         self._skipped: list[Skipped] = []
-        self._unquantised: dict[str, tuple[bool, ...]] = {}  # by provider
         self._changes: dict[str, float] = {}  # by how much the optimiser changes what warnings name
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
         self._silent: set[str] = set()  # outputs without evidence upstream either
-        self._hidden: list[str] = []  # remarks on outputs whose scores have no pair
-        # What outputs were chosen by: values by sample, and names in the rewritten model.
-        self._scores: tuple[Mapping[int, Mapping[str, Value]], Mapping[str, str]] = {}, {}
+        self._hidden: list[str] = []  # remarks on outputs whose scores have another name
+        # What outputs were chosen by: values by sample, and names.
+        self._scores: tuple[Mapping[int, Mapping[str, Value]], Sequence[str]] = {}, ()
         self._repeats: dict[tuple[str, str], bool] = {}  # by provider and output of the original
         self._pairings = {"rewritten": pairing}
         self._sources = {"original": original}
@@ -325,9 +317,6 @@ class _Check:
             found, oracle = self._sample(provider, exact, sample, oracle)
             oracles = [*oracles, oracle]
             sampled.append(found)
-        for sample, run in self._strayed(provider, sampled, exact, exact):
-            sampled[sample][-1] = run
-            self._divergence = self._divergence or self._parting(run, sample)
         runs += [run for some in sampled for run in some]
         self._runs += runs
         if not all(run.ok for run in runs if run.subject == self._subject):
@@ -339,97 +328,58 @@ class _Check:
             self._warnings.append(f"full optimisation not tried: {most}")
             self._skipped.append(Skipped(most, f"{provider}, optimisation full", is_told=True))
             return
-        plain = self._sources, self._pairings
+        plain = self._sources
         exact, oracles = self._with_scores(exact, oracles)
         full = {name: self._results(name, provider, "full") for name in self._sources}
         sampled = [
             self._deployed(provider, exact["original"][sample], full, sample, oracle)
             for sample, oracle in zip(range(len(full[self._subject])), oracles, strict=False)
         ]
-        for sample, run in self._strayed(provider, sampled, exact, full):
-            if not (self._model.quantised and self._agree_unquantised(provider)[sample]):
-                note = (
-                    f"full optimisation changes {differing(run.comparisons)} of the rewritten model"
-                )
-                sampled[sample][-1] = replace(run, note=f"{note} only")
+        for sample, run in () if self._model.quantised else self._strayed(sampled, exact, full):
+            sampled[sample][-1] = run
+            self._divergence = self._divergence or self._parting(run, sample)
         for runs in sampled:
             runs = [replace(run, flat=self._is_flat(run)) for run in runs]
             self._runs += runs
             self._note_excused(runs)
             self._note_flat(runs)
-        self._sources, self._pairings = plain
+        self._sources = plain
 
     def _strayed(
         self,
-        provider: str,
         sampled: Sequence[Sequence[Run]],
         exact: Mapping[str, Sequence[Result]],
-        found: Mapping[str, Sequence[Result]],
+        full: Mapping[str, Sequence[Result]],
     ) -> Iterator[tuple[int, Run]]:
-        """The runs that agree as a whole, but not in a slice of an output.
+        """The runs at full optimisation that agree as a whole, but not in a slice of an output.
 
         Args:
-            provider: The provider.
             sampled: The runs of each set of inputs, the comparison of the two models last.
             exact: The results without optimisation.
-            found: The results of the rewritten model to judge, with those of the original.
+            full: Those at full optimisation.
         """
         judged = {
             sample: runs[-1]
             for sample, runs in enumerate(sampled)
             if runs and runs[-1].tells and runs[-1].against == "original"
         }
-        optimised = found is not exact
-        floats = [data.dtype.kind == "f" for each in self._draws for data in each.feeds.values()]
-        if not optimised and not any(floats):
-            return  # how far rounding moves the original is not known
-        nudges: list[Sequence[Result]] = []
-
-        def moved() -> Sequence[Result]:
-            if not nudges:
-                nudges.append(self._nudged(provider, [*judged]))
-            return nudges[0]
-
-        def judge(name: str) -> None:
+        seen = [(sample, each) for sample, run in judged.items() for each in run.comparisons]
+        for name in dict.fromkeys(each.output for _, each in seen if each.ok and not each.equal):
             samples = [sample for sample, each in seen if each.output == name]
-            ours, theirs, full = (
+            ours, theirs, moved = (
                 [results[each].outputs.get(name) for each in samples]
-                for results in (exact["original"], found["rewritten"], found["original"])
+                for results in (exact["original"], full["rewritten"], full["original"])
             )
-            places = [[*judged].index(sample) for sample in samples]
-            ways: list[Callable[[], Sequence[Value]]] = [lambda: full] if optimised else []
-            ways.append(lambda: [moved()[each].outputs.get(name) for each in places if moved()])
             noise = exact["original"][samples[0]].noise.get(name, 0.0)
             pairs = list(zip(ours, theirs, strict=True))
-            if (worst := strayed(pairs, self._tolerance, noise, ways)) is not None:
+            if (worst := strayed(pairs, self._tolerance, noise, moved)) is not None:
                 sample = samples[worst.sample]
                 comparisons = tuple(
                     replace(each, ok=False, detail=worst.detail) if each.output == name else each
                     for each in judged[sample].comparisons
                 )
                 judged[sample] = replace(judged[sample], comparisons=comparisons, ok=False)
-
-        seen = [(sample, each) for sample, run in judged.items() for each in run.comparisons]
-        for name in dict.fromkeys(each.output for _, each in seen if each.ok and not each.equal):
-            judge(name)
         yield from ((sample, run) for sample, run in judged.items() if not run.ok)
-
-    def _nudged(self, provider: str, samples: Sequence[int]) -> Sequence[Result]:
-        """The original without optimisation on inputs that differ by rounding; none if it fails."""
-        draws = [nudged(self._draws[sample]) for sample in samples]
-        self._begin("original model, inputs moved by rounding")
-        known = [each for each in draws if each is not None]
-        answers = ask(
-            self._sources["original"],
-            known,
-            provider,
-            "off",
-            folder=self._folder,
-            anew=self._model.random,
-            ran=self._ran,
-        )
-        failed = len(known) < len(draws) or any(each.error for each in answers.results)
-        return () if failed else answers.results
 
     def _with_scores(
         self, exact: Mapping[str, Sequence[Result]], oracles: Sequence[Oracle | None]
@@ -442,11 +392,9 @@ class _Check:
         if not names:
             return exact, oracles
         self._sources = {
-            name: _with_outputs(self._sources[name], wanted, self._folder)
-            for name, wanted in (("original", names), ("rewritten", dict.fromkeys(names.values())))
+            name: _with_outputs(source, names, self._folder)
+            for name, source in self._sources.items()
         }
-        pairing = self._pairings["rewritten"]
-        self._pairings = {"rewritten": replace(pairing, outputs={**pairing.outputs, **names})}
         ours = [
             replace(each, outputs={**each.outputs, **known.get(sample, {})})
             for sample, each in enumerate(exact["original"])
@@ -531,17 +479,13 @@ class _Check:
                     f"optimisation off: {inner.telling} agree"
                 )
             if inner.scores:
-                told = ", ".join(
-                    name if name == other else f"{name} ({other} in the rewritten model)"
-                    for name, other in inner.scores.items()
-                )
                 names = [name for name in hiding if name not in inner.hidden]
+                told = ", ".join(inner.scores)
                 self.notes.append(f"{_outputs_text(names)} {_CHOICES}; compared too: {told}")
             if inner.hidden:
                 said = f"{_outputs_text(inner.hidden)} {_CHOICES}"
-                self._not_compared(
-                    provider, inner.hidden, f"{said}, and what was chosen from has no pair"
-                )
+                said += ", and what was chosen from has another name"
+                self._not_compared(provider, inner.hidden, said)
                 self._hidden.append(self._skipped[-1].text)
             self._scores = dict(zip(ran, inner.values, strict=False)), inner.scores
             silent = list(inner.silent)
@@ -834,11 +778,8 @@ class _Check:
         if run.ok:
             return run
 
-        def unrounded() -> bool:
-            return self._agree_unquantised(provider)[sample]
-
-        quantised = unrounded if self._model.quantised else None
-        run = excused(run, oracle, ours, found, self._tolerance, quantised)
+        quantised = self._model.quantised
+        run = excused(run, oracle, ours, found, self._tolerance, quantised=quantised)
         if run.ok:
             self._blame_optimiser(run.note, run)
             run = replace(run, is_warned=True)
@@ -853,37 +794,6 @@ class _Check:
     def _by_how_much(self, warning: str) -> str:
         share = self._changes.get(warning, 0.0)
         return f"{warning} (by up to {share:.2g} of its greatest value)" if share else warning
-
-    def _agree_unquantised(self, provider: str) -> tuple[bool, ...]:
-        """Whether both models agree fully optimised without their quantisers, for each draw."""
-        if provider not in self._unquantised:
-            from onnxpad.validation.unquantised import unquantised
-
-            self._planned += len(_UNQUANTISED) * runs_of(provider, "full", len(self._draws))
-            self._begin("both models without their quantisers")
-            results = []
-            for name, level in _UNQUANTISED:
-                source = self._sources[name]
-                data = unquantised(source)
-                if data is None:
-                    self._unquantised[provider] = (False,) * len(self._draws)
-                    return self._unquantised[provider]
-                answers = ask(
-                    data,
-                    self._draws,
-                    provider,
-                    level,
-                    folder=folder_of(source, self._folder),
-                    pairing=self._pairings.get(name, Pairing()),
-                    anew=self._model.random,
-                    ran=self._ran,
-                )
-                results.append(answers.results)
-            self._unquantised[provider] = tuple(
-                agrees(exact, ours, found, self._tolerance)
-                for exact, ours, found in zip(*results, strict=True)
-            )
-        return self._unquantised[provider]
 
     def _compared_with(
         self,

@@ -19,7 +19,6 @@ from onnxpad.validation.inputs import (
     Input,
     draw,
     halved,
-    nudged,
     other_choices,
     other_data,
     outline,
@@ -61,7 +60,7 @@ def said(line: str) -> str:
     for sizes in fitting[:1]:
         first = draw(fed, sizes, 3)
         other = other_data(fed, first, 4)
-        parts += [_told(each) for each in (first, nudged(first), other) if each is not None]
+        parts += [_told(each) for each in (first, other) if each is not None]
     return f"{asked}  =>  {'; '.join(parts)}"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.validation import bisect
-from onnxpad.validation.bisect import _Chunks, _ModelSide, _read, _restless, _varying
+from onnxpad.validation.bisect import _Chunks, _ModelSide, _restless, _varying
 from onnxpad.validation.inputs import Draw
 from onnxpad.validation.pairing import Pairing
 from tests.support import parsed
@@ -137,12 +137,6 @@ def test_what_two_runs_compute_otherwise(
     assert side.calls == calls
     for name in found:
         assert (seen[name].output, seen[name].ok) == (name, False)
-
-
-def test_values_of_one_tensor() -> None:
-    side: Any = Side({"t": (1, 2, 3), "u": (None, None, None)})
-    assert [np.asarray(each).tolist() for each in _read(side, "t", [DRAW, DRAW])] == [[1], [2]]
-    assert _read(side, "u", [DRAW]) == []
 
 
 def test_what_varies_with_the_data() -> None:

@@ -136,7 +136,7 @@ def channels(*scales: float, shape: tuple[int, ...] = (1, -1, 9, 9)) -> Any:
     return values * np.array(scales, np.float32).reshape(wide)
 
 
-SMALL, WRONG = (1, 1e6, 1), (1.01, 1e6, 1)
+SMALL, WRONG = (1, 1e4, 1), (1.01, 1e4, 1)
 
 
 @each_row(
@@ -173,7 +173,7 @@ def test_a_slice_is_of_all_samples_together() -> None:
     assert found is not None
     assert found.sample == 2
     # its greatest magnitude is that of all samples
-    assert strayed([(right * 1e6, right * 1e6), (right, right), (right, wrong)]) is None
+    assert strayed([(right * 1e4, right * 1e4), (right, right), (right, wrong)]) is None
 
 
 @pytest.mark.parametrize(("factor", "strays"), [(15.0, True), (17.0, False)])
@@ -183,28 +183,24 @@ def test_a_slice_may_move_16_times_as_far_as_the_original_does(factor: float, st
     wrong[0, 0, 3, 3] += 1.0
     moved[0, 0, 5, 5] += factor / 256
     moved[0, 1] *= 1.1  # another slice, which does not count
-    asked: list[int] = []
+    assert (strayed([(right, wrong)], moved=[moved]) is not None) == strays
+    assert strayed([(right, right * np.float32(1 + 1e-6))], moved=[moved]) is None
 
-    def values() -> list[Any]:
-        asked.append(1)
-        return [moved]
 
-    assert (strayed([(right, wrong)], moved=[values]) is not None) == (factor < 16)
-    assert strays == (factor < 16)
-    assert asked
-    asked.clear()
-    assert strayed([(right, right * np.float32(1 + 1e-6))], moved=[values]) is None
-    assert not asked  # nothing runs unless a slice is beyond its tolerance
+def test_a_rounding_of_the_whole_is_none_of_a_slice() -> None:
+    right = channels(1, 1e7, 1)
+    assert strayed([(right, channels(1.01, 1e7, 1))]) is None
+    assert strayed([(right, channels(9, 1e7, 1))]) is not None
 
 
 def test_a_slice_that_the_original_moves_hides_none_of_another_axis() -> None:
-    right = np.full((1, 70, 70), 1e6, np.float32)
+    right = np.full((1, 70, 70), 1e5, np.float32)
     right[0, 0, :] = right[0, :, 0] = 1
     wrong, moved = right.copy(), right.copy()
     wrong[0, 0, 5] += 0.5
     wrong[0, 7, 0] += 0.25
     moved[0, 0, 9] += 0.5
-    found = strayed([(right, wrong)], moved=[lambda: [moved]])
+    found = strayed([(right, wrong)], moved=[moved])
     assert found is not None
     assert "on axis 2 at 0" in found.detail
     assert "on axis 1 at 0" in getattr(strayed([(right, wrong)]), "detail", "")

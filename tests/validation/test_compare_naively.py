@@ -154,6 +154,7 @@ def naive_strays(pairs: Any, kind: str, tolerance: Tolerance, noise: float) -> l
     rank = pairs[0][0].ndim
     relative, absolute = DEFAULTS[kind]
     relative = relative if tolerance.rtol is None else tolerance.rtol
+    whole = max(float(np.abs(before).max()) for before, _ in pairs)
     for axis in sorted({min(1, rank - 1), rank - 1}):
         far = []
         for index in range(pairs[0][0].shape[axis]):
@@ -166,7 +167,8 @@ def naive_strays(pairs: Any, kind: str, tolerance: Tolerance, noise: float) -> l
             scale = max(float(np.abs(a).max()) for a, _ in sides)
             gaps = [float(np.abs(b - a).max()) for a, b in sides]
             excess = max(float((np.abs(b - a) - relative * np.abs(a)).max()) for a, b in sides)
-            if total >= 64 and excess > absolute * scale + 2 * noise:
+            rounding = 2 * float(np.finfo(kind).eps) * whole
+            if total >= 64 and excess > absolute * scale + 2 * noise and max(gaps) > rounding:
                 far.append((max(gaps), index, gaps.index(max(gaps))))
         if far:
             _, index, sample = max(far, key=lambda each: each[0])

@@ -213,7 +213,7 @@ def slices(*wrong: tuple[tuple[int, ...], float], shape: tuple[int, ...] = (2, 3
     """Ones, the slice 1 of axis 1 a thousandth of it, and some elements wrong by a factor."""
     before = np.ones(shape, np.float32)
     before[:, 1] = 1e-3
-    before[0, 0, 0] = 1e3
+    before[0, 0, 0] = 10
     after = before.copy()
     for place, factor in wrong:
         after[place] *= np.float32(factor)

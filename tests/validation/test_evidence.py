@@ -114,15 +114,6 @@ class TestOutputsThatTellNothing:
             assert all("optimisation full" in line for line in found.uncompared)
             assert found.uncompared
 
-    @pytest.mark.parametrize("ending", ENDINGS)
-    @pytest.mark.parametrize("right", [True, False])
-    def test_other_names_inside_change_nothing(self, ending: str, right: bool) -> None:
-        model = classifier(ending)
-        other = renamed(model if right else misplaced(model), ends=False, inner=True)
-        found = onnxpad.validate(model, other)
-        assert found.outcome == ("passed" if right else "failed")
-        assert len(found.padding) == (0 if right else 5)
-
     def test_without_a_pair_or_equal_names_inside_there_is_none(self) -> None:
         given = "float none = {0}"
         before = one("z = Abs (x) y = Mul (z, none)", initializers=given)
@@ -245,7 +236,7 @@ GIVEN = (
 
 
 class TestScores:
-    """What an output of choices was chosen from is compared, whatever its name is."""
+    """What an output of choices was chosen from is compared, if it has one name in both models."""
 
     def ended(self, ending: str, start: str = KEPT, **given: Any) -> onnx.ModelProto:
         """A model in which the data themselves decide nearly alone, and hide what pads change."""
@@ -256,9 +247,11 @@ class TestScores:
     @pytest.mark.parametrize("ending", CHOSEN)
     def test_wrong_pads_fail_and_other_names_do_not(self, ending: str) -> None:
         right = self.ended(ending)
-        found = validate_models(right, renamed(right, ends=False, inner=True))
+        found = validate_models(right, right)
         assert found.ok
         assert any("compared too" in note for note in found.notes)
+        found = validate_models(right, renamed(right, ends=False, inner=True))
+        assert found.outcome == ("passed" if "a mask" in ending else "nothing compared")
         found = validate_models(right, self.ended(ending, SHIFTED))
         assert all(each.equal for run in found.runs for each in run.comparisons)
         assert found.outcome == "failed"
@@ -272,18 +265,8 @@ class TestScores:
         after = one("c = Mul (x, six) y = ArgMax (c)", initializers=given)
         for model in (before, after):
             model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
-        found = validate_models(before, after)
-        assert found.ok
-        assert (
-            "output y is of classes, indices or truths; compared too: b (c in the rewritten model)"
-        ) in found.notes
-        assert [[each.output for each in run.comparisons] for run in found.runs[2:]] == [["y", "b"]]
-
-    @pytest.mark.parametrize("step", ["Softmax <axis = 1>", "LogSoftmax <axis = 1>"])
-    def test_steps_that_keep_the_order_may_go(self, step: str) -> None:
-        reads = self.ended(f"p = {step} (s) y = ArgMax <axis = 1> (p)")
-        assert validate_models(reads, self.ended("ArgMax")).ok
-        assert validate_models(self.ended("ArgMax"), reads).ok
+        for models in ((before, after), (after, before)):
+            assert validate_models(*models).outcome == "nothing compared"
 
     @pytest.mark.parametrize(
         "ending",
@@ -305,9 +288,7 @@ class TestScores:
         assert not found.ok
         assert found.outcome == found.outcome == "nothing compared"
         assert ("not all compared: " if also else ": nothing compared: ") in str(found)
-        assert found.exit_code == 3
         assert found.validation.outcome == ("passed" if also else "nothing compared")
-        assert "has no pair" in onnxpad.api.validate.failure(found)
 
     def test_classes_chosen_in_a_body_that_differs_are_not_compared(self) -> None:
         branch = BRANCHES.replace("{ u", f"{{ {KEPT} u")
@@ -318,22 +299,6 @@ class TestScores:
         )
         assert validate_models(before, before).ok
         assert validate_models(before, after).outcome == "nothing compared"
-
-    @pytest.mark.parametrize(
-        ("ending", "kind"),
-        [
-            ("y = Sub (a, b)", "float"),
-            ("y = Greater (a, b)", "bool"),
-            ("i = ArgMax <axis = 1> (a) j = ArgMax <axis = 1> (b) y = Add (i, j)", "int64"),
-        ],
-    )
-    def test_two_tensors_may_be_one_in_the_other_model(self, ending: str, kind: str) -> None:
-        apart = one(f"a = Relu (x) b = Relu (x) {ending}", outputs=f"{kind}[] y")
-        merged = one(f"c = Relu (x) {ending}", outputs=f"{kind}[] y")
-        for node in merged.graph.node:
-            node.input[:] = ["c" if name in "ab" else name for name in node.input]
-        for models in ((apart, merged), (merged, apart)):
-            assert validate_models(*models).ok
 
     def test_classes_chosen_in_functions(self) -> None:
         def model(pads: str) -> onnx.ModelProto:
@@ -468,28 +433,6 @@ class TestFullOptimisation:
         assert both.ok
         assert all("the original does not run" in line for line in both.uncompared)
         assert len(both.uncompared) == 2
-
-    def test_a_slack_for_quantised_models_hides_no_wrong_padding(self) -> None:
-        # A MaxPool whose zeros are lost, worth less than rounding may be in such a model.
-        given = f"{PADS}, float s = {{0.02}}, uint8 z = {{128}}, float k = {{0.004}}"
-        body = "a = QuantizeLinear (x, s, z) d = DequantizeLinear (a, s, z) q = Pad (d, l) "
-        pool = "b = MaxPool <kernel_shape = [2]> ({}) i = Mul (b, k) o = Slice (x, t, e, u) "
-        pool += "h = QuantizeLinear (o, s, z) j = DequantizeLinear (h, s, z) y = Add (i, j)"
-        given += ", int64[1] t = {0}, int64[1] e = {63}, int64[1] u = {2}"
-        pool = (
-            pool.replace("b = ", "w = ")
-            .replace("Mul (b, k)", "Mul (v, k)")
-            .replace("i = Mul", "v = Slice (w, t, e, u) i = Mul")
-        )
-        apart, fused = (
-            one(body + ends, inputs=POOL, initializers=given)
-            for ends in ("n = Neg (q) m = Neg (n) " + pool.format("m"), pool.format("q"))
-        )
-        found = validate_models(apart, fused, samples=4)
-        assert all(run.ok for run in found.runs if run.optimisation == "off")
-        wrong = [run for run in found.runs if not run.ok]
-        assert wrong
-        assert all(each.max_rel < 0.05 for run in wrong for each in run.comparisons)
 
     def test_alike(self) -> None:
         exact, moved = np.array([0.0, 1, 2, 3], np.float32), np.array([9.0, 1, 2, 9], np.float32)

@@ -8,13 +8,11 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.runtimes.sessions import CPU, Array, open_session
 from onnxpad.validation.answers import accepted
 from onnxpad.validation.inputs import (
-    Draw,
     Input,
     UndrawableError,
     describe,
     draw,
     halved,
-    nudged,
     other_choices,
     outline,
     pinned,
@@ -346,16 +344,6 @@ def test_nodes_inside_branches_are_counted() -> None:
         opset=21,
     )
     assert (outline(model).nodes, outline(model).quantised) == (4, False)
-
-
-def test_floats_are_nudged_both_ways_to_their_neighbours() -> None:
-    data = np.arange(64, dtype=np.float32)
-    moved = nudged(Draw({"x": data, "i": np.arange(3)}, "x"))
-    assert moved is not None
-    assert set(np.sign(moved.feeds["x"] - data)) == {-1, 1}
-    assert (np.abs(moved.feeds["x"] - data)[1:] <= np.spacing(data)[1:]).all()
-    assert moved.feeds["i"].tolist() == [0, 1, 2]
-    assert nudged(Draw({"i": np.arange(3)}, "i")) is None
 
 
 def test_halved_sizes_keep_their_parity_and_what_is_limited_stays() -> None:

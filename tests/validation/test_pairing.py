@@ -1,9 +1,8 @@
-"""Names of two models matched: inputs and outputs by order, and the scores behind a choice."""
+"""Names of two models matched: inputs and outputs by order; and what is a choice."""
 
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto
 
@@ -12,13 +11,10 @@ from onnxpad.validation.inputs import Draw, Input, Interface, Output
 from onnxpad.validation.pairing import (
     Makers,
     Pairing,
-    _captured,
     _fit,
-    _followed,
     is_discrete,
     paired,
     read_by,
-    scores,
 )
 from tests.support import one, parsed
 from tests.support.rows import each_row
@@ -140,7 +136,6 @@ def test_what_are_choices(body: str, choices: str, varying: str) -> None:
     found = makers(body)
     assert found.choices == {*choices.split()}
     assert found.varying == {*varying.split()}
-    assert found.outputs == {"y"}
     assert "y" in found.nodes
 
 
@@ -165,72 +160,6 @@ def test_what_tells_more_than_a_choice() -> None:
     assert not found.tells("y", [np.zeros(2, np.float32)])
 
 
-BODY = "then_branch = t () => (float u) {{ a = Add ({0}, c) u = Mul (a, {1}) }}"
-ELSE = "else_branch = f () => (float v) { v = Neg (c) }"
-
-
-@each_row(
-    ("ours", "theirs", "expected"),
-    [
-        ("y = ArgMax (p)", "y = ArgMax (q)", "p q chosen"),
-        ("y = Greater (p, r)", "y = Greater (q, s)", "p q, r s"),
-        ("y = Greater (p, r)", "y = Greater (q, r)", "p q, r r"),
-        ("y = Equal (p, r)", "y = Equal (r, p)", "p p, r r"),  # it commutes
-        ("y = Greater (p, r)", "y = Greater (r, p)", "p r, r p"),
-        ("y = ArgMax <axis = 1> (p)", "y = ArgMax <axis = 0> (q)", "lost chosen"),
-        ("y = ArgMax (p)", "y = ArgMin (q)", "lost chosen"),
-        ("y = Max (p, r)", "y = Max (q)", "lost"),
-        ("a = ArgMax (p) y = Cast <to = 1> (a)", "y = ArgMax (q)", "p q chosen"),
-        ("y = ArgMax (p)", "a = ArgMax (q) y = Cast <to = 1> (a)", "p q chosen"),
-        ("a = Softmax <axis = 1> (p) y = ArgMax <axis = 1> (a)", "y = ArgMax <axis = 1> (q)",
-         "p q chosen"),
-        ("a = Softmax <axis = 0> (p) y = ArgMax <axis = 1> (a)", "y = ArgMax <axis = 1> (q)",
-         "lost chosen"),
-        ("a = Softmax <axis = 0> (p) y = ArgMax <axis = 1> (a)",
-         "a = Softmax <axis = 0> (q) y = ArgMax <axis = 1> (a)", "p q chosen"),
-        ("a = Exp (p) y = ArgMax <axis = 1> (a)", "y = ArgMax <axis = 1> (q)", "p q chosen"),
-        ("a = LogSoftmax <axis = 0> (p) y = ArgMax <axis = 1> (a)",
-         "a = Sigmoid (q) y = ArgMax <axis = 1> (a)", "lost chosen"),
-        ("v, y = TopK (p, k)", "v, y = TopK (q, k)", "p q chosen"),
-        ("v, y = TopK (p, k)", "y, v = TopK (q, k)", "lost chosen"),
-        ("y = Less (x, c)", "y = Less (x, c)", ""),  # of the data itself
-        ("y = Less (x, c)", "y = Less (q, c)", "lost"),
-        ("y = ConvInteger (x, w)", "y = ConvInteger (q, w)", ""),  # its sums tell enough
-        ("y = Neg (w)", "y = Abs (w)", ""),  # the data do not reach it
-        ("e = Abs (p) f = ConvInteger (x, w) y = Less (e, f)",
-         "e = Abs (q) f = ConvInteger (x, w) y = Less (e, f)", "p q"),
-        ("y = Less (x, p)", "y = Less (x, q)", "p q"),
-        ("y = Less (p, x)", "y = Less (q, x)", "p q"),
-        (f"y = If (o) <{BODY.format('p', 'p')}, {ELSE}>",
-         f"y = If (o) <{BODY.format('q', 'q')}, {ELSE}>", "p q"),
-        (f"y = If (o) <{BODY.format('p', 'r')}, {ELSE}>",
-         f"y = If (o) <{BODY.format('q', 'q')}, {ELSE}>", "lost"),
-    ],
-)  # fmt: skip
-def test_the_scores_behind_an_output(ours: str, theirs: str, expected: str) -> None:
-    upstream = "p = Relu (x) r = Tanh (x) q = Elu (x) s = Sin (x) "
-    mine, other = (
-        makers(upstream + body, "float[4, 5] x, float[4, 5] w, bool o") for body in (ours, theirs)
-    )
-    found = scores(mine, other, ("y", "y"), {}, lambda name: name in "pqrs")
-    words = [", ".join(f"{name} {pair}" for name, pair in sorted(found.pairs.items()))]
-    words += ["lost" * found.lost, "chosen" * found.chosen]
-    assert " ".join(filter(None, words)) == expected
-
-
-def test_scores_that_are_no_evidence_are_looked_through() -> None:
-    ours, theirs = makers("a = Relu (x) y = Less (a, c)"), makers("b = Relu (x) y = Less (b, c)")
-    found = scores(ours, theirs, ("y", "y"), {}, lambda name: False)
-    assert found == ({}, False, False)
-    renamed = Makers(
-        one("b = Relu (z) y = Less (b, c)", inputs="float[4] z, float[4] c").graph, ["z"]
-    )
-    assert scores(ours, renamed, ("y", "y"), {"x": "z"}, lambda name: False).lost is False
-    assert scores(ours, renamed, ("y", "y"), {}, lambda name: False).lost is True
-    assert scores(ours, theirs, ("y", "y"), {}, lambda name: True).pairs == {"a": "b"}
-    assert scores(ours, makers("y = Less (x, c)"), ("y", "y"), {}, lambda name: True).lost is True
-
-
 BODIES = (
     "g (bool o, float[2] x, float[2] p) => (float[2] y) <float[2] k = {1, 2}> { y = If (o) "
     "<then_branch = t () => (float[2] u) <float[2] i = {1, 2}> { a = Add (x, i) "
@@ -245,15 +174,3 @@ def test_what_a_node_reads_in_its_bodies() -> None:
     assert [*read_by(node)] == [
         "o", "u", "x", "i", "o", "d", "a", "p", "e", "k", "b", "x", "v", "p",
     ]  # fmt: skip
-    assert _captured(node) == ["x", "o", "p", "k"]
-
-
-def test_nodes_are_alike_by_domain_attributes_and_place_of_output() -> None:
-    def node(domain: str = "", output: str = "y", **attributes: Any) -> onnx.NodeProto:
-        return onnx.helper.make_node("Softmax", ["x"], ["z", output], domain=domain, **attributes)
-
-    alike = [("x", "x")]
-    assert _followed(node(axis=1), node("ai.onnx", "w", axis=1), "y", "w") == alike
-    assert _followed(node(axis=1), node(axis=2), "y", "y") is None
-    assert _followed(node(), node("mine"), "y", "y") is None
-    assert _followed(node(), node(), "y", "z") is None

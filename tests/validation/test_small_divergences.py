@@ -9,7 +9,6 @@ import pytest
 from onnxpad.runtimes.sessions import Session
 from onnxpad.validation.bisect import first_divergence, restless
 from onnxpad.validation.inputs import Draw
-from onnxpad.validation.pairing import Makers, scores
 from tests.support import one
 
 FED = Draw({"x": np.arange(1, 7, dtype=np.float32).reshape(2, 3)}, "x")
@@ -52,21 +51,3 @@ def test_what_a_second_run_of_a_session_computes_otherwise_is_restless(
     monkeypatch.setattr(Session, "run", unsteady)
     model = one("n = Neg (x) y = Exp (n)", inputs=INPUTS)
     assert restless(model, FED, ["y", "n"]).keys() == {"y"}
-
-
-def test_nothing_behind_sums_of_integers_is_asked_for() -> None:
-    """They tell as much as floats, while other inputs of their reader are followed further."""
-    ours, theirs = (
-        Makers(
-            one(
-                f"{q} = Cast <to = 3> (x) {s} = Exp (x) n = Neg ({s}) m = MatMulInteger ({q}, w)"
-                " f = Cast <to = 1> (m) a = Add (n, f) y = ArgMax (a)",
-                inputs=INPUTS,
-                initializers="int8[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
-            ).graph,
-            ["x"],
-        )
-        for q, s in (("q", "s"), ("r", "t"))
-    )
-    found = scores(ours, theirs, ("y", "y"), {}, {"q", "s"}.__contains__)
-    assert found == ({"s": "t"}, False, True)

@@ -343,11 +343,8 @@ note: output y is of classes, indices or truths; compared too: h
 == classes of scores that differ ==
 failed
 CPU off rewritten/original ok
-CPU full rewritten/original: full optimisation changes output 'y' of the rewritten model only
-warning: no evidence: output y is of classes, indices or truths, and what was chosen from has no
-    pair
-not compared: CPUExecutionProvider: output y is of classes, indices or truths, and what was
-    chosen from has no pair
+warning: output y is of classes, indices or truths; inner tensors were compared, and they differ
+first difference: h
 == elsewhere equal ==
 passed
 CUDA off original/original on the CPU ok

@@ -257,13 +257,6 @@ def test_a_channel_that_is_wrong_beside_a_large_one_fails() -> None:
     assert validate_models(scaled(1), scaled(1.5), tolerance=Tolerance(atol=100)).ok
 
 
-def test_whole_numbers_do_not_tell_rounding_but_the_optimiser_does() -> None:
-    body = "f = Cast <to = 1> (x) y = Mul (f, c)"
-    found = validate_models(scaled(1, body, "uint8"), scaled(1.5, body, "uint8"))
-    assert verdict(found)[:2] == (False, "failed")
-    assert [run.optimisation for run in found.runs if not run.ok] == ["full"]
-
-
 def test_a_channel_that_cancels_out_passes() -> None:
     """1e-7 beside 1: what is left depends on the order of the terms."""
     signature = "(float[1,1,9,9] x) => (float[1,2,9,9] y) <float k = {1.3}, float t = {3}>"
@@ -281,7 +274,7 @@ def test_scores_of_a_small_channel_are_compared_too() -> None:
     right = parsed(signature, body)
     found = validate_models(right, parsed(signature.replace("{1,", "{1.5,"), body))
     assert found.outcome == "failed"
-    assert all(each.equal for run in found.runs for each in run.comparisons)
+    assert [run.optimisation for run in found.runs if not run.ok] == ["full"]
     assert validate_models(right, right).ok
 
 
