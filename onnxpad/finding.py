@@ -108,8 +108,6 @@ class Finding:
         alike: The message without names, as like findings have it; empty where that is the operator
             and the message.
         general: The reason without names of nodes and tensors; empty where it is the reason.
-        form: The node as it is written, and of a `Pad` those that read it, for pictures; empty of
-            a graph that is not looked into.
     """
 
     code: str
@@ -126,7 +124,6 @@ class Finding:
     location: Location = Location()
     alike: str = ""
     general: str = ""
-    form: SiteForm = SiteForm()
 
     @property
     def fixable(self) -> bool:

@@ -63,7 +63,6 @@ class StepForm:
         rounds_up: Whether its output size is rounded up.
         beside: Other attributes that say how much a transposed convolution gives, or what else
             moves axes; words leave the latter out.
-        windows: Kernel, stride and dilation on each axis; None for a kernel known only at run time.
     """
 
     op: str
@@ -79,7 +78,6 @@ class StepForm:
     is_counted: bool = False
     rounds_up: bool = False
     beside: tuple[str, ...] = ()
-    windows: tuple[tuple[int | None, int, int], ...] = ()
 
     @property
     def details(self) -> str:
@@ -132,13 +130,10 @@ class SiteForm(NamedTuple):
     Attributes:
         steps: The operators; none where no padding is written any more.
         tensor: The name of the tensor that is left where none is.
-        readers: The first of the nodes that read the last operator, where that is a `Pad` that
-            stays.
     """
 
     steps: tuple[StepForm, ...] = ()
     tensor: str = ""
-    readers: tuple[StepForm, ...] = ()
 
     @property
     def text(self) -> str:

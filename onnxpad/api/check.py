@@ -14,7 +14,6 @@ from onnxpad.options import OptionKeywords, Options, check_choice, names_options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import AtLast, Run
-from onnxpad.pipeline.written_form import with_forms
 from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
 from onnxpad.report import CheckReport, FileReport
@@ -131,7 +130,7 @@ def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
         from onnxpad.targets.findings import findings_before
 
         found += findings_before(choice)
-    return with_forms(run.analysed(), (e for e in found if run.options.chooses(e.code)))
+    return tuple(each for each in found if run.options.chooses(each.code))
 
 
 def _conventions(

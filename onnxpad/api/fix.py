@@ -24,7 +24,6 @@ from onnxpad.options import OptionKeywords, Options, names_options
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.pipeline.transaction import Barred
-from onnxpad.pipeline.written_form import with_forms
 from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
 from onnxpad.report import IN_MEMORY, FixReport, Outcome
@@ -300,9 +299,9 @@ def fix(
         changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=with_forms(run.left, (e for e in found if chosen.chooses(e.code))),
-        undone=with_forms(run.left, outcome.undone),
-        barred=with_forms(run.left, barred),
+        findings=tuple(each for each in found if chosen.chooses(each.code)),
+        undone=tuple(outcome.undone),
+        barred=barred,
         validation=validation,
         counts=(before, after),
         seconds=time.perf_counter() - start,

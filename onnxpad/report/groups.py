@@ -25,7 +25,7 @@ class ChangeGroup:
     Attributes:
         code: The code of the rule.
         op_type: The operator.
-        was: The form before, without amounts and windows.
+        was: The form before, without amounts.
         now: The same after.
         amounts: The amounts and how many changes have them, most frequent first; None for those
             that are not constant.
@@ -75,8 +75,8 @@ def _has_pads(form: SiteForm) -> bool:
 
 
 def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
-    """A form without amounts and windows; it may also be without the pads of the last operator."""
-    steps = [replace(step, amounts=None, fill=None, computing=0, windows=()) for step in form.steps]
+    """A form without amounts; it may also be without the pads of the last operator."""
+    steps = [replace(step, amounts=None, fill=None, computing=0) for step in form.steps]
     if _has_pads(form) and not with_pads:
         steps[-1] = replace(steps[-1], has_pads=False)
     return SiteForm(tuple(steps))

@@ -461,7 +461,6 @@ WORDS: Final = {
             "brief",
             "general",
             "alike",
-            "form",
             "data",
             "elements",
             "words",

@@ -1,9 +1,7 @@
 """The padding of a place in words, whole: every operator, attribute and origin of amounts."""
 
-import onnxpad
-from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph
-from onnxpad.pipeline.written_form import with_forms, written_form
+from onnxpad.pipeline.written_form import written_form
 from onnxpad.rewrite.context import Context
 from tests.support import W, one
 from tests.support.rows import each_row
@@ -86,44 +84,3 @@ def test_where_a_padding_begins_and_what_computes_it() -> None:
     assert said(behind, computing=3)[0] == "Pad (computed) -> Pad axis 2 1+3, axis 3 2+4"
     old = "y = Pad <pads = [0, 0, 1, 2, 0, 0, 3, 4]> (x)"
     assert said(old, opset=10) == ["Pad axis 2 1+3, axis 3 2+4", "Pad", "axis 2 1+3, axis 3 2+4"]
-
-
-def test_findings_have_the_forms_of_their_nodes_as_they_are_in_the_model() -> None:
-    body = (
-        "[pad] a = Pad (x, open) [conv] c = Conv (a, w) "
-        "[up] u = ConvTranspose <strides = [2, 2]> (x, t) [cut] y = Slice (u, begin, end, axes) "
-        "[if] z = If (b) <then_branch = t () => (float p) { [inner] p = Pad (x, open) },"
-        " else_branch = e () => (float q) { q = Neg (x) }>"
-    )
-    ends = "int64[1] begin = {1}, int64[1] end = {-1}, int64[1] axes = {2}"
-    model = one(
-        body,
-        inputs=f"{INPUTS}, bool b",
-        outputs="float[] c, float[] y, float[] z",
-        initializers=f"{GIVEN}, {ends}",
-    )
-    found = {each.location.name: each.form for each in onnxpad.check(model).findings}
-    assert {name: form.text for name, form in found.items()} == {
-        "pad": "Pad (computed)",
-        "cut": "Slice",
-        "inner": "Pad (computed)",
-    }
-    assert [step.details for step in found["pad"].readers] == ["without pads"]
-    left = onnxpad.fix(model, validate=False)
-    assert [each.form.text for each in left.findings] == ["Pad (computed)"] * 2
-
-
-def test_a_node_is_found_by_its_output_or_its_name() -> None:
-    graph = Graph.from_proto(one("[up] u = ConvTranspose (x, t) y = Relu (u)", initializers=GIVEN))
-
-    def form(name: str, output: str, op_type: str, scope: tuple[str, ...] = ()) -> str:
-        where = Location(scope, name, output)
-        finding = Finding("PAD1", Severity.INFO, name, op_type, "a message", location=where)
-        (found,) = with_forms([Context(graph)], [finding])
-        return found.form.form
-
-    assert form("", "y", "Relu") == "Relu"
-    assert form("up", "u", "ConvTranspose") == "ConvTranspose"
-    assert form("up", "y", "ConvTranspose") == "ConvTranspose"  # which changes gave its output
-    assert form("up", "y", "Conv") == form("", "q", "Relu") == form("", "x", "Relu") == ""
-    assert form("", "y", "Relu", ("f",)) == ""
