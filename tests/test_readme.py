@@ -78,7 +78,7 @@ def test_ci_is_a_valid_script() -> None:
 
 def test_there_are_commands() -> None:
     shown = {command.split()[1] for command in COMMANDS}
-    expected = {"fix", "check", "validate", "rules", "rule", "doctor", "explain", "repad", "match"}
+    expected = {"fix", "check", "validate", "rule", "doctor", "explain", "repad", "match"}
     expected |= {"show", "targets", "docs"}
     assert shown == expected
 

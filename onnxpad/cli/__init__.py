@@ -46,7 +46,6 @@ COMMANDS: Final = {
         "explain_command",
         "Compare what each framework's padding convention pads and returns.",
     ),
-    "rules": ("rule_commands", "List the codes of what onnxpad finds."),
     "rule": (
         "rule_commands",
         "Explain codes: what is found, why it matters, when a rewrite is exact.",

@@ -1,4 +1,4 @@
-"""`onnxpad rules`, `rule`, `targets` and `doctor`."""
+"""`onnxpad rule`, `targets` and `doctor`."""
 
 from collections.abc import Collection, Sequence
 from typing import Annotated
@@ -16,52 +16,41 @@ from onnxpad.errors import UsageError
 from onnxpad.messages import meant
 
 
-def rules(form: FormatOption = Format.TEXT) -> int:
-    """List every code with its severity and what it finds."""
-    from onnxpad.pipeline.registry import catalogue
-
-    pages = catalogue().values()
-    if form is Format.JSON:
-        from onnxpad.report.json import rules_json
-
-        write(rules_json(pages))
-    else:
-        from onnxpad.report.documents.rule_documents import rules_document
-        from onnxpad.report.layout import text_of
-
-        write(text_of(rules_document(pages), screen()))
-    return 0
-
-
 def rule(
     codes: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="CODE...",
+            metavar="[CODE]...",
             autocompletion=completed("codes"),
             help="Codes or prefixes of codes (PAD1), or words of a report (guarded, finite data).",
         ),
-    ],
+    ] = None,
     form: FormatOption = Format.TEXT,
 ) -> int:
     """Explain codes (what is found, why it matters, when it is exact) and words of reports.
 
-    What is no code is looked up in the glossary of the manual, which onnxpad docs glossary shows.
+    Without any, all codes are listed. What is no code is looked up in the glossary of the manual,
+    which onnxpad docs glossary shows.
     """
     from onnxpad.pipeline.registry import catalogue
 
     pages = catalogue()
-    words, rest = _words(codes, pages.keys())
+    words, rest = _words(codes, pages.keys()) if codes else ([], list(pages))
     chosen = [pages[code] for code in expand_codes("", rest, pages.keys())]
     if form is Format.JSON:
         from onnxpad.report.json import rules_json
 
-        write(rules_json(chosen, "rule", dict(words)) if words else rules_json(chosen, "rule"))
+        write(rules_json(chosen, dict(words)))
         return 0
-    from onnxpad.report.documents.rule_documents import rule_document, words_document
+    from onnxpad.report.documents.rule_documents import (
+        rule_document,
+        rules_document,
+        words_document,
+    )
     from onnxpad.report.layout import text_of
 
-    documents = [rule_document(chosen)] * bool(chosen or not words)
+    told = rule_document if codes else rules_document
+    documents = [told(chosen)] * bool(chosen or not words)
     documents += [words_document(words)] * bool(words)
     write("\n".join(text_of(each, screen()) for each in documents))
     return 0

@@ -306,19 +306,16 @@ def doctor_json(found: Diagnosis, exit_code: int) -> str:
     return dumped(document, Driver, Library, Package, Problem, Provider)
 
 
-def rules_json(
-    pages: Iterable[Page], command: str = "rules", words: Mapping[str, str] | None = None
-) -> str:
-    """Rules, all of them or those chosen by `rule`, each with its page, and every reason.
+def rules_json(pages: Iterable[Page], words: Mapping[str, str] | None = None) -> str:
+    """Rules, each with its page, and every reason.
 
     Args:
         pages: The rules.
-        command: The command that is answered.
         words: Entries of the glossary that were asked for.
     """
     reasons = {"reasons": {reason.value: reason.meaning for reason in Reason}}
     entries = {"words": dict(words)} if words else {}
-    return dumped({**head(command, 0), "rules": list(pages), **reasons, **entries})
+    return dumped({**head("rule", 0), "rules": list(pages), **reasons, **entries})
 
 
 def targets_json(targets: Iterable[Target], *, in_full: bool) -> str:

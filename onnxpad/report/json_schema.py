@@ -182,7 +182,6 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
             {"targets": _Lines, **config},
         ),
         "explain": _explain(),
-        "rules": _PAGES,
         "rule": _Open(_PAGES, {"words": Mapping[str, str]}),
         "doctor": {"ok": bool, **_fields(Diagnosis)},
         "targets": {

@@ -301,8 +301,8 @@ explain --op conv --size 7 --kernel 3 --output-padding 1
 fux {model}
 
 --version
-rules
-rules --format json
+rule
+rule --format json
 rule PAD101
 rule PAD9
 rule absent

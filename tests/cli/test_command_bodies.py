@@ -249,7 +249,7 @@ def test_rules_and_doctor(form: Format, calls: Calls, capsys: pytest.CaptureFixt
     calls.replace(
         "onnxpad.report.json",
         "rules_json",
-        lambda pages, *named: f"JSON {' '.join(pages)} {' '.join(named)}\n",
+        lambda pages, words: f"JSON {' '.join(pages)}\n",
     )
     documents = "onnxpad.report.documents.rule_documents"
     calls.replace(documents, "rules_document", lambda pages: document(f"TEXT {' '.join(pages)}"))
@@ -257,11 +257,11 @@ def test_rules_and_doctor(form: Format, calls: Calls, capsys: pytest.CaptureFixt
     calls.replace(documents, "doctor_document", lambda found: document(f"TEXT {found.ok}"))
     is_json = form is Format.JSON
     asked: list[tuple[Callable[[], int], str, str]] = [
-        (lambda: rule_commands.rules(form), "one two three ", "TEXT one two three\n"),
-        (lambda: rule_commands.rule(["PAD1"], form), "one two rule", "PAGE one two\n"),
+        (lambda: rule_commands.rule(None, form), "one two three", "TEXT one two three\n"),
+        (lambda: rule_commands.rule(["PAD1"], form), "one two", "PAGE one two\n"),
         (
             lambda: rule_commands.rule(["PAD201", "PAD101"], form),
-            "one three rule",
+            "one three",
             "PAGE one three\n",
         ),
     ]

@@ -1,4 +1,4 @@
-"""`rules`, `rule`, `doctor` and `fix --diff` as commands: what they print, and how they end."""
+"""`rule`, `doctor` and `fix --diff` as commands: what they print, and how they end."""
 
 import json
 import re
@@ -22,14 +22,14 @@ from tests.support.rows import each_row
 
 class TestRules:
     def test_a_line_a_code(self) -> None:
-        lines = onnxpad_runs("rules").stdout.splitlines()
+        lines = onnxpad_runs("rule").stdout.splitlines()
         for line, page in zip(lines, catalogue().values(), strict=True):
             assert line.split(maxsplit=2) == [page.code, page.severity, page.title]
 
     def test_json_has_the_pages_too(self) -> None:
-        result = onnxpad_runs("rules", "--format", "json")
+        result = onnxpad_runs("rule", "--format", "json")
         document = json.loads(result.stdout)
-        assert (document["command"], document["exit_code"], result.exit_code) == ("rules", 0, 0)
+        assert (document["command"], document["exit_code"], result.exit_code) == ("rule", 0, 0)
         assert [rule["code"] for rule in document["rules"]] == list(catalogue())
         for rule, page in zip(document["rules"], catalogue().values(), strict=True):
             assert rule == {field.name: getattr(page, field.name) for field in fields(Page)}
@@ -88,7 +88,7 @@ class TestRule:
 
     def test_json_has_the_pages_that_were_asked_for(self) -> None:
         document = json.loads(onnxpad_runs("rule", "PAD1", "--format", "json").stdout)
-        whole = json.loads(onnxpad_runs("rules", "--format", "json").stdout)
+        whole = json.loads(onnxpad_runs("rule", "--format", "json").stdout)
         assert document["command"] == "rule"
         assert document["rules"] == [each for each in whole["rules"] if each["code"] < "PAD2"]
 

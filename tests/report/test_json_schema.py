@@ -95,7 +95,7 @@ def test_all_that_is_kept_is_as_the_schema_says() -> None:
         ("explain --op maxpool --size 10x9 --kernel 3 --stride 2 --output-size 5x5",),
         ("explain --op convtranspose --size 249 --kernel 7 --stride 6 --output-size 1481",),
         ("explain --op convtranspose --size 9 --kernel 3 --stride 2 --output-size 99",),
-        ("rules",),
+        ("rule",),
         ("rule PAD101 guarded",),
         ("targets",),
         ("targets openvino",),
@@ -132,5 +132,5 @@ def test_doctor() -> None:
     ],
 )
 def test_what_breaks_it_is_found(change: dict[str, object], said: str) -> None:
-    document = json.loads(onnxpad_runs("rules", "--format", "json").stdout)
-    assert said in list(faults({**document, **change}, {"$ref": "#/$defs/rules"}))
+    document = json.loads(onnxpad_runs("rule", "--format", "json").stdout)
+    assert said in list(faults({**document, **change}, {"$ref": "#/$defs/rule"}))

@@ -18,7 +18,7 @@ def rules_document(pages: Iterable[Page]) -> Document:
         line_of(f"{_code(page)}  {marked(f'{page.severity:7}', page.severity)}  {page.title}")
         for page in pages
     ]
-    return Document("rules", "rules", [Group("", lines)])
+    return Document("rule", "rule", [Group("", lines)])
 
 
 def index_document(parts: Mapping[str, Mapping[str, str]]) -> Document:
