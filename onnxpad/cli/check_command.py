@@ -20,7 +20,6 @@ from onnxpad.cli.options import (
     IsolatedOption,
     QuietOption,
     VerboseOption,
-    completed,
     configurations_of,
     options_given,
     path,
@@ -51,7 +50,6 @@ def check(
         str | None,
         typer.Option(
             metavar="NAME",
-            autocompletion=completed("frameworks"),
             help="Warn of operators that do not pad as this framework does: tensorflow, keras, "
             "pytorch, caffe, paddle, coreml, tflite and so on. (--select PAD6 says what fits.)",
         ),

@@ -1,4 +1,4 @@
-"""Completion in the shell: the values that options take, and what the shells hand over.
+"""Completion in the shell: codes and targets, and what the shells hand over.
 
 Commands, options and choices typer completes by itself, and where nothing fits the shell completes
 file names. All this is imported only when a shell asks.
@@ -22,34 +22,6 @@ def rejoin() -> None:
     os.environ["COMP_CWORD"] = str(len(before))
 
 
-def providers(incomplete: str) -> list[str]:
-    """The execution providers with a short name."""
-    return _fitting(("cpu", "cuda", "auto"), incomplete)
-
-
-def operators(incomplete: str) -> list[str]:
-    """The operators that `explain` explains."""
-    from onnxpad.frameworks.conventions.question import OPS
-
-    return _fitting(OPS, incomplete)
-
-
-def frameworks(incomplete: str) -> list[str]:
-    """The frameworks of `repad --to` and `check --convention`."""
-    from onnxpad.frameworks.conventions.table import FRAMEWORKS
-
-    return _fitting(tuple(FRAMEWORKS), incomplete)
-
-
-def conventions(incomplete: str) -> list[str]:
-    """The conventions of `explain --only`; after commas, those given and one more."""
-    from onnxpad.frameworks.conventions.table import CONVENTIONS, PYTORCH_PADDING
-
-    given, comma, last = incomplete.rpartition(",")
-    known = (*CONVENTIONS, PYTORCH_PADDING.name)
-    return [f"{given}{comma}{name}" for name in _fitting(known, last)]
-
-
 def targets(incomplete: str) -> list[str]:
     """The targets of `--target` and `targets`."""
     from onnxpad.targets.known_targets import known
@@ -63,13 +35,6 @@ def codes(incomplete: str) -> list[str]:
 
     given, comma, last = incomplete.rpartition(",")
     return [f"{given}{comma}{code}" for code in _fitting(every_code(), last)]
-
-
-def pages(incomplete: str) -> list[str]:
-    """The pages of the manual."""
-    from onnxpad.report.manual import page_names
-
-    return _fitting(page_names(), incomplete)
 
 
 def _fitting(known: Sequence[str], incomplete: str) -> list[str]:

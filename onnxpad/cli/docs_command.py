@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from onnxpad.cli.options import completed
 from onnxpad.cli.output import screen, write
 from onnxpad.errors import UsageError
 
@@ -12,11 +11,7 @@ from onnxpad.errors import UsageError
 def docs(
     page: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[PAGE]",
-            autocompletion=completed("pages"),
-            help="The page to show; without it, all are listed.",
-        ),
+        typer.Argument(metavar="[PAGE]", help="The page to show; without it, all are listed."),
     ] = None,
     schema: Annotated[
         bool,

@@ -9,7 +9,6 @@ from onnxpad.cli.options import (
     ADVANCED,
     Format,
     FormatOption,
-    completed,
     options_given,
     path,
     takes_options,
@@ -28,7 +27,6 @@ def explain(
         str | None,
         typer.Option(
             metavar="OP",
-            autocompletion=completed("operators"),
             help="conv, maxpool, avgpool or convtranspose.",
         ),
     ] = None,
@@ -74,7 +72,6 @@ def explain(
         list[str] | None,
         typer.Option(
             metavar="NAMES",
-            autocompletion=completed("conventions"),
             help="Only these conventions, with commas between them.",
             rich_help_panel=ADVANCED,
         ),

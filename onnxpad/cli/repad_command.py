@@ -16,7 +16,6 @@ from onnxpad.cli.options import (
     IsolatedOption,
     QuietOption,
     RunTimeoutOption,
-    completed,
     configuration_of,
     options_given,
     path,
@@ -34,7 +33,6 @@ def repad(
         str,
         typer.Option(
             metavar="FRAMEWORK",
-            autocompletion=completed("frameworks"),
             help="tensorflow, keras, tflite, pytorch, caffe, cudnn, paddle, coreml, "
             "coreml-top-left, onnx-same-upper, onnx-same-lower, or valid to pad nothing.",
         ),

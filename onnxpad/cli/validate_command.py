@@ -18,7 +18,6 @@ from onnxpad.cli.options import (
     QuietOption,
     RunTimeoutOption,
     VerboseOption,
-    completed,
     configuration_of,
     path,
 )
@@ -40,7 +39,6 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar="PROVIDER",
-            autocompletion=completed("providers"),
             help=f"cpu, cuda, auto (what runs here) or {RUNTIME}'s name of one; repeatable."
             "  [default: cpu]",
         ),
