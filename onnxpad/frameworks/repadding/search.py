@@ -5,10 +5,9 @@ wanted. Near a point, the effects of single moves on the answer add up, roughly.
 evaluates every single move, picks those whose effects together explain what is missing, and tries
 them together. Moves are those of all operators alike (one line of a program wrote them), and those
 of one operator. Where no move helps, pairs are tried, then other starting points, every single
-move, many pairs, and at last random changes, for as long as some of them help.
+move, and many pairs.
 
-The search ends early where all answers are as far off as those of another model are, and where the
-effects of all moves together, each taken in any share, leave most of what is missing.
+The search ends early where all answers are as far off as those of another model are.
 
 The number of evaluations of a round is that of the moves. Combinations are enumerated only where
 there are few of them.
@@ -17,7 +16,6 @@ there are few of them.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import combinations, islice, product
@@ -35,12 +33,8 @@ Move: TypeAlias = tuple[tuple[int, int], ...]
 
 _STARTS: Final = 6
 """Starting points from which moves are followed."""
-_ENOUGH: Final = 2
-"""Starting points after which the search ends if moves leave most of what is missing from each."""
 _FAR: Final = 400
 """Evaluations of which one has to be nearer than an unrelated answer is."""
-_SMALL: Final = 12
-"""Operators of which all that the search knows is tried."""
 _CLEARLY: Final = 0.7
 """The share of the model's own error below which another starting point is followed first."""
 _AGAIN: Final = 12
@@ -51,18 +45,10 @@ _BATCH: Final = 40
 """Moves tried before the best of them is followed."""
 _PAIRED: Final = 30
 """Pairs that are tried where no single move helps."""
-_MOST_PAIRS: Final = 20_000
+_NEARER: Final = 0.8
+"""The share of an error below which a move is followed before all others are tried."""
+_MOST_PAIRS: Final = 2_000
 """Pairs of moves of each tier that are tried in the end, whatever they promise."""
-_ATTEMPTS: Final = 24
-"""Random changes in a row, each followed by a descent, of which one has to help."""
-_LARGEST: Final = 6
-"""The greatest share of operators, as one in so many, that a random change touches."""
-_HOPELESS: Final = 0.8
-"""The share of what is missing that moves may leave; those of a right choice leave less."""
-_STEPS: Final = 60
-"""Steps of the fit that tells what moves leave."""
-_SHARE: Final = 0.3
-"""The least share of its effect with which a move enters; that of a right one is about 1."""
 _ROUNDING: Final = 1e-7
 """An error that tells nothing."""
 _BETTER: Final = 1e-6
@@ -171,7 +157,6 @@ class Search:
         unrelated: The error of an answer that has nothing to do with the one wanted; infinite if it
             is unknown.
         is_late: Whether to stop if all answers so far are no nearer than that.
-        seed: Seed of the random changes.
         count: Evaluations made.
     """
 
@@ -180,11 +165,9 @@ class Search:
     is_over: Callable[[], bool]
     unrelated: float = math.inf
     is_late: Callable[[], bool] = lambda: True
-    seed: int = 0
     count: int = 0
     _least: float = math.inf
     _known: dict[Point, Trial] = field(default_factory=dict)
-    _hopes: bool = True
 
     def trial(self, point: Point) -> Trial:
         """The evaluation of a point; each is made once."""
@@ -243,19 +226,12 @@ class Search:
         best = ranked[0]
         if self.trial(best).rank > (True, 0.0, self.trial(first).error * _CLEARLY):
             ranked = [first, *(each for each in ranked if each != first)]
-        hopes = []
         for start in dict.fromkeys((*ranked[:_STARTS], *last[:_STARTS])):
-            self._hopes = False
             best = min(best, self._descend(start, free), key=self._rank)
             if self.trial(best).solved or self._ends():
                 return best
-            hopes.append(self._hopes)
-            is_told = self.trial(first).missing is not None and len(free) > _SMALL
-            if is_told and len(hopes) >= _ENOUGH and not any(hopes):
-                return self._two(first, best, free, _PAIRED)
         best = min(best, self._widened(first, free), key=self._rank)
-        best = self._two(first, best, free, _MOST_PAIRS)
-        return self._shaken(best, free)
+        return self._two(first, best, free, _MOST_PAIRS)
 
     def pruned(
         self,
@@ -309,27 +285,15 @@ class Search:
                 found = self._ahead(point, tried, seen)
                 if found is not None and (ahead is None or self._rank(found) < self._rank(ahead)):
                     ahead = found
-                if self._ends() or self._is_hopeful(point, ahead, seen):
+                now, then = self.trial(point), self.trial(ahead or point)
+                if self._ends() or then.solved or then.error < _NEARER * now.error:
                     break
             if ahead is None:
                 ahead = self._best(point, self._pairs(point, seen))
-            if ahead is None or not self._is_hopeful(point, ahead, seen):
-                return ahead or point
+            if ahead is None:
+                return point
             point = ahead
         return point
-
-    def _is_hopeful(self, point: Point, ahead: Point | None, seen: Mapping[Move, Effect]) -> bool:
-        """Whether to go on to the best point seen from here.
-
-        It is if that is much nearer, or if the effects of all moves seen, in any shares, leave
-        little of what is missing.
-        """
-        now, then = self.trial(point), self.trial(point if ahead is None else ahead)
-        self._hopes = then.solved or now.missing is None or then.error < _HOPELESS * now.error
-        if not self._hopes and now.missing is not None:
-            moves, effects = _stacked(point, seen)
-            self._hopes = bool(moves) and _left(effects, now.missing, moves) < _HOPELESS
-        return self._hopes and ahead is not None
 
     def _batches(
         self, point: Point, free: frozenset[int], seen: Mapping[Move, Effect]
@@ -395,17 +359,14 @@ class Search:
         moves, effects = _stacked(point, seen)
         if not moves:
             return
-        told: set[Point] = set()
-        for order in (_by_pursuit(effects, wanted, moves), _by_fit(effects, wanted, moves)):
-            for length in _lengths(len(order)):
-                if self._ends():
-                    return
-                target = _joined(point, [moves[each] for each in order[:length]])
-                if target not in told:
-                    told.add(target)
-                    yield target
-                    if self.trial(target).solved:
-                        return
+        order = _by_pursuit(effects, wanted, moves)
+        for length in _lengths(len(order)):
+            if self._ends():
+                return
+            target = _joined(point, [moves[each] for each in order[:length]])
+            yield target
+            if self.trial(target).solved:
+                return
 
     def _pairs(self, point: Point, seen: Mapping[Move, Effect]) -> Iterator[Point]:
         """Points reached by two moves, those that promise most."""
@@ -466,22 +427,6 @@ class Search:
                 best = min(best, _moved(_moved(first, one), other), key=self._rank)
         return best
 
-    def _shaken(self, best: Point, free: frozenset[int]) -> Point:
-        """Random changes of the best point, each followed by a descent."""
-        source = random.Random(self.seed)
-        moves = self.space.moves(best, self.space.deepest, free)
-        singles = [move for move in moves if len(move) == 1]
-        attempt = vain = 0
-        while singles and vain < _ATTEMPTS:
-            if self._ends() or self.trial(best).solved:
-                break
-            share = max(1, len(free) // (_LARGEST + attempt % _ATTEMPTS))
-            chosen = source.sample(singles, min(len(singles), share))
-            found = min(best, self._descend(_joined(best, chosen), free), key=self._rank)
-            vain = 0 if _is_better(self.trial(found), self.trial(best)) else vain + 1
-            best, attempt = found, attempt + 1
-        return best
-
 
 def _stacked(
     point: Point, seen: Mapping[Move, Effect]
@@ -532,37 +477,6 @@ def _is_better(found: Trial, now: Trial) -> bool:
     return found.gap == now.gap and found.error < now.error * (1 - _BETTER)
 
 
-def _left(
-    effects: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], moves: Sequence[Move]
-) -> float:
-    """The share of what is wanted that effects leave, each taken in a share from 0 to 1.
-
-    The shares of moves that change the same operators add up to 1 at most. Frank and Wolfe's
-    method: each step goes towards the one of them that points best at what is left.
-    """
-    alike: dict[frozenset[int], int] = {}
-    kinds = np.array([alike.setdefault(frozenset(p for p, _ in m), len(alike)) for m in moves])
-    order = np.argsort(kinds, kind="stable")
-    begins = np.searchsorted(kinds[order], np.arange(len(alike)))
-    shares, left = np.zeros(len(moves)), wanted.copy()
-    for _ in range(_STEPS):
-        gains = (effects @ left)[order]
-        target = np.zeros(len(moves))
-        most = np.maximum.reduceat(gains, begins)
-        for begin, end, gain in zip(begins, [*begins[1:], len(moves)], most, strict=True):
-            if gain > 0:
-                target[order[begin + int(np.argmax(gains[begin:end]))]] = 1.0
-        step = (target - shares) @ effects
-        length = float(step @ step)
-        share = min(1.0, float(left @ step) / length) if length > 0 else 0.0
-        if share <= _BETTER:
-            break
-        shares += share * (target - shares)
-        left -= share * step
-    whole = float(np.linalg.norm(wanted))
-    return float(np.linalg.norm(left)) / whole if whole > 0 else 0.0
-
-
 def _by_pursuit(
     effects: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], moves: Sequence[Move]
 ) -> list[int]:
@@ -583,22 +497,3 @@ def _by_pursuit(
         taken.update(place for place, _ in moves[best])
         left = left - effects[best]
     return order
-
-
-def _by_fit(
-    effects: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], moves: Sequence[Move]
-) -> list[int]:
-    """Moves by their share in the best fit of what is missing, the greatest first."""
-    norms = np.linalg.norm(effects, axis=1)
-    scaled = effects / norms[:, None]
-    system = scaled @ scaled.T + 1e-3 * np.eye(len(moves))
-    weights = np.linalg.solve(system, scaled @ wanted) / norms
-    order = [int(each) for each in np.argsort(-weights) if weights[each] > _SHARE]
-    kept: list[int] = []
-    taken: set[int] = set()
-    for each in order:
-        places = {place for place, _ in moves[each]}
-        if taken.isdisjoint(places):
-            kept.append(each)
-            taken |= places
-    return kept

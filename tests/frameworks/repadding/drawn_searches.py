@@ -92,7 +92,6 @@ def said(line: str) -> str:
         problem.space,
         lambda: problem.most is not None and len(tried) >= problem.most,
         unrelated=problem.unrelated,
-        seed=number,
     )
     found = search.run(problem.starts, problem.free, problem.further)
     runs = len(tried)

@@ -14,11 +14,9 @@ from onnxpad.frameworks.repadding.search import (
     Search,
     Space,
     Trial,
-    _by_fit,
     _by_pursuit,
     _is_better,
     _joined,
-    _left,
     _lengths,
     _stacked,
 )
@@ -197,15 +195,6 @@ def test_unrelated_answers_end_the_search_soon() -> None:
     assert landscape.count < 500
 
 
-def test_the_search_ends_where_all_moves_together_leave_most() -> None:
-    source = np.random.default_rng(5)
-    landscape = Landscape(30, 4, (0,) * 30, 0.0)
-    landscape.effects[:, 1:] = landscape.effects[:, :1] + 0.01 * landscape.effects[:, 1:]
-    landscape.right = landscape.answer((0,) * 30) + source.normal(size=SIZE)
-    search(landscape, space(30, 4)).run([(0,) * 30, (1,) * 30])
-    assert landscape.count < 1000
-
-
 def way(
     evaluate: Callable[[Point], Trial],
     within: Space,
@@ -251,98 +240,12 @@ def by_shapes(point: Point) -> Trial:
     return Trial(not missing.any(), 0.0, float(np.abs(missing).sum()), missing)
 
 
-def test_the_points_that_a_search_tries() -> None:
-    """A changed order is a changed search: of how many runs, and what it finds first."""
-    tried, found = way(
-        sums(6, (0, 2, 0, 1, 3, 0), 0), Space(((0, 0, 1, 1),) * 6, ((0, 1, 2), (3, 4))), [(0,) * 6]
-    )
-    assert found == (0, 2, 0, 1, 3, 0)
-    assert tried[:64] == [f"{place:06b}" for place in range(64)]  # the likely ones, all together
-    assert " ".join(tried[64:]) == (
-        "222110 333110 110220 110330 210110 310110 120110 130110 112110 113110 110210 110310 "
-        "110120 110130 110112 110113 020130"
-    )
-    tried, found = way(by_shapes, Space(((0, 1, 1),) * 5, ((0, 1), (2, 3))), [(0,) * 5])
-    assert found == (2, 2, 1, 1, 1)
-    assert " ".join(tried) == (
-        "00000 11000 22000 00110 00220 10000 20000 01000 02000 00100 00200 00010 00020 00001 "
-        "00002 11110 22110 10110 20110 01110 02110 00210 00120 00111 00112 22111"
-    )
-
-
-@pytest.mark.parametrize(
-    ("given", "within", "starts", "options", "expected"),
-    [
-        (
-            sums(4, [5, 4, 3, 2, 1, 0], 0.5),
-            Space(((0, 0, 1, 1),) * 4, ((0, 1),)),
-            [(0,) * 4, (1,) * 4],
-            {"further": [(2, 2, 2, 2), (3, 0, 0, 0)], "most": 90},
-            (
-                "0000 1111 0001 0010 0011 0100 0101 0110 0111 1000 1001 1010 1011 1100 1101 1110 "
-                "2222 3000 2201 3301 2001 3001 1201 1301 1021 1031 1002 1003 0201 0200 0203 0202 "
-                "0301 0211 0231 0221 3201 0230 2101 2200 1200 3101 0331 0232 0213 2203 0102 0210 "
-                "1211 2211 0212 2301 0233 0003 0220 1121 1131 1102 1103 0022 1122 0222 1222 2022 "
-                "2122 2202 2212 2220 2221 3100 3010 3300 2000 0300 0020 0030 0002 1231 0321 2100 "
-                "2210 0103 0013 1120 1130 2230 3310 3320 3330 3302"
-            ),
-        ),
-        (
-            by_shapes,
-            Space(((0, 1, 1),) * 5, ((0, 1), (2, 3))),
-            [(0,) * 5, (0, 0, 0, 1, 1)],
-            {"free": frozenset({0, 1, 3, 4})},
-            (
-                "00000 00011 11000 22000 00010 00020 10000 20000 01000 02000 00001 00002 11011 "
-                "22011 00021 10011 20011 01011 02011 00012 11010 11020 21000 12000 11001 11002 "
-                "22010 22020 22001 22002 10010 20010 01010 02010 10020 20020 01020 02020 00022 "
-                "10001 20001 01001 02001 10002 20002 01002 02002"
-            ),
-        ),
-    ],
-)
-def test_the_points_of_a_search_that_finds_nothing(
-    given: Any, within: Space, starts: list[Point], options: Any, expected: str
-) -> None:
-    tried, _ = way(given, within, starts, **options)
-    assert " ".join(tried) == expected
-
-
 def test_moves_that_explain_what_is_missing() -> None:
     moves = [((0, 1),), ((0, 2),), ((1, 1),), ((2, 1), (3, 1))]
     effects = np.array([[4.0, 0, 0], [1, 3, 0], [0, 2, 0], [0, 0, -5]])
     assert _by_pursuit(effects, np.array([4.0, 2, 1]), moves) == [0, 2]
     assert _by_pursuit(effects, np.array([1.0, 3, -5]), moves) == [3, 1]
     assert _by_pursuit(effects, np.array([0.0, 1, -2.5]), moves) == []  # twice too much
-    effects = np.array([[4.0, 0, 0, 0], [0, 3, 0, 1], [0, 2, 0, 0], [0, 0, -5, 0]])
-    for shares, order in (
-        ([1.0, 0, 0.9, 0], [0, 2]),
-        ([0.9, 0, 0, 1.0], [3, 0]),
-        ([1.0, 0.8, 0, 0], [0]),  # both are of one operator
-        ([0.8, 1.0, 0.5, 0], [1, 2]),
-        ([0.0, 0, 0, 0.29], []),  # by too small a share
-        ([0.0, 0, 0, 0.31], [3]),
-    ):
-        assert _by_fit(effects, np.array(shares) @ effects, moves) == order
-
-
-@each_row(
-    ("wanted", "left"),
-    [
-        ([4.0, 2, 0], 0.0),
-        ([2.0, 0, 0], 0.0),  # half of it
-        ([8.0, 0, 0], 0.5),  # all of it, and not twice
-        ([-4.0, 0, 0], 1.0),
-        ([0.0, 0, 3], 1.0),
-        ([0.0, 0, 0], 0.0),
-        ([3.0, 1, 0], 0.0),
-        ([7.0, 3, 0], math.sqrt(9 + 1) / math.sqrt(58)),  # two options of one operator: 1 in all
-    ],
-)
-def test_what_all_moves_leave_in_any_share(wanted: list[float], left: float) -> None:
-    moves = [((0, 1),), ((0, 2),), ((1, 1),)]
-    effects = np.array([[4.0, 0, 0], [3, 3, 0], [0, 2, 0]])
-    assert _left(effects, np.array(wanted), moves) == pytest.approx(left, abs=2e-2)
 
 
 def test_points_and_effects_of_moves() -> None:
