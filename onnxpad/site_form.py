@@ -61,8 +61,7 @@ class StepForm:
         has_pads: Whether pads of its own are written.
         is_counted: Whether an average counts its padding.
         rounds_up: Whether its output size is rounded up.
-        beside: Other attributes that say how much a transposed convolution gives, or what else
-            moves axes; words leave the latter out.
+        beside: Other attributes that say how much a transposed convolution gives.
     """
 
     op: str

@@ -145,16 +145,15 @@ def explained(error: Exception) -> Failure:
 
 
 def _given_several(error: Exception, message: str) -> str:
-    """The message for more models than a command takes: how to go through them; else empty."""
+    """The message for more models than a command takes: to call it for each; else empty."""
     context = getattr(error, "ctx", None)
     if context is None or "unexpected extra argument" not in message:
         return ""
     takes = [each.name for each in context.command.params if each.param_type_name == "argument"]
-    loop = f'for m in *.onnx; do {context.command_path} "$m"; done'
     message = re.sub(r" \((\S+) .*\)", r" (\1 and others)", message).rstrip(".")
     if takes == ["model"]:
         further = message[message.rfind(" (") :]
-        return f"{context.info_name} takes one model, not more{further}: call it for each: {loop}"
+        return f"{context.info_name} takes one model, not more{further}: call it for each"
     return message
 
 

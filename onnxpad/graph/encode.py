@@ -266,7 +266,7 @@ def differences(skeleton: Skeleton, view: View) -> Differences:
 
 
 def main_differences(
-    skeleton: Skeleton, view: View, functions: Iterable[View], metadata: Mapping[str, str | None]
+    skeleton: Skeleton, view: View, functions: Iterable[View], metadata: Mapping[str, str]
 ) -> Differences:
     """The replacements of records in a model and its main graph, and the records to add to that.
 
@@ -274,7 +274,7 @@ def main_differences(
         skeleton: The file.
         view: The main graph.
         functions: The functions that were opened.
-        metadata: The new values of the model's metadata, by key; None for one that is removed.
+        metadata: The new values of the model's metadata, by key.
     """
     replaced, appended = differences(skeleton, view)
     for function in functions:
@@ -362,9 +362,7 @@ def _redeclared(view: View) -> Iterator[tuple[Record, list[Chunk]]]:
                 yield record, [encode(field, _declaring(value, declared).SerializeToString())]
 
 
-def _noted(
-    skeleton: Skeleton, metadata: Mapping[str, str | None]
-) -> Iterator[tuple[Record, list[Chunk]]]:
+def _noted(skeleton: Skeleton, metadata: Mapping[str, str]) -> Iterator[tuple[Record, list[Chunk]]]:
     """The records of metadata that changed, each with its replacement; added ones too."""
     records = [record for record in skeleton.model if record.field == _METADATA]
     known = set()
@@ -372,9 +370,8 @@ def _noted(
         known.add(entry.key)
         value = metadata.get(entry.key, entry.value)
         if value != entry.value:
-            yield record, [] if value is None else [_metadata(entry.key, value)]
-    fresh = ((key, value) for key, value in metadata.items() if key not in known)
-    added = [_metadata(key, value) for key, value in fresh if value is not None]
+            yield record, [_metadata(entry.key, value)]
+    added = [_metadata(key, value) for key, value in metadata.items() if key not in known]
     if added:
         # Added next to `ir_version`, which every model has: the order of records has no meaning.
         (first, *_) = (record for record in skeleton.model if record.field == _IR_VERSION)

@@ -68,7 +68,7 @@ class Model:
         }
         self.journal = Journal()
         self.notes: dict[object, Any] = {}
-        self._metadata: dict[str, str | None] = {}
+        self._metadata: dict[str, str] = {}
         self._different: tuple[int, Differences] | None = None
         self._light_functions: tuple[int, Mapping[tuple[str, str], onnx.FunctionProto]] | None = (
             None
@@ -110,8 +110,8 @@ class Model:
         entries = self.skeleton.light.metadata_props
         return next((entry.value for entry in entries if entry.key == key), None)
 
-    def set_metadata(self, key: str, value: str | None) -> None:
-        """Sets the metadata value of a key; None removes it."""
+    def set_metadata(self, key: str, value: str) -> None:
+        """Sets the metadata value of a key."""
         if self.metadata(key) == value:
             return
         if key in self._metadata:

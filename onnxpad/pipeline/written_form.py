@@ -1,4 +1,4 @@
-"""How the padding of a place in a graph is written, for changes and findings."""
+"""How the padding of a place in a graph is written, for changes."""
 
 from __future__ import annotations
 

@@ -140,8 +140,6 @@ def option(text: str, name: str, *options: str) -> Any:
     return error
 
 
-ONE = 'for m in *.onnx; do onnxpad fix "$m"; done'
-
 HELP = "(see onnxpad fix --help)"
 
 
@@ -162,9 +160,9 @@ HELP = "(see onnxpad fix --help)"
         (option("No such option: --zzz", "--zzz", "--style"), "usage",
          "No such option: --zzz (see onnxpad fix --help)", 2),
         (usage("Got unexpected extra argument (b.onnx)", "model"), "usage",
-         f"fix takes one model, not more (b.onnx): call it for each: {ONE} {HELP}", 2),
+         f"fix takes one model, not more (b.onnx): call it for each {HELP}", 2),
         (usage("Got unexpected extra arguments (b.onnx c.onnx)", "model"), "usage",
-         f"fix takes one model, not more (b.onnx and others): call it for each: {ONE} {HELP}", 2),
+         f"fix takes one model, not more (b.onnx and others): call it for each {HELP}", 2),
         (usage("Got unexpected extra argument (c.onnx)", "model", "model"), "usage",
          f"Got unexpected extra argument (c.onnx) {HELP}", 2),
         (FileNotFoundError(2, "No such file", "a.onnx"), "system", "a.onnx: No such file", 2),
