@@ -47,7 +47,7 @@ NEEDED: Final = {
 """The packages that an environment needs, by its name."""
 
 FINE: Final = frozenset({0, 1})
-"""Exit codes of examples: `check` and `--check` find something in the model."""
+"""Exit codes of examples: `check` and `--diff` find something in the model."""
 
 NO_PROVIDER: Final = 4
 

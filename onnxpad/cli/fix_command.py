@@ -55,13 +55,12 @@ def fix(
     html: HtmlOption = None,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Write nothing; exit 1 if a rewrite would be made."),
-    ] = False,
     diff: Annotated[
         bool,
-        typer.Option("--diff", help="As --check; prints a diff of the nodes that change."),
+        typer.Option(
+            "--diff",
+            help="Write nothing, and print a diff of the nodes that change; exit 1 if any does.",
+        ),
     ] = False,
     no_validate: Annotated[
         bool, typer.Option("--no-validate", help="Do not run the models to compare them.")
@@ -98,13 +97,12 @@ def fix(
 ) -> int:
     """Rewrite a model's padding, prove each change, compare both models, and write the result.
 
-    Exit codes: 0 fixed or nothing to do; 1 a rewrite would be made (--check, --diff), or a target
+    Exit codes: 0 fixed or nothing to do; 1 a rewrite would be made (--diff), or a target
     does not take padding that is left; 2 bad usage or unreadable input; 3 validation failed,
     nothing is written; 5 nothing could be compared. The first line of the report says why.
     """
     target = target_of(model, output, in_place=in_place)
     named = str(model if in_place else target)
-    check |= diff
     require_apart(target, reference)
     check_target(html, [model, target, reference])
     typed = options_given(options)
@@ -125,7 +123,7 @@ def fix(
             **user_options.keywords,
         )
     outcome = result.outcome
-    written = not check and _is_written(
+    written = not diff and _is_written(
         outcome, is_named=output is not None, keep_invalid=keep_invalid
     )
     data: tuple[Path, ...] = ()
@@ -145,9 +143,9 @@ def fix(
         whole = verbose or form is Format.JSON
         difference = unified_diff(*result.outlines(), names, result.functions(), fold=not whole)
     delivery = Delivery(
-        check=check,
+        check=diff,
         written=named if written else "",
-        older=str(target) if not (written or check or in_place) and target.exists() else "",
+        older=str(target) if not (written or diff or in_place) and target.exists() else "",
         data=tuple(map(str, data)),
         inline=external_data is ExternalData.INLINE,
         diff=difference,

@@ -5,6 +5,7 @@ from typing import Final
 GONE: Final[dict[tuple[str, str], str]] = {
     ("docs", "--html"): "onnxpad docs PAGE, which prints a page as Markdown",
     ("explain", "--svg"): "the drawing that explain prints, or onnxpad show MODEL --html FILE",
+    ("fix", "--check"): "onnxpad check, or onnxpad fix --diff, which writes nothing",
     ("rules", ""): "onnxpad rule",
     ("validate", "--time"): "a benchmark, such as onnxruntime_perf_test",
     ("ignore", ""): "per-file-ignores in onnxpad.toml, or --ignore CODE",

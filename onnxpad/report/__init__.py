@@ -24,7 +24,7 @@ class Outcome(enum.StrEnum):
 
     UNCHANGED = "unchanged"
     FIXED = "fixed"
-    FIXABLE = "fixable"  # --check: a rewrite would be made
+    FIXABLE = "fixable"  # --diff: a rewrite would be made
     INVALID = "invalid"  # the rewritten model does not compute what the original computes
 
 
@@ -38,7 +38,7 @@ class Delivery:
 
     Attributes:
         in_memory: Whether it was a call from a program, which writes nothing by itself.
-        check: Whether only a check or a diff was asked for, so that nothing is written.
+        check: Whether only a diff was asked for, so that nothing is written.
         written: Path of the file written; empty if none was.
         older: Path of an older file in the place of a result that was not written; else empty.
         data: Paths of the external data written beside the file.

@@ -383,6 +383,6 @@ def test_fix_and_validate_pass_the_warning_on(monkeypatch: pytest.MonkeyPatch, p
     assert result.validation.warnings == ("two wheels",)
     found = onnxpad.validate(RAW, RAW)
     assert (found.warnings, found.ok) == (("two wheels",), True)
-    shown = onnxpad_runs("fix", path, "--check")
+    shown = onnxpad_runs("fix", path)
     assert "two wheels" in shown.stdout
     assert "two wheels" not in onnxpad_runs("check", path).stdout

@@ -71,7 +71,7 @@ COMMANDS: Final[Mapping[str, tuple[str, Options]]] = MappingProxyType({
     "fix": ("fix {model}", {
         **_REWRITING,
         "runtime": _RUNTIMES,
-        "target": ("", "-o out.onnx", "-o sub/out.onnx", "--in-place", "--check", "--diff"),
+        "target": ("", "-o out.onnx", "-o sub/out.onnx", "--in-place", "--diff"),
         "codes": ("", "--select PAD1,PAD2", "--select PAD4", "--ignore PAD101,PAD5"),
         "runs": ("", "--no-validate", "--reference {npz}"),
         "invalid": ("", "--keep-invalid"),

@@ -178,7 +178,7 @@ class TestFix:
         document = json.loads(onnxpad_runs("fix", model, "--format", "json").stdout)
         assert (document["older"], document["written"]) == (str(older), None)
         assert older.read_bytes() == b"older"
-        assert "older file" not in onnxpad_runs("fix", model, "--check").stdout
+        assert "older file" not in onnxpad_runs("fix", model, "--diff").stdout
 
     def test_a_file_that_is_there_is_replaced(self, api: Api, model: Path, tmp_path: Path) -> None:
         for target in (tmp_path / "model.fixed.onnx", tmp_path / "out.onnx"):
@@ -194,22 +194,7 @@ class TestFix:
         assert "Copied byte for byte" in result.stdout
         assert (tmp_path / "out.onnx").read_bytes() == b"original"
 
-    @pytest.mark.parametrize("extra", [(), ("--in-place",), ("-o", "out.onnx")])
-    def test_check_writes_nothing_and_exits_1(
-        self, api: Api, model: Path, extra: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(model.parent)
-        result = onnxpad_runs("fix", model, "--check", *extra)
-        assert result.exit_code == 1
-        assert list(model.parent.iterdir()) == [model]
-        assert model.read_bytes() == b"original"
-        assert result.stderr == ""
-
-    def test_check_of_a_clean_model_exits_0(self, api: Api, model: Path) -> None:
-        api.fixed = UNCHANGED
-        assert onnxpad_runs("fix", model, "--check").exit_code == 0
-
-    @pytest.mark.parametrize("extra", [(), ("--check",), ("--in-place",)])
+    @pytest.mark.parametrize("extra", [(), ("--in-place",)])
     def test_failed_validation_writes_nothing(
         self, api: Api, model: Path, extra: tuple[str, ...]
     ) -> None:
@@ -343,7 +328,6 @@ class TestQuiet:
         [
             pytest.param(Fixed(validation=FAILED), [], 3, id="failed"),
             pytest.param(Fixed(validation=NOTHING), [], 5, id="nothing compared"),
-            pytest.param(Fixed(), ["--check"], 1, id="would change"),
             pytest.param(BARRED, [], 0, id="changes taken back"),
             pytest.param(REMARKED, [], 0, id="a remark of the validation"),
             pytest.param(Fixed(warnings=("sizes",)), [], 0, id="a warning"),
@@ -784,7 +768,7 @@ def test_check_fix_check(same: Path) -> None:
     pads = {a.name: onnx.helper.get_attribute_value(a) for a in conv.attribute}["pads"]
     assert pads == [0, 0, 1, 1]
     assert onnxpad_runs("check", same, "--fail-on", "info").exit_code == 0
-    assert onnxpad_runs("fix", same, "--check").exit_code == 0
+    assert onnxpad_runs("fix", same, "--diff").exit_code == 0
 
 
 def test_the_json_report_tells_repairs(same: Path, tmp_path: Path) -> None:

@@ -99,9 +99,9 @@ class TestWhichFileHolds:
         monkeypatch.chdir("exported/deep")
         model = place / "model.onnx"
         assert config_of(str(model)) == str(place / "exported" / "onnxpad.toml")
-        assert ran("fix", model, "--check", "--no-validate")["style"] == "pad"
+        assert ran("fix", model, "--diff", "--no-validate")["style"] == "pad"
         wrote(str(place / "onnxpad.toml"), 'style = "symmetric"')
-        assert ran("fix", model, "--check", "--no-validate")["style"] == "symmetric"
+        assert ran("fix", model, "--diff", "--no-validate")["style"] == "symmetric"
 
     def test_a_link_has_that_of_its_folder(self, place: Path) -> None:
         wrote("exported/onnxpad.toml", 'style = "pad"')
@@ -165,7 +165,7 @@ class TestWhichFileHolds:
     )
     def test_tables_of_a_pyproject(self, text: str) -> None:
         wrote("pyproject.toml", text)
-        assert ran("fix", "model.onnx", "--check", "--no-validate")["style"] == "pad"
+        assert ran("fix", "model.onnx", "--diff", "--no-validate")["style"] == "pad"
 
     @pytest.mark.parametrize(
         "text",
@@ -192,7 +192,7 @@ class TestWhichFileHolds:
             "print(*({'tomllib', 'onnxpad.cli.configuration', 'onnxpad.file.toml_file'}"
             " & sys.modules.keys()))"
         )
-        for words in (("check", "model.onnx", "-q"), ("fix", "model.onnx", "--check", "-q")):
+        for words in (("check", "model.onnx", "-q"), ("fix", "model.onnx", "--diff", "-q")):
             done = forks.run(program, *words, modules=forks.LIGHT)
             assert "tomllib" not in done.stdout.splitlines()[-1], done.stderr
         wrote("onnxpad.toml", 'style = "pad"')
@@ -215,7 +215,7 @@ class TestWhatHolds:
         self, line: str, field: str, value: object, typed: str, then: object
     ) -> None:
         wrote("onnxpad.toml", line)
-        fix = ("fix", "model.onnx", "--check", "--no-validate")
+        fix = ("fix", "model.onnx", "--diff", "--no-validate")
         assert ran(*fix)[field] == value
         assert ran(*fix, *typed.split())[field] == then
         key = line.partition(" ")[0]
@@ -249,9 +249,9 @@ class TestWhatHolds:
         assert len(re.findall(told.format(" for 3 models"), check.stdout)) == 1
         assert check.stdout.count("configured") == 1
         assert check.exit_code == 0
-        fix = onnxpad_runs("fix", "model.onnx", "--check", "--no-validate").stdout
+        fix = onnxpad_runs("fix", "model.onnx", "-o", "out.onnx", "--no-validate").stdout
         assert len(re.findall(told.format("").replace(r"fail-on error,\s+", ""), fix)) == 1
-        full = onnxpad_runs("fix", "model.onnx", "--check", "--no-validate", "-v").stdout
+        full = onnxpad_runs("fix", "model.onnx", "-o", "out.onnx", "--no-validate", "-v").stdout
         for text in (
             full,
             onnxpad_runs("show", "model.onnx").stdout,
@@ -259,7 +259,7 @@ class TestWhatHolds:
             onnxpad_runs("repad", "model.onnx", "--to", "keras").stdout,
         ):
             assert text.count("note: configured by onnxpad.toml: ") == 1
-        for command in ("fix --check --no-validate", "check", "show", "validate model.onnx"):
+        for command in ("fix --diff --no-validate", "check", "show", "validate model.onnx"):
             onnxpad_runs(*command.split(), "model.onnx", "--html", "page.html")
             page = Path("page.html").read_text("utf-8")
             assert page.count("configured by onnxpad.toml") == 1, command
@@ -340,7 +340,7 @@ class TestSizes:
             '"*" = "height=9"',
             '"b*" = ["height=32..64:32"]',
         )
-        fix = ("fix", "--check", "--no-validate")
+        fix = ("fix", "--diff", "--no-validate")
         assert ran(*fix, "model.onnx")["declared"] == {"x": [1, 2, 9, 8]}
         assert ran(*fix, "model.onnx", "--dim", "height=11")["declared"] == {"x": [1, 2, 11, 8]}
         assert "declared" in ran(*fix, "model.onnx", "--isolated")
@@ -379,7 +379,7 @@ class TestSizes:
 
     def test_typed_shapes_hold_beside_dims_of_a_file(self) -> None:
         wrote("onnxpad.toml", 'dims."*" = "other=8"')
-        fix = ("fix", "model.onnx", "--check", "--no-validate", "--shape", "1,2,9,8")
+        fix = ("fix", "model.onnx", "--diff", "--no-validate", "--shape", "1,2,9,8")
         assert ran(*fix)["declared"] == {"x": [1, 2, 9, 8]}
 
     def test_of_a_model_that_is_not_below_the_file(
@@ -512,5 +512,5 @@ def test_the_examples_of_the_manual() -> None:
     Path("onnxpad.toml").write_text(own, encoding="utf-8")
     assert ran("show", "model.onnx")["config"]["options"]["target"] == ["openvino"]
     Path("exported/pyproject.toml").write_text(project, encoding="utf-8")
-    fix = ("fix", "exported/a.onnx", "--check", "--no-validate")
+    fix = ("fix", "exported/a.onnx", "--diff", "--no-validate")
     assert ran(*fix)["config"]["options"]["style"] == "symmetric"

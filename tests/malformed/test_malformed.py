@@ -107,7 +107,7 @@ def test_what_ended_with_a_traceback_once(model: onnx.ModelProto) -> None:
         onnxpad.validate(model, model)
 
 
-@pytest.mark.parametrize("words", [("fix", "--check", "--no-validate"), ("show",), ("check",)])
+@pytest.mark.parametrize("words", [("fix", "--diff", "--no-validate"), ("show",), ("check",)])
 def test_commands_end_with_a_report_or_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
     for number, model in enumerate(BROKEN.values()):
         path = tmp_path / f"{number}.onnx"

@@ -103,7 +103,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     ("command", "model", "sections"),
     [
         pytest.param(
-            ["fix", "--dynamic", "auto-pad", "--check"],
+            ["fix", "--dynamic", "auto-pad", "--diff"],
             "timm_same_torchscript",
             ["Changes", "Assumptions", "Left as asked", "Validation"],
             id="fix",
@@ -141,7 +141,7 @@ def test_a_phone_need_not_scroll_sideways(opened: Open, command: str, tmp_path: 
     models = [folder / f"{name}.onnx" for name in ("timm_same_torchscript", "decoder_keras_open")]
     for model in models:
         shutil.copy(MODELS / model.name, model)
-    given = ["--check", "--no-validate", models[0]] if command == "fix" else models[:1]
+    given = ["--diff", "--no-validate", models[0]] if command == "fix" else models[:1]
     given = models if command == "check" else given
     onnxpad_runs(command, *given, "--html", tmp_path / "page.html")
     (tmp_path / "phone.html").write_text(PHONE, encoding="utf-8")

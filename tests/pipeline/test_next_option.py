@@ -189,7 +189,7 @@ def test_what_cannot_be_opened_hides_no_other_pads() -> None:
 def test_the_report_has_the_same_counts(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(net(COMPUTED), path)
-    report = json.loads(onnxpad_runs("fix", path, "--check", "--format", "json").stdout)
+    report = json.loads(onnxpad_runs("fix", path, "--diff", "--format", "json").stdout)
     before = {"pads": 1, "auto_pads": 0, "nodes": 8, "ceil_modes": 0}
     assert report["counts"] == {"before": before, "after": before}
     assert report["next"]["nodes"]["before"] == before["nodes"]
@@ -200,8 +200,8 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
     onnx.save(net(COMPUTED), path)
     option = "--dynamic auto-pad"
     line = f"Next: {option} would turn 1 Pad into auto_pad (nodes 8 -> 1)"
-    assert f"\n{line}\n" in onnxpad_runs("fix", path, "--check").stdout
-    report = json.loads(onnxpad_runs("fix", path, "--check", "--format", "json").stdout)
+    assert f"\n{line}\n" in onnxpad_runs("fix", path).stdout
+    report = json.loads(onnxpad_runs("fix", path, "--diff", "--format", "json").stdout)
     assert report["next"] == {
         "option": option,
         "keywords": {"dynamic": "auto-pad"},
@@ -212,7 +212,7 @@ def test_the_command_tells_the_option_and_the_option_works(tmp_path: Path) -> No
         "hint": None,
     }
     followed = onnxpad_runs(
-        "fix", path, "--check", "--format", "json", *shlex.split(report["next"]["option"])
+        "fix", path, "--diff", "--format", "json", *shlex.split(report["next"]["option"])
     )
     assert json.loads(followed.stdout)["nodes_after"] == 1
     assert json.loads(followed.stdout)["next"] is None

@@ -461,7 +461,7 @@ def ending(report: FixReport) -> str:
         copied = "Copied to" if report.delivery.inline else "Copied byte for byte to"
         said = f"{copied} {written}" if written else "Nothing written"
     elif report.delivery.check:
-        said = "Nothing written (--check)"
+        said = "Nothing written (--diff)"
     elif written:
         said = f"Wrote {marked(written, 'strong')}"
     elif report.delivery.in_memory:
