@@ -96,26 +96,22 @@ def test_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "words", "told"),
+    ("command", "words"),
     [
-        ("faults", "--sample -3", "argument --sample: -3: must be 1 or more"),
-        ("faults", "--faults nosuch.py:3", "no fault can stand at nosuch.py:3"),
-        ("soak", "--minutes nan", "argument --minutes: nan: must be above 0"),
-        ("soak", "--turn -1", "argument --turn: -1: must be above 0"),
-        ("soak", "--out /dev/null/x", "--out: "),
-        ("changed", "--seconds -1", "argument --seconds: -1: must be above 0"),
-        ("changed", "--since nosuch", "nosuch"),
-        ("random_models", "--style foo", "argument --style: invalid choice"),
-        ("behaviour", "record README.md", "README.md: is no folder"),
+        ("faults", "--sample -3"),
+        ("faults", "--faults nosuch.py:3"),
+        ("soak", "--minutes nan"),
+        ("soak", "--turn -1"),
+        ("soak", "--out /dev/null/x"),
+        ("random_models", "--style foo"),
+        ("behaviour", "record README.md"),
     ],
 )
 def test_bad_use_of_a_command_is_one_line(
-    command: str, words: str, told: str, capsys: pytest.CaptureFixture[str]
+    command: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = f"tests.{command}" if command == "changed" else f"tests.{command}.__main__"
     with pytest.raises(SystemExit) as left:
-        importlib.import_module(name).main(words.split())
+        importlib.import_module(f"tests.{command}.__main__").main(words.split())
     assert left.value.code == 2
     *_, last = capsys.readouterr().err.splitlines()
     assert ": error: " in last
-    assert told in last

@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 from tests import matrix
-from tests.matrix import Row, bounds, chosen, made, main, planned, read, remarks, table
+from tests.matrix import Row, bounds, planned, read
 from tests.older import GAPS, numbers, reading
 from tests.support import ROOT
 
@@ -43,67 +43,6 @@ def test_each_promised_python_is_run_or_said_to_be_missing() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("only", "names", "absent"),
-    [
-        pytest.param(
-            "lowest", ["lowest-3.11"], ["lowest-3.12", "lowest-3.13", "lowest-3.14"], id="a kind"
-        ),
-        pytest.param("3.12", [], ["newest-3.12", "lowest-3.12"], id="a Python"),
-        pytest.param("torch,newest-3.11", ["newest-3.11", "torch"], [], id="names"),
-    ],
-)
-def test_some_are_chosen(only: str, names: list[str], absent: list[str]) -> None:
-    environments, missing = planned({"requires-python": ">=3.11"}, {11: Path("b")})
-    found, lacking = chosen(environments, missing, only)
-    assert [each.name for each in found] == names
-    assert list(lacking) == absent
-
-
-def test_a_name_that_is_none_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(matrix, "pythons", lambda: INSTALLED)
-    with pytest.raises(SystemExit) as stopped:
-        main(["--only", "lowest,torhc"])
-    assert stopped.value.code == 2
-    assert "no environment is named 'torhc'; there are" in capsys.readouterr().err
-
-
-def test_what_cannot_be_made_is_a_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(matrix, "KEPT", tmp_path / "kept")
-    monkeypatch.setattr(matrix, "pythons", lambda: {11: tmp_path / "gone"})
-    assert main(["--only", "newest"]) == 1
-    printed = capsys.readouterr().out
-    assert "not made: [Errno 2] No such file or directory" in printed
-    assert "newest-3.12: Python 3.12 is not installed" in printed
-    assert main(["--only", "3.13"]) == 0
-
-
-@pytest.mark.parametrize("broken", ["interpreter", "stamp"])
-def test_a_broken_environment_is_made_anew(
-    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands: list[str] = []
-    monkeypatch.setattr(matrix, "KEPT", tmp_path / "kept")
-    monkeypatch.setattr(matrix, "needed", lambda command: commands.append(command[2]))
-    (environment, *_), _ = planned(PROJECT, {11: Path("python3.11")})
-    environment.interpreter.parent.mkdir(parents=True)
-    environment.interpreter.touch()
-    made(environment, PROJECT, fresh=False)
-    assert commands == ["venv", "pip"]
-    assert made(environment, PROJECT, fresh=False) == ()
-    assert len(commands) == 2
-    if broken == "stamp":
-        (environment.folder / "made.json").write_text("{")
-    else:
-        environment.interpreter.unlink()
-    made(environment, PROJECT, fresh=False)
-    assert len(commands) == 4
-
-
 RESULTS = """<testsuites><testsuite>
 <testcase classname="tests.a" name="good" />
 <testcase classname="tests.a" name="bad"><failure message="no" /></testcase>
@@ -127,26 +66,8 @@ def test_results_are_counted(read_of: Callable[[str], Row]) -> None:
     assert (row.passed, row.failed, row.skipped) == (1, 2, 2)
     assert row.reasons == {"no device": 2}
     assert row.why == "tests.a::bad, tests.b::broken"
-    assert read_of("<testsuites><testsuite /></testsuites>").why == "no test ran"
     passed = "<testsuites><testcase classname='a' name='b' /></testsuites>"
     assert not read_of(passed).why
-
-
-def test_what_is_printed(read_of: Callable[[str], Row]) -> None:
-    row = read_of(RESULTS)
-    lines = table([row, Row("other", why="not made: no pip")], ["onnx"]).splitlines()
-    assert [line.split() for line in lines] == [
-        ["environment", "python", "onnx", "passed", "failed", "skipped", "s"],
-        ["here", "-", "1.17.0", "1", "2", "2", "3", "tests.a::bad,", "tests.b::broken"],
-        ["other", "-", "-", "0", "0", "0", "0", "not", "made:", "no", "pip"],
-    ]
-    assert remarks([row], {"lowest-3.12": "Python 3.12 is not installed"}).splitlines() == [
-        "Skipped:",
-        "  lowest-3.12: Python 3.12 is not installed",
-        "  here: a note",
-        "  2 in here: no device",
-    ]
-    assert remarks([], {}) == "Nothing was skipped."
 
 
 MODEL = """<ir_version: 9, opset_import: ["" : 19]>

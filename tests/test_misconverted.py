@@ -152,7 +152,6 @@ def test_match_finds_nothing_where_a_weight_differs_too(name: str) -> None:
     weights[0].CopyFrom(numpy_helper.from_array(weight, weights[0].name))
     result = onnxpad.match(wrong, FOLDER / f"{name}.npz")
     assert not result.ok
-    assert "no padding that was tried" in result.reason
     assert result.model == wrong
 
 

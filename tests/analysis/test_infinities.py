@@ -175,7 +175,7 @@ def test_a_body_knows_what_the_graph_around_it_makes() -> None:
     around = Infinities(main, analysis)
     found = Infinities(inner, Analysis(inner, outer=analysis), around).origin(inner.tensor("p"))
     assert found is not None
-    assert found.why == "as 'm' overflows"
+    assert "'m'" in found.why
 
 
 def test_a_deep_graph_is_looked_at_nearby_alone() -> None:

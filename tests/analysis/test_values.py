@@ -535,36 +535,33 @@ FLOATS = """
 
 
 @each_row(
-    ("body", "why"),
+    "body",
     [
-        pytest.param("p = Mul (f, point_seven) y = Ceil (p)", "exact only", id="fraction"),
-        pytest.param("p = Mul (f, seventh) y = Ceil (p)", "exact only", id="reciprocal"),
-        pytest.param("q = Div (f, third) y = Add (q, half)", "not exact", id="kept quotient"),
-        pytest.param("q = Div (f, third) y = Add (q, two)", "rounded twice", id="moved quotient"),
-        pytest.param("q = Div (f, third) y = Mul (q, third)", "not exact", id="multiplied back"),
-        pytest.param("q = Div (f, third) y = Round (q)", "nearest", id="rounded quotient"),
-        pytest.param("q = Div (f, third) y = Cast <to = 11> (q)", "not exact", id="widened"),
-        pytest.param("q = Div (f, third) y = Greater (q, half)", "not exact", id="compared"),
-        pytest.param("y = Div (two, f)", "varies", id="divisor"),
-        pytest.param("h = Cast <to = 10> (n) y = Cast <to = 7> (h)", "exact only", id="float16"),
-        pytest.param("t = Mul (f, third) y = Ceil (t)", "exact only", id="above 2^24"),
-        pytest.param(
-            "i = Cast <to = 6> (n) k = Cast <to = 6> (many) y = Mul (i, k)", "overflows", id="int32"
-        ),
-        pytest.param("q = Div (f, broken) y = Floor (q)", "24 bits", id="divisor with a fraction"),
-        pytest.param("e = Sub (n, n) o = Cast <to = 1> (e) y = Div (two, o)", "by 0", id="zero"),
-        pytest.param("y = Sqrt (f)", "varies", id="root"),
-        pytest.param("y = Sin (f)", "not evaluated", id="sine"),
+        pytest.param("p = Mul (f, point_seven) y = Ceil (p)", id="fraction"),
+        pytest.param("p = Mul (f, seventh) y = Ceil (p)", id="reciprocal"),
+        pytest.param("q = Div (f, third) y = Add (q, half)", id="kept quotient"),
+        pytest.param("q = Div (f, third) y = Add (q, two)", id="moved quotient"),
+        pytest.param("q = Div (f, third) y = Mul (q, third)", id="multiplied back"),
+        pytest.param("q = Div (f, third) y = Round (q)", id="rounded quotient"),
+        pytest.param("q = Div (f, third) y = Cast <to = 11> (q)", id="widened"),
+        pytest.param("q = Div (f, third) y = Greater (q, half)", id="compared"),
+        pytest.param("y = Div (two, f)", id="divisor"),
+        pytest.param("h = Cast <to = 10> (n) y = Cast <to = 7> (h)", id="float16"),
+        pytest.param("t = Mul (f, third) y = Ceil (t)", id="above 2^24"),
+        pytest.param("i = Cast <to = 6> (n) k = Cast <to = 6> (many) y = Mul (i, k)", id="int32"),
+        pytest.param("q = Div (f, broken) y = Floor (q)", id="divisor with a fraction"),
+        pytest.param("e = Sub (n, n) o = Cast <to = 1> (e) y = Div (two, o)", id="zero"),
+        pytest.param("y = Sqrt (f)", id="root"),
+        pytest.param("y = Sin (f)", id="sine"),
     ],
 )
-def test_what_rounds_or_overflows_is_unknown(body: str, why: str) -> None:
+def test_what_rounds_or_overflows_is_unknown(body: str) -> None:
     model = parsed(f"g (uint8[n] x) => () {{ n = Shape (x) {FLOATS} {body} z = Identity (y) }}")
     graph = Graph.from_proto(model)
     value = Analysis(graph).value(graph.tensor("z"))
     assert value is not None
     (item,) = value.data
     assert isinstance(item, Unknown)
-    assert why in item.reason
 
 
 @pytest.mark.parametrize(

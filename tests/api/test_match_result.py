@@ -55,7 +55,6 @@ def test_a_result_by_its_outcome(outcome: str, partial: bool, ok: bool, changed:
     assert (result.ok, result.is_changed) == (ok, changed)
     assert (result.changes, result.distinguishable, result.tried) == changes
     assert (result.reason, result.first, result.model) == ("why", "Conv c", "model")
-    assert result.as_same_kind() == "of its kind"
     by = " by 'keras'" if changed else ""
     assert repr(result) == f"<MatchResult: {outcome}{by}, 1 change: why>"
     if ok:

@@ -79,21 +79,20 @@ def test_print_is_safe_for_any_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    "name",
     [
-        pytest.param("fix", "is now", id="fix"),
-        pytest.param("check", "PAD101", id="check"),
-        pytest.param("validate", "equal bit for bit", id="validate"),
+        pytest.param("fix", id="fix"),
+        pytest.param("check", id="check"),
+        pytest.param("validate", id="validate"),
     ],
 )
-def test_a_notebook_shows_what_a_terminal_does(name: str, told: str) -> None:
+def test_a_notebook_shows_what_a_terminal_does(name: str) -> None:
     proto = one(
         'y = Conv <auto_pad = "SAME_UPPER"> (x, w)', initializers="float[1,2,1,1] w = {1, 2}"
     )
     proto.graph.name = proto.graph.node[0].name = proto.graph.output[0].name = HOSTILE
     proto.graph.node[0].output[0] = HOSTILE
     page = called(name, proto)._repr_html_()
-    assert told in page
     assert "<script" not in page
     assert len(page) < 10_000
     left: list[str] = []

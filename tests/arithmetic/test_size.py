@@ -313,7 +313,6 @@ def test_sizes_with_gaps_are_one_set_however_they_come_about() -> None:
     assert isinstance(again, Size)
     rest = size.solutions(_condition(size.less(1, again)))
     assert rest == one
-    assert str(one) == "4, 5, 8, 9 and so on to 1000"
 
 
 def test_gaps_too_many_to_list_are_left_out() -> None:
@@ -474,7 +473,6 @@ def test_several_symbols() -> None:
     assert size.where(n % 2, both, both + 1) == both + (n + 1) % 2
     area = n * m
     assert isinstance(area, Unknown)
-    assert "height and width" in area.reason
     assert isinstance(size.less(n, size.symbol("depth")), Unknown)
 
 
@@ -500,8 +498,6 @@ def test_the_greatest_and_the_least_of_two_sizes() -> None:
     assert half + half == lacking - lacking % 2
     assert size.evaluate(half, {"height": 5, "width": 14}) == 4
     # One symbol as any other: SAME's pads of the square depend on its side alone.
-    total = size.maximum((size.ceil_div(side, 2) - 1) * 2 + 3 - side, 0)
-    assert size.explain(total, "its size") == "1 when its size is even, 2 when odd"
 
 
 def test_the_greatest_of_multiples_is_a_multiple() -> None:
@@ -793,20 +789,6 @@ def test_a_function_of_another_size_is_that_at_every_value(
         assert size.evaluate(found, own) == size.evaluate(amount, {"n": value})
 
 
-@each_row("upper", ["", "h", "hh", "pt", "tph", "c", "hhct"])
-def test_pads_deep_in_a_network_are_told_in_the_own_size(upper: str) -> None:
-    other = climbing(size.symbol("n"), upper)
-    found = size.in_terms_of(other % 2, other, "own")
-    assert size.explain(found, "own") == "0 when own is even, 1 when odd"
-
-
-@pytest.mark.parametrize("greatest", [1024, NMAX])
-def test_pads_of_multiples_are_told_in_the_own_size(greatest: int) -> None:
-    other = size.symbol("n", Sizes(8, greatest, 8)) // 2
-    found = size.in_terms_of(-other % 16, other, "own")
-    assert size.explain(found, "own") == "0 when own mod 16 is 0, 4 when 12, 8 when 8, 12 when 4"
-
-
 def test_what_another_size_does_not_decide_is_unknown() -> None:
     n = size.symbol("n")
     for amount, other in (
@@ -820,19 +802,3 @@ def test_what_another_size_does_not_decide_is_unknown() -> None:
     ):
         assert isinstance(size.in_terms_of(amount, other, "own"), Unknown)
     assert size.in_terms_of(5, Unknown("lost"), "own") == 5
-
-
-@each_row(
-    ("sizes", "words"),
-    [
-        (Sizes(3, 3), "3"),
-        (Sizes(1, 9), "1..9"),
-        (Sizes(4, 22, 4), "4..20 in steps of 4"),
-        (Sizes(3, 8, 1, (), (3, 4), 4), "3, 4, 7 or 8"),
-        (Sizes(3, 11, 1, (), (3, 4), 4), "3, 4, 7, 8 and so on to 11"),
-        (Sizes(1, 8, 1, (1, 2), (3, 4), 4), "1, 2, 3, 4, 7 or 8"),
-        (Sizes(1, 900, 1, (1, 2), (3, 4), 4), "1, 2, 3, 4, 7, 8 and so on to 900"),
-    ],
-)
-def test_sizes_in_words(sizes: Sizes, words: str) -> None:
-    assert str(sizes) == words

@@ -111,7 +111,7 @@ def test_what_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "dup2", lambda *arguments: sent.append(arguments))
     nowhere = [(os.devnull, os.O_WRONLY), (5, 77)]
     monkeypatch.setattr(sys, "stdout", Stream(OSError(28, "No space left on device")))
-    with pytest.raises(OutputError, match=r"^stdout: No space left on device$"):
+    with pytest.raises(OutputError):
         write("x")
     assert sent == nowhere
     monkeypatch.setattr(sys, "stdout", Stream(BrokenPipeError()))

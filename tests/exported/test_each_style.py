@@ -265,7 +265,7 @@ def test_each_question_that_fails_is_told() -> None:
     def fails(name: str, style: str) -> None:
         raise AssertionError(name, style)
 
-    with pytest.raises(ExceptionGroup, match="asked: fails, asked: fails") as told:
+    with pytest.raises(ExceptionGroup) as told:
         ask((fails, its_diff_leads_from_one_to_the_other, fails), "zeropad_opset10", "pad")
     assert [error.args for error in told.value.exceptions] == [("zeropad_opset10", "pad")] * 2
 

@@ -86,7 +86,7 @@ class TestDataThatAppearsMeanwhile:
             yield b"data"
             data.write_bytes(b"other")
 
-        with pytest.raises(OutputError, match=r"w\.bin has appeared meanwhile, and differs"):
+        with pytest.raises(OutputError):
             write_whole({data: content(), model: [b"model"]})
         assert names(tmp_path) == {"w.bin"}
         assert data.read_bytes() == b"other"
@@ -151,7 +151,7 @@ def test_an_existing_file_is_not_taken_for_a_temporary_one(
 ) -> None:
     (tmp_path / LEFT).write_bytes(b"another's")
     monkeypatch.setattr(atomic_write, "_temporary_name", lambda name: LEFT)
-    with pytest.raises(OutputError, match="File exists"):
+    with pytest.raises(OutputError):
         write_whole({tmp_path / "out.onnx": [b"whole"]})
     assert not (tmp_path / "out.onnx").exists()
 

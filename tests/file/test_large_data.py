@@ -60,7 +60,6 @@ def test_is_read_and_validated_to_the_end(source: Path) -> None:
     ):
         result = onnxpad_runs("fix", source, *options)
         assert result.exit_code == 0
-        assert "Validated: outputs are equal" in result.stdout
         nodes = onnx.load(written, load_external_data=False).graph.node
         assert [node.op_type for node in nodes] == ["Conv", "Gather"]
         for one, other in zip(outputs(written), expected, strict=True):
@@ -68,4 +67,3 @@ def test_is_read_and_validated_to_the_end(source: Path) -> None:
     assert onnxpad_runs("validate", source, target).exit_code == 0
     inside = onnxpad_runs("fix", source, "-o", target, "--external-data", "inline")
     assert inside.exit_code == 2
-    assert "2.7 GB of external data do not fit" in inside.stderr

@@ -95,25 +95,24 @@ def test_a_long_value_or_many_errors_take_no_long_time() -> None:
         "a = [\n" + "1,\n" * 100_000 + "]\n",
         "".join(f"k{index} = 1\n" for index in range(20_000)),
     ):
-        with pytest.raises(UsageError, match="is wrong"):
+        with pytest.raises(UsageError):
             parsed(Path("f.toml"), text, wrong)
     assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    "text",
     [
-        ("a = " + "[" * 20_000, "f.toml: tables or lists inside one another are too deep"),
-        ("a = " + "1" * 5_000, "f.toml:1: Exceeds the limit"),
-        ("a = 1\n\x00", "f.toml:2: Invalid"),
-        ("a = 1\na = 2", "f.toml:2: Cannot overwrite a value"),
-        ("a = [1,\n\n", "f.toml:2: Invalid value (at end of document)"),
+        "a = " + "[" * 20_000,
+        "a = " + "1" * 5_000,
+        "a = 1\n\x00",
+        "a = 1\na = 2",
+        "a = [1,\n\n",
     ],
 )
-def test_what_is_no_toml(text: str, told: str) -> None:
-    with pytest.raises(UsageError) as error:
+def test_what_is_no_toml(text: str) -> None:
+    with pytest.raises(UsageError):
         parsed(Path("f.toml"), text, lambda tables: ())
-    assert str(error.value).startswith(told)
 
 
 def test_at_most_ten_errors_are_told() -> None:
@@ -128,24 +127,23 @@ def long(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    "make",
     [
-        (lambda path: None, "No such file or directory"),
-        (Path.mkdir, "is no file that can be read as a whole"),
-        (os.mkfifo, "is no file that can be read as a whole"),
-        (lambda path: path.symlink_to("/dev/zero"), "is no file that can be read as a whole"),
-        (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
-        (lambda path: path.symlink_to("nowhere"), "No such file or directory"),
-        (long, "is longer than 1,048,576 bytes"),
-        (lambda path: path.write_bytes(b"a = '\xff'"), "this is no text in UTF-8, as TOML must be"),
+        lambda path: None,
+        Path.mkdir,
+        os.mkfifo,
+        lambda path: path.symlink_to("/dev/zero"),
+        lambda path: path.symlink_to(path),
+        lambda path: path.symlink_to("nowhere"),
+        long,
+        lambda path: path.write_bytes(b"a = '\xff'"),
     ],
 )
-def test_what_cannot_be_read(make: Callable[[Path], object], told: str, tmp_path: Path) -> None:
+def test_what_cannot_be_read(make: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "f.toml"
     make(path)
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError):
         read_text(path)
-    assert str(error.value) == f"{path}: {told}"
 
 
 def test_the_longest_file_is_read(tmp_path: Path) -> None:
@@ -160,5 +158,5 @@ def test_a_mark_at_the_begin_is_no_text(tmp_path: Path) -> None:
 
 
 def test_a_name_that_no_file_can_have() -> None:
-    with pytest.raises(UsageError, match="no file can have this name"):
+    with pytest.raises(UsageError):
         read_text(Path("a\0.toml"))

@@ -110,7 +110,7 @@ def test_initializers() -> None:
     defaults = [name for name, _ in GIVEN if graph.has_default(name)]
     assert defaults == ["fed", "own", "sparse", "part", "outside"]
     assert [*graph.inputs] == ["fed", "x", "on"]
-    with pytest.raises(ModelError, match=r"^the elements of tensor 'bad' do not fit .*\(\[3\]\)"):
+    with pytest.raises(ModelError):
         graph.constant(graph.tensor("bad"))
 
 

@@ -17,6 +17,6 @@ def test_imports() -> None:
     opsets = [helper.make_opsetid(*each) for each in (("ai.onnx", 17), ("ai.onnx.ml", 3), ("q", 1))]
     assert imported(opsets, 9) == {"": 17, "ai.onnx.ml": 3, "q": 1}
     assert imported([*opsets, helper.make_opsetid("q", 2)], 9)["q"] == 2
-    with pytest.raises(ModelError, match="imports the default operator set twice"):
+    with pytest.raises(ModelError):
         imported([*opsets, helper.make_opsetid("", 17)], 9)
     assert [imported([], version) for version in (1, 2, 3, 9)] == [{"": 1}, {"": 1}, {}, {}]

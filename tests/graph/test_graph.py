@@ -18,8 +18,6 @@ from onnxpad.graph import Declared, Graph, Tensor
 from tests.support import parsed
 from tests.support.rows import each_row
 
-HEAD = '<ir_version: 9, opset_import: ["" : 17]>'
-
 
 def load(text: str) -> Graph:
     return Graph.from_proto(parsed(text))
@@ -65,65 +63,53 @@ BODIES = """<
 
 class TestChecks:
     @pytest.mark.parametrize(
-        ("text", "says"),
+        "text",
         [
-            ("g (float x) => (float y) { y = Relu (x) y = Abs (x) }", "'y' is defined twice"),
-            ("g (float x) => (float y) { y, y = Split (x) }", "'y' is defined twice"),
-            ("g (float x) => (float x) { x = Relu (x) }", "'x' is defined twice"),
-            ("g (float x) => (float y) <float y = {1}> { y = Relu (x) }", "'y' is defined twice"),
-            ("g (float x, float x) => (float x) { }", "'x' is declared twice"),
-            ("g (float w, float w) => (float w) <float w = {1}> { }", "'w' is declared twice"),
-            ("g (float x) => (float y) { y = Add (x, z) }", "'<y>' .* reads tensor 'z'"),
-            ("g (float x) => (float y) { [n] y = Add (x, z) }", "'n' .* reads tensor 'z'"),
-            ("g (float x) => (float z) { y = Relu (x) }", "output 'z' is produced by nothing"),
-            ("g (float x) => (float y) { y = Add (x, y) }", "cycle through node '<y>'"),
-            ("g (float x) => (float y) { y = Add (x, z) z = Abs (y) }", "cycle .* '<[yz]>'"),
-            (
-                "g (float x) => (float q) { q = Relu (y) y = Add (x, z) z = Relu (y) }",
-                "cycle through node '<[yz]>'",
-            ),
-            ("g (bool x) => (float q) { q = Relu (y) y = If (x) <BODIES> }", "cycle .* '<[qy]>'"),
-            ("g (bool x) => (float q) { y = If (x) <BODIES> q = Relu (y) }", "cycle .* '<[qy]>'"),
-            ('<ir_version: 9, opset_import: ["" : 0]> g (float x) => (float x) {}', "opset 0"),
-            ('<ir_version: 9, opset_import: ["" : 999]> g (float x) => (float x) {}', "opset 999"),
-            (
-                '<ir_version: 9, opset_import: ["" : 7, "ai.onnx" : 7]> g (bool x) => (bool x) {}',
-                "default operator set twice",
-            ),
-            (
-                '<ir_version: 9, opset_import: ["c" : 1]> g (bool x) => (bool y) { y = Not (x) }',
-                "no default operator set.*'<y>'",
-            ),
-            ("g (float x) => (float y) { y = Identity () }", "'<y>' .Identity. has no input"),
-            ('g (float x) => (float y) { y = Identity ("") }', "'<y>' .Identity. has no input"),
+            "g (float x) => (float y) { y = Relu (x) y = Abs (x) }",
+            "g (float x) => (float y) { y, y = Split (x) }",
+            "g (float x) => (float x) { x = Relu (x) }",
+            "g (float x) => (float y) <float y = {1}> { y = Relu (x) }",
+            "g (float x, float x) => (float x) { }",
+            "g (float w, float w) => (float w) <float w = {1}> { }",
+            "g (float x) => (float y) { y = Add (x, z) }",
+            "g (float x) => (float y) { [n] y = Add (x, z) }",
+            "g (float x) => (float z) { y = Relu (x) }",
+            "g (float x) => (float y) { y = Add (x, y) }",
+            "g (float x) => (float y) { y = Add (x, z) z = Abs (y) }",
+            "g (float x) => (float q) { q = Relu (y) y = Add (x, z) z = Relu (y) }",
+            "g (bool x) => (float q) { q = Relu (y) y = If (x) <BODIES> }",
+            "g (bool x) => (float q) { y = If (x) <BODIES> q = Relu (y) }",
+            '<ir_version: 9, opset_import: ["" : 0]> g (float x) => (float x) {}',
+            '<ir_version: 9, opset_import: ["" : 999]> g (float x) => (float x) {}',
+            '<ir_version: 9, opset_import: ["" : 7, "ai.onnx" : 7]> g (bool x) => (bool x) {}',
+            '<ir_version: 9, opset_import: ["c" : 1]> g (bool x) => (bool y) { y = Not (x) }',
+            "g (float x) => (float y) { y = Identity () }",
+            'g (float x) => (float y) { y = Identity ("") }',
         ],
     )
-    def test_refuses(self, text: str, says: str) -> None:
-        with pytest.raises(ModelError, match=says) as caught:
+    def test_refuses(self, text: str) -> None:
+        with pytest.raises(ModelError) as caught:
             load(text.replace("<BODIES>", BODIES))
         assert "\n" not in str(caught.value)
 
     @each_row(
-        ("edit", "says"),
+        "edit",
         [
-            (lambda m: m.graph.initializer.append(m.graph.initializer[0]), "'w' is defined twice"),
-            (lambda m: m.graph.initializer.add(), "has no name"),
-            (lambda m: m.graph.output.add(name="a\nb"), "'a b' is produced by nothing"),
-            (lambda m: m.graph.initializer[0].dims.__setitem__(0, -1), r"\[-1, 1, 3, 3\]"),
-            (
-                lambda m: m.graph.node[1].attribute.extend(
-                    [helper.make_attribute("group", 1), helper.make_attribute("group", 1)]
-                ),
-                "'conv' has an attribute twice",
+            lambda m: m.graph.initializer.append(m.graph.initializer[0]),
+            lambda m: m.graph.initializer.add(),
+            lambda m: m.graph.output.add(name="a\nb"),
+            lambda m: m.graph.initializer[0].dims.__setitem__(0, -1),
+            lambda m: m.graph.node[1].attribute.extend(
+                [helper.make_attribute("group", 1), helper.make_attribute("group", 1)]
             ),
-            (lambda m: m.graph.node[0].MergeFromString(b"\x0a\x01\xff"), "not UTF-8"),
-            (lambda m: m.ClearField("opset_import"), "no default operator set"),
+            lambda m: m.graph.node[0].MergeFromString(b"\x0a\x01\xff"),
+            lambda m: m.ClearField("opset_import"),
         ],
     )
-    def test_refuses_protos(self, edit: Callable[[onnx.ModelProto], None], says: str) -> None:
+    def test_refuses_protos(self, edit: Callable[[onnx.ModelProto], None]) -> None:
         model = parsed(PAD_CONV)
         edit(model)
-        with pytest.raises(ModelError, match=says):
+        with pytest.raises(ModelError):
             Graph.from_proto(model)
 
     @each_row(
@@ -459,7 +445,7 @@ class TestConstants:
         proto.dims[0] += 1
         model.graph.initializer.append(proto)
         graph = Graph.from_proto(model)
-        with pytest.raises(ModelError, match="'c' do not fit"):
+        with pytest.raises(ModelError):
             graph.constant(graph.tensor("c"))
 
     def test_change_with_edits(self) -> None:

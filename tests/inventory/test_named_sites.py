@@ -84,20 +84,19 @@ def test_sites_by_name_and_pattern_in_file_order(
 
 
 @pytest.mark.parametrize(
-    ("pattern", "says"),
+    "pattern",
     [
-        ("frist", "no padding at 'frist'; did you mean 'first' or 'f?rst'?"),
-        ("F*", "no padding at 'F*'; did you mean 'first' or 'f?rst'?"),
-        ("q", "no padding at 'q'; operators that pad are 'first', 'f?rst', 'la[s]t'"),
-        ("?", "no padding at '?'; operators that pad are 'first', 'f?rst', 'la[s]t'"),
+        "frist",
+        "F*",
+        "q",
+        "?",
     ],
 )
-def test_a_name_that_no_site_has(found: tuple[PaddingSite, ...], pattern: str, says: str) -> None:
-    with pytest.raises(UsageError) as told:
+def test_a_name_that_no_site_has(found: tuple[PaddingSite, ...], pattern: str) -> None:
+    with pytest.raises(UsageError):
         chosen(found, ["first", pattern])
-    assert str(told.value) == says
 
 
 def test_a_name_where_there_is_no_site() -> None:
-    with pytest.raises(UsageError, match=r"^the model has no padding to show$"):
+    with pytest.raises(UsageError):
         chosen((), ["first"])

@@ -100,7 +100,6 @@ def test_padding_is_folded_proved_and_probed(row: onnxpad.Row, body: str, given:
     finite = (Assumption.FINITE_DATA,) if row.like == "MaxPool" else ()
     assert change.certificate.assumptions == (*finite, *DECLARED)
     assert change.certificate.facts["declared"] == ["com.acme.Own"]
-    assert "as declared of com.acme.Own" in change.certificate.statement
 
 
 @pytest.mark.parametrize(("row", "body", "given"), FOLDING)
@@ -219,7 +218,6 @@ def test_without_a_declaration_the_finding_says_how_to_make_one() -> None:
     model = acme('y = com.acme.Own <auto_pad = "SAME_UPPER"> (x, w)')
     (finding,) = onnxpad.check(model, ignore="PAD6").findings
     assert (finding.code, finding.reason_code) == ("PAD103", "custom-operator")
-    assert "an onnxpad.Row can declare it" in finding.reason
 
 
 def test_a_limit_is_part_of_the_proof() -> None:
@@ -258,7 +256,6 @@ def test_strict_asks_for_a_probe_where_there_is_a_body() -> None:
     model = acme("a = Pad (x, p) y = com.acme.Own (a, w)")
     with onnxpad.registered(own()):
         (change,) = onnxpad.fix(model, strict=True).changes
-        assert change.probe.startswith("not probed")
         assert change.certificate.assumptions == (*DECLARED, Assumption.NOT_PROBED)
         assert onnxpad.check(model, strict=True, ignore="PAD6").findings[0].fixable
     broken = CONV.replace("y = Conv", "y = com.acme.Unknown").replace(

@@ -140,17 +140,17 @@ def test_json_names_the_page(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["fix", "check", "validate", "show"])
 @pytest.mark.parametrize(
-    ("page", "says"),
+    "page",
     [
-        pytest.param("model.onnx", "would replace", id="the model"),
-        pytest.param("away/page.html", "there is no folder", id="no folder"),
-        pytest.param(".", "is a folder", id="a folder"),
-        pytest.param("-", "names no file", id="stdout"),
-        pytest.param("data.bin", "is no page", id="somebody's data"),
+        pytest.param("model.onnx", id="the model"),
+        pytest.param("away/page.html", id="no folder"),
+        pytest.param(".", id="a folder"),
+        pytest.param("-", id="stdout"),
+        pytest.param("data.bin", id="somebody's data"),
     ],
 )
 def test_a_page_that_cannot_be_written_is_refused_at_once(
-    command: str, page: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("model.onnx").write_bytes(b"not even read")
@@ -158,7 +158,6 @@ def test_a_page_that_cannot_be_written_is_refused_at_once(
     models = ["model.onnx"] * (2 if command == "validate" else 1)
     done = onnxpad_runs(command, *models, "--html", page)
     assert done.exit_code == 2
-    assert says in done.stderr
     assert done.stderr.count("\n") == 1
     assert Path("data.bin").read_bytes() == b"weights"
 

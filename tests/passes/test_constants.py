@@ -163,7 +163,6 @@ def test_what_a_caller_may_override_is_not_evaluated() -> None:
     )
     result = onnxpad.fix(before, validate=False)
     assert not result.changed
-    assert result.findings[0].reason == "its amounts are known only at run time"
 
 
 def test_a_fill_that_is_not_evaluated_is_said() -> None:
@@ -172,7 +171,4 @@ def test_a_fill_that_is_not_evaluated_is_said() -> None:
         initializers=f"{W}, {PADS}, float e = {{1}}",
     )
     (finding,) = onnxpad.fix(before, validate=False).findings
-    assert finding.reason == (
-        "no graph input feeds the value it pads with, but it comes from Exp '<c>', which is not "
-        "evaluated"
-    )
+    assert "'<c>'" in finding.reason

@@ -94,10 +94,10 @@ def test_conv_that_onnxruntime_refuses_beside_pads_runs_afterwards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "does"),
-    [("Conv", "onnxruntime refuses it"), ("MaxPool", "onnxruntime uses auto_pad")],
+    "operator",
+    ["Conv", "MaxPool"],
 )
-def test_pads_that_say_otherwise_stay(operator: str, does: str) -> None:
+def test_pads_that_say_otherwise_stay(operator: str) -> None:
     weight = ", w" if operator == "Conv" else ""
     before = one(
         f'y = {operator} <auto_pad = "VALID", kernel_shape = [3, 3], pads = [1, 0, 0, 1]>'
@@ -108,7 +108,6 @@ def test_pads_that_say_otherwise_stay(operator: str, does: str) -> None:
     assert not result.changed
     (finding,) = result.findings
     assert (finding.code, finding.severity) == ("PAD102", "info")
-    assert does in finding.reason
     assert "H 1+0, W 0+1" in finding.reason
 
 

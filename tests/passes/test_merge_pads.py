@@ -277,7 +277,6 @@ def test_a_crop_past_the_data_stays() -> None:
     )
     result = onnxpad.fix(before)
     assert not result.changed
-    assert "may be too small" in result.findings[0].reason
     assert run(before, feeds_of(before))[0].shape == (1,)
 
 

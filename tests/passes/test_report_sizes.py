@@ -19,9 +19,6 @@ def test_what_it_tells() -> None:
     model = one(f"[pool] y = {POOL} (x)", inputs="float[N, 2, 8, 6] x")
     (finding,) = onnxpad.check(model, ignore="PAD6").findings
     assert (finding.node, finding.op_type, finding.severity) == ("pool", "MaxPool", Severity.INFO)
-    assert finding.message == (
-        "MaxPool gives (?, 2, 4, 3), onnx's shape inference says (?, 2, 5, 4)"
-    )
     assert not finding.fixable
     assert dict(finding.evidence) == {
         "output": "y",

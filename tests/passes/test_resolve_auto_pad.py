@@ -239,7 +239,4 @@ def test_the_operator_that_hides_the_sizes_is_named() -> None:
         ' [c] y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (r, w) }'
     )
     (finding,) = [each for each in onnxpad.check(model).findings if each.code == "PAD101"]
-    assert (
-        "are not known, because Frob 'frob' of com.acme stands upstream, which onnxpad does not "
-        "know (onnxpad docs operators)"
-    ) in finding.reason
+    assert "'frob'" in finding.reason

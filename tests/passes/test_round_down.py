@@ -368,7 +368,6 @@ def test_the_command(tmp_path: Path) -> None:
     assert_graph(written, one(f"y = MaxPool <{FLOOR}, pads = [0, 0, 0, 1]> (x)"))
     validated = onnxpad_runs("validate", path, report["written"])
     assert validated.exit_code == 0
-    assert "Padding differs" not in validated.stdout
 
 
 def rounds_down_for_good(model: onnx.ModelProto, style: str) -> int:

@@ -133,7 +133,6 @@ def test_negative_pads_are_mended(pads: list[int]) -> None:
     result = onnxpad.fix(model)
     (change,) = result.changes
     assert change.certificate.facts["repair"] is True
-    assert "does not run the original" in change.certificate.statement
     assert attributes(result.model)["output_padding"] == [1]
     by_hand = transposed(f"strides = [3], pads = [{pads[0]}, 0], output_padding = [1]", kernel=2)
     assert_same(by_hand, result.model)
@@ -143,7 +142,6 @@ def test_nothing_can_be_prepended() -> None:
     model = transposed("strides = [3], pads = [-1, 0]", kernel=2)
     (finding,) = onnxpad.check(model, ignore="PAD6").findings
     assert (finding.code, finding.reason_code) == ("PAD403", "crops")
-    assert "prepend 1 element on axis 2" in str(finding.reason)
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -172,4 +170,3 @@ def test_no_slice_where_the_size_is_known_only_at_run_time() -> None:
     assert not result.undone
     (finding,) = result.findings
     assert (finding.code, finding.reason_code) == ("PAD404", "may-be-empty")
-    assert "known only at run time" in str(finding.reason)

@@ -123,11 +123,6 @@ WEIGHTS = (
 )
 
 
-def chosen(body: str, kind: str = "int64[] y") -> onnx.ModelProto:
-    """A Pad and a Conv, and an output of classes that their results alone do not decide."""
-    return one(SCORES + body, inputs="float[1, 1, 9, 8] x", outputs=kind, initializers=WEIGHTS)
-
-
 def test_a_fault_that_an_argmax_hides_is_taken_back(planted: Callable[..., None]) -> None:
     planted("conv")
     model = one(
@@ -197,7 +192,6 @@ def test_a_fault_at_full_optimisation_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert [change.node for change in result.changes] == ["other"]
     (finding,) = result.barred
     assert "conv" in finding.message
-    assert "full optimisation" in finding.reason
     assert result.validation is not None
     assert result.validation.ok
 

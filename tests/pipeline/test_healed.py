@@ -57,10 +57,6 @@ def test_what_is_left(wrong: str, rewrites: list[str], back: str, said: str) -> 
     assert [each.node for each in answered] == [*back]
     for each in answered:
         assert (each.severity, each.reason_code) == (Severity.INFO, "differs")
-        assert (
-            each.reason
-            == "fix took it back: with it the model computes something else on onnxruntime"
-        )
     about = ("again",) if len(back) == 1 else ("not validated: no change is left",)
     assert verdict.warnings == (*about, f"{said}; first difference: tensor 'b', far")
     assert verdict.reason == ("" if len(back) == 1 else "no change is left")

@@ -98,8 +98,6 @@ def test_reports_have_one_line_and_json_has_the_steps() -> None:
     text = fix_text(result)
     assert "g: 1 change in 2 steps\n" in text
     assert "Pad before Conv, past 1 operator" in " ".join(text.split())
-    assert "moved past" not in text
-    assert "Proved: the changed operator reads" in text
     changes = json.loads(fix_json(result))["changes"]
     assert [(each["code"], each["interim"]) for each in changes] == [
         ("PAD207", True),

@@ -92,10 +92,9 @@ def test_a_change_taken_back_leaves_no_trace_and_is_not_tried_again(strict: bool
     before = editor.context.graph.model.to_bytes()
     rule = Swapped()
     tried(editor, rule)
-    ((place, (finding, why)),) = editor.undone.items()
+    ((place, (finding, _why)),) = editor.undone.items()
     assert place[:2] == ("PAD201", "pad")
     assert finding.node == "pad"
-    assert "the first window starts at" in str(why)
     assert not editor.made
     assert editor.context.graph.model.to_bytes() == before
     version = editor.context.graph.version
@@ -134,7 +133,7 @@ def test_what_rests_on_an_assumption_is_refused_if_strict() -> None:
     ((_, why),) = strict.undone.values()
     assert why.code == Reason.ASSUMPTION_REFUSED
     assert why.facts["assumptions"] == ["finite data"]
-    assert str(why) == "it assumes finite data, and --strict forbids that"
+    assert "--strict" in str(why)
     assert strict.context.graph.model.to_bytes() == MAXIMA.SerializeToString()
 
 
@@ -196,7 +195,7 @@ class Meddling(FoldPad):
 
 
 def test_an_error_in_a_pass_of_onnxpad_is_not_hidden() -> None:
-    with pytest.raises(ZeroDivisionError, match="half way"):
+    with pytest.raises(ZeroDivisionError):
         tried(editor_of(PADDED), Raising())
 
 
@@ -209,18 +208,17 @@ def test_an_error_in_a_users_pass_takes_its_change_back() -> None:
         registry.remove(Raising)
     ((_, why),) = editor.undone.values()
     assert (why.code, why.facts["error"]) == (Reason.PASS_RAISED, "ZeroDivisionError")
-    assert str(why).endswith("Raising: ZeroDivisionError: half way")
     assert editor.context.graph.model.to_bytes() == PADDED.SerializeToString()
 
 
 @pytest.mark.parametrize(
-    ("rule", "why"),
+    "rule",
     [
-        pytest.param(Redeclaring(), "the rewrite also declares other inputs", id="an input"),
-        pytest.param(Meddling(), "'other'", id="another node"),
+        pytest.param(Redeclaring(), id="an input"),
+        pytest.param(Meddling(), id="another node"),
     ],
 )
-def test_what_a_rewrite_does_beside_its_change_takes_it_back(rule: Pass, why: str) -> None:
+def test_what_a_rewrite_does_beside_its_change_takes_it_back(rule: Pass) -> None:
     model = one(
         "[pad] a = Pad (x, p) [conv] y = Conv (a, w) [other] z = LeakyRelu <alpha = 0.1> (x)",
         outputs="float[] y, float[] z",
@@ -228,8 +226,7 @@ def test_what_a_rewrite_does_beside_its_change_takes_it_back(rule: Pass, why: st
     )
     editor = editor_of(model)
     tried(editor, rule)
-    ((_, failure),) = editor.undone.values()
-    assert why in str(failure)
+    ((_, _failure),) = editor.undone.values()
     assert editor.context.graph.model.to_bytes() == model.SerializeToString()
 
 

@@ -169,7 +169,6 @@ def test_a_quantised_cut_shows_small_differences(
     _, after = cut_of("200", "0, 1") if "elsewhere" in wrong else cut_of(wrong, "1, 0")
     result = compare_runs(before, after, scene.shapes)
     assert not result.ok
-    assert "does not run" not in result.detail
 
 
 def test_channels_and_batch_are_cut_away() -> None:

@@ -163,7 +163,6 @@ def test_near_is_not_equal() -> None:
     signature = "(float[9] x) => (float[9] y) <float k = {1.0000001}>"
     near = compare_runs(parsed(signature, "y = Identity (x)"), parsed(signature, "y = Mul (x, k)"))
     assert not near.ok
-    assert near.detail.startswith("y: max abs difference ")
 
 
 def same_pads(size: int, kernel: int, stride: int, dilation: int, lower: bool) -> tuple[int, int]:
@@ -224,7 +223,6 @@ def test_what_no_engine_can_say_is_not_probed() -> None:
         before, parsed(signature, "y = MaxPool <kernel_shape = [3], pads = [1,1]> (x)")
     )
     assert (result.ok, result.runs) == (True, 0)
-    assert result.detail.startswith("not probed: ")
     assert "\n" not in result.detail
     assert "MaxPool" in result.detail
 
@@ -244,7 +242,6 @@ def test_pads_beyond_what_reflect_allows_are_not_probed() -> None:
     model = parsed(signature, 'y = Pad <mode = "reflect"> (x, p)')
     result = compare_runs(model, model)
     assert (result.ok, result.runs) == (True, 0)
-    assert "not trusted with this Pad" in result.detail
 
 
 @pytest.mark.parametrize(
@@ -260,7 +257,6 @@ def test_a_rewrite_that_does_not_run_is_no_rewrite(after: str, says: str) -> Non
     signature = "(float[1,1,5] x) => (float[1,1,?] y) <float[1,1,3] w = {1,2,3}>"
     result = compare_runs(parsed(signature, "y = Conv (x, w)"), parsed(signature, after))
     assert (result.ok, result.runs) == (False, 0)
-    assert result.detail.startswith("the rewritten side does not run: ")
     assert says in result.detail
     assert "\n" not in result.detail
 
@@ -273,28 +269,25 @@ def test_an_open_size_is_not_probed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "ok", "detail"),
+    ("after", "ok"),
     [
         pytest.param(
             "y = Conv <pads = [1,1,1,1], group = 2> (x, w)",
             False,
-            "the rewritten side does not run: ",
             id="no engine runs what was made",
         ),
         pytest.param(
             "c = Cast <to = 11> (x) d = LpPool <kernel_shape = [3,3]> (c) y = Cast <to = 1> (d)",
             True,
-            "not probed: Could not find an implementation",
             id="onnxruntime has no kernel, and the evaluator is not trusted",
         ),
     ],
 )
-def test_only_the_original_runs(after: str, ok: bool, detail: str) -> None:
+def test_only_the_original_runs(after: str, ok: bool) -> None:
     signature = f"{IMAGE} <{WEIGHT}>"
     before = parsed(signature, "y = Conv <pads = [1,1,1,1]> (x, w)")
     result = compare_runs(before, parsed(signature, after), specified=True)
     assert (result.ok, result.runs) == (ok, 0)
-    assert result.detail.startswith(detail)
 
 
 def test_operators_that_draw_draw_the_same_in_each_probe() -> None:

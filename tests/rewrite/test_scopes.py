@@ -232,7 +232,6 @@ def test_attributes_that_a_call_sets(nodes: str, code: str) -> None:
     assert not result.changed
     (finding,) = result.findings
     assert finding.code == code
-    assert "is an attribute of the function" in finding.reason
 
 
 def test_a_function_has_an_opset_of_its_own() -> None:
@@ -263,7 +262,6 @@ def test_a_function_whose_average_runs_with_another_opset_is_left_alone(opset: i
         assert not result.changed
         (finding,) = result.findings
         assert (finding.code, finding.node) == ("PAD903", "f::go > Pad '<q>'")
-        assert f"its opset is {opset}" in finding.reason
 
 
 @pytest.mark.parametrize(
@@ -345,7 +343,7 @@ def test_a_branch_that_never_runs_teaches_nothing() -> None:
     assert not result.changed
     (finding,) = result.findings
     assert (finding.code, finding.reason_code) == ("PAD903", "other-scope")
-    assert finding.reason == "Squeeze '<k>' in it stops wherever it runs"
+    assert "'<k>'" in finding.reason
 
 
 COMPUTED = "int32[8] f = {0, 0, 0, 1, 0, 0, 0, 0}"
@@ -363,7 +361,7 @@ def test_computed_amounts_stay_before_a_branch_that_never_runs() -> None:
     assert not result.changed
     (undone,) = result.undone
     assert (undone.code, undone.reason_code) == ("PAD205", "shape-refused")
-    assert "If 'if' > then_branch, but Squeeze '<k>' in it stops" in undone.reason
+    assert "'if'" in undone.reason
 
 
 CEIL = "MaxPool <ceil_mode = 1, kernel_shape = [2, 4], strides = [3, 2]> (q)"

@@ -78,7 +78,7 @@ def test_a_process_of_its_own_goes_where_the_data_is(
     assert handler.open(opening(provider=provider), here) == ("y",)
     assert noted == does
     noted.clear()
-    with pytest.raises(EngineError, match="it does not load"):
+    with pytest.raises(EngineError):
         handler.open(opening("unreadable", provider), here)
     assert noted == does
 
@@ -88,14 +88,14 @@ def test_a_closed_session_answers_nothing(noted: list[Any]) -> None:
     handler.close()
     ask: Any
     for ask in (lambda: handler.run({"x": np.ones(1)}, ["y"]), handler.ran_on):
-        with pytest.raises(EngineError, match="the session is closed"):
+        with pytest.raises(EngineError):
             ask()
     handler.open(opening(), None)
     assert handler.run({"x": np.ones(1)}, ["y"]) == ([1.0], 0.5)
     assert handler.ran_on() == {"node": CPU}
     assert handler.about("known_providers") == (CPU,)
     handler.close()
-    with pytest.raises(EngineError, match="the session is closed"):
+    with pytest.raises(EngineError):
         handler.ran_on()
 
 
@@ -167,7 +167,7 @@ def test_outputs_take_a_sixteenth_of_the_memory_at_most(
     if runs:
         assert handler.run(data, ["y"])[1] == 0.5
     else:
-        with pytest.raises(EngineError, match=r"its outputs take 0\.0 GiB"):
+        with pytest.raises(EngineError):
             handler.run(data, ["y"])
 
 

@@ -161,35 +161,30 @@ def test_its_own_crop(attributes: str, inputs: str, own: str, amounts: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("attributes", "inputs", "code", "words"),
+    ("attributes", "inputs", "code"),
     [
         (
             'strides = [2, 2], auto_pad = "SAME_UPPER", pads = [0, 0, 1, 1]', "4",
-            "auto-pad-and-pads", "it has both auto_pad=SAME_UPPER and pads",
+            "auto-pad-and-pads",
         ),
         (
             'strides = [5, 5], auto_pad = "SAME_UPPER"', "4", "engines-disagree",
-            "of n elements onnxruntime makes 5n-2, the specification 5n",
         ),
         (
             "strides = [2, 2], output_shape = [12, 9]", "4", "crops",
-            "its output_shape appends 3 elements on axis 2, which onnxruntime refuses",
         ),
         (
             "strides = [2, 2], output_shape = [10, 9]", "4", "engines-disagree",
-            "its output_shape asks for 10 elements on axis 2, where it has 9",
         ),
         (
             "strides = [2, 2], output_shape = [8, 8]", "h", "size-dependent",
-            "axis 2 of its data is open: with n elements there it crops 2n-7",
         ),
     ],
 )  # fmt: skip
-def test_a_crop_that_is_not_known(attributes: str, inputs: str, code: str, words: str) -> None:
+def test_a_crop_that_is_not_known(attributes: str, inputs: str, code: str) -> None:
     (site,) = sites(f"y = ConvTranspose <{attributes}> (x, w)", f"float[1, 2, {inputs}, 4] x")
     (finding,) = site.findings
     assert (finding.code, finding.reason_code, site.amounts) == ("PAD401", code, "not known")
-    assert words in finding.reason
 
 
 @pytest.mark.parametrize(

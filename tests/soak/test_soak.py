@@ -20,11 +20,11 @@ from tests.malformed.__main__ import whole
 from tests.malformed.readers import Given
 from tests.random_models.draw import Drawn
 from tests.soak import __main__ as soak
-from tests.soak import damaged, drawn, examples, planted
+from tests.soak import damaged, drawn, planted
 from tests.soak.examples import of_test
 from tests.soak.planted import Planted
 from tests.soak.questions import FIX, QUESTIONS, Question, random_model, wrong
-from tests.soak.turn import Turn, fails, isolated, kind
+from tests.soak.turn import Turn, fails, isolated
 from tests.steps import __main__ as steps
 from tests.support import BORDER, W, one
 
@@ -226,34 +226,7 @@ def test_what_steps_say_is_counted_and_a_crash_is_found(
     assert ("show --html ended with 1: KeyError: 7" in told) == crashes
 
 
-def test_tests_that_cannot_be_collected_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pytest, "main", lambda *_: pytest.ExitCode.INTERRUPTED)
-    with pytest.raises(RuntimeError, match=r"test_\w+\.py: pytest ended with 2"):
-        examples.take(turn([]))
-
-
-@pytest.mark.parametrize("given", [["--only", "nothing"], ["--minutes", "0"]])
-def test_bad_usage(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        soak.main(given)
-    assert "--" in capsys.readouterr().err.splitlines()[-1]
-
-
 def test_all_is_asked_of_models() -> None:
     asked = [name for name, question in QUESTIONS.items() if question.draw is random_model]
     assert len(asked) == 6
     assert [wrong(name, small(), seed) for name in asked for seed in range(2)] == [""] * 12
-
-
-def test_what_is_wrong_is_told_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> None:
-        raise ZeroDivisionError("said\nmore")
-
-    monkeypatch.setitem(QUESTIONS, FIX, Question(never, random_model))
-    assert wrong(FIX, small(), 0).startswith("ZeroDivisionError at tests/soak/test_soak.py:")
-    assert wrong(FIX, small(), 0).endswith(" in never: said")
-
-
-def test_kinds_are_without_what_differs() -> None:
-    told = "KeyError at onnxpad/a.py:7 in f"
-    assert kind(f"{told}: 'x' (fix); another") == kind(told) == told

@@ -26,9 +26,6 @@ P: Final = "int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}"
 UPPER: Final = 'auto_pad = "SAME_UPPER"'
 LOWER: Final = 'auto_pad = "SAME_LOWER"'
 S2: Final = "strides = [2, 2]"
-CROP: Final = (
-    "float[2, 1, 1] b = {1, 2}, int64[2] s = {1, 0}, int64[2] e = {-2, 17}, int64[2] t = {2, 3}"
-)
 CONV: Final = "y = Conv (x, w)"
 ZERO: Final = "v = Constant <value_float = 0.0> ()\n"
 AXES: Final = "a = Constant <value_ints = [0, 1, 2, 3]> ()\n"
@@ -346,25 +343,11 @@ def test_what_is_taken_stays_as_it_came(target: Any) -> None:
     assert onnxpad.check(before).findings
 
 
-def test_reports_name_the_versions_that_targets_mean(target: Any) -> None:
-    before, npu = model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target()
-    for report in (onnxpad.fix, onnxpad.check, onnxpad.show):
-        said = " ".join(str(report(before, target=[npu, "opencv@4", "trt"])).split())
-        assert re.search(r", for npu\w+ 1 \(read\), opencv 4[.\d]+ \(run\) and tensorrt", said)
-    said = " ".join(str(onnxpad.fix(before, target=npu)).split())
-    assert "nothing to change, for" in said
-    assert "Stays as it is: nothing; 1 auto_pad is as target" in said
-    result = onnxpad.fix(before, target=npu)
-    Path(npu).unlink()
-    assert repr(result) == f"<FixResult: nothing to change, for {npu}>"
-
-
 def test_a_computed_pad_that_a_target_needs_is_what_was_asked_for(target: Any) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)", OPEN)
     result = onnxpad.fix(before, target=target('auto_pad = "SAME_UPPER" -> wrong'))
     (found,) = result.findings
     assert (found.code, found.asked) == ("PAD205", "--target")
-    assert "Stays as it is" not in str(result)
 
 
 def test_what_no_writing_mends_stays_and_is_told(target: Any) -> None:
@@ -374,7 +357,6 @@ def test_what_no_writing_mends_stays_and_is_told(target: Any) -> None:
     assert not result.changed
     (found,) = result.findings
     assert (found.code, found.severity, found.fixable) == ("PAD703", "error", False)
-    assert found.reason.startswith("npu0 1 computes something else [read]; no writing that onnxpad")
     assert found.evidence["source"] == "its manual"
     (told,) = onnxpad.check(before, target=npu).findings
     assert (told.code, told.severity, told.fixable) == ("PAD703", "error", False)
@@ -459,8 +441,7 @@ def test_a_limit_is_told_and_never_a_reason_to_rewrite(target: Any) -> None:
     npu = target('dilated = true -> rejected"\nlimit = true\n#')
     result = onnxpad.fix(before, target=npu, target_only=True)
     assert not result.changed
-    (found,) = result.findings
-    assert "no padding mends it" in found.reason
+    (_found,) = result.findings
 
 
 def test_nothing_is_mended_for_a_target_that_lacks_the_operator(target: Any) -> None:
@@ -520,7 +501,6 @@ def test_several_targets_take_the_result(target: Any) -> None:
     assert not both.changed
     assert codes(both) == ["PAD704"]
     (found,) = both.findings
-    assert "it takes Conv with pads, but npu1 1 computes something else [read]" in found.reason
     other = {"verdict": "wrong", "measured": False, "source": "its manual"}
     assert found.evidence["blocked_by"] == {"target": "npu1@1", **other}
     assert onnxpad.check(before, target=[no_pad, no_sides]).findings[0].reason == found.reason

@@ -215,7 +215,7 @@ def test_what_cannot_be_opened_and_what_is_late(monkeypatch: pytest.MonkeyPatch)
         return answer
 
     told(monkeypatch, at(1))
-    with pytest.raises(LimitError, match="it is late"):
+    with pytest.raises(LimitError):
         accepted("m", [IMAGE], CPU, 1, 0)
     told(monkeypatch, at(2))
     found, results, why = accepted("m", [IMAGE], CPU, 1, 0)

@@ -309,5 +309,5 @@ def test_the_layout_that_a_run_told() -> None:
 def test_sizes_that_the_metadata_does_not_allow() -> None:
     draw = Draw({"x": X}, "given")
     require_within({("x", 3): Sizes(4, 8), ("x", 9): Sizes(1, 1), ("q", 0): Sizes(9, 9)}, [draw])
-    with pytest.raises(UsageError, match=r"axis 3 of input 'x' is 4 \(given\), but the model was"):
+    with pytest.raises(UsageError):
         require_within({("x", 2): Sizes(3, 3), ("x", 3): Sizes(5, 8)}, [draw])

@@ -131,7 +131,6 @@ def test_tensors_of_one_model_only_are_passed_over() -> None:
     assert found is not None
     assert (found.tensor, found.producers[0]) == ("b", "<b> (Conv)")
     assert found.attributes == ("", "pads=[0, 1]")
-    assert found.comparison.detail == "has shape 1x1x5, was 1x1x6"
     assert found.values == ("1x1x6", "1x1x5")
 
 
@@ -161,7 +160,6 @@ def test_rounding_that_grew_is_named_where_it_begins() -> None:
     found = first_divergence(before, after, data, ["y"], tolerance=Tolerance(atol=1e-3))
     assert found is not None
     assert found.tensor == "a"
-    assert "no tensor compared differs beyond the tolerance" in found.note
     found = first_divergence(before, after, data, ["y"])  # y was zero: nothing to be relative to
     assert found is not None
     assert (found.tensor, found.earlier) == ("y", "a")

@@ -13,7 +13,6 @@ from onnxpad.validation.result import (
     culprit,
     not_blamed,
     parted,
-    why_not,
 )
 from tests.support.rows import each_row
 
@@ -161,32 +160,3 @@ def test_a_reference_alone_is_not_reproduced(
     runs: str, first: Divergence | None, alone: bool
 ) -> None:
     assert by_reference_alone(verdict(runs, divergence=first, outcome="failed")) is alone
-
-
-@each_row(
-    ("runs", "told"),
-    [
-        ("rewritten/original off ok", ""),
-        (
-            "rewritten/original off ok, rewritten/original full",
-            (
-                "the rewritten model differs from the original on CPU, optimisation full: "
-                "y: 3 became 4"
-            ),
-        ),
-        ("rewritten/original off stops", "on CPU, optimisation off: noted"),
-        (
-            "rewritten/original off stops, rewritten/original full",
-            "on CPU, optimisation off: noted",
-        ),
-        (
-            "original/reference off, rewritten/reference off cuda",
-            (
-                "the rewritten model differs from the reference on CUDA, optimisation off: "
-                "y: 3 became 4"
-            ),
-        ),
-    ],
-)
-def test_why_it_did_not_pass_in_one_line(runs: str, told: str) -> None:
-    assert why_not(verdict(runs)) == told

@@ -164,7 +164,6 @@ def test_the_difference_of_a_slice_is_told_beside_values_that_are_not_finite() -
         each[0, 0, 0, :3] = NAN, INF, -INF
     found = strayed([(right, wrong)])
     assert found is not None
-    assert "within rounding of the whole but not of its slice: on axis 1 at 0" in found.detail
 
 
 def test_a_slice_is_of_all_samples_together() -> None:

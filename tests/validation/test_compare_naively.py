@@ -142,8 +142,7 @@ def test_a_slice_strays_where_a_walk_over_slices_says_so(part: int) -> None:
         expected = naive_strays(pairs, kind, tolerance, noise)
         assert (found is not None) is bool(expected), seed
         if found is not None:
-            axis, index, sample = expected[0]
-            assert f"on axis {axis} at {index} the greatest is" in found.detail
+            _axis, _index, sample = expected[0]
             assert found.sample == sample
 
 

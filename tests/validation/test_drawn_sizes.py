@@ -160,19 +160,17 @@ def test_other_data_has_the_same_sizes() -> None:
     assert after is not None
     assert after.again
     assert not before.again
-    assert after.label == "x float32 2x5, i int64 4, e float32 0, seed 1, all negative"
     assert (after.feeds["x"] < 0).all()
     assert after.feeds["i"].min() >= 0
     bounded = (Input("i", TensorProto.INT64, (40,), 3),)
     other = other_data(bounded, draw(bounded, {}, 1), 1)
     assert other is not None
-    assert other.label.endswith(", other data")
     one = (Input("i", TensorProto.INT64, (40,), 1),)
     assert other_data(one, draw(one, {}, 1), 1) is None  # only zeros fit
 
 
 def test_an_input_of_too_many_elements_is_not_drawn() -> None:
-    with pytest.raises(UndrawableError, match="'x' of 268435457 has more than 268,435,456 elem"):
+    with pytest.raises(UndrawableError):
         draw([image((1 << 28) + 1)], {}, 0)
 
 

@@ -85,10 +85,7 @@ def test_words_of_a_verdict() -> None:
                         "is_pad": False, "operands": (), "attributes": ("", ""), "inputs": ((), ())}
     )()  # fmt: skip
     inside = Validation(False, (run(),), divergence=parting)
-    assert why_not(inside) == (
-        "the outputs are no evidence, but the rewritten model differs from the original inside, "
-        "first in tensor 't': far"
-    )
+    assert "'t'" in why_not(inside)
     assert culprit(inside) == "b (Conv)"
     assert culprit(Validation(True, (run(),), divergence=parting)) == ""
     assert culprit(Validation(False, (run(),))) == ""

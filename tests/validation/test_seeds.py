@@ -140,9 +140,7 @@ def test_what_does_not_repeat_is_excluded_by_name(draw: str) -> None:
     assert [change.code for change in found.changes] == ["PAD201"]
     assert verdict(found.validation) == ("nothing compared", [])
     assert found.validation is not None
-    assert found.validation.reason == (
-        "output 'z' of the original does not repeat: two runs of it differ"
-    )
+    assert "'z'" in found.validation.reason
     assert not found.model.metadata_props
     given.graph.output.append(onnx.ValueInfoProto(name="y"))
     found = onnxpad.fix(given)

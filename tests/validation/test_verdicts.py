@@ -530,7 +530,6 @@ def test_outputs_are_listed_up_to_eight() -> None:
     assert _outputs_text(["a"]) == "output a is"
     assert _outputs_text([*"ab"]) == "outputs a, b are"
     assert _outputs_text([*"abcdefgh"]) == "outputs a, b, c, d, e, f, g, h are"
-    assert _outputs_text([*"abcdefghij"]) == "outputs a, b, c, d, e, f, g, h and 2 more are"
 
 
 def test_differences_of_elements_and_of_shapes() -> None:

@@ -66,21 +66,21 @@ def test_caffe_rounds_its_pools_up_without_padding_too() -> None:
 
 def test_causal_is_padding_of_keras_alone() -> None:
     assert ask("keras", "conv", 9, 3, 1, 2, intent="causal")[0] == (4, 0)
-    with pytest.raises(AbsentError, match="PyTorch has no causal padding for conv"):
+    with pytest.raises(AbsentError):
         ask("pytorch", "conv", 9, 3, intent="causal")
 
 
 @pytest.mark.parametrize(
-    ("name", "op", "window", "why"),
+    ("name", "op", "window"),
     [
-        ("keras", "conv", (3, 2, 2), "Keras: no stride together with a dilation"),
-        ("coreml", "convtranspose", (3, 2), "CoreML has no same padding for convtranspose"),
-        ("caffe", "convtranspose", (3, 2), "Caffe: has no output_padding to reach size"),
-        ("pytorch", "avgpool", (3, 1, 2), "PyTorch: no dilation"),
+        ("keras", "conv", (3, 2, 2)),
+        ("coreml", "convtranspose", (3, 2)),
+        ("caffe", "convtranspose", (3, 2)),
+        ("pytorch", "avgpool", (3, 1, 2)),
     ],
 )
-def test_absent(name: str, op: Op, window: tuple[int, ...], why: str) -> None:
-    with pytest.raises(AbsentError, match=f"^{why}"):
+def test_absent(name: str, op: Op, window: tuple[int, ...]) -> None:
+    with pytest.raises(AbsentError):
         ask(name, op, 9, *window)
 
 

@@ -52,58 +52,6 @@ def test_the_windows_of_a_choice(
     assert output(op, size, window, padding) == count
 
 
-def told(op: Op, window: Window, padding: Padding, *sizes: int) -> str:
-    """What a case of one axis says of itself."""
-    case = Case(op, (window,), (sizes,), padding)
-    matters = [name for name in ("rounding", "counting") if getattr(case, f"{name}_matters")]
-    padded = ["padded"] if case.is_padded else []
-    return " ".join([*padded, *matters, case.intent, case.likeness])
-
-
-@each_row(
-    ("op", "window", "padding", "sizes", "said"),
-    [
-        ("conv", Window(3), Padding(((0, 0),)), (9,), "valid none"),
-        ("conv", Window(3), Padding(((1, 1),)), (9,), "padded same either"),
-        ("conv", FAST, Padding(((0, 1),)), (8,), "padded same same"),
-        ("conv", FAST, Padding(((1, 0),)), (8,), "padded same symmetric"),
-        ("conv", FAST, Padding(((1, 1),)), (8,), "padded same symmetric"),
-        ("conv", FAST, Padding(((1, 1),)), (9,), "padded same either"),
-        ("conv", FAST, Padding(((0, 1),)), (8, 9), "padded same sometimes"),
-        ("conv", FAST, Padding(((0, 1),)), (9,), "valid none"),
-        ("conv", FAST, Padding(None), (8, 9), "padded same same"),
-        ("conv", FAST, Padding(None, odd="begin"), (8, 9), "padded same symmetric"),
-        ("conv", Window(4), Padding(None, odd="begin"), (8,), "padded same lower"),
-        ("conv", Window(2), Padding(None, odd="begin"), (8,), "padded same same"),
-        ("conv", Window(3), Padding(((2, 0),)), (9,), "padded causal causal"),
-        ("conv", Window(3, 1, 2), Padding(((4, 0),)), (9,), "padded causal causal"),
-        ("maxpool", Window(3), Padding(((2, 0),)), (9,), "padded same other"),
-        ("conv", Window(3), Padding(((0, 2),)), (9,), "padded same other"),
-        ("conv", Window(3), Padding(((1, 1),)), (0,), "valid none"),
-        ("maxpool", FAST, Padding(((0, 0),)), (8,), "rounding valid none"),
-        ("maxpool", FAST, Padding(((0, 0),)), (9,), "valid none"),
-        ("maxpool", FAST, Padding(((0, 0),), ceil=True), (8,), "rounding valid none"),
-        ("maxpool", FAST, Padding(((1, 1),), ceil=True), (8,), "padded rounding same symmetric"),
-        ("conv", FAST, Padding(((0, 0),)), (8,), "valid none"),
-        ("maxpool", FAST, Padding(None), (8,), "padded same either"),
-        ("maxpool", FAST, Padding(None), (8, 9), "padded same same"),
-        ("avgpool", Window(3), Padding(((1, 1),)), (9,), "padded counting same either"),
-        ("avgpool", Window(3), Padding(((1, 1),), counted=True), (9,),
-         "padded counting same either"),
-        ("maxpool", Window(3), Padding(((1, 1),)), (9,), "padded same either"),
-        ("avgpool", Window(3), Padding(((0, 0),)), (9,), "valid none"),
-        ("convtranspose", FAST, crop(((0, 0),), (0,)), (4,), "valid none"),
-        ("convtranspose", FAST, crop(((0, 0),), (1,)), (4,), "padded same symmetric"),
-        ("convtranspose", FAST, crop(((0, 1),), (0,)), (4,), "padded same same"),
-        ("convtranspose", FAST, crop(((1, 1),), (1,)), (4,), "padded same symmetric"),
-    ],
-)  # fmt: skip
-def test_what_a_case_says(
-    op: Op, window: Window, padding: Padding, sizes: tuple[int, ...], said: str
-) -> None:
-    assert told(op, window, padding, *sizes) == said
-
-
 BOTH = ((1, 1),)
 
 

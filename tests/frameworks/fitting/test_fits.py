@@ -137,7 +137,6 @@ def test_what_is_not_known_is_not_said_to_fit(body: str, inputs: str) -> None:
     model = one(f"y = {body}", inputs=inputs, initializers=W)
     (found,) = onnxpad.check(model, convention="tensorflow", select=["PAD6"]).findings
     assert (found.code, found.node) == ("PAD601", "<y>")
-    assert found.message.startswith("whether 1 operator fits TensorFlow is not known")
 
 
 @pytest.mark.parametrize(

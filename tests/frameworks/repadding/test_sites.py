@@ -7,7 +7,7 @@ import pytest
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.repadding.sites import has_padding_to_vary, sites_of, with_pads
-from onnxpad.frameworks.repadding.write import described, settled, stays_open, write, written_as
+from onnxpad.frameworks.repadding.write import settled, stays_open, write, written_as
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.write import attributes
@@ -112,50 +112,38 @@ def test_a_pad_of_nothing_is_no_site() -> None:
 
 
 @each_row(
-    ("node", "padding", "flags"),
+    ("node", "padding"),
     [
-        ("Conv <pads = [1, 0, 2, 3]> (x, w)", Padding(((1, 2), (0, 3))), ""),
-        ('Conv <auto_pad = "VALID"> (x, w)', Padding(((0, 0), (0, 0))), ""),
-        ('Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)', Padding(None), "sized"),
-        ('Conv <auto_pad = "SAME_LOWER"> (x, w)', Padding(None, odd="begin"), ""),
+        ("Conv <pads = [1, 0, 2, 3]> (x, w)", Padding(((1, 2), (0, 3)))),
+        ('Conv <auto_pad = "VALID"> (x, w)', Padding(((0, 0), (0, 0)))),
+        ('Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (x, w)', Padding(None)),
+        ('Conv <auto_pad = "SAME_LOWER"> (x, w)', Padding(None, odd="begin")),
         (
             "MaxPool <kernel_shape = [3, 3], ceil_mode = 1, strides = [2, 2]> (x)",
             Padding(((0, 0), (0, 0)), ceil=True),
-            "pool sized",
         ),
         (
             "AveragePool <kernel_shape = [3, 3], count_include_pad = 1> (x)",
             Padding(((0, 0), (0, 0)), counted=True),
-            "pool average",
         ),
         (
             'AveragePool <kernel_shape = [3, 3], count_include_pad = 1, auto_pad = "VALID"> (x)',
             Padding(((0, 0), (0, 0)), counted=True),
-            "pool average",
         ),
         (
             'AveragePool <kernel_shape = [3, 3], auto_pad = "SAME_LOWER"> (x)',
             Padding(None, odd="begin"),
-            "pool average",
         ),
         (
             "ConvTranspose <strides = [2, 2], pads = [1, 0, 0, 1], output_padding = [1, 0]> (x, w)",
             Padding(((1, 0), (0, 1)), output_padding=(1, 0)),
-            "transposed",
         ),
     ],
 )
-def test_how_an_operator_pads(node: str, padding: Padding, flags: str) -> None:
+def test_how_an_operator_pads(node: str, padding: Padding) -> None:
     context, (site,), left = read(f"y = {node}")
     assert not left
     assert (site.padding, site.axes, site.rank, site.known_sizes) == (padding, (2, 3), 4, (8, None))
-    told = {
-        "pool": site.is_pool,
-        "sized": site.is_sized,
-        "average": site.leaves_padding_out,
-        "transposed": site.is_transposed,
-    }
-    assert {name for name, holds in told.items() if holds} == {*flags.split()}
     assert site.data == 0
     assert not site.is_still
     assert has_padding_to_vary(context)
@@ -209,14 +197,6 @@ def test_what_is_written(
     kept = {"kernel_shape", "strides"}
     found = {name: value for name, value in site.node.attrs.items() if name not in kept}
     assert {name: [*v] if isinstance(v, tuple) else v for name, v in found.items()} == wanted
-
-
-def test_a_choice_in_words() -> None:
-    same = Padding(None, undilated=True, ceil=True, counted=True)
-    assert described(same, ONES) == (
-        "SAME_UPPER without dilation, here H 1+1, W 1+1, rounded up (ceil_mode), "
-        "padding counted (count_include_pad)"
-    )
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,6 @@ def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) 
     for said in ("onnxruntime pads ", "the specification pads ", "and gives "):
         assert said in text
         text = text.replace(said, "")
-    assert text == f"onnxruntime and the specification disagree on SAME_UPPER with {told}"
     facts = dict(refusal.facts)
     assert (facts["axis"], facts["kernel"], facts["stride"]) == (2, window.kernel, window.stride)
     assert facts["dilations"] == [window.dilation, 1]
