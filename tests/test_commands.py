@@ -104,7 +104,7 @@ def test_numbers() -> None:
         ("soak", "--turn -1"),
         ("soak", "--out /dev/null/x"),
         ("random_models", "--style foo"),
-        ("behaviour", "record README.md"),
+        ("outcomes", "record"),
     ],
 )
 def test_bad_use_of_a_command_is_one_line(
