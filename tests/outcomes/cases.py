@@ -128,7 +128,7 @@ def _digest(data: bytes) -> str:
 
 @cache
 def _names(path: Path) -> Mapping[str, str]:
-    """All that the words in braces stand for; empty where a model has none. Sizes are the recorded."""
+    """The words that braces stand for; empty where a model has none. Sizes are the recorded."""
     model = onnx.load(path, load_external_data=False)
     windows = [n for n in model.graph.node if re.match("(?!.*Global).*(Conv|Pool)", n.op_type)]
     named = [node.name for node in windows if node.name]

@@ -61,7 +61,7 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 
 def _of_files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str, Any]:
-    """Files that were written: names, and of models checksums, and the padding that is left in them."""
+    """Files that were written: names, checksums, and the padding that is left in models."""
     written = [name for name in sorted(after) if before.get(name) != after[name]]
     kept = [name for name in written if not re.search(r"\.(html|svg|json)$", name)]
     texts = [text_of(after[name]) for name in written if name.endswith(".onnx")]
