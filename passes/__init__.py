@@ -54,14 +54,8 @@ PASSES: Final[tuple[type[Pass], ...]] = (
     ReportPad,
 )
 
-REPORTS: Final = {
-    "PAD601": "ReportConvention",
-    "PAD602": "ReportMixture",
-    "PAD603": "ReportRounding",
-    "PAD604": "ReportCounting",
-}
-"""`MODEL_REPORTS` by code: what `check` alone tells of a whole model, if asked."""
-
+REPORTS: Final = ("PAD601",)
+"""The codes of what `check` alone tells of a whole model, if asked."""
 
 TARGETS: Final = {
     "PAD702": "SpellPadding",
@@ -73,7 +67,7 @@ TARGETS: Final = {
 """The pass and the reports that only a target asks for, by code."""
 
 _ABOVE: Final = {
-    **dict.fromkeys(("MODEL_REPORTS", *REPORTS.values()), "onnxpad.frameworks.fitting.reports"),
+    "ReportConvention": "onnxpad.frameworks.fitting.reports",
     **dict.fromkeys(("TARGET_REPORTS", *TARGETS.values()), "onnxpad.targets.findings"),
     "SpellPadding": "onnxpad.passes.spell_padding",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Unpack
 
@@ -77,7 +77,7 @@ def check(
     Args:
         model: As for `fix`.
         convention: A framework, such as `tensorflow`: operators that do not pad as it does are
-            warnings. Without it, the conventions that the model's padding fits (PAD601 to PAD604)
+            warnings. Without it, the conventions that the model's padding fits (PAD601)
             are told if `select` names these codes.
         options: As for `fix`. With `strict`, padding stays if its rewrite rests on an assumption;
             `select` and `ignore` say which codes to report, and the others count as left alone, as
@@ -94,7 +94,7 @@ def check(
     source, _ = kinds.source_of(model, "check")
     chosen = with_codes(user_options)
     asked_for = convention is not None or chosen.select  # they take longer than all the rest
-    reports = {code for code in REPORTS if asked_for and chosen.chooses(code)}
+    is_asked = asked_for and any(map(chosen.chooses, REPORTS))
     if convention is not None:
         from onnxpad.frameworks.conventions.table import FRAMEWORKS
 
@@ -102,7 +102,7 @@ def check(
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
         run = Run(graph, chosen)
-        at_last = partial(_conventions, reports, convention or "") if reports else None
+        at_last = partial(_conventions, convention or "") if is_asked else None
         return CheckResult(
             kinds.name_of(source),
             findings_of(run, at_last),
@@ -133,13 +133,8 @@ def findings_of(run: Run, at_last: AtLast | None = None) -> tuple[Finding, ...]:
     return tuple(each for each in found if run.options.chooses(each.code))
 
 
-def _conventions(
-    codes: Collection[str], convention: str, contexts: Sequence[Context]
-) -> Iterator[Finding]:
-    """The findings of the reports with these codes on the graphs of a model."""
-    from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, model_padding
+def _conventions(convention: str, contexts: Sequence[Context]) -> Iterator[Finding]:
+    """The findings about the conventions that the padding of a model fits."""
+    from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding
 
-    model = model_padding(contexts, convention)
-    for kind in MODEL_REPORTS:
-        if kind.code in codes:
-            yield from kind().find(model)
+    return ReportConvention().find(model_padding(contexts, convention))

@@ -10,7 +10,7 @@ from onnxpad.arguments import ModelSource
 from onnxpad.errors import ModelError
 from onnxpad.finding import Finding
 from onnxpad.frameworks.fitting.padded import Padded
-from onnxpad.frameworks.fitting.reports import MODEL_REPORTS, model_padding
+from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.inventory.named_sites import chosen
@@ -155,7 +155,7 @@ def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Padded], str]:
     def at_last(found: Sequence[Context]) -> list[Finding]:
         model = model_padding(found)
         fitted.update((id(each.site.node), each) for each in model.operators)
-        return [finding for report in MODEL_REPORTS for finding in report().find(model)]
+        return [*ReportConvention().find(model)]
 
     try:
         return run.find(at_last), fitted, ""

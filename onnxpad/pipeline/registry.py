@@ -89,10 +89,11 @@ def catalogue() -> Mapping[str, Page]:
 
     A page is made from the docstring and the examples of a pass.
     """
-    from onnxpad.passes import MODEL_REPORTS, TARGET_REPORTS, SpellPadding  # asked for here alone
+    # Asked for here alone.
+    from onnxpad.passes import TARGET_REPORTS, ReportConvention, SpellPadding
 
     pages = {}
-    kinds = [*every_pass(), SpellPadding, *MODEL_REPORTS, *TARGET_REPORTS]
+    kinds = [*every_pass(), SpellPadding, ReportConvention, *TARGET_REPORTS]
     for kind in sorted(kinds, key=lambda each: each.code):
         text = _text(kind)
         pages[kind.code] = Page(kind.code, kind.severity, text.split("\n", 1)[0], text)

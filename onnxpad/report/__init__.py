@@ -432,7 +432,7 @@ class ShowReport:
             that stand alone, in file order; only those asked for, if any were.
         total: How many there are in the model.
         asked: The names and patterns asked for.
-        conventions: Which framework's convention the padding fits, a line for each report.
+        conventions: Which framework's convention the padding fits, in a line.
         others: Findings of `check` about none of the sites.
         notes: The sizes that were taken from the model's metadata, in one line.
         is_checked: Whether `check` could read the model, so that findings say what `fix` does.

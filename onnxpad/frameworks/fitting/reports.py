@@ -1,6 +1,6 @@
-"""PAD601 to PAD604: which frameworks' conventions a model's padding fits.
+"""PAD601: which frameworks' conventions a model's padding fits.
 
-They are reports on whole models, which `check` alone makes, if asked: with `--convention` on each
+It is a report on a whole model, which `check` alone makes, if asked: with `--convention` on each
 operator that does not fit it, otherwise in one line on all of them. Nothing is rewritten, since
 other padding computes something else.
 """
@@ -15,7 +15,7 @@ from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example
 
@@ -59,39 +59,111 @@ class ModelPadding:
     title: str = ""
 
 
-class ModelReport:
-    """Base class of these reports: one idea, one code.
+class ReportConvention:
+    """Operators that pad as a framework does.
 
-    A subclass's docstring and `examples` are the catalogue's page on its code, as for a `Pass`.
+    ## What it does
+    Says which convention the padding of each operator fits: TensorFlow's SAME, with the odd element
+    at the end; PyTorch's, the same number at both ends; SAME_LOWER, with the odd element at the
+    begin; causal, all at the begin. The padding of an operator is its own and that of a `Pad`
+    directly in front. A convention fits if it computes the same at every size that the data may
+    have, so padding that no window reads makes no difference. Told are also a mixture of operators
+    that fit TensorFlow's SAME alone with some that fit PyTorch's or SAME_LOWER alone, pools that
+    round up beside some that round down (`ceil_mode`), and averages that count their padding
+    beside some that do not (`count_include_pad`).
 
-    Attributes:
-        code: The code of its findings.
-        examples: Nodes that it reports, for its page.
-        severity: The severity of its findings, unless a convention was asked for.
-        info_reason: The code of the reason of what is only told.
+    With `--convention NAME` each operator that does not fit that framework is a warning: the
+    framework's own padding is another, or it rounds or counts otherwise. Explicit padding in front
+    of an operator that pads nothing (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the
+    model, and is right as it is. Where that was not meant, `onnxpad repad MODEL --to NAME` writes
+    the framework's padding, which changes results. Recorded outputs tell: `onnxpad validate MODEL
+    --reference FILE`.
+
+    ## Why it matters
+    A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
+    A network ported with the other padding reads one element further left everywhere, and
+    loses accuracy without any error. Frameworks pad all operators alike, unless a program says
+    otherwise in numbers: a mixture may be meant (Keras' ResNet50 pads its stem by numbers), or a
+    port of which only a part was converted. Caffe's pools round up, those of TensorFlow and cuDNN
+    down. TensorFlow, Keras and PaddlePaddle leave padding out of an average; PyTorch and Caffe
+    count it.
+
+    ## When it is exact
+    Nothing is changed. Where a size is open, every remainder by the stride is looked at. Operators
+    with a kernel or a size that is not known are said to be so.
+
+    ## References
+    TensorFlow, `tf.nn`, "Notes on padding"; torch.nn.Conv2d, "Shape"; torch.nn.AvgPool2d,
+    `count_include_pad`; Caffe, src/caffe/layers/pooling_layer.cpp; `onnxpad explain`.
     """
 
-    code: ClassVar[str]
-    examples: ClassVar[tuple[Example, ...]] = ()
-    severity: ClassVar[Severity] = Severity.INFO
-    info_reason: ClassVar[Reason] = Reason.FRAMEWORK_CONVENTION
+    code: ClassVar[str] = "PAD601"
+    severity: ClassVar[Severity] = Severity.INFO  # unless a convention was asked for
+    examples: ClassVar[tuple[Example, ...]] = (
+        Example(
+            given="float[1, 1, 8, 8] x\nfloat[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
+            before="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
+        ),
+    )
 
     def find(self, model: ModelPadding) -> Iterator[Finding]:
         """Yields every finding about a model."""
-        return self.unfit(model) if model.convention else self.report(model)
+        return self._unfit(model) if model.convention else self._report(model)
 
-    def report(self, model: ModelPadding) -> Iterator[Finding]:
-        """Yields the findings where no convention was asked for."""
-        raise NotImplementedError
+    def _report(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about all operators."""
+        padded = [each for each in model.operators if each.case.is_padded]
+        told = [*filter(None, (_mixture(padded), _rounding(model), _counting(model)))]
+        if not padded and not told:
+            return
+        evidence: dict[str, object] = {
+            "operators": [_facts(each) for each in padded],
+            "unknown": [
+                {"label": context.label(node), "op_type": node.op, "reason": why}
+                for context, node, why in model.left
+            ],
+        }
+        said = [_summary(padded)] if padded else []
+        for name, words, groups in told:
+            said.append(words)
+            evidence[name] = {kind: [e.label for e in some] for kind, some in groups.items()}
+        first = padded[0] if padded else min(told[0].groups.values(), key=len)[0]
+        yield self._about_model(first.place, "; ".join(said), evidence)
 
-    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
-        """Yields a finding about each operator that does not fit the convention asked for."""
-        return iter(())
+    def _unfit(self, model: ModelPadding) -> Iterator[Finding]:
+        """One finding about each that does not fit the convention asked for."""
+        untold: list[tuple[Context, Node]] = []
+        for each in model.operators:
+            fit = each.fit(model.convention)
+            if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
+                untold.append(each.place)
+            elif fit.holds != "always" and not fit.rounds and not each.averages_a_pad:
+                said = f"{_padding(each)}{_where(each)}, {_other(each, fit, model.title)}"
+                facts = {"would_be": fit.pads, "same_at": fit.same_at}
+                yield self._warned(each, model.convention, said, **facts)
+            if each.averages_a_pad:
+                continue
+            if fit.holds != "always" and fit.rounds:
+                ways = ("up", "down") if each.padding.ceil else ("down", "up")
+                said = f"rounds its output size {ways[0]}, {model.title} {ways[1]}"
+                yield self._warned(each, model.convention, said)
+            if fit.counts is not None:
+                said = f"does not count its padding, which {model.title} does"
+                if not fit.counts:
+                    said = f"counts its padding, which {model.title} does not"
+                yield self._warned(each, model.convention, said)
+        untold += [(context, node) for context, node, _ in model.left]
+        if untold:
+            labels = [context.label(node) for context, node in untold]
+            some = "1 operator fits" if len(labels) == 1 else f"{len(labels)} operators fit"
+            said = f"whether {some} {model.title} is not known (first: {labels[0]!r})"
+            yield self._about_model(untold[0], said, {"operators": labels})
 
-    def model_finding(
-        self, context: Context, node: Node, message: str, **evidence: object
+    def _about_model(
+        self, place: tuple[Context, Node], message: str, evidence: Mapping[str, object]
     ) -> Finding:
         """A finding about the whole model, which names an operator concerned."""
+        context, node = place
         return Finding(
             self.code,
             Severity.INFO,
@@ -100,298 +172,81 @@ class ModelReport:
             message,
             _STAYS,
             Facts(evidence),
-            reason_code=self.info_reason,
+            reason_code=Reason.CONVENTION_TOLD,
             location=context.graph.location(node),
         )
 
-    def cure(self, about: Padded, convention: str) -> str:
-        """The command to type about an operator that does not fit the convention asked for."""
-        return f"onnxpad repad MODEL --to {convention} changes it"
-
-    def warned(self, about: Padded, convention: str, message: str, **evidence: object) -> Finding:
+    def _warned(self, about: Padded, convention: str, message: str, **pads: object) -> Finding:
         """A finding about one operator that does not fit the convention asked for."""
         kept = about.kept_by_repad(convention)
+        cure = f"onnxpad repad MODEL --to {convention} changes it"
+        if pads and not about.padding.is_same:
+            meant = "explicit cropping" if about.is_transposed else _EXPLICIT.get(convention)
+            cure = (
+                f"right if {meant or 'explicit padding'} was meant, which onnxpad validate MODEL "
+                f"--reference FILE tells; if not, {cure}"
+            )
         return Finding(
             self.code,
             Severity.WARNING,
             about.label,
             about.site.node.op,
             message,
-            f"fix and repad leave it: {kept}" if kept else self.cure(about, convention),
-            Facts({**about.facts(), "convention": convention, **evidence}),
+            f"fix and repad leave it: {kept}" if kept else cure,
+            Facts({**about.facts(), "convention": convention, **pads}),
             reason_code=Reason.FRAMEWORK_CONVENTION,
             location=about.context.graph.location(about.site.node),
         )
 
 
-class ReportConvention(ModelReport):
-    """Operators that pad as a framework does.
+class _Told(NamedTuple):
+    """What differs among the operators of a model: its name, words, and operators by kind."""
 
-    ## What it does
-    Says which convention the padding of each operator fits: TensorFlow's SAME, with the odd element
-    at the end; PyTorch's, the same number at both ends; SAME_LOWER, with the odd element at the
-    begin; causal, all at the begin. The padding of an operator is its own and that of a `Pad`
-    directly in front. A convention fits if it computes the same at every size that the data may
-    have, so padding that no window reads makes no difference.
+    name: str
+    words: str
+    groups: Mapping[str, Sequence[Padded]]
 
-    With `--convention NAME` each operator that does not fit that framework is a warning: the
-    framework's own padding is another. Explicit padding in front of an operator that pads nothing
-    (`ZeroPadding2D`, `tf.pad`, `F.pad`) looks the same in the model, and is right as it is. Where
-    that was not meant, `onnxpad repad MODEL --to NAME` writes the framework's padding, which
-    changes results. Recorded outputs tell: `onnxpad validate MODEL --reference FILE`.
 
-    ## Why it matters
-    A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
-    A network ported with the other padding reads one element further left everywhere, and
-    loses accuracy without any error.
+def _mixture(padded: Sequence[Padded]) -> _Told | None:
+    """Operators of different conventions, if there are some."""
+    groups: dict[str, list[Padded]] = {}
+    for each in padded:
+        if each.case.likeness in _MIXED:
+            groups.setdefault(_NAMES[each.case.likeness], []).append(each)
+    named = (f"{name} (first: {members[0].label!r})" for name, members in groups.items())
+    return _Told("mixed", f"mixed: {' and '.join(named)}", groups) if len(groups) > 1 else None
 
-    ## When it is exact
-    Nothing is changed. Where a size is open, every remainder by the stride is looked at. Operators
-    with a kernel or a size that is not known are said to be so.
 
-    ## References
-    TensorFlow, `tf.nn`, "Notes on padding"; torch.nn.Conv2d, "Shape"; `onnxpad explain`.
-    """
-
-    code = "PAD601"
-    info_reason = Reason.CONVENTION_TOLD
-    examples = (
-        Example(
-            given="float[1, 1, 8, 8] x\nfloat[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
-            before="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
-        ),
+def _rounding(model: ModelPadding) -> _Told | None:
+    """Pools that round up beside others that round down, if there are some."""
+    matters = [each for each in model.operators if each.case.rounding_matters]
+    up = [each for each in matters if each.padding.ceil]
+    down = [each for each in matters if not each.padding.ceil]
+    if not up or not down:
+        return None
+    words = (
+        f"{len(up)} pool{'s round' if len(up) > 1 else ' rounds'} up (first: {up[0].label!r}) "
+        f"beside {len(down)} that round{'' if len(down) > 1 else 's'} down "
+        f"(first: {down[0].label!r})"
     )
-
-    def cure(self, about: Padded, convention: str) -> str:
-        """The command that writes the framework's padding, and when not to type it."""
-        command = super().cure(about, convention)
-        if about.padding.is_same:
-            return command
-        meant = "explicit cropping" if about.is_transposed else _EXPLICIT.get(convention)
-        return (
-            f"right if {meant or 'explicit padding'} was meant, which onnxpad validate MODEL "
-            f"--reference FILE tells; if not, {command}"
-        )
-
-    def report(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding about all operators."""
-        padded = [each for each in model.operators if each.case.is_padded]
-        if padded:
-            yield self.model_finding(
-                *padded[0].place,
-                _summary(padded),
-                operators=[_facts(each) for each in padded],
-                unknown=[
-                    {"label": context.label(node), "op_type": node.op, "reason": why}
-                    for context, node, why in model.left
-                ],
-            )
-
-    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding about each that does not fit the convention asked for."""
-        untold: list[tuple[Context, Node]] = []
-        for each in model.operators:
-            fit = each.fit(model.convention)
-            if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
-                untold.append(each.place)
-            elif fit.holds != "always" and not fit.rounds and not each.averages_a_pad:
-                yield self.warned(
-                    each,
-                    model.convention,
-                    f"{_padding(each)}{_where(each)}, {_other(each, fit, model.title)}",
-                    would_be=fit.pads,
-                    same_at=fit.same_at,
-                )
-        untold += [(context, node) for context, node, _ in model.left]
-        if untold:
-            labels = [context.label(node) for context, node in untold]
-            some = "1 operator fits" if len(labels) == 1 else f"{len(labels)} operators fit"
-            yield self.model_finding(
-                *untold[0],
-                f"whether {some} {model.title} is not known (first: {labels[0]!r})",
-                operators=labels,
-            )
+    return _Told("rounding", words, {"up": up, "down": down})
 
 
-class ReportMixture(ModelReport):
-    """Operators that pad as different frameworks do.
-
-    ## What it does
-    Reports a model in which no single convention fits all padding: one operator fits TensorFlow's
-    SAME alone, and another one PyTorch's symmetric padding or SAME_LOWER alone. Causal padding, and
-    numbers that are no framework's, do not count.
-
-    ## Why it matters
-    Frameworks pad all operators alike, unless a program says otherwise in numbers. A mixture may be
-    what its author wanted (Keras' ResNet50 pads its stem by numbers, as the original network did).
-    It may also be a port of which only a part was converted. `onnxpad match` finds the padding that
-    reproduces recorded outputs; `onnxpad repad MODEL --to NAME` writes one convention everywhere.
-
-    ## When it is exact
-    Nothing is changed. See PAD601 for what fits a convention.
-
-    ## References
-    `onnxpad rule PAD601`.
-    """
-
-    code = "PAD602"
-    examples = (
-        Example(
-            given="float[1, 1, 8, 8] x\nfloat[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
-            before="a = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)\n"
-            "y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (a, w)",
-        ),
+def _counting(model: ModelPadding) -> _Told | None:
+    """Averages that count their padding beside others that do not, if there are some."""
+    matters = [
+        each for each in model.operators if each.case.counting_matters and not each.averages_a_pad
+    ]
+    counting = [each for each in matters if each.padding.counted]
+    leaving = [each for each in matters if not each.padding.counted]
+    if not counting or not leaving:
+        return None
+    words = (
+        f"{len(counting)} average{'s count' if len(counting) > 1 else ' counts'} padding "
+        f"(first: {counting[0].label!r}) beside {len(leaving)} that "
+        f"do{'' if len(leaving) > 1 else 'es'} not (first: {leaving[0].label!r})"
     )
-
-    def report(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding, if there are operators of different conventions."""
-        groups: dict[str, list[Padded]] = {}
-        for each in model.operators:
-            if each.case.likeness in _MIXED:
-                groups.setdefault(_NAMES[each.case.likeness], []).append(each)
-        if len(groups) < 2:
-            return
-        fewest = min(groups.values(), key=len)
-        said = " and ".join(
-            f"{name} (first: {members[0].label!r})" for name, members in groups.items()
-        )
-        yield self.model_finding(
-            *fewest[0].place,
-            f"mixed: {said}",
-            conventions={name: [each.label for each in found] for name, found in groups.items()},
-        )
-
-
-class ReportRounding(ModelReport):
-    """Pools that round up beside pools that round down.
-
-    ## What it does
-    Reports a model in which the output size of one pool rounds up (`ceil_mode`) and that of another
-    one down, where rounding makes a difference at their sizes. With `--convention NAME` each pool
-    that rounds otherwise than that framework is a warning.
-
-    ## Why it matters
-    Caffe's pools round up, those of TensorFlow and cuDNN round down, and PyTorch's, PaddlePaddle's
-    and ONNX's do either. A network from Caffe that rounds down somewhere lost a column and a row
-    there: the next layers still run, on another size.
-
-    ## When it is exact
-    Nothing is changed. See PAD601 for what fits a convention.
-
-    ## References
-    Caffe, src/caffe/layers/pooling_layer.cpp; ONNX MaxPool-22, "ceil_mode".
-    """
-
-    code = "PAD603"
-    examples = (
-        Example(
-            given="float[1, 2, 30, 30] x",
-            before="a = MaxPool <ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]> (x)\n"
-            "b = Relu (a)\n"
-            "c = MaxPool <kernel_shape = [2, 2]> (b)\n"
-            "y = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (c)",
-        ),
-    )
-
-    def report(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding if pools round differently."""
-        matters = [each for each in model.operators if each.case.rounding_matters]
-        up = [each for each in matters if each.padding.ceil]
-        down = [each for each in matters if not each.padding.ceil]
-        if not up or not down:
-            return
-        fewer = min(up, down, key=len)
-        yield self.model_finding(
-            *fewer[0].place,
-            f"{len(up)} pool{'s round' if len(up) > 1 else ' rounds'} up (first: {up[0].label!r}) "
-            f"beside {len(down)} that round{'' if len(down) > 1 else 's'} down "
-            f"(first: {down[0].label!r})",
-            up=[each.label for each in up],
-            down=[each.label for each in down],
-        )
-
-    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding about each that does not fit the convention asked for."""
-        for each in model.operators:
-            fit = each.fit(model.convention)
-            if fit.holds != "always" and fit.rounds and not each.averages_a_pad:
-                ways = ("up", "down") if each.padding.ceil else ("down", "up")
-                yield self.warned(
-                    each,
-                    model.convention,
-                    f"rounds its output size {ways[0]}, {model.title} {ways[1]}",
-                )
-
-
-class ReportCounting(ModelReport):
-    """Averages that count their padding beside averages that do not.
-
-    ## What it does
-    Reports a model in which one AveragePool divides by its padding too (`count_include_pad`) and
-    another one by the elements of its data alone, where that makes a difference. An average over a
-    `Pad` of zeros is left out: it is the same in any framework. With `--convention NAME` each one
-    that counts otherwise than that framework is a warning.
-
-    ## Why it matters
-    TensorFlow, Keras and PaddlePaddle leave padding out of an average; PyTorch and Caffe count it,
-    PyTorch unless told otherwise. ONNX leaves it out by default, so a converter that forgets
-    `count_include_pad` makes a network whose borders are too bright.
-
-    ## When it is exact
-    Nothing is changed. See PAD601 for what fits a convention.
-
-    ## References
-    torch.nn.AvgPool2d, `count_include_pad`; TensorFlow, `tf.nn.avg_pool`; ONNX AveragePool-22.
-    """
-
-    code = "PAD604"
-    examples = (
-        Example(
-            given="float[1, 2, 8, 8] x",
-            before="a = AveragePool <count_include_pad = 1, kernel_shape = [3, 3],"
-            " pads = [1, 1, 1, 1]> (x)\n"
-            "y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (a)",
-        ),
-    )
-
-    def report(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding if averages count differently."""
-        matters = [
-            each
-            for each in model.operators
-            if each.case.counting_matters and not each.averages_a_pad
-        ]
-        counting = [each for each in matters if each.padding.counted]
-        leaving = [each for each in matters if not each.padding.counted]
-        if not counting or not leaving:
-            return
-        fewer = min(counting, leaving, key=len)
-        yield self.model_finding(
-            *fewer[0].place,
-            f"{len(counting)} average{'s count' if len(counting) > 1 else ' counts'} padding "
-            f"(first: {counting[0].label!r}) beside {len(leaving)} that "
-            f"do{'' if len(leaving) > 1 else 'es'} not (first: {leaving[0].label!r})",
-            counting=[each.label for each in counting],
-            leaving_out=[each.label for each in leaving],
-        )
-
-    def unfit(self, model: ModelPadding) -> Iterator[Finding]:
-        """One finding about each that does not fit the convention asked for."""
-        for each in model.operators:
-            counts = each.fit(model.convention).counts
-            if counts is not None and not each.averages_a_pad:
-                words = f"does not count its padding, which {model.title} does"
-                if not counts:
-                    words = f"counts its padding, which {model.title} does not"
-                yield self.warned(each, model.convention, words)
-
-
-MODEL_REPORTS: Final[tuple[type[ModelReport], ...]] = (
-    ReportConvention,
-    ReportMixture,
-    ReportRounding,
-    ReportCounting,
-)
+    return _Told("averages", words, {"counting": counting, "leaving_out": leaving})
 
 
 def model_padding(contexts: Iterable[Context], convention: str = "") -> ModelPadding:
