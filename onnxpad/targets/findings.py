@@ -159,12 +159,9 @@ class ReportUnknown(TargetReport):
     code = "PAD706"
     examples = (
         Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[3, 2, 3, 3] w
-            """,
-            before="y = Conv <pads = [1, 1, 1, 1]> (x, w)",
-            target="unity",
+            given="float[1, 2, 8, 8] x",
+            before="y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
+            target="openvino",
         ),
     )
     severity = Severity.INFO
