@@ -93,7 +93,6 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
   tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
   tests/test_mutations.py::test_what_is_wrong_is_noticed[onnxruntime is trusted unasked]
   tests/validation/test_drawn_sizes.py::test_what_may_be_negative_is_made_so
-  tests/validation/test_unquantised.py::test_levels_that_are_no_integers_stay
   tests/test_onnx_cases.py::test_no_claim_is_against_the_cases_of_the_specification
   tests/test_onnx_cases.py::test_what_an_older_operator_set_lacks_is_not_compared[*
   tests/test_readme.py::test_the_example_is_a_valid_model[text0]

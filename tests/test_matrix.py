@@ -9,6 +9,7 @@ import onnx.parser
 import pytest
 
 from tests import matrix
+from tests.conftest import SLOW
 from tests.matrix import Row, bounds, planned, read
 from tests.older import GAPS, numbers, reading
 from tests.support import ROOT
@@ -96,6 +97,10 @@ def test_text_is_read_as_newer_parsers_read_it() -> None:
     ]
     assert 0 < model.graph.initializer[0].float_data[2] < 3e-45
     assert reading(inspect.unwrap(onnx.parser.parse_model))(MODEL) == model
+
+
+def test_what_is_slow_is_there() -> None:
+    assert [line for line in SLOW if not (ROOT / line.partition("::")[0]).exists()] == []
 
 
 def test_what_cannot_hold_with_older_packages_is_there() -> None:
