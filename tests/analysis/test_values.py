@@ -219,27 +219,11 @@ CASES: list[tuple[str, Any, int, Any]] = [
         {"axis": -1},
     ),
     # by onnx's reference evaluator
-    ("ArgMax", {"a": SIGNED}, 17, {"keepdims": 0}),
-    ("ArgMin", {"a": i(3, 1, 1)}, 17, {"select_last_index": 1}),
     ("Compress", {"a": MATRIX, "c": np.array([0, 1, 1], B)}, 17, {"axis": 0}),
     ("Compress", {"a": MATRIX, "c": np.array([0, 1, 1], B)}, 17, {}),
-    ("DepthToSpace", {"a": np.arange(16, dtype=F32).reshape(1, 4, 2, 2)}, 17, {"blocksize": 2}),
-    ("SpaceToDepth", {"a": np.arange(16, dtype=F32).reshape(1, 1, 4, 4)}, 17, {"blocksize": 2}),
-    ("EyeLike", {"a": MATRIX}, 17, {"k": 1}),
-    ("EyeLike", {"a": MATRIX}, 17, {"dtype": 1}),
     ("GatherND", {"a": MATRIX, "i": i(1, -1).reshape(1, 2)}, 17, {}),
     ("GatherND", {"a": MATRIX, "i": i(1, 0, 2).reshape(3, 1)}, 17, {"batch_dims": 1}),
-    ("IsInf", {"a": np.array([0, -np.inf, np.inf], F32)}, 17, {"detect_negative": 0}),
     ("NonZero", {"a": np.array([[0, 1], [2, 3]], I64)}, 17, {}),
-    ("OneHot", {"a": i(1, -1, 9), "d": i(3), "v": i(4, 7)}, 17, {"axis": 0}),
-    ("Pad", {"a": MATRIX, "p": i(1, 2, 0, 3)}, 17, {"mode": "reflect"}),
-    ("Pad", {"a": MATRIX, "p": i(1, 2, 0, 9)}, 17, {"mode": "edge"}),
-    (
-        "ReverseSequence",
-        {"a": MATRIX, "n": i(1, 4, 2)},
-        17,
-        {"time_axis": 1, "batch_axis": 0},
-    ),
     (
         "ScatterElements",
         {"a": MATRIX, "i": i(2, -3).reshape(1, 2), "u": i(70, 80).reshape(1, 2)},
@@ -247,26 +231,7 @@ CASES: list[tuple[str, Any, int, Any]] = [
         {},
     ),
     ("ScatterND", {"a": SIGNED, "i": i(-1, 0).reshape(2, 1), "u": i(70, 80)}, 17, {}),
-    ("TopK", {"a": SIGNED, "k": i(2)}, 17, {"outputs": 2}),
-    ("TopK", {"a": MATRIX, "k": i(2)}, 17, {"outputs": 2, "largest": 0, "axis": 0}),
-    ("Trilu", {"a": MATRIX, "k": np.array(1, I64)}, 17, {}),
-    ("Unique", {"a": i(3, 1, 3, 2)}, 17, {"outputs": 4}),
-    ("Einsum", {"a": MATRIX, "b": MATRIX}, 17, {"equation": "ij,kj->ik"}),
-    ("Einsum", {"a": MATRIX.astype(F32)}, 17, {"equation": "ij->j"}),
-    ("Gemm", {"a": MATRIX.astype(F32), "b": MATRIX.astype(F32)}, 17, {"transB": 1}),
-    ("MatMul", {"a": MATRIX, "b": SIGNED[:4]}, 17, {}),
-    ("MatMul", {"a": MATRIX.astype(F32), "b": SIGNED[:4].astype(F32)}, 17, {}),
-    *(
-        (op, {"a": SIGNED.astype(t).reshape(2, 3)}, 17, {"axes": [1]})
-        for op in ("ReduceL1", "ReduceProd", "ReduceSumSquare")
-        for t in (I32, F32)
-    ),
-    ("ReduceSum", {"a": MATRIX.astype(F32), "x": i(-1)}, 17, {}),
-    ("ReduceMean", {"a": np.array([1, 4, 4, 7], F32)}, 17, {}),
-    ("ReduceMean", {"a": np.array([[1, 3], [4, 6]], F32), "x": i(1)}, 18, {"keepdims": 0}),
-    ("Reciprocal", {"a": np.array([0.5, -4, 1], F32)}, 17, {}),
-    *((op, {"a": np.array([0, 0], F32)}, 20, {}) for op in EXACT_POINTS),
-    ("Log", {"a": np.array([1], F32)}, 17, {}),
+    ("ReduceProd", {"a": SIGNED.astype(I32).reshape(2, 3)}, 17, {"axes": [1]}),
     # long ones
     ("Range", {"a": np.array(0, I64), "b": np.array(300, I64), "c": np.array(1, I64)}, 17, {}),
     ("Add", {"a": np.arange(1000), "b": i(5)}, 17, {}),
@@ -827,31 +792,6 @@ def test_what_cannot_be_read_fills_nothing(value: TensorProto) -> None:
     value.dims.append(1)
     graph = Graph.from_proto(single("ConstantOfShape", {"s": i(2)}, value=value))
     assert Analysis(graph).value(graph.tensor("y0")) is None
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        'y = Einsum <equation = "i,j->ij"> (many, many)',
-        "y = OneHot (many, depth, pair)",
-        'y = Pad <mode = "edge"> (many, depths)',
-        "m = Reshape (many, column) n = Reshape (many, row) y = MatMul (m, n)",
-    ],
-)
-def test_what_would_be_large_is_not_asked_of_the_evaluator(body: str) -> None:
-    graph, analysis = analysis_of(
-        f"""g () => () {{
-          zero = Constant <value_int = 0> () one = Constant <value_int = 1> ()
-          end = Constant <value_int = 4000> () many = Range (zero, end, one)
-          depth = Constant <value_int = 1000000000000> () pair = Constant <value_ints = [0, 1]> ()
-          depths = Constant <value_ints = [0, 1000000000000]> ()
-          column = Constant <value_ints = [-1, 1]> () row = Constant <value_ints = [1, -1]> ()
-          {body} }}"""
-    )
-    many = analysis.value(graph.tensor("many"))
-    assert many is not None
-    assert many.data.size == 4000
-    assert analysis.value(graph.tensor("y")) is None
 
 
 def test_content_of_weights_is_not_read() -> None:
