@@ -143,12 +143,12 @@ def killer(code: int | None, told: str, *, named: bool) -> str:
 
 
 def nearest(root: Path, fault: Fault) -> list[str]:
-    """The tests about a fault's file, else those of the folder that mirrors its own."""
+    """The tests about a fault's file, then those of the folder that mirrors its own."""
     path = Path(fault.path)
     folder = Path("tests", *path.parent.parts[path.parts[0] == "onnxpad" :])
     about = folder / f"test_{path.stem}.py"
-    near = about if (root / about).exists() else folder
-    return [near.as_posix()] if near != Path("tests") and (root / near).exists() else []
+    near = [about, folder] if folder != Path("tests") else [about]
+    return [each.as_posix() for each in near if (root / each).exists()]
 
 
 def bounded() -> None:
