@@ -8,14 +8,14 @@ other padding computes something else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example
 
@@ -127,7 +127,7 @@ class ReportConvention:
         for name, words, groups in told:
             said.append(words)
             evidence[name] = {kind: [e.label for e in some] for kind, some in groups.items()}
-        first = padded[0] if padded else min(told[0].groups.values(), key=len)[0]
+        first = padded[0] if padded else min(told[0][2].values(), key=len)[0]
         yield self._about_model(first.place, "; ".join(said), evidence)
 
     def _unfit(self, model: ModelPadding) -> Iterator[Finding]:
@@ -199,12 +199,8 @@ class ReportConvention:
         )
 
 
-class _Told(NamedTuple):
-    """What differs among the operators of a model: its name, words, and operators by kind."""
-
-    name: str
-    words: str
-    groups: Mapping[str, Sequence[Padded]]
+_Told: TypeAlias = "tuple[str, str, Mapping[str, Sequence[Padded]]]"
+"""What differs among the operators of a model: its name, words, and operators by kind."""
 
 
 def _mixture(padded: Sequence[Padded]) -> _Told | None:
@@ -214,7 +210,7 @@ def _mixture(padded: Sequence[Padded]) -> _Told | None:
         if each.case.likeness in _MIXED:
             groups.setdefault(_NAMES[each.case.likeness], []).append(each)
     named = (f"{name} (first: {members[0].label!r})" for name, members in groups.items())
-    return _Told("mixed", f"mixed: {' and '.join(named)}", groups) if len(groups) > 1 else None
+    return ("mixed", f"mixed: {' and '.join(named)}", groups) if len(groups) > 1 else None
 
 
 def _rounding(model: ModelPadding) -> _Told | None:
@@ -229,7 +225,7 @@ def _rounding(model: ModelPadding) -> _Told | None:
         f"beside {len(down)} that round{'' if len(down) > 1 else 's'} down "
         f"(first: {down[0].label!r})"
     )
-    return _Told("rounding", words, {"up": up, "down": down})
+    return "rounding", words, {"up": up, "down": down}
 
 
 def _counting(model: ModelPadding) -> _Told | None:
@@ -246,7 +242,7 @@ def _counting(model: ModelPadding) -> _Told | None:
         f"(first: {counting[0].label!r}) beside {len(leaving)} that "
         f"do{'' if len(leaving) > 1 else 'es'} not (first: {leaving[0].label!r})"
     )
-    return _Told("averages", words, {"counting": counting, "leaving_out": leaving})
+    return "averages", words, {"counting": counting, "leaving_out": leaving}
 
 
 def model_padding(contexts: Iterable[Context], convention: str = "") -> ModelPadding:
