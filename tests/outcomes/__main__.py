@@ -67,8 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = [d for c in held for d in differences(c.name, known[c.digest], ours[c.digest])]
     bad = [each for each in found if not is_wanted(each, meant)]
     good = [each for each in found if is_wanted(each, meant)]
-    command = f"python -m tests.outcomes --against {against}"
-    print(*told([case.name for case in held], bad, good, command), sep="\n")
+    command, names = f"python -m tests.outcomes --against {against}", [case.name for case in held]
+    print(*told(names, bad, good, command), sep="\n")
     print(f"not in the record: {len(cases) - len(held)}; {time.monotonic() - begun:.0f} s")
     return int(bool(bad))
 

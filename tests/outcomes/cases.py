@@ -1,6 +1,5 @@
 """The cases: command lines with the files they read, which one tree makes for all."""
 
-import hashlib
 import json
 import random
 import re
@@ -17,6 +16,7 @@ from onnx import numpy_helper
 
 import onnxpad
 from tests.outcomes.tables import models_of_tests
+from tests.outcomes.worker import checksum
 from tests.support import EXPORTED, MODELS
 
 SEEDS: Final = {"random": 1000, "damaged": 200}
@@ -34,8 +34,8 @@ class Case:
     @cached_property
     def digest(self) -> str:
         """A checksum of the words and the files, by which two records know the same case."""
-        held = [(name, _digest(path.read_bytes())) for name, path in sorted(self.files.items())]
-        return _digest(json.dumps([self.words, held]).encode())
+        held = [(name, checksum(path.read_bytes())) for name, path in sorted(self.files.items())]
+        return checksum(json.dumps([self.words, held]).encode())
 
 
 def made(folder: Path, only: str = "") -> Iterator[Case]:
@@ -70,7 +70,7 @@ def _of_tests(folder: Path, only: str) -> Iterator[Case]:
     if _meets("tests", only):
         wanted = re.sub(r"/[0-9a-f]{8}/\w*$", "", only.removeprefix("tests")).removeprefix("/")
         for module, data in models_of_tests(wanted):
-            yield from _small(f"tests/{module}/{_digest(data)[:8]}", data, folder)
+            yield from _small(f"tests/{module}/{checksum(data)[:8]}", data, folder)
 
 
 def _of_seeds(folder: Path, only: str) -> Iterator[Case]:
@@ -95,12 +95,12 @@ def _of_lines(folder: Path, only: str) -> Iterator[Case]:
 
 def _small(name: str, data: bytes, folder: Path) -> Iterator[Case]:
     """A small model as it is rewritten by default, and by a command line that is drawn."""
-    draw = random.Random(_digest(data))
+    draw = random.Random(checksum(data))
     drawn = [draw.choice(_asked("small"))]
     if drawn[0].startswith(("fix", "check")):
         for line in _asked("options"):
             drawn += [draw.choice(line.split(" | "))] * (draw.random() < 0.4)
-    path = folder / f"{_digest(data)}.onnx"
+    path = folder / f"{checksum(data)}.onnx"
     path.write_bytes(data)
     for asked, line in ("fix", _asked("small")[0]), ("drawn", " ".join(drawn)):
         yield Case(f"{name}/{asked}", _words(line.format(model="m.onnx")), {"m.onnx": path})
@@ -120,10 +120,6 @@ def _case(name: str, line: str, path: Path, folder: Path) -> Case:
         if not files[word].exists():
             _MADE[word](files[word], path)
     return Case(name, words, files)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
 
 
 @cache

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from tests.outcomes.running import Facts
 
@@ -19,9 +19,6 @@ class Difference(NamedTuple):
     case: str
     kind: str
     items: tuple[str, ...]
-
-
-Wanted: TypeAlias = tuple[str, str, re.Pattern[str]]
 
 
 def differences(case: str, other: Facts, ours: Facts) -> Iterator[Difference]:
@@ -40,12 +37,12 @@ def _items(other: Any, ours: Any) -> tuple[str, ...]:
     return tuple([f"- {each}" for each in gone] + [f"+ {each}" for each in new])
 
 
-def wanted(path: Path) -> list[Wanted]:
+def wanted(path: Path) -> list[tuple[str, str, re.Pattern[str]]]:
     """The wanted differences of a file: in each line a pattern of cases, a kind, and why.
 
     Tabs are between them. A kind may be `*`, and have a pattern, as in `findings:- PAD602.*`.
     """
-    found: list[Wanted] = []
+    found: list[tuple[str, str, re.Pattern[str]]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             case, kind, why = (*line.split("\t"), "", "")[:3]
@@ -56,7 +53,7 @@ def wanted(path: Path) -> list[Wanted]:
     return found
 
 
-def is_wanted(found: Difference, meant: Sequence[Wanted]) -> bool:
+def is_wanted(found: Difference, meant: Sequence[tuple[str, str, re.Pattern[str]]]) -> bool:
     return any(
         fnmatchcase(found.case, case)
         and kind in (found.kind, "*")

@@ -63,12 +63,11 @@ def _contents(folder: Path) -> dict[str, bytes]:
 def _of_files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> dict[str, Any]:
     """Files that were written: names, checksums, and the padding that is left in models."""
     written = [name for name in sorted(after) if before.get(name) != after[name]]
-    kept = [name for name in written if not re.search(r"\.(html|svg|json)$", name)]
     texts = [text_of(after[name]) for name in written if name.endswith(".onnx")]
     return {
         "files": written + [f"{name} is gone" for name in sorted(before.keys() - after.keys())],
-        "bytes": [_checksum(after[name]) for name in kept],
-        "model": [_checksum(text.encode()) for text in texts],
+        "bytes": [checksum(after[name]) for name in written if not name.endswith(".html")],
+        "model": [checksum(text.encode()) for text in texts],
         "left": [f"{len(re.findall(a, t))} {name}" for t in texts for name, a in _LEFT.items()],
     }
 
@@ -102,7 +101,7 @@ def _of_report(out: str, code: int | str) -> dict[str, Any]:
         "findings": _about(parts, r"(.*\.)?findings\[\]"),
         "undone": _about(parts, r"(undone|barred)\[\]"),
         "changes": _about(parts, r"changes\[\]"),
-        "told": _checksum(json.dumps(numbers).encode()) if numbers else "",
+        "told": checksum(json.dumps(numbers).encode()) if numbers else "",
         "keys": sorted({place for place, _ in parts if not place.endswith("[]")}),
     }
 
@@ -125,7 +124,8 @@ def _about(parts: list[tuple[str, Any]], pattern: str) -> list[str]:
     return sorted(" ".join(str(each.get(name) or "-") for name in names) for each in found)
 
 
-def _checksum(data: bytes) -> str:
+def checksum(data: bytes) -> str:
+    """The first digits of a SHA-256."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
