@@ -86,7 +86,7 @@ def _again(case: Case, against: Path | None, known: dict[str, Facts] | None) -> 
             with contextlib.closing(Worker(tree)) as worker:
                 facts[name] = worker.ask(case, folder)
             models = [path.read_bytes() for path in sorted(folder.rglob("*.onnx"))]
-            texts.append([line for each in models for line in text_of(each).splitlines()])
+            texts.append([line[:200] for each in models for line in text_of(each).splitlines()])
             print(f"{name}: {tree}, in {folder}")
     there, here = facts.get("there", facts["here"]), facts["here"]
     for kind in there | here:
