@@ -41,13 +41,12 @@ class SinkPad(Pass):
     - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1;
       Expand that repeats only what is not padded.
     - Concat of data that is all padded alike, Split and Slice along other axes.
-    - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, and arithmetic with constants
-      that do not vary along padded axes, or of two tensors padded by the same amounts, if the value
-      comes out as one certain number. Other functions only where they make 0 of 0: Tanh does, but
-      Sigmoid makes 0.5 of it.
+    - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, and arithmetic with a constant
+      that does not vary along padded axes, if the value comes out as one certain number. Other
+      functions only where they make 0 of 0: Tanh and LeakyRelu do, but Sigmoid makes 0.5 of it.
     - A zero whose sign is not certain counts as 0 where nothing can tell: all that reads it is a
       Conv or LpPool, or a step before one, or makes integers of it.
-    - BatchNormalization whose means and biases are 0, and Dropout in inference.
+    - Dropout in inference.
 
     Everything that reads the padded data must be able to take the padding over, or all stays.
 

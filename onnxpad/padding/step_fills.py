@@ -30,7 +30,7 @@ _TIE: Final = 1e-3
 
 KEEPS_ZERO: Final = frozenset(
     {
-        "Asinh", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish", "Selu",
+        "Asinh", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish", "LeakyRelu", "Selu",
         "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",
     }
 )  # fmt: skip
@@ -163,30 +163,6 @@ def _chosen(one: Number, other: Number, choose: Callable[[Number, Number], Numbe
     if math.isnan(one) or math.isnan(other):
         raise UncertainError("NaN")
     return one_of((one, other)) if one == other else choose(one, other)
-
-
-def leaky(value: Number, slope: Number, dtype: int) -> Number:
-    """LeakyRelu, and PRelu of finite numbers.
-
-    Raises:
-        UncertainError: It is not certain.
-    """
-    if is_negative_zero(value):
-        return EITHER_ZERO
-    if value >= 0:
-        return value
-    return computed(lambda a, b: a * b, value, slope, dtype) or EITHER_ZERO
-
-
-def prelu(value: Number, slope: Number, dtype: int) -> Number:
-    """PRelu; of an infinite number onnxruntime before 1.27 may make NaN.
-
-    Raises:
-        UncertainError: It is not certain.
-    """
-    if math.isinf(value):
-        raise UncertainError("an infinite number")
-    return leaky(value, slope, dtype)
 
 
 def zero_to_zero(value: Number) -> Number:

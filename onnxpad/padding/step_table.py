@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -20,7 +19,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
-from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_plain_zero
+from onnxpad.operators.amounts import ENDLESS, Pair, Pairs
 from onnxpad.operators.table import FLOATS
 from onnxpad.padding.step_fills import (
     BINARY,
@@ -32,10 +31,8 @@ from onnxpad.padding.step_fills import (
     dequantised,
     greater,
     holds,
-    leaky,
     lesser,
     one_of,
-    prelu,
     quantised,
     refusal_of_uncertain,
 )
@@ -217,51 +214,26 @@ def _unary(case: PaddedNode) -> Behind:
     return Behind(case.filled(lambda: rule(case.layer.value, dtype)))
 
 
-def _others(case: PaddedNode) -> list[np.ndarray[Any, Any]]:
-    """The constant operands, each of size 1 on the padded axes.
+def _other(case: PaddedNode) -> np.ndarray[Any, Any]:
+    """The constant operand, of size 1 on the padded axes.
 
     Raises:
-        RefusalError: One is not constant, or has elements of its own along a padded axis.
+        RefusalError: It has elements of its own along a padded axis.
     """
     if case.graph.opset < 7:
         raise case.refusal(f"broadcasts by its attributes in opset {case.graph.opset}")
-    found = []
-    for index, tensor in enumerate(case.node.inputs):
-        if index in case.data or not tensor.name:
-            continue
-        array = case.constant(index)
-        assert array is not None
-        shift = case.rank - array.ndim
-        taken = [axis for axis in case.padded if axis >= shift and array.shape[axis - shift] != 1]
-        if taken:
-            raise case.along(taken)
-        found.append(array)
-    return found
+    array = case.constant(1 - case.data[0])
+    assert array is not None
+    shift = case.rank - array.ndim
+    taken = [axis for axis in case.padded if axis >= shift and array.shape[axis - shift] != 1]
+    if taken:
+        raise case.along(taken)
+    return array
 
 
-def _values(case: PaddedNode) -> list[Number]:
-    """The values around each of the operands that are padded.
-
-    Raises:
-        RefusalError: One of several such operands may be broadcast along a padded axis.
-    """
-    first, *others = (case.analysis.shape(case.node.inputs[index]) for index in case.data)
-    for other in others:
-        if first is None or other is None or not len(first) == len(other) == case.rank:
-            raise case.refusal("the shapes of its operands are known only at run time")
-        taken = [
-            axis
-            for axis in case.padded
-            if not (first[axis] == other[axis] and isinstance(first[axis], int | Size))
-        ]
-        if taken:
-            raise case.along(taken)
-    return [layer.value for layer in case.layers]
-
-
-def _broadcast(layer: PadLayer, others: Sequence[np.ndarray[Any, Any]]) -> PadLayer:
+def _broadcast(layer: PadLayer, other: np.ndarray[Any, Any]) -> PadLayer:
     """The layer with an axis in front for each axis that a constant has more than the data."""
-    added = max([each.ndim - len(layer.amounts) for each in others], default=0)
+    added = max(other.ndim - len(layer.amounts), 0)
     return layer._replace(amounts=((0, 0),) * added + layer.amounts)
 
 
@@ -271,37 +243,16 @@ def _elements(array: np.ndarray[Any, Any]) -> list[Number]:
 
 
 def _binary(case: PaddedNode) -> Behind:
-    others, dtype, value = _others(case), case.dtype, case.layer.value
+    other, dtype, value = _other(case), case.dtype, case.layer.value
     operation, first = BINARY[case.node.op], case.data == (0,)
     if case.node.op == "Div" and dtype not in FLOATS:
         raise case.refusal("divides integers")
-    if not others:
-        one, two = _values(case)
-        return Behind(case.filled(lambda: computed(operation, one, two, dtype)))
-    (other,) = others
 
     def made() -> Number:
         pairs = ((value, each) if first else (each, value) for each in _elements(other))
         return one_of(computed(operation, a, b, dtype) for a, b in pairs)
 
-    return Behind(_broadcast(case.filled(made), others))
-
-
-def _chosen(case: PaddedNode) -> Behind:
-    if case.graph.opset < 8:
-        raise case.refusal("does not broadcast before opset 8")
-    choose = lesser if case.node.op == "Min" else greater
-    others = _others(case)
-
-    def made() -> Number:
-        value, *further = _values(case)
-        for each in further:
-            value = choose(value, each)
-        for other in others:
-            value = one_of(choose(value, each) for each in _elements(other))
-        return value
-
-    return Behind(_broadcast(case.filled(made), others))
+    return Behind(_broadcast(case.filled(made), other))
 
 
 def _clip(case: PaddedNode) -> Behind:
@@ -325,18 +276,6 @@ def _clip(case: PaddedNode) -> Behind:
         return value if high is None else lesser(value, high)
 
     return Behind(case.filled(made))
-
-
-def _leaky(case: PaddedNode) -> Behind:
-    slope, dtype = float(np.float32(case.node.attrs.get("alpha", 0.01))), case.dtype
-    return Behind(case.filled(lambda: leaky(case.layer.value, slope, dtype)))
-
-
-def _prelu(case: PaddedNode) -> Behind:
-    (slope,), dtype, value = _others(case), case.dtype, case.layer.value
-    if slope.ndim > case.rank:
-        raise case.refusal("its slope has more axes than the data")
-    return Behind(case.filled(lambda: one_of(prelu(value, s, dtype) for s in _elements(slope))))
 
 
 def _cast(case: PaddedNode) -> Behind:
@@ -376,32 +315,6 @@ def _check_first_alone(case: PaddedNode) -> None:
         if graph.is_read(tensor):
             form = "is read too"
             raise case.refusal(Named(f"{tensor.name!r} {form}", f"a further output {form}"))
-
-
-def _batch_normalisation(case: PaddedNode) -> Behind:
-    attributes = case.node.attrs
-    if case.graph.opset < 7 or not attributes.get("spatial", 1) or attributes.get("training_mode"):
-        raise case.refusal("does not normalise by constants for each channel")
-    _check_first_alone(case)
-    if 1 in case.padded:
-        raise case.along([1])
-    scale, bias, mean, variance = (case.constant(index) for index in (1, 2, 3, 4))
-    parts = [scale, bias, mean, variance]
-    if any(each is None for each in parts):
-        raise case.refusal("lacks a constant")
-    epsilon = float(attributes.get("epsilon", 1e-5))
-    sound = (
-        all(is_plain_zero(each) for part in (bias, mean) for each in _elements(part))  # type: ignore[arg-type]
-        and all(each + epsilon > 0 for each in _elements(variance))  # type: ignore[arg-type]
-        and all(np.isfinite(each) for part in parts for each in _elements(part))  # type: ignore[arg-type]
-    )
-
-    def made() -> Number:
-        if not sound or not is_plain_zero(case.layer.value):
-            raise UncertainError("a number that runtimes may compute differently")
-        return case.layer.value
-
-    return Behind(case.filled(made))
 
 
 def _transpose(case: PaddedNode) -> Behind:
@@ -687,7 +600,6 @@ def _bounds(
 STEPS: Final[Mapping[str, Rule]] = {
     **dict.fromkeys(UNARY, _unary),
     **dict.fromkeys(BINARY, _binary),
-    "BatchNormalization": _batch_normalisation,
     "Cast": _cast,
     "Clip": _clip,
     "Concat": _concat,
@@ -695,10 +607,6 @@ STEPS: Final[Mapping[str, Rule]] = {
     "Dropout": _dropout,
     "Expand": _expand,
     "Flatten": _flatten,
-    "LeakyRelu": _leaky,
-    "Max": _chosen,
-    "Min": _chosen,
-    "PRelu": _prelu,
     "QuantizeLinear": _quantise,
     "Reshape": _reshape,
     "Slice": _slice,
@@ -709,9 +617,7 @@ STEPS: Final[Mapping[str, Rule]] = {
 }
 """The steps, operators of ONNX's own domain, each with the rule for a layer behind it."""
 
-_MOST_EITHER: Final = 4
 _JOINS: Final = frozenset({"Concat"})
-_OPERANDS: Final = frozenset({"Max", "Min", *BINARY})
 
 
 def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
@@ -722,9 +628,9 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
         return ()
     if node.op in _JOINS:
         return tuple(range(len(node.inputs)))
-    if node.op in _OPERANDS:
-        given = enumerate(node.inputs)
-        return tuple(i for i, each in given if each.name and graph.constant(each) is None)
+    if node.op in BINARY:
+        varying = tuple(i for i, each in enumerate(node.inputs) if graph.constant(each) is None)
+        return varying if len(varying) == 1 == len(node.inputs) - 1 else ()
     return (0,)
 
 
@@ -744,15 +650,11 @@ def behind(
             "its data has another number of axes than it is padded along"
         )
     rule = STEPS[node.op]
-    either = [isinstance(layer.value, EitherZero) for layer in layers]
-    if not any(either) or node.op in _JOINS:
+    if not isinstance(layers[0].value, EitherZero) or node.op in _JOINS:
         return rule(PaddedNode(graph, analysis, node, data, tuple(layers)))
-    if sum(either) > _MOST_EITHER:
-        raise joins_otherwise(graph, node)
-    zeros = product(*((0.0, -0.0) if each else (None,) for each in either))
     found = [
-        rule(PaddedNode(graph, analysis, node, data, tuple(map(_with_zero, layers, signs))))
-        for signs in zeros
+        rule(PaddedNode(graph, analysis, node, data, (layers[0]._replace(value=zero),)))
+        for zero in (0.0, -0.0)
     ]
     first = found[0].layer
     try:
@@ -760,7 +662,3 @@ def behind(
     except UncertainError as error:
         raise refusal_of_uncertain(node.op, layers[0].value, Named.of(str(error))) from error
     return replace(found[0], layer=first._replace(value=value))
-
-
-def _with_zero(layer: PadLayer, zero: float | None) -> PadLayer:
-    return layer if zero is None else layer._replace(value=zero)

@@ -28,22 +28,16 @@ from onnxpad.proof.layers import (
 )
 from onnxpad.proof.meaning import MeaninglessError, check_arity, version_of
 from onnxpad.proof.step_rules.computing_steps import (
-    batch_normalization,
     cast,
     clip,
     dequantize,
-    greatest,
     keeps_zero,
-    leaky_relu,
-    least,
     operated,
-    prelu,
     quantize,
     rectified,
     sign_of,
     to_whole_numbers,
     unary,
-    with_constants,
 )
 from onnxpad.proof.step_rules.moving_steps import (
     Bounds,
@@ -69,8 +63,7 @@ class StepRule:
     Attributes:
         versions: The versions of the operator with this meaning, by the schema's `since_version`.
         rule: What it makes of padded data; raises MeaninglessError where it is no step.
-        data: The inputs that may be padded: the first, all, or the operands that are not constant.
-            Operands may be padded with different fills.
+        data: The inputs that may be padded: the first, all, or the operand that is not constant.
         parts: Whether all of its outputs are parts of the data.
     """
 
@@ -101,12 +94,12 @@ def data_inputs(graph: Graph, analysis: Analysis, node: Node) -> tuple[int, ...]
     found: tuple[int, ...] = (0,)
     if step.data == "all":
         found = tuple(range(len(node.inputs)))
-    elif step.data == "operands":
+    elif step.data == "operand":
         try:
             varying = [graph.constant(tensor) is None for tensor in node.inputs if tensor.name]
         except ModelError:
             return ()
-        if len(varying) < len(node.inputs):
+        if len(varying) < len(node.inputs) or sum(varying) != 1:
             return ()
         found = tuple(place for place, varies in enumerate(varying) if varies)
     return found if all(node.inputs[place].name for place in found) else ()
@@ -124,7 +117,7 @@ def through(
         output_index: Which of its outputs is asked about.
         inner: The layers around each of `data_inputs`, with amounts over all axes of that input;
             none of them where it is not padded. They must be the same for all, apart from crops of
-            axes that no layer pads, the signs of zeros, and the fills of several operands.
+            axes that no layer pads, and the signs of zeros.
 
     Returns:
         None where it is not known to be a step for these layers.
@@ -156,8 +149,7 @@ def _tried(
     fills = {layer.fill for layer in every if isinstance(layer.fill, str)}
     if not fills <= {NEGATIVE_ZERO, EITHER_ZERO}:
         return None
-    around = [[layer.amounts for layer in layers] for layers in inner]
-    compared = around if step.data == "operands" else [without_sign(each) for each in inner]
+    compared = [without_sign(each) for each in inner]
     if any(each != compared[0] for each in compared):
         return None
     if not 0 <= output_index < len(node.outputs) or (output_index and not step.parts):
@@ -205,6 +197,7 @@ _ZERO: Final[Mapping[str, frozenset[int]]] = {
     "Erf": frozenset({9, 13}),
     "Gelu": frozenset({20}),
     "HardSwish": frozenset({14, 22}),
+    "LeakyRelu": frozenset({6, 16}),
     "Mish": frozenset({18, 22}),
     "Selu": frozenset({6, 22}),
     "Sin": frozenset({7, 22}),
@@ -231,7 +224,6 @@ STEPS: Final[dict[str, StepRule]] = {
     "Slice": StepRule(frozenset({1, 10, 11, 13}), sliced),
     "Cast": StepRule(frozenset({6, 9, 13, 19, 21, 23, 24, 25, 28}), cast),
     "Relu": StepRule(frozenset({6, 13, 14}), unary(rectified)),
-    "LeakyRelu": StepRule(frozenset({6, 16}), leaky_relu),
     "Neg": StepRule(frozenset({6, 13}), unary(lambda number: -number)),
     "Abs": StepRule(frozenset({6, 13}), unary(abs)),
     "Sign": StepRule(frozenset({9, 13}), unary(sign_of)),
@@ -239,14 +231,10 @@ STEPS: Final[dict[str, StepRule]] = {
     "Ceil": StepRule(frozenset({6, 13}), to_whole_numbers(math.ceil)),
     "Round": StepRule(frozenset({11, 22}), to_whole_numbers(round)),
     "Clip": StepRule(frozenset({6, 11, 12, 13}), clip),
-    "Add": StepRule(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
-    "Sub": StepRule(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
-    "Mul": StepRule(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
-    "Div": StepRule(frozenset({7, 13, 14}), with_constants(operated), data="operands"),
-    "Min": StepRule(frozenset({8, 12, 13}), with_constants(least), data="operands"),
-    "Max": StepRule(frozenset({8, 12, 13}), with_constants(greatest), data="operands"),
-    "PRelu": StepRule(frozenset({7, 9, 16}), prelu),
-    "BatchNormalization": StepRule(frozenset({7, 9, 14, 15}), batch_normalization),
+    "Add": StepRule(frozenset({7, 13, 14}), operated, data="operand"),
+    "Sub": StepRule(frozenset({7, 13, 14}), operated, data="operand"),
+    "Mul": StepRule(frozenset({7, 13, 14}), operated, data="operand"),
+    "Div": StepRule(frozenset({7, 13, 14}), operated, data="operand"),
     "QuantizeLinear": StepRule(frozenset({10, 13, 19, 21, 23, 24, 25, 28}), quantize),
     "DequantizeLinear": StepRule(frozenset({10, 13, 19, 21, 23, 24, 25, 28}), dequantize),
     **{op: StepRule(versions, keeps_zero) for op, versions in _ZERO.items()},

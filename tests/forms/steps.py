@@ -93,7 +93,6 @@ _NARROW: Final = "float[3, 1, 3, 3] w = {" + ", ".join(str(n % 5 - 2) for n in r
 _SCALE: Final = "float s = {0.5}, uint8 z = {9}"
 _EACH: Final = "float[2, 1, 1] k = {1, 2}"
 _TALL: Final = "float[12, 1] k = {" + ", ".join(map(str, range(1, 13))) + "}"
-_BATCH: Final = "float[2] one = {1, 1}, float[2] none = {0, 0}, float[2] k = {3, 4}"
 
 
 def _with_constant(op: str, value: float, constant: float) -> Step:
@@ -102,7 +101,7 @@ def _with_constant(op: str, value: float, constant: float) -> Step:
 
 _KEEP_ZERO: Final = (
     "Tanh", "Asinh", "Atanh", "Celu", "Elu", "Erf", "Gelu", "HardSwish",
-    "Selu", "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan", "ThresholdedRelu",
+    "LeakyRelu", "Selu", "Sin", "Sinh", "Softsign", "Sqrt", "Swish", "Tan", "ThresholdedRelu",
 )  # fmt: skip
 
 KINDS: Final = (
@@ -189,18 +188,14 @@ KINDS: Final = (
             "Abs": Step("t = Abs (a)"), "Ceil": Step("t = Ceil (a)"),
             "Floor": Step("t = Floor (a)"), "Round": Step("t = Round (a)"),
             "Clip": Step("t = Clip (a, k)", "float k = {0}", value=-3),
-            "LeakyRelu": Step("t = LeakyRelu (a)"),
-            "PRelu": Step("t = PRelu (a, k)", _EACH),
         },
         (Step("t = Floor (a)", value=0.5, title="Floor of 0.5"),),
     ),
     Kind(
-        "the other operand is constant, of size 1 along padded axes, or padded by the same "
-        "amounts; one value comes out",
+        "the other operand is constant, of size 1 along padded axes; one value comes out",
         {
             "Add": _with_constant("Add", -3, 3), "Sub": _with_constant("Sub", 3, 3),
             "Mul": Step("t = Mul (a, k)", _EACH), "Div": _with_constant("Div", 0, 3),
-            "Max": _with_constant("Max", -3, 0), "Min": _with_constant("Min", 3, 0),
         },
         (
             Step("t = Mul (a, k)", _TALL, title="Mul by what differs along a padded axis"),
@@ -213,16 +208,8 @@ KINDS: Final = (
         (
             Step("t = Tanh (a)", value=1, title="Tanh of 1"),
             Step("t = Sigmoid (a)", title="Sigmoid of 0"),
+            Step("t = LeakyRelu (a)", value=-3, title="LeakyRelu of -3"),
         ),
-    ),
-    Kind(
-        "constant means and biases of 0",
-        {"BatchNormalization": Step(
-            "t = BatchNormalization (a, k, none, none, one)", _BATCH
-        )},
-        (Step(
-            "t = BatchNormalization (a, one, k, none, one)", _BATCH, title="biases of 3 and 4"
-        ),),
     ),
     Kind(
         "inference",

@@ -173,22 +173,3 @@ def test_quantised_numbers() -> None:
         assert step_fills.dequantised(value, scale, zero) == (value - zero) * scale
     assert told(lambda: step_fills.dequantised(2**24 + 1, 1.0, 0)) is None
     assert step_fills.dequantised(2**24, 1.0, 0) == 2**24
-
-
-@pytest.mark.parametrize("dtype", FLOATING)
-def test_a_slope_for_negative_numbers(dtype: int) -> None:
-    kind = kind_of(dtype).type
-    for value, slope in product((0.0, -0.0, 2.0, -2.0, -0.5, math.inf), (0.0, 0.5, -1.0, 4.0)):
-        expected = value if value > 0 else float(kind(value) * kind(slope))
-        found = told(lambda: step_fills.leaky(value, slope, dtype))  # noqa: B023
-        proved = told(lambda: fill_arithmetic.leaky(value, slope, dtype))  # noqa: B023
-        assert found == expected
-        assert proved == expected
-        is_plus = str(value) == "0.0"
-        for each, either in ((found, EitherZero), (proved, fill_arithmetic.SignlessZero)):
-            assert (type(each) is either) is (each == 0 and not is_plus)
-    for slope in (math.inf, -math.inf, math.nan):
-        assert told(lambda: fill_arithmetic.leaky(1.0, slope, dtype)) is None  # noqa: B023
-    for value in (math.inf, -math.inf):
-        assert told(lambda: step_fills.prelu(value, 0.5, dtype)) is None  # noqa: B023
-    assert step_fills.prelu(-2.0, 0.5, dtype) == -1.0

@@ -52,16 +52,6 @@ FOLDED = [
         id="joined and split",
     ),
     pytest.param(
-        f"n = Neg (x) a = Pad (x, p) b = Pad (n, p) c = Sub (a, b) t = {TURN} (c) y = Conv (t, w)",
-        f"n = Neg (x) c = Sub (x, n) t = {TURN} (c) y = Conv <pads = [1, 2, 2, 1]> (t, w)",
-        id="two operands",
-    ),
-    pytest.param(
-        f"a = Pad (x, p) c = Mul (a, a) t = {TURN} (c) y = Conv (t, w)",
-        f"c = Mul (x, x) t = {TURN} (c) y = Conv <pads = [1, 2, 2, 1]> (t, w)",
-        id="a square",
-    ),
-    pytest.param(
         f"a = Pad (x, p) t = {TURN} (a) b = Pad (t, q) y = Conv (b, w)",
         f"t = {TURN} (x) y = Conv <pads = [2, 3, 3, 2]> (t, w)",
         id="another Pad behind",
@@ -108,12 +98,6 @@ def test_moves_and_folds(before: str, after: str) -> None:
 def test_needs_no_run(before: str, after: str) -> None:
     result = onnxpad.fix(model(before), validate=False, strict=True)
     assert_graph(result.model, model(after))
-
-
-def test_values_of_two_operands_cancel() -> None:
-    body = "n = Neg (x) a = Pad (x, p, nine) b = Pad (n, p, nine) c = Sub (a, b)"
-    result = fixed(model(f"{body} t = {TURN} (c) y = Conv (t, w)", more=", float nine = {9}"))
-    assert [node.op_type for node in result.model.graph.node] == ["Neg", "Sub", "Transpose", "Conv"]
 
 
 def test_stands_before_its_operator_in_style_pad() -> None:
@@ -203,17 +187,11 @@ SIGNS = [
     pytest.param("a = Pad (n, p) s = Mul (a, each)", id="factors of both signs"),
     pytest.param("b = Pad (x, p, less) s = Clip (b, zero)", id="Clip of -0.0 at 0"),
     pytest.param("b = Pad (x, p, less) s = Relu (b)", id="Relu of -0.0"),
-    pytest.param("b = Pad (x, p, less) s = LeakyRelu (b)", id="LeakyRelu of -0.0"),
-    pytest.param("b = Pad (x, p, less) s = Max (zero, b)", id="Max of 0.0 and -0.0"),
     pytest.param("a = Pad (n, p) r = Mul (a, each) s = Abs (r)", id="a step takes it away"),
     pytest.param(
         "a = Pad (n, p) b = Pad (x, p, less) c = Concat <axis = 1> (a, b)"
         " s, d = Split <axis = 1> (c)",
         id="Concat",
-    ),
-    pytest.param(
-        "a = Pad (n, p) b = Pad (x, p, less) c = Mul (a, each) d = Sub (c, b) s = Neg (d)",
-        id="both",
     ),
 ]
 
@@ -272,14 +250,8 @@ STAYS = [
     pytest.param("s = Mul (a, column)", "axis-taken", "padded axis", id="along a padded axis"),
     pytest.param("s = Add (a, each)", "fill-changes", "several values", id="of each channel"),
     pytest.param("s = Exp (a)", "steps-between", "Exp", id="Exp"),
-    pytest.param("s = Add (a, b)", "steps-between", "not padded alike", id="two operands"),
+    pytest.param("s = Add (a, a)", "no-window", "Add", id="two operands"),
     pytest.param("s = Concat <axis = 1> (a, b)", "steps-between", "not padded alike", id="Concat"),
-    pytest.param(
-        "i = Pad (x, p) j = Mul (i, column) s = Add (a, j)",
-        "steps-between",
-        "Add '<s>' joins it with what is not padded alike",
-        id="an operand that another step keeps",
-    ),
 ]
 
 
@@ -421,27 +393,22 @@ def test_all_branches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(looked) < 10
 
 
-@pytest.mark.parametrize(
-    "step", ["Dropout (a)", "BatchNormalization (a, even, none, none, even)"], ids=lambda s: s[:7]
-)
-def test_outputs_without_a_name(step: str) -> None:
-    given = f"{W}, {SPATIAL}, float[2] even = {{1, 1}}, float[2] none = {{0, 0}}"
+def test_an_output_without_a_name() -> None:
     before = one(
-        f"a = Pad (x, p) s = {step} y = Conv (s, w)",
+        "a = Pad (x, p) s = Dropout (a) y = Conv (s, w)",
         inputs="float[1, 2, h, 8] x",
-        initializers=given,
+        initializers=f"{W}, {SPATIAL}",
         opset=13,
     )
-    before.graph.node[1].output.extend([""] * (4 if "Batch" in step else 1))
+    before.graph.node[1].output.append("")
     result = onnxpad.fix(before, validate=False)
-    assert [node.op_type for node in result.model.graph.node] == [step.split()[0], "Conv"]
+    assert [node.op_type for node in result.model.graph.node] == ["Dropout", "Conv"]
 
 
 MALFORMED = [
     "Cast (a)",
     "Add (a)",
     "Add (a, one, one)",
-    "PRelu (a)",
     "Add (a, text)",
     "Add (a, imaginary)",
     "Slice (a, one, one)",
@@ -578,7 +545,7 @@ def test_a_slice_of_data_before_other_steps(steps: str, ops: Sequence[str]) -> N
 
 JOINED = (
     "a = Pad (x, p) b = Pad (x, p) r = Relu (a) n = Abs (b) c = Concat <axis = 3> (r, n)"
-    f" t = {TURN} (c) l, e = Split <axis = 1> (t) s = Add (l, e) y = Conv (s, w)"
+    f" t = {TURN} (c) l, e = Split <axis = 1> (t) s = Conv (l, w) o = Conv (e, w) y = Add (s, o)"
 )
 
 

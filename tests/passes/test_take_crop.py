@@ -96,16 +96,6 @@ TAKEN = [
     ),
     pytest.param(
         behind(
-            f"f = {SPREAD} n = BatchNormalization (f, b, b, b, v) y = Slice (n, s, e, a)",
-            f"{TRIM}, {BIAS}, float[3] v = {{4, 9, 1}}",
-            size="n",
-        ),
-        [0, 3],
-        [],
-        id="behind a BatchNormalization",
-    ),
-    pytest.param(
-        behind(
             f"f = {SPREAD} h = Shape (f) l = Gather (h, a) e = Sub (l, three)"
             " y = Slice (f, s, e, a)",
             "int64[1] s = {0}, int64[1] a = {2}, int64[1] three = {3}",
@@ -394,7 +384,6 @@ def test_what_was_appended_stays_before_a_step_that_does_not_hand_it_on(nodes: s
         ("Tanh (f)", ""),
         ("Sub (f, h)", "float[2, 1, 1, 1] h = {1, -3}"),
         ("Transpose <perm = [2, 1, 0]> (f)", ""),
-        ("BatchNormalization (f, b, b, b, h)", "float[3] h = {1, 2, 3}"),
     ],
 )
 def test_a_crop_behind_steps_that_map_what_output_padding_appends_to_several_numbers(

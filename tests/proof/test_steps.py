@@ -13,7 +13,6 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-import onnxpad
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import symbol
 from onnxpad.graph import Graph, Node
@@ -24,14 +23,12 @@ from onnxpad.proof.scattering import SCATTERING
 from onnxpad.proof.step_rules.fill_arithmetic import (
     computed,
     exact_in,
-    normal_root,
-    overflows,
     quantized,
 )
 from onnxpad.proof.step_rules.step_node import Passed
 from onnxpad.proof.steps import STEPS, crop_of, data_inputs, through
 from tests.operators.test_table import SCHEMAS
-from tests.support import LOW, PADS, Array, one, run
+from tests.support import Array, one, run
 from tests.support.rows import each_row
 
 SPATIAL = ((0, 0), (0, 0), (1, 2), (0, 3))
@@ -220,11 +217,6 @@ STEADY = [
     Case("y, m = Dropout (x)", opset=10),
     Case("y = Dropout (x, r, t)", "float r = {0.5}, bool t = {0}"),
     Case("y = Concat <axis = 1> (a, b, a)", inputs="a b", fills=(NEGATIVE_ZERO,)),
-    Case("y = Mul (x, x)", fills=(3,)),
-    Case("y = Add (a, b)", inputs="a b", fills=(NEGATIVE_ZERO,)),
-    Case("y = Add (a, b)", inputs="a b", fills=(2.5,)),
-    Case("y = Max (a, c, b)", C, inputs="a b", fills=(0.25,)),
-    Case("y = Min (b, a)", inputs="a b", fills=(1, 2), pads=(SPATIAL, UNIT)),
     Case("y = Concat <axis = -3> (a, b)", inputs="a b", fills=(-np.inf,), opset=11),
     Case("y, z = Split <axis = 1> (x, s)", "int64[2] s = {1, 2}", outputs="y z"),
     Case("y, z = Split <axis = -4> (x)", outputs="y z", fills=(7,)),
@@ -242,8 +234,6 @@ STEADY = [
     Case("y = Cast <to = 1> (x)", dtype="uint8", result="float", fills=(255,)),
     Case("y = Cast <to = 1> (x)", dtype="bool", result="float", fills=(1,)),
     Case("y = Relu (x)", fills=(-3,)),
-    Case("y = LeakyRelu <alpha = 0.1> (x)", fills=(-3.0,)),
-    Case("y = LeakyRelu (x)", fills=(-3.0,)),
     Case("y = Neg (x)"),
     Case("y = Neg (x)", fills=(NEGATIVE_ZERO,)),
     Case("y = Abs (x)", fills=(NEGATIVE_ZERO,)),
@@ -255,8 +245,6 @@ STEADY = [
     Case("y = Clip (x, a, b)", "float a = {-1}, float b = {1}", fills=(-np.inf,)),
     Case("y = Clip (x, , b)", "float b = {1}", fills=(3,)),
     Case("y = Clip <min = 0.0, max = 6.0> (x)", fills=(7,), opset=9),
-    Case("y = Max (x, c)", C, fills=(0,)),
-    Case("y = Min (c, x, d)", f"{C}, float d = {{0.25}}", fills=(1,)),
     Case("y = Add (x, c)", C, fills=(0.25,)),
     Case("y = Sub (c, x)", C, fills=(0.25,)),
     Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, 2, 3}"),
@@ -265,22 +253,9 @@ STEADY = [
     Case("y = Mul (x, c)", "float[1, 1, 1, 1, 1] c = {1}"),
     Case("y = Mul (c, x)", "float[3, 1, 2, 1, 1, 1] c = {1, 2, 3, 4, 5, 6}"),
     Case("y = Sub (c, x)", "float[2, 1, 1, 1, 1] c = {3, 3}", fills=(1,)),
-    Case(
-        "y = Max (c, x, d)",
-        "float[1, 1, 1, 1, 1] c = {-1}, float[2, 1, 1, 1, 1, 1] d = {1, 1}",
-        fills=(0.25,),
-    ),
-    Case("y = Min (a, c, b)", "float[2, 1, 1, 1, 1] c = {1, 1}", inputs="a b", fills=(2,)),
     Case("y = Div (x, c)", "float c = {3}", fills=(1,)),
     Case("y = Div (c, x)", "float c = {3}", fills=(np.inf,)),
     Case("y = Add (x, c)", "int32 c = {-7}", fills=(9,), dtype="int32"),
-    Case("y = PRelu (x, c)", "float[3, 1, 1] c = {0.1, 0.2, 0.3}"),
-    Case("y = PRelu (x, c)", "float[1] c = {0.1}", fills=(-2,)),
-    Case(
-        "y = BatchNormalization (x, s, b, m, v)",
-        "float[3] s = {1, -2, 3}, float[3] b = {0, 0, 0}, float[3] m = {0, 0, 0}, "
-        "float[3] v = {1, 2, 0}",
-    ),
     Case(
         "y = QuantizeLinear (x, s, z)",
         "float[3] s = {0.1, 0.2, 0.3}, int8[3] z = {4, 4, 4}",
@@ -314,8 +289,8 @@ STEADY = [
 
 ZEROS = {
     "Asin": 7, "Asinh": 9, "Atan": 7, "Atanh": 9, "Celu": 12, "Elu": 6, "Erf": 9, "Gelu": 20,
-    "HardSwish": 14, "Mish": 18, "Selu": 6, "Sin": 7, "Sinh": 9, "Softsign": 1, "Sqrt": 6,
-    "Swish": 24, "Tan": 7, "Tanh": 6, "ThresholdedRelu": 10,
+    "HardSwish": 14, "LeakyRelu": 6, "Mish": 18, "Selu": 6, "Sin": 7, "Sinh": 9, "Softsign": 1,
+    "Sqrt": 6, "Swish": 24, "Tan": 7, "Tanh": 6, "ThresholdedRelu": 10,
 }  # fmt: skip
 """Operators that are steps of 0 alone, with the opset that brought them."""
 
@@ -350,18 +325,6 @@ def test_bfloat16_holds_few_numbers() -> None:
     assert answers(replace(case, fills=(1.0078125,))) is None
 
 
-def test_an_infinite_number_goes_through_no_prelu() -> None:
-    """onnxruntime before 1.27 makes NaN of it."""
-    case = Case("y = PRelu (x, c)", "float c = {0.5}")
-    assert answers(replace(case, fills=(-1.5,)))
-    for fill in (-np.inf, np.inf):
-        assert answers(replace(case, fills=(fill,))) is None
-    text = "a = Pad (x, p, c) b = PRelu (a, s) y = MaxPool <kernel_shape = [3, 3]> (b)"
-    model = one(text, initializers=f"{PADS}, {LOW}, float s = {{0.5}}")
-    (finding,) = onnxpad.fix(model, validate=False).findings
-    assert finding.reason_code == "fill-changes"
-
-
 def test_a_squeeze_of_all_that_is_1_is_another_function_of_bare_data() -> None:
     case = Case("y = Squeeze (x)", shape=(2, 1, 1, 1), pads=(UNIT,))
     found, bare = (step_of(case.model(padded=padded), "Squeeze") for padded in (True, False))
@@ -376,8 +339,7 @@ LATER_THAN_1 = {
     2: {"Split"},
     6: {"Abs", "Cast", "Ceil", "Clip", "Elu", "Floor", "LeakyRelu", "Neg", "Relu", "Selu", "Sqrt",
         "Tanh"},
-    7: {"Add", "BatchNormalization", "Div", "Mul", "PRelu", "Sub"},
-    8: {"Max", "Min"},
+    7: {"Add", "Div", "Mul", "Sub"},
 }  # fmt: skip
 """Operators whose first versions mean something else, by the version from which they are known."""
 
@@ -434,11 +396,6 @@ def test_floats_hold_what_numpy_says(dtype: int, scalar: Any) -> None:
     with pytest.raises(MeaninglessError):
         computed("Mul", tiny, 0.5, dtype)
     assert computed("Mul", tiny, 1.0, dtype) == tiny
-    assert not overflows(greatest / 4, dtype)
-    assert overflows(greatest, dtype)
-    assert normal_root(tiny, dtype) == tiny**0.5
-    with pytest.raises(MeaninglessError):
-        normal_root(tiny / 2, dtype)
 
 
 @each_row(("dtype", "scalar"), [*WHOLE, (TensorProto.BOOL, None)])
@@ -535,9 +492,21 @@ REFUSED = [
     pytest.param(
         Case("y = Add (x, c)", "float[2, 1, 1, 1, 1] c = {1, 2}"), id="fills that vary in front"
     ),
+    *(
+        pytest.param(Case(f"y = {op} (a, b)", inputs="a b"), id=f"{op} of two that vary")
+        for op in ("Add", "Sub", "Mul", "Div")
+    ),
+    pytest.param(Case("y = Mul (x, x)"), id="a square"),
+    pytest.param(Case("y = Max (x, c)", C), id="Max"),
+    pytest.param(Case("y = Min (x, c)", C), id="Min"),
+    pytest.param(Case("y = PRelu (x, c)", C), id="PRelu"),
+    pytest.param(Case("y = LeakyRelu (x)", fills=(-3.0,)), id="LeakyRelu of a number"),
     pytest.param(
-        Case("y = PRelu (x, c)", "float[1, 1, 1, 1, 1] c = {1}", fills=(1,)),
-        id="a slope with more axes than the data",
+        Case(
+            "y = BatchNormalization (x, c, d, d, c)",
+            "float[3] c = {1, 1, 1}, float[3] d = {0, 0, 0}",
+        ),
+        id="BatchNormalization",
     ),
     pytest.param(
         Case(
@@ -560,8 +529,6 @@ REFUSED = [
     pytest.param(Case("y = Expand (x, s)", inputs="x s"), id="Expand to an input"),
     pytest.param(Case("y = Expand (x, s)", "int64[1] s = {0}"), id="Expand to nothing"),
     pytest.param(Case("y = Add (x, c)", "float[3, 1, 1] c = {0, 0, 1}"), id="fills that vary"),
-    pytest.param(Case("y = Sub (a, b)", inputs="a b", fills=(np.inf,)), id="NaN of two that vary"),
-    pytest.param(Case("y = Div (a, b)", inputs="a b"), id="0 divided by 0"),
     pytest.param(Case("y = Mul (x, c)", "float c = {0}", fills=(np.inf,)), id="NaN"),
     pytest.param(Case("y = Mul (x, c)", "float c = {1e30}", fills=(1e30,)), id="overflow"),
     pytest.param(
@@ -588,10 +555,6 @@ REFUSED = [
     ),
     pytest.param(Case("y = Tanh (x)", fills=(EITHER_ZERO,)), id="Tanh of a zero of either sign"),
     pytest.param(Case("y = Div (c, x)", "float c = {1}", fills=(EITHER_ZERO,)), id="1 / 0"),
-    pytest.param(
-        Case("y = Max (a, b, c, d, e)", inputs="a b c d e", fills=(EITHER_ZERO,)),
-        id="many zeros of either sign",
-    ),
     pytest.param(Case("y = Clip (x, c)", "float c = {0}", fills=(np.inf,)), id="Clip of inf"),
     pytest.param(
         Case("y = Clip (x, a, b)", "float a = {1}, float b = {0}"), id="bounds that cross"
@@ -712,33 +675,6 @@ def test_is_no_step(case: Case) -> None:
     )
 
 
-NORM = "y = BatchNormalization {attributes} (x, s, b, m, v)"
-
-
-@each_row(
-    ("attributes", "changed"),
-    [
-        ("<training_mode = 1>", {}),
-        ("", {"b": (0, 0, 1)}),
-        ("", {"b": (0, 0, -0.0)}),
-        ("", {"m": (1, 0, 0)}),
-        ("", {"s": (np.inf, 1, 1)}),
-        ("", {"s": (3e38, 1, 1), "v": (0, 1, 1)}),
-        ("", {"v": (-1, 1, 1)}),
-        ("<epsilon = 0.0>", {"v": (0, 1, 1)}),
-    ],
-)
-def test_batch_normalization_that_may_move_zero(
-    attributes: str, changed: dict[str, tuple[float, ...]]
-) -> None:
-    values = {"s": (1, 1, 1), "b": (0, 0, 0), "m": (0, 0, 0), "v": (1, 1, 1), **changed}
-    given = ", ".join(
-        f"float[3] {name} = {{{', '.join(map(str, items))}}}" for name, items in values.items()
-    )
-    case = Case(NORM.format(attributes=attributes), given)
-    assert answers(case) is None
-
-
 def test_other_domains_are_no_steps() -> None:
     model = one("y = custom.Relu (x)")
     model.opset_import.append(onnx.helper.make_opsetid("custom", 1))
@@ -769,14 +705,9 @@ SIGNS = [
     Case("y = Relu (x)", fills=(NEGATIVE_ZERO,)),
     Case("y = Sign (x)", fills=(NEGATIVE_ZERO,)),
     Case("y = Ceil (x)", fills=(-0.5,)),
-    Case("y = LeakyRelu (x)", fills=(NEGATIVE_ZERO,)),
-    Case("y = LeakyRelu <alpha = 0.0> (x)", fills=(-1,)),
-    Case("y = PRelu (x, c)", "float c = {0}", fills=(-1,)),
     Case("y = Mul (x, c)", "float[3, 1, 1] c = {1, -1, 1}"),
-    Case("y = Max (x, c)", "float c = {-0.0}"),
     Case("y = Clip (x, c)", "float c = {0}", fills=(NEGATIVE_ZERO,)),
     Case("y = Clip (x, c, d)", "float c = {-1}, float d = {0}", fills=(NEGATIVE_ZERO,)),
-    Case("y = Min (x, d, c)", "float c = {-0.0}, float d = {2}"),
     Case("y = Neg (x)", fills=(EITHER_ZERO,)),
     Case("y = Transpose (x)", fills=(EITHER_ZERO,)),
 ]
@@ -792,7 +723,6 @@ def test_zeros_of_either_sign(case: Case) -> None:
     [
         (Case("y = Abs (x)"), 0),
         (Case("y = Add (x, c)", "float c = {2}"), 2),
-        (Case("y = Max (x, c, d)", "float c = {0}, float d = {3}"), 3),
         (Case("y = Cast <to = 6> (x)", result="int32"), 0),
         (Case("y = QuantizeLinear (x, c, z)", "float c = {1}, uint8 z = {7}", result="uint8"), 7),
     ],
@@ -820,63 +750,6 @@ def test_inputs_that_are_padded_otherwise_join_no_step() -> None:
     assert through(*found, 0, [case.layers, other]) is None
     assert through(*found, 0, [case.layers, ()]) is None
     assert through(*found, 0, [case.layers]) is None
-
-
-@each_row(
-    ("body", "fills", "fill"),
-    [
-        ("y = Sub (a, b)", (2, 3), -1),
-        ("y = Sub (b, a)", (2, 3), 1),
-        ("y = Div (b, a)", (2, 3), 1.5),
-        ("y = Mul (a, b)", (NEGATIVE_ZERO, 3), NEGATIVE_ZERO),
-        ("y = Max (a, b)", (2, -np.inf), 2),
-        ("y = Min (a, b)", (2, 3), 2),
-        ("y = Max (a, b)", (0, NEGATIVE_ZERO), EITHER_ZERO),
-        ("y = Sub (b, a)", (0, EITHER_ZERO), EITHER_ZERO),
-        ("y = Add (a, b)", (0, EITHER_ZERO), 0),
-        ("y = Min (a, b)", (EITHER_ZERO, -2), -2),
-        ("y = Div (b, a)", (0, 3), None),
-    ],
-    at_once=8,
-)
-def test_operands_may_have_fills_of_their_own(
-    body: str, fills: tuple[float | str, float | str], fill: float | str | None
-) -> None:
-    """Named in the order of the inputs: `a` has the first fill, `b` the second one."""
-    case = Case(body, inputs="a b")
-    found = step_of(case.model(padded=True), case.op)
-    held = {"a": (Layer(SPATIAL, fills[0]),), "b": (Layer(SPATIAL, fills[1]),)}
-    inner = [held[tensor.name] for tensor in found[2].inputs]
-    passed = through(*found, 0, inner)
-    assert fill is None if passed is None else passed.layers == (Layer(SPATIAL, fill or 0),)
-    if passed is not None:
-        feeds = data(case)
-        wide = {name: padded(array, held[name]) for name, array in feeds.items()}
-        (before,) = run(case.model(padded=True), wide)
-        (after,) = run(case.model(padded=False), feeds)
-        assert np.array_equal(before, padded(after, passed.layers))
-    narrower = (Layer(((0, 0), (0, 0), (1, 1), (0, 3)), fills[1]),)
-    assert through(*found, 0, [inner[0], narrower]) is None
-    assert through(*found, 0, [inner[0], ()]) is None
-
-
-@each_row(
-    ("inputs", "passes"),
-    [
-        ("float[2, 3, 7, 8] a, float[2, 3, 7, 8] b", True),
-        ("float[2, 3, 7, 8] a, float[1, 1, 7, 8] b", True),
-        ("float[N, 3, H, 8] a", True),
-        ("float[2, 3, 7, 8] a, float[2, 3, 1, 8] b", False),
-        ("float[2, 3, 7, 8] a, float[2, 3, H, 8] b", False),
-        ("float[2, 3, 7, 8] a, float[3, 7, 8] b", False),
-        ("float[2, 3, 7, 8] a, float[] b", False),
-    ],
-)
-def test_no_operand_is_broadcast_along_a_padded_axis(inputs: str, passes: bool) -> None:
-    proto = one("y = Add (a, b)" if " b" in inputs else "b = Neg (a) y = Add (a, b)", inputs=inputs)
-    found = step_of(proto, "Add")
-    layers = (Layer(SPATIAL, 1),)
-    assert (through(*found, 0, [layers, layers]) is not None) == passes
 
 
 CHANNELS = ((0, 0), (0, -1), (0, 0), (0, 0))
@@ -977,8 +850,8 @@ def drawn() -> Iterator[Case]:
     numbers = ("0", "-0.0", "1", "-1", "0.1", "3", "-2.5", "6", "1e30", "0.3333333")
     bodies = (
         "y = Add (x, c)", "y = Add (c, x)", "y = Sub (x, c)", "y = Sub (c, x)", "y = Mul (x, c)",
-        "y = Div (x, c)", "y = Div (c, x)", "y = Min (x, c)", "y = Max (c, x, d)", "y = Relu (x)",
-        "y = PRelu (x, d)", "y = Clip (x, d)", "y = Clip (x, , d)", "y = LeakyRelu (x)",
+        "y = Div (x, c)", "y = Div (c, x)", "y = Relu (x)",
+        "y = Clip (x, d)", "y = Clip (x, , d)", "y = LeakyRelu (x)",
         "y = LeakyRelu <alpha = 0.3> (x)", "y = Round (x)", "y = Floor (x)", "y = Ceil (x)",
         "y = Sign (x)", "y = Neg (x)", "y = Abs (x)", "y = QuantizeLinear (x, e)",
     )  # fmt: skip
@@ -1186,14 +1059,3 @@ def test_a_slice_by_a_number_that_is_partly_known_is_no_step() -> None:
     found = step_of(model, "Slice")
     assert found[1].integers(found[2].inputs[1]) is not None  # of which one is unknown
     assert through(*found, 0, [()]) is None
-
-
-@pytest.mark.parametrize("opset", [14, 15])
-def test_batch_normalization_trains_since_opset_14(opset: int) -> None:
-    given = ", ".join(f"float[3] {name} = {{{int(name in 'sv')}, 1, 1}}" for name in "sbmv")
-    given = given.replace("{0, 1, 1}", "{0, 0, 0}")
-    for training, passes in ((1, False), (0, True)):
-        attributes = f"<training_mode = {training}>"
-        case = Case(NORM.format(attributes=attributes), given, opset=opset)
-        found = step_of(case.model(padded=True), case.op)
-        assert (through(*found, 0, [case.layers]) is not None) is passes

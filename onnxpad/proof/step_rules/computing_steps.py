@@ -6,14 +6,12 @@ Sources: the operators' pages of the ONNX specification, and IEEE 754 for what b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 from onnx import TensorProto
 
-from onnxpad.arithmetic.size import Size
-from onnxpad.proof.layers import never_pads
 from onnxpad.proof.meaning import (
     FLOATS,
     MeaninglessError,
@@ -77,12 +75,6 @@ def to_whole_numbers(to_whole: Callable[[float], int]) -> Rule:
     return unary(lambda number: fills.rounded(number, to_whole))
 
 
-def leaky_relu(call: StepNode) -> Passed:
-    """The rule of LeakyRelu, which rounds once."""
-    alpha = call.attribute("alpha", float(np.float32(0.01)))
-    return named(call, call.mapped(lambda number: fills.leaky(number, alpha, call.dtype)))
-
-
 def keeps_zero(call: StepNode) -> Passed:
     """An operator that is known to give 0 for 0; its floats, if any, must be positive."""
     factors = [value for value in call.node.attrs.values() if isinstance(value, float)]
@@ -125,7 +117,7 @@ def clip(call: StepNode) -> Passed:
     return named(call, call.mapped(clipped))
 
 
-# Steps with constant operands
+# Steps with a constant operand
 
 
 def _elements(call: StepNode, place: int) -> list[Number]:
@@ -160,111 +152,20 @@ def _axes_in_front(call: StepNode, place: int) -> int:
     return max(array.ndim - rank, 0)
 
 
-def _check_equally_long(call: StepNode) -> None:
-    """Checks that none of several padded operands is broadcast along a padded axis.
-
-    Raises:
-        MeaninglessError: One may be.
-    """
-    first, *others = (call.analysis.shape(call.node.inputs[place]) for place in call.data)
-    for other in others:
-        if first is None or other is None or not len(first) == len(other) == call.rank:
-            raise MeaninglessError("the shapes of the operands are unknown")
-        for axis, (one, two) in enumerate(zip(first, other, strict=True)):
-            if call.is_padded(axis) and not (one == two and isinstance(one, int | Size)):
-                raise MeaninglessError("an operand may be broadcast along a padded axis")
-
-
-def with_constants(function: Callable[[StepNode, Number, Number], Number]) -> Rule:
-    """The rule of an operator of data and constants, which broadcast as in numpy."""
-
-    def rule(call: StepNode) -> Passed:
-        if not call.layers:
-            return named(call, ())
-        _check_equally_long(call)
-        constants, added = [], 0
-        for place, _ in call.others():
-            added = max(added, _axes_in_front(call, place))
-            constants.append(_elements(call, place))
-            if call.dtype in FLOATS and not all(map(math.isfinite, constants[-1])):
-                raise MeaninglessError("an operand is not finite")
-
-        def combined(numbers: Sequence[Number]) -> Number:
-            number, *others = numbers
-            for other in others:
-                number = function(call, number, other)
-            for elements in constants:
-                number = fills.one_of(function(call, number, element) for element in elements)
-            return number
-
-        return named(call, widened(call.combined(combined), added))
-
-    return rule
-
-
-def operated(call: StepNode, number: Number, operand: Number) -> Number:
-    """Add, Sub, Mul or Div of the data and another operand, in the order of the inputs."""
-    pair = (number, operand) if call.data[0] == 0 else (operand, number)
-    return fills.computed(call.node.op, *pair, call.dtype)
-
-
-def prelu(call: StepNode) -> Passed:
-    """The rule of PRelu, whose slope is broadcast to the data, and not the data to the slope."""
-    if call.layers and _axes_in_front(call, 1):
-        raise MeaninglessError("a slope that has more axes than the data")
-    return with_constants(_sloped)(call)
-
-
-def _sloped(call: StepNode, number: Number, slope: Number) -> Number:
-    if math.isinf(number):  # onnxruntime before 1.27 multiplies it by 0 and adds NaN
-        raise MeaninglessError("an infinite number")
-    return fills.leaky(number, slope, call.dtype)
-
-
-def greatest(call: StepNode, number: Number, operand: Number) -> Number:
-    """Max of two numbers."""
-    return fills.greatest(number, operand)
-
-
-def least(call: StepNode, number: Number, operand: Number) -> Number:
-    """Min of two numbers."""
-    return fills.least(number, operand)
-
-
-def batch_normalization(call: StepNode) -> Passed:
-    """With mean and bias 0, 0 stays 0 in whatever order an engine multiplies."""
-    trains = call.version >= 14 and is_set(call.node.attrs, "training_mode")
-    if trains or any(output.name for output in call.node.outputs[1:]):
-        raise MeaninglessError("a BatchNormalization that trains")
-    if not call.attribute("spatial", 1):
-        raise MeaninglessError("a BatchNormalization by element")
+def operated(call: StepNode) -> Passed:
+    """The rule of Add, Sub, Mul or Div of data and a constant, which broadcast as in numpy."""
     if not call.layers:
         return named(call, ())
-    if (call.rank or 0) < 2 or call.is_padded(1):
-        raise MeaninglessError("the channels are padded")
-    if all(never_pads(layer.amounts) for layer in call.layers):
-        return named(call, call.mapped(_same_zero))
-    scales, biases, means, variances = (_parameters(call, place) for place in range(1, 5))
-    if not all(map(fills.is_plus_zero, (*biases, *means))):
-        raise MeaninglessError("a mean or a bias that is not 0")
-    epsilon = call.attribute("epsilon", float(np.float32(1e-5)))
-    root = fills.normal_root(min(variances) + epsilon, call.dtype)
-    factor = max(map(abs, scales)) / min(root, 1)
-    if fills.overflows(max(variances) + epsilon, call.dtype) or fills.overflows(factor, call.dtype):
-        raise MeaninglessError("a factor that may overflow")
-    return named(call, call.mapped(_same_zero))
+    place = 1 - call.data[0]
+    elements, added = _elements(call, place), _axes_in_front(call, place)
+    if call.dtype in FLOATS and not all(map(math.isfinite, elements)):
+        raise MeaninglessError("an operand is not finite")
 
+    def computed(number: Number) -> Number:
+        pairs = ((each, number) if place == 0 else (number, each) for each in elements)
+        return fills.one_of(fills.computed(call.node.op, *pair, call.dtype) for pair in pairs)
 
-def _parameters(call: StepNode, place: int) -> list[float]:
-    """The elements of a vector of floating-point numbers, which may be of another such type."""
-    tensor = call.node.operand(place)
-    declared = None if tensor is None else call.graph.declared(tensor)
-    dtype = TensorProto.UNDEFINED if declared is None else declared.dtype
-    array = call.constant(place, dtype)
-    found = [float(number) for number in np.asarray(array, np.float64).reshape(-1).tolist()]
-    if dtype not in FLOATS or array.ndim != 1 or not all(map(math.isfinite, found)):
-        raise MeaninglessError("a parameter that is no vector of finite floats")
-    return found
+    return named(call, widened(call.mapped(computed), added))
 
 
 # Quantisation

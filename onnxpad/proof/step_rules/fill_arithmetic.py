@@ -155,20 +155,6 @@ def least(a: Number, b: Number) -> Number:
     return one_of((a, b)) if a == b else min(a, b)
 
 
-def leaky(number: Number, slope: Number, dtype: int) -> Number:
-    """A number, multiplied by a slope where it is negative.
-
-    Raises:
-        MeaninglessError: Engines may differ on the result.
-    """
-    if not math.isfinite(slope):
-        raise MeaninglessError("a slope that is not finite")
-    if number > 0 or is_plus_zero(number):
-        return number
-    product = computed("Mul", exact_in(slope, dtype), number, dtype) if number else 0
-    return product or _EITHER
-
-
 def rounded(number: Number, to_whole: Callable[[float], int]) -> Number:
     """A number of a floating-point type, rounded to a whole one."""
     if math.isinf(number) or number == int(number):
@@ -209,22 +195,6 @@ def dequantized(number: Number, scale: Number, zero_point: Number, dtype: int) -
         MeaninglessError: Engines may differ on the result.
     """
     return computed("Mul", exact_in(number - zero_point, dtype), scale, dtype)
-
-
-def normal_root(square: float, dtype: int) -> float:
-    """The square root of a number that is normal and positive in a floating-point type.
-
-    Raises:
-        MeaninglessError: It is not.
-    """
-    if not (math.isfinite(square) and square >= 2.0 ** _FORMATS[dtype].least):
-        raise MeaninglessError(f"{square} is no positive normal number")
-    return math.sqrt(square)
-
-
-def overflows(number: float, dtype: int) -> bool:
-    """Whether a number is, or may be rounded to, more than a floating-point type holds."""
-    return not abs(number) < math.ldexp(1.0, _FORMATS[dtype].greatest)
 
 
 def _is_float(number: Number, dtype: int) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,8 +18,6 @@ from onnxpad.proof.meaning import (
 from onnxpad.proof.step_rules import fill_arithmetic as fills
 from onnxpad.proof.step_rules.fill_arithmetic import Number
 from onnxpad.records import NamedTuple
-
-_MOST_EITHER: Final = 4  # operands of which each may be 0.0 or -0.0
 
 
 class Passed(NamedTuple):
@@ -54,8 +51,7 @@ class StepNode(NamedTuple):
         version: The version of its operator.
         output: Which of its outputs is asked about.
         data: The inputs that are padded.
-        inner: The padding of each of these inputs: the same amounts, and for operators of several
-            operands perhaps other fills.
+        inner: The padding of each of these inputs, which differs in the signs of zeros alone.
     """
 
     graph: Graph
@@ -137,24 +133,15 @@ class StepNode(NamedTuple):
         Raises:
             MeaninglessError: The element type holds a fill not exactly, or the function raises it.
         """
-        return self.combined(lambda numbers: function(numbers[0]), result)
-
-    def combined(
-        self, function: Callable[[Sequence[Number]], Number], result: int | None = None
-    ) -> Layers:
-        """As `mapped`, of the numbers that all padded inputs have in a layer."""
         found = []
         to = self.dtype if result is None else result
-        for layers in zip(*self.inner, strict=True):
+        for layer in self.layers:
             number: Number = 0
-            if not never_pads(layers[0].amounts):
-                if sum(layer.fill == EITHER_ZERO for layer in layers) > _MOST_EITHER:
-                    raise MeaninglessError("zeros of unknown signs in many operands")
-                each = (_numbers(layer.fill, self.dtype) for layer in layers)
-                combined = map(function, itertools.product(*each))
-                number = fills.one_of(fills.exact_in(number, to) for number in combined)
+            if not never_pads(layer.amounts):
+                each = map(function, _numbers(layer.fill, self.dtype))
+                number = fills.one_of(fills.exact_in(number, to) for number in each)
             either = isinstance(number, fills.SignlessZero)
-            found.append(layers[0]._replace(fill=EITHER_ZERO if either else fill_of(number)))
+            found.append(layer._replace(fill=EITHER_ZERO if either else fill_of(number)))
         return tuple(found)
 
     def joined(self) -> Layers:
