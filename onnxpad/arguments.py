@@ -172,6 +172,10 @@ def sizes_by_name(option: str, texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
+RETIRED: Final = dict.fromkeys(("PAD602", "PAD603", "PAD604"), "PAD601")
+"""Codes that there were, and that are not used again, with those that tell the same."""
+
+
 def codes_given(option: str, codes: str | Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     """Codes or prefixes of codes; a text is split at its commas.
 
@@ -189,6 +193,8 @@ def codes_given(option: str, codes: str | Sequence[str], known: Collection[str])
     found = [part.strip().upper() for text in texts for part in text.split(",")]
     for code in found:
         if not code or not any(each.startswith(code) for each in known):
+            if code in RETIRED:
+                raise UsageError(f"{option} {code!r} is retired: {RETIRED[code]} tells it".lstrip())
             raise UsageError(
                 f"{option} {code!r} names no code; there is ".lstrip()
                 + ", ".join(sorted(known))

@@ -8,6 +8,7 @@ from tests.budget import (
     FIGURES,
     Size,
     budget,
+    budget_before,
     lowered,
     measured,
     modules_of_fix,
@@ -43,6 +44,27 @@ def test_all_packages_together_are_no_larger_than_the_whole(figure: str) -> None
     if figure in FIGURES:
         limits = sum(row["limit"][figure] for row in packages.values() if "limit" in row)
         assert limits <= budget()["limit"][figure] * (1 + SLACK), "one is raised, none is lowered"
+
+
+def test_no_limit_of_the_whole_rises_and_no_package_loses_its_own() -> None:
+    before, now = budget_before(), budget()
+    if before is None:
+        pytest.skip("there is no commit to compare with")
+    floors = {"least_ratio"}
+    risen = [k for k, v in before["limit"].items() if k not in floors and now["limit"][k] > v]
+    assert not risen, "the sum never rises"
+    assert now["limit"]["least_ratio"] >= before["limit"]["least_ratio"]
+    limited = {name for name, row in before["package"].items() if "limit" in row}
+    lost = {name for name in limited & measured().keys() if "limit" not in now["package"][name]}
+    assert not lost, "a package that is there keeps its limit"
+
+
+def test_goals_of_packages_are_no_more_than_the_goal() -> None:
+    read = budget()
+    for part, row in read["sum"].items():
+        goals = [each["goal"] for each in read["package"].values() if each["of"] == part]
+        for figure, most in row["goal"].items():
+            assert sum(each[figure] for each in goals) <= most
 
 
 @pytest.mark.parametrize("figure", ["lines", *FIGURES])

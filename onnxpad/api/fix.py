@@ -26,7 +26,7 @@ from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.pipeline.transaction import Barred
 from onnxpad.process import gc_paused
 from onnxpad.records import dataclass
-from onnxpad.report import IN_MEMORY, FixReport, Outcome
+from onnxpad.report import IN_MEMORY, UNTAKEN, FixReport, Outcome
 from onnxpad.rewrite.context import Context
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def fix(
         changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=tuple(each for each in found if chosen.chooses(each.code)),
+        findings=tuple(each for each in found if _is_told(chosen, each.code)),
         undone=tuple(outcome.undone),
         barred=barred,
         validation=validation,
@@ -329,6 +329,11 @@ def _for_targets(run: Run) -> AtLast | None:
     from onnxpad.targets.findings import writing
 
     return writing(run)
+
+
+def _is_told(options: Options, code: str) -> bool:
+    """Whether findings of a code are told: `select` hides none that a target does not take."""
+    return options.chooses(code) or (code in UNTAKEN and code not in options.ignore)
 
 
 def graph_of(result: FixResult) -> Graph:

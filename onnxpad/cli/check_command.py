@@ -132,12 +132,16 @@ def check(
         files.append(file)
         if file.error:
             report_error(file.error)
-        elif lists:
-            from onnxpad.report.documents.check_document import brief, file_text
+    if lists:
+        from onnxpad.report.documents.check_document import brief, file_text, parted
 
-            few = brief(file, user_options, fail_on) if view == "brief" else file
-            few = replace(file, findings=file.failing(fail_on), notes=()) if quiet else few
-            write(file_text(few, place))
+        told = files
+        if quiet:
+            told = [replace(each, findings=each.failing(fail_on), notes=()) for each in files]
+        elif view == "brief":
+            told = [brief(each, user_options, fail_on) for each in files]
+        for part in parted(told):
+            write(file_text(part, place))
     report = CheckReport(
         user_options,
         fail_on,

@@ -17,7 +17,7 @@ from onnxpad.file import toml_file as toml
 from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.finding import Severity
 from onnxpad.messages import and_list
-from onnxpad.options import Style, Unasked
+from onnxpad.options import Style, Unasked, typed_options
 from onnxpad.report import Configured
 
 Report = TypeVar("Report", bound=Any)
@@ -135,6 +135,8 @@ class Configuration:
         folder, path = _absolute(self.path.parent), _absolute(model)
         below = path.relative_to(folder) if path.is_relative_to(folder) else path
         pattern = pattern.removeprefix("./")
+        if pattern.startswith("**/"):  # any folders, or none
+            return fnmatchcase(f"/{below.as_posix()}", pattern[1:])
         return any(fnmatchcase(text, pattern) for text in (path.name, below.as_posix()))
 
 
@@ -241,7 +243,9 @@ def _problems(folder: Path, table: object, place: Place) -> Iterator[Problem]:
         return
     for key, value in table.items():
         if key not in checks:
-            yield (*place, key), f"there is no key {key!r}; the keys are {and_list(checks)}"
+            is_option = any(each.option == f"--{key}" for each in typed_options().values())
+            typed = f", but an option --{key}" * is_option
+            yield (*place, key), f"there is no key {key!r}{typed}; the keys are {and_list(checks)}"
         else:
             yield from toml.table(checks, (), {key: value}, place)
 

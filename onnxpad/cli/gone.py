@@ -13,7 +13,10 @@ GONE: Final[dict[tuple[str, str], str]] = {
     ("check", "--baseline"): "per-file-ignores in onnxpad.toml",
     ("check", "--write-baseline"): "per-file-ignores in onnxpad.toml",
 }
-"""What serves instead, by the command, or "" for any, and its option, or "" for the command."""
+"""What serves instead, by the command and its option, or "" for the command itself."""
+
+VALUES: Final = {"junit": "sarif, github or json", "link": "copy or inline"}
+"""What serves instead of values of options."""
 
 
 def instead(command: str, option: str = "") -> str:
@@ -23,5 +26,6 @@ def instead(command: str, option: str = "") -> str:
         command: The command.
         option: Its option; empty if the command itself is unknown.
     """
-    said = GONE.get((command, option)) or GONE.get(("", option))
+    known = (said for (_, name), said in GONE.items() if option and name == option)
+    said = GONE.get((command, option)) or next(known, "")
     return f"; use {said}" if said else ""

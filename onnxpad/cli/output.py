@@ -165,7 +165,7 @@ def _corrected(error: Exception, message: str) -> str:
     message = shortened(
         " ".join(re.sub(r" (\(Possible options:|Did you mean) .*$", "", message).split())
     )
-    from onnxpad.cli.gone import instead
+    from onnxpad.cli.gone import VALUES, instead
 
     serves = ""
     if (option := getattr(error, "option_name", None)) is not None:
@@ -173,6 +173,7 @@ def _corrected(error: Exception, message: str) -> str:
         serves = instead(getattr(getattr(error, "ctx", None), "info_name", None) or "", option)
     elif found := re.search(r"'([^']*)' is not one of (.*)", message):
         word, known = found[1], re.findall(r"'([^']*)'", found[2])
+        serves = f"; use {VALUES[word]}" if word in VALUES else ""
     elif found := re.search(r"No such command '([^']*)'", message):
         command = getattr(getattr(error, "ctx", None), "command", None)
         word, known = found[1], list(getattr(command, "commands", ()))

@@ -147,12 +147,14 @@ class FixReport:
     def exit_code(self) -> int:
         """The first of these that holds.
 
-        3 validation failed, 1 a rewrite would be made or a target does not take what is left, 5
-        nothing could be compared, 0 fixed or nothing to do.
+        3 validation failed; with `--diff`, 1 if a rewrite would be made, else 0; 1 a target does
+        not take what is left, 5 nothing could be compared, 0 fixed or nothing to do.
         """
         if self.outcome is Outcome.INVALID:
             return 3
-        if self.outcome is Outcome.FIXABLE or self.untaken:
+        if self.delivery.check:
+            return int(self.outcome is Outcome.FIXABLE)
+        if self.untaken:
             return 1
         return 5 if self.is_uncompared else 0
 

@@ -138,7 +138,8 @@ def _parts(text: str) -> tuple[str, str, str]:
                 return base, variant, version
     names = [*known(), *ALIASES]
     raise UsageError(
-        f"no target is called {typed!r}{meant(typed, names)} (onnxpad targets lists them)"
+        f"no target is called {typed!r}{meant(typed, names)} (onnxpad targets lists them; a .toml "
+        "file of your own tells of another)"
     )
 
 

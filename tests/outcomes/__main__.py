@@ -10,6 +10,7 @@ import contextlib
 import difflib
 import random
 import re
+import shlex
 import tempfile
 import time
 from collections.abc import Sequence
@@ -61,13 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 write(Path(options.record[1]), cases, ours)
                 return 0
             known = known or run(against, ordered, options.jobs)
-    except (OSError, ValueError, re.error) as error:
+    except (OSError, EOFError, ValueError, re.error) as error:
         parser.error(str(error))
     held = [case for case in cases if case.digest in known]
+    if not held:
+        parser.error(f"{against} has none of the {len(cases)} cases")
     found = [d for c in held for d in differences(c.name, known[c.digest], ours[c.digest])]
     bad = [each for each in found if not is_wanted(each, meant)]
     good = [each for each in found if is_wanted(each, meant)]
-    command, names = f"python -m tests.outcomes --against {against}", [case.name for case in held]
+    command, names = (
+        f"python -m tests.outcomes --against {shlex.quote(str(against))}",
+        [case.name for case in held],
+    )
     print(*told(names, bad, good, command), sep="\n")
     print(f"not in the record: {len(cases) - len(held)}; {time.monotonic() - begun:.0f} s")
     return int(bool(bad))
@@ -77,7 +83,8 @@ def _again(case: Case, against: Path | None, known: dict[str, Facts] | None) -> 
     """Runs one case, here and there, and says what came of it and where that lies."""
     print("onnxpad", *case.words)
     home = Path(tempfile.mkdtemp(prefix="outcome-"))
-    facts: dict[str, Facts] = {"there": known[case.digest]} if known else {}
+    there = (known or {}).get(case.digest)
+    facts: dict[str, Facts] = {"there": there} if there else {}
     texts: list[list[str]] = []
     for name, tree in {"there": against, "here": ROOT}.items():
         if tree and tree.is_dir():
@@ -88,7 +95,7 @@ def _again(case: Case, against: Path | None, known: dict[str, Facts] | None) -> 
             models = [path.read_bytes() for path in sorted(folder.rglob("*.onnx"))]
             texts.append([line[:200] for each in models for line in text_of(each).splitlines()])
             print(f"{name}: {tree}, in {folder}")
-    there, here = facts.get("there", facts["here"]), facts["here"]
+    there, here = facts.get("there") or facts["here"], facts["here"]
     for kind in there | here:
         if there.get(kind) == here.get(kind):
             print(f"{kind}: {here[kind]}"[:300])

@@ -53,7 +53,7 @@ def test_a_fault_is_told_with_a_command_or_is_wanted(
     for kind, _ in FAULTS.values():
         assert f"\n{kind}: 1\n" in "".join(out)
     assert names.count(f"\n  python -m tests.outcomes --against {other} --case lines/rule.") == 5
-    assert "\n  - PAD2 why n\n  + PAD1 why n\n" in names
+    assert "\n  - PAD2 - why n\n  + PAD1 - why n\n" in names
     lines = [f"lines/rule.*\t{kind}\tmeant\n" for kind, _ in FAULTS.values()]
     (tmp_path / "wanted").write_text("".join([*lines[:4], "*\tfindings:- PAD3.*\tno such\n"]))
     assert command.main([*words, "--wanted", str(tmp_path / "wanted")]) == 1

@@ -98,6 +98,7 @@ def _of_report(out: str, code: int | str) -> dict[str, Any]:
         "error": error.get("kind") if isinstance(error, dict) else "usage" if code == 2 else "",
         "outcome": report.get("outcome"),
         "validation": (report.get("validation") or {}).get("outcome"),
+        "summary": report.get("summary"),
         "findings": _about(parts, r"(.*\.)?findings\[\]"),
         "undone": _about(parts, r"(undone|barred)\[\]"),
         "changes": _about(parts, r"changes\[\]"),
@@ -120,7 +121,7 @@ def _parts(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 def _about(parts: list[tuple[str, Any]], pattern: str) -> list[str]:
     """Code, code of the reason, and node of all that has such a key."""
     found = [v for place, v in parts if re.fullmatch(pattern, place) and isinstance(v, dict)]
-    names = ("code", "reason_code", "node")
+    names = ("code", "severity", "reason_code", "node")
     return sorted(" ".join(str(each.get(name) or "-") for name in names) for each in found)
 
 

@@ -118,6 +118,16 @@ def brief(file: FileReport, options: Options, fail_on: Severity) -> FileReport:
     return replace(file, findings=tuple(listed))
 
 
+def parted(files: Sequence[FileReport]) -> Iterator[FileReport]:
+    """The findings of files, errors of all before warnings of any, and remarks at last."""
+    for severity in reversed(Severity):
+        for file in files:
+            found = tuple(each for each in file.findings if each.severity is severity)
+            if found:
+                yield replace(file, findings=found, notes=(), warnings=())
+    yield from (replace(file, findings=()) for file in files if file.notes or file.warnings)
+
+
 def file_text(file: FileReport, screen: Screen = UNBROKEN) -> str:
     """The findings of one file as text, errors first; empty if there are none.
 

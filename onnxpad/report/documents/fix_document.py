@@ -86,14 +86,15 @@ def above(report: FixReport) -> list[Block]:
 def headline(report: FixReport) -> str:
     """The result in a few words: `236 changes, style pad`; the usual style is not named."""
     style = f", style {report.options.style}" if report.options.style != "fold" else ""
-    style += for_targets(report.options.targets) + _untaken(report)
+    style += for_targets(report.options.targets)
     if report.outcome is Outcome.UNCHANGED:
         see = "; see Next" if report.next else ""
-        return ("no change was kept" if report.undone else "nothing to change") + style + see
+        said = "no change was kept" if report.undone else "nothing to change"
+        return f"{_untaken(report)}{said}{style}{see}"
     if not report.changes and report.declared:
-        return f"no padding to change{style}, but sizes to declare"
+        return f"{_untaken(report)}no padding to change{style}, but sizes to declare"
     if not report.changes:
-        return f"no change was kept{style}"
+        return f"{_untaken(report)}no change was kept{style}"
     would = " would be made" if report.delivery.check else ""
     found, why = report.compared, ""
     if found is not None and found.outcome == "nothing compared":
@@ -102,18 +103,19 @@ def headline(report: FixReport) -> str:
         why = f"; a repair: {shown(found.reason)}"
     net = report.net_changes
     steps = f" in {len(report.changes):,} steps" if len(net) < len(report.changes) else ""
-    return f"{counted(len(net), 'change')}{steps}{_repairs(net) * (not why)}{would}{style}{why}"
+    made = f"{counted(len(net), 'change')}{steps}{_repairs(net) * (not why)}{would}"
+    return f"{_untaken(report)}{made}{why}{style}"
 
 
 def _untaken(report: FixReport) -> str:
-    """What the targets do not take of what is left: `, but 2 paddings left that it rejects`."""
+    """What the targets do not take of what is left: `2 paddings left that it rejects; `."""
     left = report.untaken
     if not left:
         return ""
     verbs = {"PAD703": "computes wrongly", "PAD704": "rejects"}
     does = " or ".join(verb for code, verb in verbs.items() if code in {e.code for e in left})
-    who = "it" if len(report.options.targets) == 1 else "one of them"
-    return f", but {counted(len({e.node for e in left}), 'padding')} left that {who} {does}"
+    who = "the target" if len(report.options.targets) == 1 else "a target"
+    return f"{counted(len({e.node for e in left}), 'padding')} left that {who} {does}; "
 
 
 def _repairs(changes: Sequence[Change]) -> str:
