@@ -30,8 +30,8 @@ class SplitPads(Pass):
     LpPool with p above 0, the lowest value for MaxPool, 0 for AveragePool with
     `count_include_pad=1`, and for quantised convolutions and averages the zero point of the data.
     The rewrite is refused for averages without that attribute, whose padding is left out of the
-    divisor, for LpPool with another p, for MaxPool with an Indices output, for a zero point that
-    is not one constant number, and where `ceil_mode` would give another number of windows.
+    divisor, for MaxPool with an Indices output, for a zero point that is not one constant number,
+    and where `ceil_mode` would give another number of windows.
 
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;

@@ -625,8 +625,6 @@ CASES: Final[dict[str, Case]] = {
         ),
         sizes=(1, 9),
     ),
-    "Pad LpPool, p = 0": _pool("LpPool", "kernel_shape = [4, 4], p = 0", first="r = Abs (x)"),
-    "LpPool, p = -1": Case(one(f"y = LpPool <{THREE}, p = -1, pads = [1, 1, 1, 1]> (x)"), "pad"),
     "Pad Pad, signs of zero": _conv(
         "a = Pad (x, p) b = Pad (a, p, n0) y = Reciprocal (b)", f"{PADS}, float n0 = {{-0.0}}"
     ),

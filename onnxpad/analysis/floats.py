@@ -14,9 +14,8 @@ A float that varies with a size is known in two cases only:
 A constant is a Python float that its type holds exactly. It is computed in the type's own
 precision; double arithmetic rounded to float32 is float32 arithmetic, since 53 >= 2 * 24 + 2
 (Figueroa, "When is double rounding innocuous?", 1995). onnxruntime computes some float16 operators
-in float32 and rounds later, or not at all. So an inexact float16 result is `Either` of a few
-numbers, and a result computed from it is known where all of them give the same. Arithmetic with
-infinities and NaN is unknown.
+in float32 and rounds later, or not at all: an inexact float16 result is unknown. So is arithmetic
+with infinities and NaN.
 
 The sign of a zero is kept, since it shows in the fill of a `Pad`. Where engines may give either
 zero, or where the sign is not traced, the number is `ZERO`.
@@ -29,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from onnxpad.analysis.rounding import FLOATS, Either, constant, each
+from onnxpad.analysis.rounding import FLOATS, constant
 from onnxpad.arithmetic import size
 from onnxpad.arithmetic.size import (
     Extent,
@@ -71,7 +70,7 @@ class Quotient:
     moved: bool = False
 
 
-Real: TypeAlias = float | Scaled | Quotient | Either | Unknown
+Real: TypeAlias = float | Scaled | Quotient | Unknown
 
 
 def scaled(mantissa: Extent, exponent: int, dtype: int) -> Real:
@@ -101,7 +100,6 @@ def from_integer(number: Extent, dtype: int) -> Real:
     return scaled(number, 0, dtype)
 
 
-@each
 def to_integer(a: Real) -> Extent:
     """Cast a float to an integer without limits: toward zero."""
     if isinstance(a, float):
@@ -109,13 +107,11 @@ def to_integer(a: Real) -> Extent:
     return _divided(trunc_div, a)
 
 
-@each
 def convert(a: Real, dtype: int) -> Real:
     """Cast a float to another float type."""
     return constant(a, dtype) if isinstance(a, float) else scaled(*_parts(a), dtype)
 
 
-@each
 def add(a: Real, b: Real, dtype: int) -> Real:
     """Return a + b."""
     if isinstance(a, float) and isinstance(b, float):
@@ -152,7 +148,6 @@ def subtract(a: Real, b: Real, dtype: int) -> Real:
     return add(a, negative(b, dtype), dtype)
 
 
-@each
 def multiply(a: Real, b: Real, dtype: int) -> Real:
     """Return a * b."""
     if isinstance(a, float) and isinstance(b, float):
@@ -161,7 +156,6 @@ def multiply(a: Real, b: Real, dtype: int) -> Real:
     return scaled(x * y, e + f, dtype)
 
 
-@each
 def divide(a: Real, b: Real, dtype: int) -> Real:
     """Return a / b: exact for a power of two, else a quotient that is rounded once."""
     if not isinstance(b, float):
@@ -187,7 +181,6 @@ def divide(a: Real, b: Real, dtype: int) -> Real:
     return _unknown(numerator)
 
 
-@each
 def remainder(a: Real, b: Real, dtype: int) -> Real:
     """Return C's fmod(a, b), which is never rounded; of constants only."""
     if isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and b:
@@ -195,7 +188,6 @@ def remainder(a: Real, b: Real, dtype: int) -> Real:
     return Unknown("a remainder of floats")
 
 
-@each
 def minimum(a: Real, b: Real, dtype: int) -> Real:
     """Return the lesser of both."""
     if isinstance(a, float) and isinstance(b, float):
@@ -214,7 +206,6 @@ def maximum(a: Real, b: Real, dtype: int) -> Real:
     return negative(minimum(negative(a, dtype), negative(b, dtype), dtype), dtype)
 
 
-@each
 def negative(a: Real, dtype: int) -> Real:
     """Return -a."""
     if isinstance(a, float):
@@ -225,7 +216,6 @@ def negative(a: Real, dtype: int) -> Real:
     return scaled(-mantissa, exponent, dtype)
 
 
-@each
 def absolute(a: Real, dtype: int) -> Real:
     """Return |a|."""
     if isinstance(a, float):
@@ -234,7 +224,6 @@ def absolute(a: Real, dtype: int) -> Real:
     return scaled(size.absolute(mantissa), exponent, dtype)
 
 
-@each
 def floor(a: Real, dtype: int) -> Real:
     """Return the greatest integer not above a."""
     if isinstance(a, float):
@@ -244,7 +233,6 @@ def floor(a: Real, dtype: int) -> Real:
     return scaled(_divided(floor_div, a), 0, dtype)
 
 
-@each
 def ceil(a: Real, dtype: int) -> Real:
     """Return the least integer not below a."""
     if isinstance(a, float):
@@ -254,7 +242,6 @@ def ceil(a: Real, dtype: int) -> Real:
     return scaled(_divided(size.ceil_div, a), 0, dtype)
 
 
-@each
 def nearest(a: Real, dtype: int) -> Real:
     """Return the nearest integer, ties to even."""
     if isinstance(a, float):
@@ -264,7 +251,6 @@ def nearest(a: Real, dtype: int) -> Real:
     return _unknown(a, "a float rounded to the nearest integer")
 
 
-@each
 def less(a: Real, b: Real) -> Extent:
     """Return 1 where a < b, else 0."""
     if isinstance(a, float) and isinstance(b, float):
@@ -273,7 +259,6 @@ def less(a: Real, b: Real) -> Extent:
     return size.less(x, y)
 
 
-@each
 def less_equal(a: Real, b: Real) -> Extent:
     """Return 1 where a <= b, else 0."""
     if isinstance(a, float) and isinstance(b, float):
@@ -282,7 +267,6 @@ def less_equal(a: Real, b: Real) -> Extent:
     return size.less_equal(x, y)
 
 
-@each
 def equal(a: Real, b: Real) -> Extent:
     """Return 1 where a = b, else 0."""
     if isinstance(a, float) and isinstance(b, float):
@@ -291,7 +275,6 @@ def equal(a: Real, b: Real) -> Extent:
     return size.equal(x, y)
 
 
-@each
 def where(condition: Extent, a: Real, b: Real, dtype: int) -> Real:
     """Return a where the condition is not 0, else b."""
     truth = always(condition)
@@ -303,7 +286,6 @@ def where(condition: Extent, a: Real, b: Real, dtype: int) -> Real:
     return scaled(size.where(condition, x, y), exponent, dtype)
 
 
-@each
 def root(a: Real, dtype: int) -> Real:
     """Return the square root of a constant; IEEE 754 requires it to be correctly rounded."""
     if isinstance(a, float) and a >= 0:
@@ -311,13 +293,11 @@ def root(a: Real, dtype: int) -> Real:
     return _unknown(a, "a square root of a number that varies or is negative")
 
 
-@each
 def rectified(a: Real, dtype: int) -> Real:
     """Return the greater of a and 0."""
     return maximum(a, 0.0, dtype)
 
 
-@each
 def leaky(a: Real, slope: float, dtype: int) -> Real:
     """Return a constant, multiplied by a slope where it is negative."""
     if isinstance(a, float) and a != 0:
@@ -325,13 +305,11 @@ def leaky(a: Real, slope: float, dtype: int) -> Real:
     return ZERO if a == 0 else _unknown(a)
 
 
-@each
 def is_nan(a: Real) -> Extent:
     """Return 1 where a is NaN, else 0."""
     return a if isinstance(a, Unknown) else int(isinstance(a, float) and math.isnan(a))
 
 
-@each
 def sum_of_two(a: Real, b: Real, dtype: int) -> Real:
     """Return a + b where it is exact, so that longer sums may be made in any order."""
     total = add(a, b, dtype)
@@ -343,7 +321,6 @@ def sum_of_two(a: Real, b: Real, dtype: int) -> Real:
     return total if isinstance(total, Scaled) else _unknown(total)
 
 
-@each
 def power(a: Real, b: Real, dtype: int) -> Real:
     """Return a^b of constants, where both are integers and the type holds the result."""
     if isinstance(a, float) and isinstance(b, float) and a.is_integer() and b in range(65):
@@ -353,7 +330,6 @@ def power(a: Real, b: Real, dtype: int) -> Real:
     return Unknown("a power of floats")
 
 
-@each
 def sign(a: Real, dtype: int) -> Real:
     """Return -1, 0 or 1."""
     if isinstance(a, float):

@@ -1,12 +1,10 @@
-"""Floating-point constants, rounded as their type rounds; float16 may round in several ways."""
+"""Floating-point constants, rounded as their type rounds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
-from itertools import product
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -51,46 +49,11 @@ FLOATS: dict[int, FloatFormat] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
-    """One of a few constants: engines may or may not round to float16 after each step."""
+def constant(number: float, dtype: int) -> float | Unknown:
+    """Round a double result to a type, where every engine gives the same.
 
-    numbers: tuple[float, ...]
-
-
-_MOST = 8  # numbers in one `Either`
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def each(function: _Function) -> _Function:
-    """Have a function take `Either` too: the result is unique, or again `Either`."""
-
-    @wraps(function)
-    def tried(*operands: Any) -> Any:
-        if Either not in map(type, operands):
-            return function(*operands)
-        choices = [one.numbers if isinstance(one, Either) else (one,) for one in operands]
-        return _one_of([function(*choice) for choice in product(*choices)])
-
-    return tried  # type: ignore[return-value]
-
-
-def _one_of(results: list[Any]) -> Any:
-    """Return the one result if all are equal; `Either` of them if all are constants."""
-    flat = [b for a in results for b in (a.numbers if isinstance(a, Either) else (a,))]
-    if all(isinstance(a, float) for a in flat):
-        numbers = {(a, math.copysign(1.0, a)): a for a in flat}
-        if 1 < len(numbers) <= _MOST:
-            return Either(tuple(sorted(numbers.values())))
-        return flat[0] if len(numbers) == 1 else Unknown("a float that is rounded too often")
-    if all(a == flat[0] for a in flat):
-        return flat[0]
-    return Unknown("a number that depends on when a float is rounded")
-
-
-def constant(number: float, dtype: int) -> float | Either | Unknown:
-    """Round a double result to a type, where the type's own arithmetic gives the same."""
+    An engine may keep a float32 number between two operations on float16, and round in the end.
+    """
     kind = FLOATS[dtype]
     if not abs(number) <= kind.greatest:
         return Unknown("a float that is not finite")
@@ -99,9 +62,6 @@ def constant(number: float, dtype: int) -> float | Either | Unknown:
         return rounded
     if abs(rounded) < kind.normal or not math.isfinite(rounded):
         return Unknown("a float that may be rounded in more than one way")
-    if dtype != FLOAT16:
-        return rounded
-    # An engine may keep the float32 number between two steps, and round to float16 in the end.
-    later = float(np.float32(number))
-    found: float | Either | Unknown = _one_of([rounded, later, float(np.float16(later))])
-    return found
+    if dtype == FLOAT16:
+        return Unknown("a float16 number that may be rounded later")
+    return rounded

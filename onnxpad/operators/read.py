@@ -98,22 +98,10 @@ class WindowOp(NamedTuple):
 
     @property
     def padding(self) -> Fill:
-        """The fill of its own padding: `Operator.padding`, adjusted by its attributes.
-
-        An LpPool leaves its own padding out. With p above 0 that equals zeros; otherwise the power
-        of a zero would be 1, or infinite.
-        """
-        power = self.operator.power
-        if power is not None and not _is_positive(self.node.attrs.get(power, 2)):
-            return Fill.EXCLUDED
+        """The fill of its own padding: `Operator.padding`, adjusted by its attributes."""
         if self.count_include_pad:
             return Fill.ZERO if self.operator.inputs.zero_point is None else Fill.ZERO_POINT
         return self.operator.padding
-
-    @property
-    def leaves_zeros_out(self) -> bool:
-        """Whether its own padding, which usually equals zeros, is left out, as in LpPool p=0."""
-        return self.operator.padding is Fill.ZERO and self.padding is not Fill.ZERO
 
     @property
     def data(self) -> Tensor:
@@ -232,10 +220,6 @@ def _is_known(pairs: Sequence[ExtentPair]) -> bool:
     return not any(isinstance(amount, Unknown) for pair in pairs for amount in pair)
 
 
-def _is_positive(power: object) -> bool:
-    return isinstance(power, int | float) and power > 0
-
-
 def _kept(
     read: Callable[[Graph, Known, Node], _Read],
 ) -> Callable[[Graph, Known, Node], _Read]:
@@ -277,6 +261,9 @@ def read_window(graph: Graph, analysis: Known, node: Node) -> WindowOp:
     operator = _sound_row(graph, node)
     slide = read_slide(node, _kernel(analysis, node, operator, graph.unique))
     counts = operator.counts is not None and _flag(node, operator.counts)
+    power = 1 if operator.power is None else node.attrs.get(operator.power, 2)
+    if not isinstance(power, int | float) or not power > 0:
+        raise UnreadableError(f"its {operator.power} is not above 0: zeros around data would count")
     if operator.channels_last is not None:
         _check_switch(node, operator.channels_last)
     zero = _zero_point(graph, analysis, node, operator)

@@ -42,7 +42,6 @@ from onnxpad.padding.limits import (
     check_runs_same,
     is_never_empty,
     refusal_of_emptiness,
-    refusal_of_power,
     refusal_of_uncounted,
     refusal_of_zero_point,
 )
@@ -178,8 +177,6 @@ class DynamicSites:
             )
         if not all(isinstance(window, Window) for window in op.windows):
             raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
-        if op.leaves_zeros_out:
-            raise refusal_of_power(op)
         if op.padding is Fill.EXCLUDED:
             raise refusal_of_uncounted(op)
         if op.zero is None:

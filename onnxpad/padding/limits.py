@@ -14,7 +14,7 @@ from onnx import TensorProto
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pair_text
-from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, less_equal, minimum
+from onnxpad.arithmetic.size import Extent, Size, always, equal, less_equal, minimum
 from onnxpad.arithmetic.window import meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
 from onnxpad.messages import RUNTIME, Named, counted, named
@@ -170,21 +170,6 @@ def needs_same_divisor(form: Proposal) -> RefusalError | None:
     return None
 
 
-def needs_power_above_zero(form: Proposal) -> RefusalError | None:
-    """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
-    return refusal_of_power(form.op) if form.changes_pads and form.op.leaves_zeros_out else None
-
-
-def refusal_of_power(op: WindowOp) -> RefusalError:
-    """The refusal of an LpPool with p of 0 or less, whose own padding does not equal zeros."""
-    assert op.operator.power is not None
-    return RefusalError(
-        Reason.POWER_NOT_POSITIVE,
-        f"an LpPool with p={op.node.attrs.get(op.operator.power)} counts the zeros of a Pad, and "
-        "leaves its own padding out",
-    )
-
-
 def needs_zero_point(form: Proposal) -> RefusalError | None:
     """The zero point of the data, with which the operator pads, is known."""
     return refusal_of_zero_point(form.op) if form.changes_pads and form.op.zero is None else None
@@ -213,7 +198,6 @@ LIMITS: Final = (
     needs_own_padding_counted,
     needs_opset_that_counts,
     needs_same_divisor,
-    needs_power_above_zero,
     needs_zero_point,
 )
 """The conditions on a form as a whole, in the order in which they are asked."""
@@ -428,13 +412,11 @@ def check_rounding(op: WindowOp, now: Sequence[Span], then: Sequence[Span]) -> N
         ]
         for spans in (now, then)
     ]
-    if all(any(always(each) is False for each in whole) for whole in both):
-        return
-    if both[0] != both[1] or any(isinstance(each, Unknown) for each in both[0]):
+    if not all(any(always(each) is False for each in whole) for whole in both):
         raise RefusalError(
             Reason.ROUNDING_DIFFERS,
             f"{RUNTIME} rounds {article(op)} otherwise where its kernel is all of the data and "
-            "nothing is padded, which may come to be or cease to be so",
+            "nothing is padded, which may be so",
             kernel=[window.kernel for window in op.windows],
         )
 

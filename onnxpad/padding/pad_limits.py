@@ -26,7 +26,7 @@ from onnxpad.operators.amounts import (
 )
 from onnxpad.operators.read import PadOp, WindowOp, pad_giving
 from onnxpad.operators.table import FLOATS, Fill, lowest
-from onnxpad.padding.limits import refusal_of_power, refusal_of_zero_point
+from onnxpad.padding.limits import refusal_of_zero_point
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.sizes.wording import Wording
@@ -237,11 +237,6 @@ def _teller(case: Merge) -> Named | None:
     return case.signs.telling(case.op.node.outputs[0])
 
 
-def needs_power_above_zero(case: Merge) -> RefusalError | None:
-    """The power of an LpPool is above 0: otherwise the zeros of a `Pad` count."""
-    return refusal_of_power(case.op) if case.op.leaves_zeros_out else None
-
-
 def needs_own_padding_counted(case: Merge) -> RefusalError | None:
     """An average has no uncounted padding of its own."""
     if case.op.padding is not Fill.EXCLUDED or case.op.auto_pad != "NOTSET":
@@ -283,7 +278,6 @@ MERGING: Final = (
     needs_type,
     needs_fill_that_never_wins,
     needs_zeros_untold,
-    needs_power_above_zero,
     needs_own_padding_counted,
     needs_no_crop,
 )

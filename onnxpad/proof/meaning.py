@@ -708,12 +708,15 @@ def _own_fill(
     """The fill of an operator's own padding, given the one that stands for 0 in its data.
 
     An LpPool leaves its padding out. With p above 0 that equals zeros, whose power is 0.
+
+    Raises:
+        MeaninglessError: The power of an LpPool is not above 0.
     """
     if row.own == EXCLUDED:
         return zero if counts else EXCLUDED
     power = attributes.get("p", 2)
     if row is SLIDING[_ONNX, "LpPool"] and not (isinstance(power, int | float) and power > 0):
-        return EXCLUDED
+        raise MeaninglessError("an LpPool whose power is not above 0")
     return zero if row.own == ZERO else row.own
 
 

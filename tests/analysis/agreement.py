@@ -13,7 +13,6 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, R
 
 from onnxpad.analysis import Analysis, Value
 from onnxpad.analysis.floats import Quotient, Scaled
-from onnxpad.analysis.rounding import Either
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate
 from onnxpad.graph import Graph
 from tests.support import Array, exposed, run, session
@@ -65,15 +64,13 @@ def together(models: Sequence[onnx.ModelProto]) -> onnx.ModelProto:
     return whole
 
 
-def element(item: object, sizes: Mapping[str, int]) -> float | Either | None:
+def element(item: object, sizes: Mapping[str, int]) -> float | None:
     """The number that an element is at these sizes; None where that is not claimed.
 
     A zero whose sign is not claimed is an integer.
     """
     if isinstance(item, Unknown | Quotient):
         return None
-    if isinstance(item, Either):
-        return item
     if isinstance(item, Scaled):
         return math.ldexp(evaluate(item.mantissa, sizes), item.exponent) or 0
     if isinstance(item, Size):
@@ -142,7 +139,7 @@ def compare(
             agreement.shaped.add(name)
         if value is not None:
             items = value.data.reshape(-1).tolist()
-            if not any(isinstance(item, Unknown | Quotient | Either) for item in items):
+            if not any(isinstance(item, Unknown | Quotient) for item in items):
                 agreement.known.add(name)
     return agreement
 
@@ -177,14 +174,12 @@ def differences(
             yield f"{items} of shape {value.data.shape}, not {array.tolist()}"
 
 
-def _holds(claimed: Sequence[float | Either | None], actual: Sequence[float]) -> bool:
+def _holds(claimed: Sequence[float | None], actual: Sequence[float]) -> bool:
     return len(claimed) == len(actual) and all(map(_is_so, claimed, actual))
 
 
-def _is_so(claimed: float | Either | None, actual: float) -> bool:
+def _is_so(claimed: float | None, actual: float) -> bool:
     """Whether a claim is true; 0.0 and -0.0 are two numbers where it is one of these."""
-    if isinstance(claimed, Either):
-        return any(_is_so(one, actual) for one in claimed.numbers)
     if claimed is None or (claimed != claimed and actual != actual):
         return True
     has_sign = isinstance(claimed, float) and isinstance(actual, float)

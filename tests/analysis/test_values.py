@@ -9,7 +9,6 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxpad.analysis import LARGEST_SIZE, Analysis, floats
-from onnxpad.analysis.rounding import Either
 from onnxpad.analysis.value import FLOAT
 from onnxpad.arithmetic.size import Sizes, Unknown, evaluate, symbol
 from onnxpad.graph import Graph
@@ -704,8 +703,7 @@ def test_float16_results_are_one_number_only_where_they_are_exact() -> None:
     graph = Graph.from_proto(single("Mul", {"a": numbers, "b": numbers}))
     value = Analysis(graph).value(graph.tensor("y0"))
     assert value is not None
-    product = numbers[0].astype(F32) ** 2
-    assert value.data[0] == Either((float(product.astype(np.float16)), float(product)))
+    assert isinstance(value.data[0], Unknown)
     assert value.data[1] == 16.0
 
 

@@ -152,7 +152,6 @@ QUESTIONS: Final = (
         more="ceil_mode = 1, strides = [3, 3]", only=(*_MAXIMA, *_AVERAGES),
     ),
     Question(title="Indices that are read", outputs=", indices", only=("MaxPool",)),
-    Question(title="p of 0", more="p = 0", only=("LpPool",)),
     Question(
         title="data that may be empty", upstream="x = Slice (i, at, to, on)",
         further="int64[2] at, int64[2] to, int64[2] on",

@@ -445,10 +445,6 @@ PARITY = "the begin is 0 when the size it reads is even, 1 when odd, and the end
     [
         ("y = Conv <kernel_shape = {}> (x, w)", 17),
         ("y = Conv <kernel_shape = {}> (x, w)", 10),
-        (
-            "y = LpPool <p = 0, kernel_shape = {}> (x)",
-            17,
-        ),
         ("y = LpPool <p = 1, kernel_shape = {}> (x)", 17),
         ("y = AveragePool <kernel_shape = {}> (x)", 17),
         ("y = AveragePool <count_include_pad = 1, kernel_shape = {}> (x)", 17),

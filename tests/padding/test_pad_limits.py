@@ -366,7 +366,6 @@ def test_a_quantised_average_does_not_begin_to_round_otherwise(
     [
         pytest.param(END, "kernel_shape = [2]", 2, id="neither is"),
         pytest.param(BOTH, "kernel_shape = [2]", "n", id="none is at any size"),
-        pytest.param("", 'kernel_shape = [2], auto_pad = "VALID"', "n", id="both are"),
     ],
 )
 def test_a_quantised_average_that_rounds_alike_folds(

@@ -50,14 +50,6 @@ AMOUNTS = {
         "l = Range (g, h, k) q = Gather (l, p)",
         f"{PADS}, int64 g = {{0}}, int64 h = {{200}}, int64 k = {{1}}",
     ),
-    "half precision": (
-        # 9 / 7 in float16 is 1.286 or, kept in float32, 1.2857143: rounded down both are 1.
-        (
-            "t = Cast <to = 10> (d) s = Cast <to = 10> (k) f = Div (t, s) r = Floor (f)"
-            " q = Cast <to = 7> (r)"
-        ),
-        "int64[8] d = {0, 1, 9, 15, 2, 3, 20, 13}, int64 k = {7}",
-    ),
     "a Dropout that is off": ("t = Cast <to = 1> (p) o = Dropout (t) q = Cast <to = 7> (o)", PADS),
 }
 

@@ -486,17 +486,6 @@ STAYS = [
     *(
         pytest.param(
             one(
-                f"a = Pad (x, p) y = LpPool <kernel_shape = [3, 3], p = {power}> (a)",
-                initializers=PADS,
-            ),
-            f"an LpPool with p={power} counts the zeros of a Pad",
-            id=f"LpPool, p = {power}",
-        )
-        for power in (0, -1)
-    ),
-    *(
-        pytest.param(
-            one(
                 f"{source} a = Pad (t, p, c) y = {op} <kernel_shape = [2]> (a)",
                 inputs=inputs,
                 initializers="int64[6] p = {0, 0, 1, 0, 0, 1}, int64[1] none = {0},"

@@ -31,11 +31,6 @@ def test_same_of_what_may_be_empty_is_defined_where_it_is_not(op: str) -> None:
 
 RESOLVED = [
     pytest.param(
-        one('y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], p = 0> (x)'),
-        one("y = LpPool <pads = [1, 1, 1, 1], kernel_shape = [3, 3], p = 0> (x)"),
-        id="LpPool leaves its own padding out either way",
-    ),
-    pytest.param(
         one('y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)', initializers=W),
         one("y = Conv <pads = [1, 0, 1, 1], strides = [2, 2]> (x, w)", initializers=W),
         id="odd size and even size",

@@ -307,14 +307,6 @@ STAYS = [
         "onnxruntime has no Pad for element type int8 at opset 10",
         id="int8 before opset 11",
     ),
-    *(
-        pytest.param(
-            one(f"y = LpPool <kernel_shape = [3, 3], p = {power}, pads = [1, 2, 2, 2]> (x)"),
-            f"an LpPool with p={power} counts the zeros of a Pad",
-            id=f"LpPool, p = {power}",
-        )
-        for power in (0, -1)
-    ),
 ]
 
 

@@ -60,7 +60,7 @@ def passes_said(body: str, opset: int) -> str:
     except (ModelError, UnreadableError):
         return "refused"
     words = [*map(_window, op.windows), op.auto_pad, op.pads, op.pads_written, op.ceil_mode]
-    words += [op.count_include_pad, op.zero, op.padding.name, op.leaves_zeros_out, op.data.name]
+    words += [op.count_include_pad, op.zero, op.padding.name, op.data.name]
     return _all([*words, op.rank, op.axes, op.is_dilated, op.gives_indices])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from onnx import TensorProto
 
 from onnxpad.analysis import floats
-from onnxpad.analysis.rounding import FLOATS, Either
+from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.rule_api import Ask, Call, UndeterminedError, ValueRule, axis_in, named
 from onnxpad.analysis.value import FLOAT, INTEGERS, Elements, each, filled
 from onnxpad.arithmetic.size import Unknown
@@ -46,22 +46,16 @@ def _quotient(x: Any, scale: Any, dtype: int) -> int | Unknown:
     """Return x / scale as the nearest integer, ties to even, where all runtimes agree."""
     if not isinstance(scale, float) or not 0 < scale < math.inf:
         return Unknown("a scale that is not a positive number")
+    if not isinstance(x, float) or not math.isfinite(x):
+        return Unknown("an unknown number")
+    inverse = floats.divide(1.0, scale, dtype)
     found: set[int] = set()
-    for number in x.numbers if isinstance(x, Either) else (x,):
-        if not isinstance(number, float) or not math.isfinite(number):
-            return Unknown("an unknown number")
-        inverse = floats.divide(1.0, scale, dtype)
-        ways = (
-            number / scale,
-            floats.divide(number, scale, dtype),
-            floats.multiply(number, inverse, dtype),
-        )
-        for way in ways:
-            nearest = floats.nearest(way, dtype)
-            whole = floats.to_integer(nearest)
-            if not isinstance(whole, int):
-                return Unknown("an unknown quotient")
-            found.add(whole)
+    for way in (x / scale, floats.divide(x, scale, dtype), floats.multiply(x, inverse, dtype)):
+        nearest = floats.nearest(way, dtype)
+        whole = floats.to_integer(nearest)
+        if not isinstance(whole, int):
+            return Unknown("an unknown quotient")
+        found.add(whole)
     return found.pop() if len(found) == 1 else Unknown("a quotient near a tie")
 
 
