@@ -272,13 +272,13 @@ def test_every_alias_is_a_target() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("trct", "; did you mean 'tract'?"), ("qqqqqq", ""), ("", "")]
+    ("name", "meant"), [("trct", "'tract'"), ("qqqqqq", "onnxpad targets"), ("", ".toml")]
 )
 def test_a_name_that_nothing_has(name: str, meant: str) -> None:
     with pytest.raises(UsageError) as error:
         load(name)
-    told = f"no target is called {name!r}{meant} (onnxpad targets lists them)"
-    assert str(error.value) == told
+    assert repr(name) in str(error.value)
+    assert meant in str(error.value)
 
 
 @pytest.mark.parametrize(
