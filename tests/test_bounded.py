@@ -105,12 +105,6 @@ def test_pads_that_reach_one_step_share_its_trial(monkeypatch: pytest.MonkeyPatc
     found = onnxpad.fix(model(nodes), validate=False).findings
     assert [each.code for each in found] == ["PAD206"] * 300
     assert 0 < len(tried) < 10
-    tried.clear()
-    nodes = [*nodes[:301], node("Add", ["x0", "x1"], ["s1"])]
-    nodes += [node("Add", [f"s{place - 1}", f"x{place}"], [f"s{place}"]) for place in range(2, 300)]
-    fixed = onnxpad.fix(model([*nodes, node("Conv", ["s299", "w"], ["y"])]), validate=False)
-    assert fixed.counts[1].pads == 0
-    assert len(tried) == 1  # which shows that all steps downstream take the padding
 
 
 @pytest.mark.parametrize("handed_on", [False, True])
