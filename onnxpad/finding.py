@@ -213,9 +213,6 @@ class Change:
         removed: Names of the nodes that were removed.
         probe: The result of running both sides, such as `equal on 6 inputs`; empty if none ran.
         message: What the rule says that it found.
-        interim: Whether later changes went on from what it left, so that reports leave it out.
-        net: The change together with those that led to it, from the padding as it was in the model;
-            None where no other did.
     """
 
     code: str
@@ -227,8 +224,6 @@ class Change:
     removed: tuple[str, ...] = ()
     probe: str = ""
     message: str = ""
-    interim: bool = False
-    net: Change | None = None
 
     @property
     def told(self) -> tuple[str, str]:

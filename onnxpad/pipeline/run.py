@@ -16,7 +16,6 @@ from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
 from onnxpad.pipeline.metadata import record
-from onnxpad.pipeline.net_changes import with_net
 from onnxpad.pipeline.registry import chooses_all, findings, passes_of, with_codes
 from onnxpad.pipeline.transaction import (
     BARS,
@@ -204,7 +203,7 @@ class Run:
         if self._exposing is not None:  # only asking the runtime tells which of these are barred
             opened = {k: why for k, why in self._barred.items() if why is Reason.LAYS_PAD_OPEN}
             self.barred = {**barred, **opened}
-        changes = with_net(self.made)
+        changes = [each.change for each in self.made]
         if any(change.certificate.within for change in (*self.decided, *changes)):
             record_sizes(self.graph, self.domain.given, self.recorded)
         undone = self.undone

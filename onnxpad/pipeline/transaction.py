@@ -97,9 +97,6 @@ class Made(NamedTuple):
             of those that it inserts, and in bodies the outputs of the nodes around; unique in the
             model.
         wrote: Labels of the nodes that it added.
-        pads: Labels of the `Pad`s that it began with, as its form tells them.
-        gone: Labels of the `Pad`s that it removed.
-        left: Labels of those that it added.
     """
 
     place: Place
@@ -108,9 +105,6 @@ class Made(NamedTuple):
     key: Key
     tensors: frozenset[str]
     wrote: frozenset[str]
-    pads: tuple[str, ...] = ()
-    gone: frozenset[str] = frozenset()
-    left: frozenset[str] = frozenset()
 
 
 class _Site(NamedTuple):
@@ -268,8 +262,7 @@ class Editor:
         first, roots = sites[0].tensor, sites[0].reading.roots
         tensors = self._along(node, roots)
         nodes = pass_.computing(match)
-        was, pads = written_form(self.context, node, first, roots, nodes[0])
-        began = tuple(map(self.context.label, pads))
+        was = written_form(self.context, node, first, roots, nodes[0])
         if any(was.text == each.text for each in self._seen.get(place, ())):
             raise UncertifiedError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
@@ -283,7 +276,7 @@ class Editor:
         certificate = found[0][0]
         for each, _ in found:
             self._check_assumptions(each)
-        now, _ = written_form(self.context, node, replacements[0], roots, nodes[1])
+        now = written_form(self.context, node, replacements[0], roots, nodes[1])
         removed = graph.sweep()
         touched = graph.touched(mark)
         check_accounted(graph, touched, [equal for _, equal in found])
@@ -297,8 +290,6 @@ class Editor:
         self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         inserted = frozenset(map(self.context.label, fresh))
-        left = [each for each in fresh if each.op == "Pad"]
-        gone = [e.node for e in touched if e.node.op == "Pad" and not graph.has_node(e.node)]
         tensors.update(graph.unique(node.outputs[0].name) for node in fresh)
         mark = graph.mark()
         if absorbed := graph.absorb(node):
@@ -316,17 +307,7 @@ class Editor:
             probe=seen,
             message=match.finding.message,
         )
-        return Made(
-            place,
-            change,
-            match.finding,
-            key,
-            frozenset(tensors),
-            inserted,
-            began,
-            frozenset(map(self.context.label, gone)),
-            frozenset(map(self.context.label, left)),
-        )
+        return Made(place, change, match.finding, key, frozenset(tensors), inserted)
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
         """The outputs of a node that must stay the same: those that are read.

@@ -28,10 +28,8 @@ _SLIDING: Final = (WindowOp, TransposedOp)
 
 def written_form(
     context: Context, node: Node, tensor: Tensor, roots: Sequence[str], computing: int = 0
-) -> tuple[SiteForm, Sequence[Node]]:
+) -> SiteForm:
     """How the padding of a node is written, from the tensors that are padded to the node.
-
-    With the `Pad`s in it, in the same order.
 
     Args:
         context: The graph and what is known of it.
@@ -45,7 +43,6 @@ def written_form(
     op = context.window(node) if slides else None
     is_step = not slides and node.op != "Pad"
     steps = [] if op is None else [_window(node.op, op)]
-    found: list[Node] = []
     tensor = graph.origin(node.inputs[0] if slides else tensor)
     while tensor.name not in roots:
         above = graph.producer(tensor)
@@ -53,14 +50,13 @@ def written_form(
         if above is None or not (pads or is_step):
             break
         if pads:
-            found.append(above)
             step = _pad(context, above, op, computing if above is node else 0)
             steps.append(replace(step, fill=_fill(context, above)) if is_step else step)
         else:
             steps.append(_step(context, above))
         data = (each for each in above.inputs if pads or graph.constant(each) is None)
         tensor = graph.origin(next(data, above.inputs[0]))
-    return SiteForm(tuple(reversed(steps))), found[::-1]
+    return SiteForm(tuple(reversed(steps)))
 
 
 # Networks repeat the same few forms.

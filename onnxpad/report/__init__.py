@@ -171,11 +171,6 @@ class FixReport:
         return self.validation if self.changed or self.barred else None
 
     @property
-    def net_changes(self) -> tuple[Change, ...]:
-        """The changes as they read from the model given, without those that led to others."""
-        return tuple(each.net or each for each in self.changes if not each.interim)
-
-    @property
     def nodes_before(self) -> int:
         """Nodes of the main graph before."""
         return self.counts[0].nodes

@@ -95,8 +95,6 @@ def now_in_words(group: ChangeGroup) -> list[str]:
         after = _unguarded(group.now)
     if not after:
         return ["removed"]
-    if after[-1].kind == "window":  # what the padding moved past says the form before
-        after = tuple(step for step in after if step.kind != "step")
     if was == after and was[0].op == "Pad" and was[0].source == "computed":
         return ["by fewer nodes"]
     if was[:1] == (_PAD,) and was[1:] and after == (*was[1:], _PAD):

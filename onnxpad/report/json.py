@@ -442,7 +442,7 @@ def dumped(document: Mapping[str, object], *records: type) -> str:
 
 CHANGE: Final = (
     *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
-    *("forms", "amounts", "repairs", "interim"),
+    *("forms", "amounts", "repairs"),
 )
 """The fields that JSON has of a change."""
 

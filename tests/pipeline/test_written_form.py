@@ -20,7 +20,7 @@ def said(body: str, opset: int = 17, roots: str = "x", computing: int = 0) -> li
     tensor = graph.tensor("y")
     node = graph.producer(tensor)
     assert node is not None
-    found, _ = written_form(Context(graph), node, tensor, roots.split(), computing)
+    found = written_form(Context(graph), node, tensor, roots.split(), computing)
     return [found.text, found.form, found.amounts.text if found.amounts else ""]
 
 

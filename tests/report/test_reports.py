@@ -236,7 +236,7 @@ class TestJson:
         (record,) = document["changes"]
         assert list(record) == [
             *("code", "node", "op_type", "before", "after", "certificate", "removed", "probe"),
-            *("forms", "amounts", "repairs", "interim"),
+            *("forms", "amounts", "repairs"),
         ]
         known = {*in_json(Certificate), "assumption_codes"}
         assert set(record["certificate"]) == known

@@ -64,7 +64,7 @@ def fix_document(report: FixReport) -> Document:
     sections: list[Sequence[Block]] = [
         above(report),
         trust(report),
-        _changes(report.net_changes),
+        _changes(report.changes),
         _stays("UNDONE, as it was before", report.undone, "error"),
         _stays("Stays as it is", unrequested(report.findings, report.undone), "strong"),
         [*as_asked(report.findings, _NAMES), *_nothing_stays(report)],
@@ -101,9 +101,8 @@ def headline(report: FixReport) -> str:
         why = f"; not validated: {shown(found.reason)}"
     elif found is not None and found.outcome == "repaired":
         why = f"; a repair: {shown(found.reason)}"
-    net = report.net_changes
-    steps = f" in {len(report.changes):,} steps" if len(net) < len(report.changes) else ""
-    made = f"{counted(len(net), 'change')}{steps}{_repairs(net) * (not why)}{would}"
+    repairs = _repairs(report.changes) * (not why)
+    made = f"{counted(len(report.changes), 'change')}{repairs}{would}"
     return f"{_untaken(report)}{made}{why}{style}"
 
 
@@ -233,13 +232,13 @@ def trust(report: FixReport, *, with_runs: bool = True) -> list[Block]:
         report: The report.
         with_runs: Whether the runs that failed are told, and where the models first differ.
     """
-    return [*_trust(report, with_runs), *_assumptions(report.net_changes)]
+    return [*_trust(report, with_runs), *_assumptions(report.changes)]
 
 
 def _trust(report: FixReport, with_runs: bool) -> Iterator[Block]:
     if not report.changes and report.compared is None:
         return
-    repaired = sum(change.repairs for change in report.net_changes)
+    repaired = sum(change.repairs for change in report.changes)
     if repaired:
         makes = "1 change makes" if repaired == 1 else f"{repaired:,} changes make"
         said = f"{RUNTIME} does not run the model as it was; {makes} it run"
@@ -251,7 +250,7 @@ def _trust(report: FixReport, with_runs: bool) -> Iterator[Block]:
 
 def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
-    changes = report.net_changes
+    changes = report.changes
     limited = [change for change in changes if change.certificate.limited_to]
     many = len({change.node for change in changes})
     all_of = "both" if many == 2 else f"all {many:,}"
@@ -272,7 +271,7 @@ def _at(report: FixReport, changes: Sequence[Change]) -> str:
     """The sizes at which changes are exact that are exact at all sizes left open."""
     certificates = [change.certificate for change in changes]
     if all(each.is_universal for each in certificates):
-        return "at every size" if len(changes) < len(report.net_changes) else "at every input size"
+        return "at every size" if len(changes) < len(report.changes) else "at every input size"
     fixed = "at the input sizes " + ("given" if report.declared else "that the model declares")
     is_open = any(each.is_open for each in certificates)
     return f"{fixed}, and every size of what stays open" if is_open else fixed
@@ -319,7 +318,7 @@ def _compared(report: FixReport) -> str:
         )
         part = f", on {count} of {of} inputs" if count < of else ""
         said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}{part}")
-    probed = _probed(report.net_changes) if validation.probes else ""
+    probed = _probed(report.changes) if validation.probes else ""
     many = counted(len(runs), "comparison")
     if by_onnx := sum(run.against == BY_ONNX for run in runs):
         some = "" if by_onnx == len(runs) else f", {by_onnx} of them"

@@ -58,9 +58,8 @@ def fix_with_pictures(report: FixReport) -> Document:
     kept = [each for each in report.findings if (each.code, each.node, each.reason) not in told]
 
     sections: dict[str, Sequence[Block]] = {
-        "Changes": [*_change_cards(report.net_changes)],
-        "Steps in between": _steps(report.changes),
-        "Assumptions": _assumptions_in_full(report.net_changes),
+        "Changes": [*_change_cards(report.changes)],
+        "Assumptions": _assumptions_in_full(report.changes),
         "Taken back": finding_cards((*report.undone, *report.barred)),
         "What stays": finding_cards([each for each in kept if not each.asked]),
         "Left as asked": finding_cards([each for each in kept if each.asked]),
@@ -74,7 +73,7 @@ def fix_with_pictures(report: FixReport) -> Document:
 
 def _explaining(report: FixReport) -> list[str]:
     """Where a code is explained: that of padding that stays, or else of a change."""
-    found = unrequested(report.findings, report.undone) or report.net_changes
+    found = unrequested(report.findings, report.undone) or report.changes
     return [marked(said, "faint") for said in [explained(found)] if said]
 
 
@@ -109,22 +108,6 @@ def _change_cards(changes: Sequence[Change]) -> Iterator[Block]:
             blocks.append(f"and {counted(rest, 'form')} more; --format json lists all")
         title = _became(len(group.changes), before, after)
         yield Group(f"{title} {repair}{code}", blocks, is_open=place == 0)
-
-
-def _steps(changes: Sequence[Change]) -> list[Block]:
-    """The changes that led to others, and what these began with, each with its proof."""
-    steps = [each for each in changes if each.interim]
-    steps += [each for each in changes if each.net is not None]
-    if not steps:
-        return []
-    told = [(labelled(each), _step(each)) for each in steps]
-    said = "What led to the changes above, and their last step, each proved by itself"
-    return [said, Group(counted(len(steps), "step"), [members(told)])]
-
-
-def _step(change: Change) -> str:
-    became = " becomes ".join(map(shown, change.told))
-    return "; ".join(filter(None, [became, _exact(change), _probe(change)]))
 
 
 def _variety(change: Change) -> tuple[object, ...]:
@@ -163,12 +146,7 @@ def _proofs(changes: Sequence[Change]) -> Iterator[list[Block]]:
     """A section for each code; a proof or probe that all its changes share is said once, on top."""
     for group in grouped(changes, lambda change: change.code):
         common = [said for said in (_proof, _probe) if len({said(c) for c in group}) == 1]
-        interim = sum(change.interim for change in group)
         head = [counted(len(group), "change")]
-        if interim == len(group):
-            head = [f"{counted(interim, 'step')} on the way to other changes"]
-        elif interim:
-            head.append(f"{interim:,} of them on the way to others")
         head += [_proof(group[0])] * (_proof in common)
         head += [_probe(group[0], of_each=len(group) > 1)] * (_probe in common)
         code = marked(group[0].code, "strong")
