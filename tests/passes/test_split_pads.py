@@ -310,11 +310,6 @@ STAYS = [
 ]
 
 
-def test_what_makes_infinities_finite_lets_the_padding_out() -> None:
-    body = f"a = Pad (x, p, c) t = Relu (a) {MAXIMUM}"
-    assert fixed(one(body, initializers=f"{BORDER}, {LOW}"), "pad").changed
-
-
 @pytest.mark.parametrize("style", ["pad", "symmetric"])
 @each_row(("before", "reason"), STAYS)
 def test_stays(before: onnx.ModelProto, reason: str, style: str) -> None:
