@@ -24,7 +24,8 @@ class SpellPadding(Pass):
     and `pads` even where they may be omitted, no `count_include_pad` where nothing is padded,
     no `output_padding` that the pads can take up, all axes of a `Pad` in place of its input
     `axes`, its fill even where that is 0, or none where it says nothing, and its amounts as
-    numbers rather than bytes. Of a `Pad` that is written otherwise anyway, Constant nodes
+    numbers rather than bytes. Amounts that are computed but always the same become constants for
+    every target. Of a `Pad` that is written otherwise anyway, Constant nodes
     become initializers, of which more is known. Without a target this rule finds nothing.
 
     ## Why it matters
@@ -94,6 +95,7 @@ class SpellPadding(Pass):
 
 
 _TYPED: Final = "typed_amounts"
+_CONSTANT: Final = "constant_amounts"
 _ATTRIBUTES: Final = {
     "kernel_shape": "kernel_shape",
     "write_pads": "pads",
@@ -109,6 +111,7 @@ _WORDS: Final = {
     "no_value": "no fill is written",
     "no_empty_fill": "no fill is left empty",
     "typed_amounts": "amounts are stored as numbers",
+    "constant_amounts": "amounts are constant",
     "initializers": "Constant nodes are initializers",
 }
 _INPUTS: Final = ("data", "pads", "value", "axes")
@@ -154,12 +157,18 @@ def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
         numbers = pad.over(len(data))
         if numbers is not None:
             plan["no_axes"] = np.asarray(onnx_order(numbers), np.int64)
-    if numbers is not None and _TYPED in wanted and _is_raw(graph, node):
+    is_computed = numbers is not None and graph.constant(node.inputs[1]) is None
+    if numbers is not None and is_computed and _CONSTANT in wanted and "no_axes" not in plan:
+        plan[_CONSTANT] = np.asarray(onnx_order(numbers), np.int64)
+    if numbers is not None and _TYPED in wanted and (_is_raw(graph, node) or _CONSTANT in plan):
         plan.pop("no_axes", None)
+        plan.pop(_CONSTANT, None)
         plan[_TYPED] = np.asarray(onnx_order(numbers), np.int64)
     is_constant = pad.mode == "constant"
     is_zero = is_constant and is_plain_zero(pad.value)
-    is_empty = len(node.inputs) > 2 and not node.inputs[2].name and "no_empty_fill" in wanted
+    keeps_axes = node.operand(3) is not None and "no_axes" not in plan
+    is_left_empty = len(node.inputs) > 2 and not node.inputs[2].name and not keeps_axes
+    is_empty = is_left_empty and "no_empty_fill" in wanted
     if "value" in wanted and is_zero and (len(node.inputs) < 3 or is_empty) and dtype:
         plan["value"] = np.zeros((), tensor_dtype_to_np_dtype(dtype))
     elif is_empty:

@@ -85,6 +85,7 @@ class Run:
         added: Notes that belong to what the options ask for, beside those on sizes.
         limits: The limits of the open sizes before the last `rewrite`, by name.
         barred: Rewrites of the last `rewrite` that another run on the result must not make either.
+        remarks: What the targets contradict one another in, a line each.
         left: The graphs of the model as the passes left them, the main graph first.
     """
 
@@ -135,6 +136,7 @@ class Run:
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
         self.barred: Barred = NOTHING
+        self.remarks: tuple[str, ...] = ()
         self._passes = passes_of(options) if passes is None else passes
         self._exposing = exposing
         self._progress = progress
@@ -315,8 +317,8 @@ class Run:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why sizes in the metadata cannot be used, in one line."""
-        return (self.recorded.warning,) if self.recorded.warning else ()
+        """Why sizes in the metadata cannot be used, in one line; what targets contradict in."""
+        return (*filter(None, [self.recorded.warning]), *self.remarks)
 
     @property
     def contexts(self) -> list[Context]:

@@ -24,6 +24,7 @@ from onnxpad.rewrite.pass_api import Pass
 from onnxpad.targets.form import Form, Placed, forms_of
 from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import Cell, Target
+from onnxpad.targets.target_file import OPPOSITES
 
 _ROUNDS: Final = 3
 _MOST: Final = 4096
@@ -32,8 +33,14 @@ _MOST: Final = 4096
 _OWN: Final = "onnxruntime-cpu"
 """The target that is always meant, since results are run there."""
 
-_RIGHT, _READ, _FALLBACK, _UNKNOWN, _BAD = range(5)
-"""How well a form is taken: right as measured, right as read, elsewhere, not known, not at all."""
+_AS_IT_CAME: Final = KEPT._replace(spelling=frozenset({"constant_amounts"}))
+"""Padding that stays as it came, but for amounts that are computed and always the same.
+
+Of the many ways to compute them, none was measured of which it is known that it is this one.
+"""
+
+_RIGHT, _READ, _FALLBACK, _UNKNOWN, _REJECTED, _WRONG = range(6)
+"""How well a form is taken: right as measured, as read, elsewhere, not known, not, wrongly."""
 
 _WAYS: Final = (
     Wanted("fold"),
@@ -81,7 +88,8 @@ class Fate(NamedTuple):
         worst = max(cells, key=lambda cell: (cell.limit, grade(cell)))
         if worst.limit or grade(worst) not in {_RIGHT, _READ}:
             return worst.verdict
-        is_kept = self.wanted.style == KEPT.style and self.wanted.spelling <= {"no_guard"}
+        unspelled = self.wanted.spelling - _AS_IT_CAME.spelling
+        is_kept = self.wanted.style == KEPT.style and unspelled <= {"no_guard"}
         return "right" if is_kept else "rewritten"
 
 
@@ -93,11 +101,14 @@ class Choice(NamedTuple):
         sites: All padding of the original.
         blocked: By padding and target, a form that this target takes of it, and the reply of
             another, or of onnxruntime, for which it is not written.
+        untried: By padding, a style of which it is not known whether all targets take it, where
+            some reject how it came.
     """
 
     targets: tuple[Target, ...]
     sites: tuple[Fate, ...]
     blocked: Mapping[tuple[Key, Target], tuple[Form, Reply]]
+    untried: Mapping[Key, str]
 
 
 def targets_of(options: Options) -> tuple[Target, ...]:
@@ -120,12 +131,13 @@ def choose(run: Run) -> Choice:
     """
     options, graph = run.options, run.graph
     targets = targets_of(options)
+    run.remarks = tuple(_unheeded(targets))
     own = [] if options.target_only else [load(_OWN)]
     implied = tuple(each for each in own if each not in targets)
     passes = _passes(options)
     given = left = [*forms_of(run.analysed(), bare=True)]
     mark = graph.mark()
-    wants = dict.fromkeys(chain.from_iterable(map(_names, given)), KEPT)
+    wants = dict.fromkeys(chain.from_iterable(map(_names, given)), _AS_IT_CAME)
     ways = _ways(options, targets)
     blocked: dict[tuple[Key, Target], tuple[Form, Reply]] = {}
 
@@ -152,7 +164,7 @@ def choose(run: Run) -> Choice:
         before = dict(wants)
         for group in groups:
             blocked = group.blocked | blocked
-            if group.wanted != KEPT:  # what was written before stays as it is wanted downstream
+            if group.wanted != _AS_IT_CAME:  # what was written stays as it is wanted downstream
                 wants |= dict.fromkeys(group.names, group.wanted)
         if before == wants:
             break
@@ -161,10 +173,16 @@ def choose(run: Run) -> Choice:
     while True:  # what is no better beside all others as they are written stays as it came
         last = _by_key(left, wants)
         vain = [name for each in first if not each.gains(last) for name in each.names]
-        if all(wants[name] == KEPT for name in vain):
+        if all(wants[name] == _AS_IT_CAME for name in vain):
             break
-        wants |= dict.fromkeys(vain, KEPT)
+        wants |= dict.fromkeys(vain, _AS_IT_CAME)
         left = settled()
+    if any(each.form.pad == "computed" for each in given):
+        # Amounts stay computed where some target takes that, and not what has constants.
+        last = _by_key(settled() if left is given else left, wants)
+        lost = [name for each in first if each.loses(last) for name in each.names]
+        wants |= dict.fromkeys((name for name in lost if wants[name] == _AS_IT_CAME), KEPT)
+        left = settled() if lost else left
     guarded = [each.form._replace(fill="empty") for each in left if each.form.pad]
     if any(_is_worse_guarded(each, targets) for each in guarded):
         # What protects a `Pad` from onnxruntime is a form like any other.
@@ -191,6 +209,7 @@ def choose(run: Run) -> Choice:
             for each in given
         ),
         blocked,
+        dict(chain.from_iterable(group.untried for group in groups)),
     )
 
 
@@ -229,7 +248,8 @@ def grade(cell: Cell) -> int:
         return _RIGHT
     if cell.verdict == "right":
         return _RIGHT if cell.measured else _READ
-    return {"fallback": _FALLBACK, "unknown": _UNKNOWN}.get(cell.verdict, _BAD)
+    known = {"fallback": _FALLBACK, "unknown": _UNKNOWN, "rejected": _REJECTED}
+    return known.get(cell.verdict, _WRONG)
 
 
 def _best_known(reply: Reply) -> int:
@@ -265,8 +285,10 @@ class _Group:
         self._given = self._taken([each.form for each in found])
         grades = [found for found, _ in self._given]
         self._came = self._rank = (len(grades) + 1,) if is_asked else _rank(grades)
-        self._is_wrong = is_asked or not {_FALLBACK, _BAD}.isdisjoint(grades)
-        self.wanted = KEPT
+        self._is_asked = is_asked
+        self._is_wrong = is_asked or any(each >= _FALLBACK for each in grades)
+        self.wanted = _AS_IT_CAME
+        self._untried = ""
         self.blocked: dict[tuple[Key, Target], tuple[Form, Reply]] = {}
 
     @property
@@ -279,8 +301,16 @@ class _Group:
         rank = self._admitted(forms, wanted)
         if rank is None:
             self._note(forms)
+            if not self._untried and self._admitted(forms, wanted, may_be_unknown=True):
+                self._untried = wanted.style
         elif rank < self._rank:
             self.wanted, self._rank = wanted, rank
+
+    @property
+    def untried(self) -> Iterator[tuple[Key, str]]:
+        """As `Choice.untried`."""
+        keys = chain.from_iterable(self._keys) if self._untried else ()
+        return ((key, self._untried) for key in keys)
 
     def _note(self, forms: Mapping[Key, Form]) -> None:
         """Keeps what some target would take of a result, and who does not."""
@@ -307,6 +337,11 @@ class _Group:
         rank = self._admitted(forms, self.wanted)
         return rank is not None and rank < self._came
 
+    def loses(self, forms: Mapping[Key, Form]) -> bool:
+        """Whether targets take it less well in a result than as it came."""
+        found = self._taken([_found_in(forms, each) for each in self._keys])
+        return _rank([each for each, _ in found]) > self._came
+
     def is_guarded_in_vain(self, forms: Mapping[Key, Form]) -> bool:
         """Whether a `Pad` is protected in a result by what some target does not take."""
         found = [_found_in(forms, each) for each in self._keys]
@@ -317,19 +352,22 @@ class _Group:
             for came, form in zip(self._forms, found, strict=True)
         )
 
-    def _admitted(self, forms: Mapping[Key, Form], wanted: Wanted) -> tuple[int, ...] | None:
+    def _admitted(
+        self, forms: Mapping[Key, Form], wanted: Wanted, *, may_be_unknown: bool = False
+    ) -> tuple[int, ...] | None:
         """The rank of a result; None where it is not taken, or less is known than before.
 
-        What is only spelled otherwise may be unknown then, where it was not taken before.
+        What was computed wrongly may be unknown then. What was rejected may be where it is only
+        spelled otherwise, or written as options ask: an error is noticed, other numbers are not.
         """
-        is_spelled = wanted.style == KEPT.style
+        is_free = may_be_unknown or self._is_asked or wanted.style == KEPT.style
         grades = []
         found = self._taken([_found_in(forms, each) for each in self._keys])
         for (was, was_limit), (now, limit) in zip(self._given, found, strict=True):
-            is_freed = is_spelled and (was, now) == (_BAD, _UNKNOWN)
+            is_freed = now == _UNKNOWN and (was == _WRONG or (is_free and was == _REJECTED))
             if now >= _UNKNOWN and not now == was == _UNKNOWN and not is_freed:
                 return None
-            grades.append(_BAD if limit and not was_limit else now)
+            grades.append(_WRONG if limit and not was_limit else now)
         return _rank(grades)
 
     def _taken(self, forms: Iterable[Form | None]) -> list[tuple[int, bool]]:
@@ -340,7 +378,7 @@ class _Group:
             found += [(_best_known(reply), reply.cell.limit) for reply in replies]
             # What its optimiser gets wrong is protected; only what it never runs counts here.
             found += [
-                (_BAD if cell.verdict == "rejected" else _RIGHT, cell.limit) for _, cell in own
+                (_WRONG if cell.verdict == "rejected" else _RIGHT, cell.limit) for _, cell in own
             ]
         return found
 
@@ -352,10 +390,10 @@ def _found_in(forms: Mapping[Key, Form], keys: Iterable[Key]) -> Form | None:
 
 def _rank(grades: Sequence[int]) -> tuple[int, ...]:
     """Smaller for what is better: first how often a form is not taken, then how often unknown."""
-    return tuple(grades.count(each) for each in (_BAD, _UNKNOWN, _FALLBACK, _READ))
+    return tuple(grades.count(each) for each in (_WRONG, _REJECTED, _UNKNOWN, _FALLBACK, _READ))
 
 
-_PERFECT: Final = (0, 0, 0, 0)
+_PERFECT: Final = (0, 0, 0, 0, 0)
 
 
 def _asks(options: Options, form: Form) -> bool:
@@ -371,7 +409,7 @@ def _asks(options: Options, form: Form) -> bool:
 
 def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
     """The ways to write a padding that options leave, the least rewriting first."""
-    usual, spelling = Options(), frozenset(chain.from_iterable(each.spell for each in targets))
+    usual, spelling = Options(), frozenset(_spellings(targets)) | _AS_IT_CAME.spelling
     asked: tuple[set[str] | set[bool], ...] = (
         set() if isinstance(options.style, Unasked) else {options.style},
         {options.dynamic} - {usual.dynamic},
@@ -383,7 +421,8 @@ def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
         for way in _WAYS
         if all(not some or value in some for value, some in zip(way, asked, strict=False))
     ]
-    kept = [KEPT._replace(spelling=spelling)] if spelling and not any(asked) else []
+    is_spelled = spelling > _AS_IT_CAME.spelling and not any(asked)
+    kept = [KEPT._replace(spelling=spelling)] if is_spelled else []
     if {"value", "no_value"} & spelling:  # an empty third input is neither
         spelling |= {"no_empty_fill"}
         kept = [each._replace(spelling=spelling) for each in kept]
@@ -393,6 +432,28 @@ def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
         *kept,
         *(each._replace(spelling=paired if each.symmetric_transpose else anew) for each in ways),
     ]
+
+
+def _spellings(targets: Sequence[Target]) -> dict[str, Target]:
+    """The spellings that targets insist on; of opposites that of the target named first."""
+    found = dict[str, Target]()
+    for target in targets:
+        for each in target.spell:
+            if OPPOSITES.get(each) not in found:
+                found.setdefault(each, target)
+    return found
+
+
+def _unheeded(targets: Sequence[Target]) -> Iterator[str]:
+    """A line for each spelling that is not heeded, since an earlier target insists on another."""
+    found = _spellings(targets)
+    for target in targets:
+        for each in sorted({*target.spell} - found.keys()):
+            first = found[OPPOSITES[each]]
+            yield (
+                f"{target.name} and {first.name} insist on opposite spellings "
+                f"({each}, {OPPOSITES[each]}): {first.name} is named first, and is heeded"
+            )
 
 
 def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]:

@@ -143,8 +143,8 @@ class ReportUnknown(TargetReport):
     """Padding of which it is not known whether a target takes it.
 
     ## What it does
-    With `--target`, each padding in a form that was neither run there nor found in its source. It
-    stays as it came: nothing is known to be better.
+    With `--target`, each padding in a form that was neither run there nor found in its source, and
+    that no other form is known to be better than.
 
     ## Why it matters
     What nobody has run is no promise.
@@ -223,6 +223,9 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
     options = [option] if option and not is_vain else []
     if not mends and not cell.limit:
         options += _deciding(placed)
+    if cell.verdict == "rejected" and not mends and not cell.limit:
+        styles = (choice.untried[key] for key in placed.keys if key in choice.untried)
+        options += [f"--style {each}" for each in styles][:1]
     if reason:
         reason = advised(reason, options)
     usual = type(form)(form.op)

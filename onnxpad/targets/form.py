@@ -342,7 +342,7 @@ class _Forms:
         modes = {pad.mode for pad in read} - {"constant"}
         between = [str(node.op) for node in front.pads[0][1:] if not is_pad(self._graph, node)]
         return form._replace(
-            pad=max((self._source(node) for node in nodes), key=_SOURCES.index),
+            pad=max((self._source(node) for node in nodes), key=SOURCES.index),
             mode=min(modes, default="constant"),
             outer=_side(None if along is None else numbers_of(tuple(along))),
             negative=any(min(pair) < 0 for pair in amounts),
@@ -442,7 +442,8 @@ _CROPS: Final[Mapping[str, str]] = {
 }
 """Departures by the reason why the crop of a transposed convolution is not known."""
 
-_SOURCES: Final = ("constant", "constant-node", "computed")
+SOURCES: Final = ("constant", "constant-node", "computed")
+"""How the amounts of a `Pad` are given."""
 
 
 def _own(site: Site) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from onnxpad.errors import UsageError
 from onnxpad.file.toml_file import Problem, read_text
 from onnxpad.messages import and_list, meant
 from onnxpad.records import NamedTuple
-from onnxpad.targets.form import BESIDE, Form
+from onnxpad.targets.form import BESIDE, SOURCES, Form
 from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
 from onnxpad.targets.target_file import DATA, STYLES, forms, parsed, sites, tables_of
 
@@ -110,7 +111,7 @@ def load(name: str | Path) -> Target:
     text = str(name)
     path, _, version = (text, "", "") if text.endswith(".toml") else text.rpartition("@")
     if path.endswith(".toml"):
-        return _made(Path(path).stem, "", version, _own(Path(path)))
+        return _of_a_user(path, read_text(Path(path)), version)
     return _built_in(*_parts(text))
 
 
@@ -121,8 +122,20 @@ def _built_in(base: str, variant: str, version: str) -> Target:
     return found if found.version == version else _built_in(base, variant, found.version)
 
 
-def _own(path: Path) -> dict[str, Any]:
-    return parsed(path, read_text(path), forms(), unknown_configurations)
+@lru_cache(16)
+def _of_a_user(path: str, text: str, version: str) -> Target:
+    """A target of a user's file: one object for each content that the file has had lately."""
+    tables = parsed(Path(path), text, forms(), unknown_configurations)
+    cells = [*chain.from_iterable(map(_before_windows, tables.get("cell", ())))]
+    return _made(Path(path).stem, "", version, {**tables, "cell": cells})
+
+
+def _before_windows(table: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A cell of a user's; one about a `Pad` also of each that stands in front of an operator."""
+    yield table
+    when = dict(table["when"])
+    if when.pop("op", "") == "Pad":
+        yield {**table, "when": {"pad": [*SOURCES], **when}, "exact": False}
 
 
 @cache

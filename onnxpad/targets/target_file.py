@@ -39,6 +39,9 @@ SPELLINGS: Final = {
 }
 """Ways to write the same graph that a runtime may insist on."""
 
+OPPOSITES: Final = {"value": "no_value", "no_value": "value"}
+"""Spellings of which only one can be written."""
+
 TOPICS: Final = {
     "auto_pad_conv": "SAME on a convolution",
     "auto_pad_conv_transpose": "SAME on a transposed convolution",

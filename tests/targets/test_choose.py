@@ -15,6 +15,7 @@ from onnxpad.errors import ModelError, UsageError
 from onnxpad.options import OptionKeywords, Wanted
 from onnxpad.targets import choose
 from onnxpad.targets.form import Form
+from onnxpad.targets.known_targets import load
 from onnxpad.targets.target import Cell, Target
 from tests.support import assert_same, attributes, one, parsed
 from tests.support.rows import each_row
@@ -135,12 +136,9 @@ def nodes(proto: onnx.ModelProto) -> list[str]:
         ),
         # A Pad that is right stays, also where it could be folded; one that is not is folded.
         ("z = Pad (x, p)\ny = Conv (z, w)", X, [], ["Pad()", "Conv()"]),
-        (
-            "q = Add (p, p) z = Pad (x, q) y = Conv (z, w)",
-            X,
-            [],
-            ["Add()", "Pad()", "Conv()"],
-        ),
+        # Amounts that are always the same become constants wherever it stands.
+        ("q = Add (p, p) z = Pad (x, q) y = Conv (z, w)", X, [], ["Pad()", "Conv()"]),
+        ("q = Add (p, p) z = Pad (x, q) y = Relu (z)", X, [], ["Pad()", "Relu()"]),
         (
             "z = Pad (x, p)\ny = Conv (z, w)",
             X,
@@ -377,7 +375,7 @@ def test_severities(
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
     found = onnxpad.check(before, target=target(f'auto_pad = "SAME_UPPER" -> {verdict}')).findings
     told = [(each.code, each.severity, each.fixable) for each in found if each.code != "PAD101"]
-    assert told == [(*mended, verdict != "unknown")]
+    assert told == [(*mended, True)]
     (left,) = onnxpad.check(before, target=target(f'op = "Conv" -> {verdict}')).findings
     assert (left.code, left.severity) == stays
 
@@ -428,12 +426,72 @@ def test_what_a_padding_means_is_asked_for_where_engines_disagree(
         assert not result.findings
 
 
-def test_nothing_is_written_in_a_form_of_which_nothing_is_known(target: Any) -> None:
+def test_other_numbers_are_worse_than_a_form_of_which_nothing_is_known(target: Any) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
-    npu = target('auto_pad = "SAME_UPPER" -> wrong', rest="")
+    result = onnxpad.fix(before, target=target('auto_pad = "SAME_UPPER" -> wrong', rest=""))
+    assert (result.changed, codes(result), result.exit_code) == (True, ["PAD706"], 0)
+
+
+def test_a_form_that_is_rejected_stays_and_names_the_style_to_try(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    npu = target('auto_pad = "SAME_UPPER" -> rejected', rest="")
     result = onnxpad.fix(before, target=npu)
-    assert not result.changed
-    assert codes(result) == ["PAD703"]
+    assert (result.changed, codes(result), result.exit_code) == (False, ["PAD704"], 1)
+    assert result.findings[0].evidence["options"] == ["--style fold"]
+    result = onnxpad.fix(before, target=npu, style="fold")
+    assert (result.changed, codes(result), result.exit_code) == (True, ["PAD706"], 0)
+
+
+def test_a_form_of_which_nothing_is_known_moves_to_one_that_is_right(target: Any) -> None:
+    before = model(f"y = Conv <{UPPER}, {S2}> (x, w)")
+    result = onnxpad.fix(before, target=target('auto_pad = "NOTSET" -> right', rest=""))
+    assert (result.changed, codes(result)) == (True, [])
+
+
+@pytest.mark.parametrize("amounts", ["constant", "computed"])
+def test_of_opposite_spellings_the_one_named_first_is_heeded(amounts: str) -> None:
+    computed = "r = Concat <axis = 0> (b, e)" * (amounts == "computed")
+    given = "int64[4] b = {0, 0, 1, 1}, int64[4] e = {0, 0, 0, 1}"
+    given += ", int64[8] r = {0, 0, 1, 1, 0, 0, 0, 1}" * (amounts == "constant")
+    before = one(
+        f'{computed} q = Pad (x, r) y = Conv <auto_pad = "SAME_LOWER", strides = [9, 3]> (q, w)',
+        inputs="float[n, 3, d, 8] x, float[3, 3, 3, 3] w",
+        initializers=given,
+    )
+    for targets in (["candle", "coreml"], ["coreml", "candle"]):
+        result = onnxpad.fix(before, target=targets, dynamic="pad", validate=False)
+        again = onnxpad.fix(result.model, target=targets, dynamic="pad", validate=False)
+        assert not again.changes
+        (told,) = result.warnings
+        assert told.index(targets[1]) < told.index(f"{targets[0]} is named first")
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect"])
+def test_a_pad_with_axes_keeps_its_empty_fill(mode: str, target: Any) -> None:
+    before = one(
+        f'q = Pad <mode = "{mode}"> (x, p, , ax) y = Conv (q, w)',
+        initializers=f"{W}, int64[4] p = {{1, 1, 0, 1}}, int64[2] ax = {{2, -1}}",
+        opset=19,
+    )
+    result = onnxpad.fix(before, target=["wonnx", "candle"], validate=False)
+    assert not onnxpad.fix(result.model, target=["wonnx", "candle"], validate=False).changes
+
+
+def test_a_pad_is_a_pad_wherever_it_stands(target: Any) -> None:
+    npu = target('op = "Pad" -> rejected', 'pads = ["end", "begin", "mixed"] -> rejected')
+    result = onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu)
+    assert "Pad()" not in nodes(result.model)
+    npu = target('op = "Pad" -> rejected')
+    result = onnxpad.fix(model("z = Pad (x, p) y = Conv (z, w)"), target=npu)
+    assert nodes(result.model)[0].startswith("Conv")
+
+
+def test_a_file_of_a_user_is_kept_by_its_content(target: Any) -> None:
+    npu = target('auto_pad = "SAME_UPPER" -> wrong')
+    assert load(npu) is load(npu)
+    kept = load(npu)
+    Path(npu).write_text(Path(npu).read_text().replace("wrong", "rejected"))
+    assert load(npu) is not kept
 
 
 def test_a_limit_is_told_and_never_a_reason_to_rewrite(target: Any) -> None:
@@ -552,7 +610,7 @@ def test_paddings_that_share_a_pad_are_written_alike(target: Any) -> None:
     assert not codes(result)
 
 
-def test_what_is_not_written_keeps_its_computed_amounts(target: Any) -> None:
+def test_computed_amounts_become_constant_beside_what_is_written(target: Any) -> None:
     text = f"""
         q = Identity (p)
         z = Pad (x, q)
@@ -560,7 +618,7 @@ def test_what_is_not_written_keeps_its_computed_amounts(target: Any) -> None:
         y = Conv <{UPPER}, {S2}> (a, w)
     """
     result = onnxpad.fix(model(text), target=target('auto_pad = "SAME_UPPER" -> wrong'))
-    assert [change.code for change in result.changes] == ["PAD101"]
+    assert sorted(change.code for change in result.changes) == ["PAD101", "PAD702"]
     assert not codes(result)
 
 

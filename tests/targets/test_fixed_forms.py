@@ -48,7 +48,8 @@ def fault(name: str, target: Target) -> str:
     told = {each.code for each in result.findings} & {"PAD703", "PAD704", "PAD705", "PAD706"}
     given = verdict(target, table["given"])
     if given == "right":
-        return "changed, though it was right" if result.changes and name not in OWN else ""
+        codes = {each.code for each in result.changes} - {"PAD702"}  # amounts become constant
+        return "changed, though it was right" if codes and name not in OWN else ""
     now = verdict(target, sites(result.model))
     if now == "right":
         return ""
@@ -74,8 +75,8 @@ def test_what_fix_writes_for_a_runtime(name: str) -> None:
     assert not found
 
 
-def test_computed_amounts_that_are_always_the_same_stay_where_they_are_right() -> None:
+def test_computed_amounts_that_are_always_the_same_become_constant_for_all() -> None:
     name = "pad_computed_from_shape_conv_static"
-    assert not fault(name, load("tinygrad"))
-    assert not fault(name, load("tvm"))  # which rejects them
-    assert onnxpad.fix(model(name), target="tvm", validate=False).changes
+    for target in ("tinygrad", "tvm"):  # the latter rejects them
+        assert not fault(name, load(target))
+        assert onnxpad.fix(model(name), target=target, validate=False).changes

@@ -11,6 +11,7 @@ from onnxpad.targets import target_file
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import ALIASES, known, load
 from onnxpad.targets.target import Condition, Run, Target, Verdict, _measured_cell
+from onnxpad.targets.target_file import parsed
 
 NPU = """
 title = "NPU"
@@ -223,7 +224,7 @@ def test_of_a_model_and_a_cell_that_were_both_measured_the_worse_counts(ran: Pat
 
 @pytest.mark.parametrize(("raw", "verdict"), [(True, "wrong"), (False, "right")])
 def test_models_with_amounts_in_bytes(ran: Path, raw: bool, verdict: str) -> None:
-    tables = targets._own(ran)
+    tables = parsed(ran, ran.read_text(), vars(targets)["forms"](), targets.unknown_configurations)
     found = targets._made("npu", "fast", "", tables)
     assert found.full_name == "npu-fast@1.0"
     assert found.cell(form(**PAD, raw=raw)).verdict == verdict
