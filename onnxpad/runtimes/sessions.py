@@ -315,6 +315,15 @@ def read_proto(source: Source) -> onnx.ModelProto:
         raise ModelError(f"{where}: not an ONNX model (protobuf cannot parse it)") from None
 
 
+def load_failure(source: Source, folder: str | os.PathLike[str] | None = None) -> str:
+    """Why the runtime does not load a model; empty if it does."""
+    try:
+        open_session(source, folder=folder).close()
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
 def payload(source: Source) -> str | bytes:
     """The source in the form that the runtime opens: a path, or serialized bytes.
 

@@ -6,9 +6,7 @@ Values are those that `sessions.Session.run` returns.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -35,9 +33,6 @@ _TIE = 16  # elements closer than so many roundings of the greatest magnitude co
 
 _RANKED = {"float16": np.int16, "bfloat16": np.int16, "float32": np.int32, "float64": np.int64}
 """Float types, and the integers whose order is that of their bits."""
-
-_FURTHEST = 330
-"""A decade beyond all those of float64, for what overflows or vanishes in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +293,6 @@ class _Tally:
     scale: float
     relative: float
     absolute: float
-    decades: Counter[int] = field(default_factory=Counter)
     differing: int = 0
     first: int = -1
     worst: int = -1
@@ -327,7 +321,6 @@ class _Tally:
             self.worst = int(places[np.argmin(finite)])
         self.special += int(np.count_nonzero(~finite))
         gap = np.abs(b[finite] - a[finite])
-        self.decades.update(_decades(gap, self.scale))
         if gap.size and gap.max() > self.max_abs:
             self.max_abs = float(gap.max())
             if not self.special:
@@ -371,18 +364,9 @@ def _compare_tensors(
             special=tally.special,
             worst=() if equal else _place(tally.worst, before),
             noise=noise,
-            histogram=tuple(sorted(tally.decades.items())),
+            differing=tally.differing,
             elements=before.size,
         )
-
-
-def _decades(gap: Array, scale: float) -> dict[int, int]:
-    """How many of some differences there are by decade, relative to the greatest magnitude."""
-    if not gap.size:
-        return {}
-    decades = np.clip(np.floor(np.log10(gap / scale)), -_FURTHEST, _FURTHEST)
-    found, counts = np.unique(decades.astype(np.int64), return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def _ulp(before: Array, after: Array, *, equal: bool) -> int | None:
@@ -516,13 +500,5 @@ def _worst(output: str, parts: list[Comparison]) -> Comparison:
         ok=all(part.ok for part in parts),
         ulp=max(ulps, default=None),
         special=sum(part.special for part in parts),
-        histogram=_summed(part.histogram for part in parts),
+        differing=sum(part.differing for part in parts),
     )
-
-
-def _summed(histograms: Iterable[tuple[tuple[int, int], ...]]) -> tuple[tuple[int, int], ...]:
-    """One histogram of several."""
-    counts: Counter[int] = Counter()
-    for histogram in histograms:
-        counts.update(dict(histogram))
-    return tuple(sorted(counts.items()))

@@ -42,6 +42,11 @@ _SIZES = (
 )
 """Guesses for (batch, even axes, odd axes): odd sizes, multiples of 32, large, tiny."""
 
+_LONG = (64, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8000, 16000, 32000, 64000)
+"""Guesses for one open size of a signal, all others being 1: windows need many elements."""
+
+_SIGNAL = 3  # axes of a signal at most: the batch, channels and time
+
 _SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32)
 
 _STEPS = (2, 4, 8, 16, 32)
@@ -90,6 +95,12 @@ _CARRIERS = frozenset(
 )
 """Operators that pass integers on unchanged, so that a bound downstream holds upstream too."""
 
+_BOUNDED = frozenset({"HardSigmoid", "Sigmoid", "Softmax"})
+
+_ROUNDINGS = 4
+
+_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+
 _CHANNEL_KEEPERS = frozenset({
     "Abs", "Add", "AveragePool", "BatchNormalization", "Cast", "Clip", "DequantizeLinear", "Div",
     "Dropout", "Elu", "Exp", "GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish",
@@ -125,6 +136,7 @@ class Input:
         shape: For each axis a size, or the name of an open one.
         bound: Upper bound (exclusive) of integers, for indices; None if they are not bounded.
         sizes: The sizes admitted for open dimensions, by name.
+        compared: The constants that the integers are compared with.
     """
 
     name: str
@@ -132,6 +144,7 @@ class Input:
     shape: tuple[int | str, ...]
     bound: int | None = None
     sizes: Mapping[str, Sizes] = field(default_factory=dict)
+    compared: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +174,7 @@ class Interface:
         pads: Whether it has a `Pad` or a MaxPool, which the runtime's optimiser fuses.
         inner: The names of tensors that the nodes of its main graph compute.
         random: Whether an operator draws numbers, with a seed or not.
+        shares: Outputs between 0 and 1, such as a Sigmoid's, with what some roundings of 1 come to.
     """
 
     inputs: tuple[Input, ...]
@@ -170,6 +184,7 @@ class Interface:
     pads: bool = False
     inner: frozenset[str] = frozenset()
     random: bool = False
+    shares: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -276,7 +291,7 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     """Sizes for the open dimensions, likely ones first; one empty choice if none is open.
 
     For a dimension limited to certain sizes, the first, the last and the middle one come first,
-    unless the last is very large.
+    unless the last is very large. Without such limits, one size after the other grows at last.
     """
     inputs = tuple(inputs)
     first: dict[str, int] = {}
@@ -303,6 +318,13 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
             yield sizes
+    signals = (each.shape for each in inputs if len(each.shape) <= _SIGNAL and not limited)
+    lengths = {dim for shape in signals for dim in shape if isinstance(dim, str)} - batches
+    for size in _LONG:
+        for dim in sorted(lengths):
+            if (sizes := {**dict.fromkeys(first, 1), dim: size}) not in seen:
+                seen.append(sizes)
+                yield sizes
 
 
 def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
@@ -452,8 +474,27 @@ def outline(model: onnx.ModelProto) -> Interface:
     pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
     inner = frozenset(name for node in model.graph.node for name in node.output if name)
     return Interface(
-        describe(model), len(operators), quantised, outputs, pads, inner, bool(drawn(model))
+        describe(model),
+        len(operators),
+        quantised,
+        outputs,
+        pads,
+        inner,
+        bool(drawn(model)),
+        dict(_shares(model.graph, outputs)),
     )
+
+
+def _shares(graph: onnx.GraphProto, outputs: Iterable[Output]) -> Iterator[tuple[str, float]]:
+    """As `Interface.shares`: a value near 0 is rounded as 1 is where it comes from one near 1."""
+    makers = {name: node for node in graph.node for name in node.output}
+    for each in outputs:
+        node = makers.get(each.name)
+        while node is not None and node.op_type in _CARRIERS and node.input:
+            node = makers.get(node.input[0])
+        is_bounded = node is not None and node.op_type in _BOUNDED
+        if is_bounded and (dtype := numpy_type(each)).kind == "f":
+            yield each.name, _ROUNDINGS * float(np.finfo(dtype).eps)
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -514,7 +555,10 @@ def _sized(each: Input, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    """Normally distributed floats; integers below the bound, else 0 and 1, else whole bytes."""
+    """Normally distributed floats; integers below the bound, else such as they are compared with.
+
+    Else whole bytes, or 0 and 1.
+    """
     if each.elem_type == TensorProto.STRING:
         return np.asarray(generator.integers(0, 10, shape)).astype(np.str_).astype(np.object_)
     dtype = numpy_type(each)
@@ -523,6 +567,9 @@ def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -
         return np.asarray(
             generator.integers(0, min(each.bound, int(limits.max) + 1), shape)
         ).astype(dtype)
+    if dtype.kind in "iu" and each.compared:
+        others = () if math.prod(shape) == 1 else (0, 1)  # alone, it may choose what runs
+        return np.asarray(generator.choice((*each.compared, *others), shape)).astype(dtype)
     if dtype.kind in "iu" and dtype.itemsize == 1:
         limits = np.iinfo(dtype)
         return np.asarray(generator.integers(limits.min, limits.max, shape, dtype, endpoint=True))
@@ -589,7 +636,13 @@ def _input(value: onnx.ValueInfoProto, consumers: _Consumers) -> Input:
     if shape is None:
         rank = consumers.rank(value.name)
         shape = tuple(f"{value.name}[{axis}]" for axis in range(rank))
-    return Input(value.name, _tensor_type(value).elem_type, shape, consumers.bound(value.name))
+    return Input(
+        value.name,
+        _tensor_type(value).elem_type,
+        shape,
+        consumers.bound(value.name),
+        compared=consumers.compared(value.name),
+    )
 
 
 class _Consumers:
@@ -606,6 +659,7 @@ class _Consumers:
             self._shapes[value.name] = _declared(value) or ()
         self._held = {tensor.name: tensor for tensor in graph.initializer}
         self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[str, onnx.TensorProto] = {}
         for node in _nodes(graph):
             self._nodes.append(node)
             for index, name in enumerate(node.input):
@@ -614,10 +668,12 @@ class _Consumers:
                 kind = attribute.type
                 if kind == AttributeProto.TENSOR and node.op_type == "Constant" and node.output:
                     self._shapes[node.output[0]] = tuple(attribute.t.dims)
+                    self._constants[node.output[0]] = attribute.t
                 elif kind in _HOLDING:
                     for body in (attribute.g, *attribute.graphs):
                         self._held |= {tensor.name: tensor for tensor in body.initializer}
         self._shapes |= {name: tuple(tensor.dims) for name, tensor in self._held.items()}
+        self._constants |= self._held
 
     def bound(self, name: str) -> int | None:
         """Upper bound (exclusive) of indices drawn for `name`; None if nothing is indexed."""
@@ -630,6 +686,19 @@ class _Consumers:
                 if -len(shape) <= axis < len(shape) and isinstance(size := shape[axis], int):
                     bounds.append(size)
         return max(1, min(bounds)) if bounds else None
+
+    def compared(self, name: str) -> tuple[int, ...]:
+        """The single whole numbers that integers of `name` are compared with."""
+        found = dict[int, None]()
+        for node, index in self._reached(name, _CARRIERS):
+            other = node.input[1 - index] if node.op_type in _COMPARISONS else ""
+            held = self._constants.get(other)
+            if held is None or math.prod(held.dims) != 1 or held.external_data:
+                continue
+            value = float(onnx.numpy_helper.to_array(held).reshape(()))
+            if value.is_integer() and abs(value) < _ENDLESS:
+                found[int(value)] = None
+        return tuple(found)
 
     def rank(self, name: str) -> int:
         """The rank of the weight of the first convolution downstream; 1 if there is none."""

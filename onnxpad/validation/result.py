@@ -40,9 +40,7 @@ class Comparison:
         worst: Index of the element that differs most; empty if equal, or a scalar.
         noise: Absolute difference between two runs of the same model, which is allowed for.
         alignment: How axes were moved, added or dropped for the comparison; empty if none were.
-        histogram: The finite elements that differ, counted by the decade of their difference
-            relative to the expected output's greatest magnitude: (-7, 12) says that 12 elements
-            differ by 1e-7 or more of it, and by less than 1e-6. Ascending; empty if equal.
+        differing: How many elements differ.
         elements: How many elements both outputs have; 0 if they are not compared by element.
     """
 
@@ -61,7 +59,7 @@ class Comparison:
     worst: tuple[int, ...] = ()
     noise: float = 0.0
     alignment: str = ""
-    histogram: tuple[tuple[int, int], ...] = ()
+    differing: int = 0
     elements: int = 0
 
 

@@ -27,6 +27,7 @@ from onnxpad.runtimes.sessions import (
     Source,
     Value,
     folder_of,
+    load_failure,
     read_proto,
     require_provider,
 )
@@ -34,6 +35,7 @@ from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.answers import Execution, Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.arrays import Arrays, matched_inputs, require_within
 from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
+from onnxpad.validation.branches import entering
 from onnxpad.validation.compare import Tolerance, strayed
 from onnxpad.validation.evaluator import evaluated
 from onnxpad.validation.evidence import is_few, is_flat
@@ -65,6 +67,8 @@ _CHOICES = "of classes, indices or truths"
 _LOOSE = "not the same in two runs of the original"
 
 _LISTED = 8  # outputs named in one line
+
+_NEVER = (math.nan, math.nan)  # the seconds of models that did not run
 
 _PATIENCE = 3
 """Times the limit of a run that a rewritten model gets before it is blamed for not ending."""
@@ -193,6 +197,7 @@ class _Check:
         self._changes: dict[str, float] = {}  # by how much the optimiser changes what warnings name
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
         self._silent: set[str] = set()  # outputs without evidence upstream either
+        self._unentered: tuple[str, ...] = ()  # bodies in which the models differ
         self._hidden: list[str] = []  # remarks on outputs whose scores have another name
         # What outputs were chosen by: values by sample, and names.
         self._scores: tuple[Mapping[int, Mapping[str, Value]], Sequence[str]] = {}, ()
@@ -218,7 +223,7 @@ class _Check:
         if self._divergence is not None or not all(run.ok for run in mine):
             outcome = "failed"
         elif any(run.tells and not self._silent.issuperset(_names(run)) for run in mine):
-            outcome = "passed"
+            outcome = "nothing compared" if self._unentered else "passed"
         elif self.repairs and self._runs_alone(mine):
             outcome = "repaired"
             (why, *_) = self._known["original", CPU, "off"]
@@ -257,6 +262,7 @@ class _Check:
         """
         if draws:
             self._draws = draws
+            self._enter(drawn=False)
             return True
         whys: dict[str, str] = {}
         for name, source in self._sources.items():
@@ -286,11 +292,47 @@ class _Check:
                     self._draws = drawn
                     # Elsewhere noise and places are wanted too, and a session for each draw.
                     if provider == CPU and not self._model.random:
-                        self._known[name, CPU, "off"] = results
+                        self._known[name, CPU, "off"] = self._with_shares(results)
+                    if name == "original":
+                        self._enter(drawn=True)
                     return True
                 whys.setdefault(name, why)
-        self._give_up(_runs_none(whys))
+        failures = {
+            name: load_failure(source, self._folder) for name, source in self._sources.items()
+        }
+        if failures.get("rewritten") and not failures["original"]:
+            note = f"does not load, as the original does: {failures['rewritten']}"
+            self._runs.append(Run(CPU, "off", "no inputs", (), _NEVER, note, ok=False))
+        elif any(failures.values()):
+            self._give_up(_runs_none(whys))
+        else:
+            self._give_up(
+                f"{_runs_none(whys)} on inputs that are drawn; --inputs has it run on others, "
+                "--reference also compares with a framework's outputs"
+            )
         return False
+
+    def _enter(self, *, drawn: bool) -> None:
+        """Draw inputs for bodies in which the models differ and that no draw enters so far."""
+        if self._subject != "rewritten":
+            return
+        found = entering(
+            self._sources["original"],
+            self._sources["rewritten"],
+            self._model.inputs,
+            self._draws,
+            folder=self._folder,
+            may_draw=drawn,
+        )
+        if found.draws:
+            self._draws += found.draws
+            self._known.clear()
+        self._unentered = found.left
+        for each in found.left:
+            why = f"the {each} is other in both models, and no run enters it"
+            self._reasons.append(why)
+            self._warnings.append(why)
+            self._skipped.append(Skipped(why, is_told=True))
 
     def _give_up(self, why: str) -> None:
         """Report why nothing is compared."""
@@ -512,13 +554,23 @@ class _Check:
             if answers.results[-1].late and name == "rewritten" and not self._known[mine][-1].late:
                 with pool.longer(_PATIENCE):
                     answers = self._answers(name, provider, optimisation)
-            self._known[key] = answers.results
+            self._known[key] = self._with_shares(answers.results)
             if answers.places and optimisation == "off":
                 elsewhere = [node for node, ran in answers.places.items() if ran != provider]
                 self._placements.append(
                     Placement(provider, name, len(answers.places), tuple(elsewhere))
                 )
         return self._known[key]
+
+    def _with_shares(self, results: Sequence[Result]) -> tuple[Result, ...]:
+        """Results that allow some roundings of 1 for outputs between 0 and 1."""
+        floors = self._model.shares.items()
+        return tuple(
+            replace(
+                each, noise={**each.noise, **{n: each.noise.get(n, 0.0) + f for n, f in floors}}
+            )
+            for each in results
+        )
 
     def _answers(self, name: str, provider: str, optimisation: Optimisation) -> Execution:
         return ask(

@@ -40,7 +40,7 @@ NEAR = {"rtol": None, "atol": None}
 @each_row(
     ("call", "options"),
     [
-        (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "reference": None}),
+        (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "inputs": None, "reference": None}),
         (onnxpad.check, {**CHANGES, "convention": None}),
         (onnxpad.show, {**SIZES, "node": (), "target": ()}),
         (
@@ -81,9 +81,8 @@ def test_options_that_are_left_out(call: Callable[..., Any], options: dict[str, 
 
 def test_fields_that_are_left_out() -> None:
     assert Padding(None) == Padding(None, "end", False, False, False, ())
-    compared = Comparison("y", True, 0.0, 0.0, "", True)
-    assert compared == Comparison(
-        "y", True, 0.0, 0.0, "", True, "", "", None, None, None, 0, (), 0.0, "", ()
+    assert Comparison("y", True, 0.0, 0.0, "", True) == Comparison(
+        "y", True, 0.0, 0.0, "", True, "", "", None, None, None, 0, (), 0.0, "", 0
     )
     run = Run("p", "off", "x", (), (0, 0), "", True)
     assert run == Run("p", "off", "x", (), (0, 0), "", True, "rewritten", "original", False, False)

@@ -366,18 +366,11 @@ class TestCommand:
         result = runs(KERAS, fixed)
         assert result.exit_code == 0
         assert result.stderr == ""
-        assert "agree" in result.stdout.splitlines()[0]
 
     def test_a_difference_is_3_and_told(self, wrong: Path) -> None:
         result = runs(KERAS, wrong)
         assert result.exit_code == 3
-        assert "FAILED" in result.stdout.splitlines()[0]
-        for text in ("First difference: tensor", "(MaxPool)", "pads=", "worst"):
-            assert text in result.stdout
-        in_full = runs(KERAS, wrong, "-v").stdout
-        for text in ("cosine", "ulp"):
-            assert text in in_full
-            assert text not in result.stdout
+        assert "(MaxPool)" in result.stdout
         (_line,) = result.stderr.splitlines()
 
     def test_a_reference(self, fixed: Path) -> None:

@@ -86,11 +86,7 @@ def check(found: Any, before: Any, after: Any, tolerance: Tolerance, noise: floa
     if found.ok:
         assert not found.detail
     else:
-        first = list(map(int, np.unravel_index(apart[0], before.shape)))
-        flat = before.reshape(-1)[apart[0]], after.reshape(-1)[apart[0]]
-        assert found.detail.startswith(f"{flat[0]} became {flat[1]} at {first}")
-        assert f"({len(apart)} of {before.size} elements differ)" in found.detail
-        assert ("NaN or infinity on one side in" in found.detail) is bool(special and is_number)
+        assert found.differing == len(apart)
     if before.dtype.kind == "f" and before.ndim in (1, 2) and before.shape[-1] > 1 and before.size:
         rows = zip(
             before.reshape(-1, before.shape[-1]), after.reshape(-1, before.shape[-1]), strict=True
@@ -102,11 +98,6 @@ def check(found: Any, before: Any, after: Any, tolerance: Tolerance, noise: floa
     if name in DEFAULTS:
         steps = [ulps(before.reshape(-1)[i], after.reshape(-1)[i]) for i in finite]
         assert found.ulp == max(steps, default=0)
-    assert sum(count for _, count in found.histogram) == (len(finite) if is_number else 0)
-    if scale:
-        for decade, count in found.histogram:
-            inside = [i for i in finite if math.floor(math.log10(gaps[i] / scale)) == decade]
-            assert count == len(inside)
 
 
 def ulps(one: Any, other: Any) -> int:

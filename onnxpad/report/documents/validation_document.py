@@ -281,7 +281,7 @@ def result_words(comparison: Comparison, *, verbose: bool) -> str:
         return f"within rounding{': ' if told else ''}{told}{how}"
     differs = marked("differs", "error")
     at = f" at {list(comparison.worst)}" if comparison.worst else ""
-    apart = sum(count for _, count in comparison.histogram)
+    apart = comparison.differing
     if not verbose and at and apart and not comparison.special:
         by = (
             f"by up to {comparison.max_abs:.3g}{at}, {comparison.max_rel:.2g} of the greatest value"

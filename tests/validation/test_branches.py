@@ -1,0 +1,61 @@
+"""Bodies in which two models differ are entered, or named as not compared."""
+
+import numpy as np
+import pytest
+
+import onnxpad
+from tests.support import parsed
+
+T = "float[1, 1, 8, 8]"
+RIGHT, WRONG = "1, 1, 1, 1", "0, 0, 2, 2"
+
+
+def steered(then: str, other: str, loop: str, nested: str = RIGHT) -> object:
+    """An If by a bool, a Loop by a count, and an If within an If by a whole number."""
+    return parsed(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g ({T} x, bool c, int64 n, int64 rate) => (float[] y, float[] z, float[] v)
+        <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, bool t = {{1}},
+         int64 low = {{8000}}, int64 high = {{16000}}>
+        {{
+          y = If (c) <
+            then_branch = a () => ({T} p) {{ p = Conv <pads = [{then}]> (x, w) }},
+                      else_branch = b () => ({T} q) {{ q = Conv <pads = [{other}]> (x, w) }}>
+          z = Loop (n, t, x) <body = l (int64 i, bool k, {T} s)
+              => (bool ko, {T} so) {{ ko = Identity (k) so = Conv <pads = [{loop}]> (s, w) }}>
+          is_high = Equal (rate, high)
+          v = If (is_high) <then_branch = d () => ({T} r) {{ r = Relu (x) }},
+              else_branch = e () => ({T} o) {{
+                is_low = Equal (rate, low)
+                o = If (is_low) <
+                  then_branch = f () => ({T} m) {{ m = Conv <pads = [{nested}]> (x, w) }},
+                  else_branch = h () => ({T} u) {{ u = Neg (x) }}>
+              }}>
+        }}""")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [(WRONG, RIGHT, RIGHT), (RIGHT, WRONG, RIGHT), (RIGHT, RIGHT, WRONG), (RIGHT,) * 3 + (WRONG,)],
+    ids=["then", "else", "loop", "nested"],
+)
+def test_a_fault_in_any_body_is_found(wrong: tuple[str, ...]) -> None:
+    good = steered(RIGHT, RIGHT, RIGHT)
+    found = onnxpad.validate(good, steered(*wrong))  # type: ignore[arg-type]
+    assert (found.outcome, found.exit_code) == ("failed", 3)
+    assert onnxpad.validate(good, good).ok  # type: ignore[arg-type]
+
+
+def test_a_body_that_nothing_enters_is_named_and_not_ok() -> None:
+    def model(pads: str) -> object:
+        return parsed(f"""<ir_version: 8, opset_import: ["" : 17]>
+            g ({T} x, float c) => ({T} y)
+            <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float most = {{1e30}}>
+            {{ b = Greater (c, most)
+               y = If (b) <then_branch = a () => ({T} p) {{ p = Conv <pads = [{pads}]> (x, w) }},
+                           else_branch = d () => ({T} q) {{ q = Relu (x) }}> }}""")
+
+    found = onnxpad.validate(model(RIGHT), model(WRONG))  # type: ignore[arg-type]
+    assert (found.outcome, found.ok, found.exit_code) == ("nothing compared", False, 5)
+    assert any("then_branch" in each for each in found.validation.uncompared)
+    given = {"x": np.ones((1, 1, 8, 8), np.float32), "c": np.float32(2e30)}
+    assert onnxpad.validate(model(RIGHT), model(WRONG), inputs=given).outcome == "failed"  # type: ignore[arg-type]
