@@ -20,7 +20,7 @@ def test_they_are_those_of_fix_and_check() -> None:
     usual = {each.name: each.default for each in fields(Options)}
     assert list(OptionKeywords.__annotations__) == list(usual)
     for call, others in (
-        (onnxpad.fix, {"model", "validate", "reference", "run_timeout", "progress"}),
+        (onnxpad.fix, {"model", "validate", "inputs", "reference", "run_timeout", "progress"}),
         (onnxpad.check, {"model", "convention"}),
     ):
         found = {name: each.default for name, each in signature(call).parameters.items()}

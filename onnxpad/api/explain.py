@@ -69,7 +69,8 @@ def explain(
 
     Args:
         model: A model in any form that `fix` takes.
-        node: The name of a node in it that has a window, or that of its first output.
+        node: The name of a node in it that has a window, or that of its first output; or a pattern
+            with `*` for any characters that one such name fits.
         op: `conv`, `maxpool`, `avgpool` or `convtranspose`.
         size: Elements of the data: one number for each spatial axis, as `(224, 160)` or `224x160`.
         kernel: Size of the window: a number for all axes, or one for each.

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -20,6 +21,7 @@ from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Finding, NextOption
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
+from onnxpad.messages import RUNTIME
 from onnxpad.options import OptionKeywords, Options, names_options
 from onnxpad.pipeline.registry import with_codes
 from onnxpad.pipeline.run import AtLast, Run
@@ -207,6 +209,7 @@ def fix(
     model: ModelSource,
     *,
     validate: bool = True,
+    inputs: Arrays | None = None,
     reference: Arrays | None = None,
     run_timeout: float | None = None,
     progress: Progress | None = None,
@@ -237,6 +240,8 @@ def fix(
         symmetric_transpose: Whether to make pads of a ConvTranspose equal at both ends, with
             `output_padding` or a Slice for the rest; style `symmetric` implies it.
         validate: Whether to run every change, and the whole model, on onnxruntime.
+        inputs: Inputs to run the whole model on, as for `validate`, where it runs on few that are
+            drawn; with a reference that has only outputs, its inputs.
         reference: A framework's inputs and outputs, as for `validate`: the result has to reproduce
             these too. If the original does not, and both agree, that is only a warning.
         target: Runtimes, such as `openvino` or `tract@0.23`, or paths of `.toml` files: padding
@@ -263,8 +268,9 @@ def fix(
     start = time.perf_counter()
     chosen = with_codes(Options.of(options))
     require_timeout(run_timeout)
-    if reference is not None and not validate:
-        raise UsageError("a reference is for the validation, which is not asked for; leave out one")
+    if not validate and not (reference is inputs is None):
+        what = "a reference is" if inputs is None else "inputs are"
+        raise UsageError(f"{what} for the validation, which is not asked for; leave out one")
     source, same_kind = kinds.source_of(model, "fix")
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
@@ -282,12 +288,27 @@ def fix(
     validation: Validation | None = None
     barred, missed = tuple[Finding, ...](), tuple[str, ...]()
     if validate:
-        from onnxpad.api.fix_validation import validated
+        from onnxpad.api.fix_validation import not_loaded, validated
 
         with kinds.limited(run_timeout, graph):
             outcome, validation, barred, missed = validated(
-                run, outcome, source, reference, progress
+                run, outcome, source, reference, progress, inputs
             )
+            is_failed = validation is not None and validation.outcome == "failed"
+            why = not_loaded(graph, source) if is_failed and run.domain.declared else ""
+        if why:
+            told = f"the sizes given are not used, since {RUNTIME} does not load what declares them"
+            dims = {name: sizes for name, sizes in (chosen.dims or {}).items() if _is_range(sizes)}
+            options |= {"shapes": None, "dims": dims}
+            result = fix(
+                model,
+                inputs=inputs,
+                reference=reference,
+                run_timeout=run_timeout,
+                progress=progress,
+                **options,
+            )
+            return replace(result, warnings=(*result.warnings, f"{told}: {why}"))
     found = outcome.findings
     if untaken is not None:
         found = [*found, *untaken(run.left)]
@@ -334,6 +355,11 @@ def _for_targets(run: Run) -> AtLast | None:
 def _is_told(options: Options, code: str) -> bool:
     """Whether findings of a code are told: `select` hides none that a target does not take."""
     return options.chooses(code) or (code in UNTAKEN and code not in options.ignore)
+
+
+def _is_range(sizes: object) -> bool:
+    """Whether the sizes of a dimension are a range, which is proved for and not declared."""
+    return not isinstance(sizes, int) and not str(sizes).isdecimal()
 
 
 def graph_of(result: FixResult) -> Graph:

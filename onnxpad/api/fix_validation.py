@@ -41,6 +41,7 @@ def validated(
     source: Source,
     reference: Arrays | None,
     progress: Progress | None,
+    inputs: Arrays | None = None,
 ) -> tuple[RunResult, Validation | None, tuple[Finding, ...], tuple[str, ...]]:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 
@@ -50,13 +51,14 @@ def validated(
         source: The model as it was given.
         reference: A framework's inputs and outputs, which the result has to reproduce too.
         progress: Called with (step, done, total).
+        inputs: Inputs to run on, in place of drawn ones; those of a reference without them.
 
     Returns:
         What the run made and kept; the result of running both models, None where nothing changed;
         the findings whose changes were taken back, since the model failed with them; and why a
         model that nothing changes does not reproduce the reference.
     """
-    compared = _Comparison(run, source, reference, progress)
+    compared = _Comparison(run, source, reference, progress, inputs)
     if not run.graph.model.changed:
         nothing = compared.nothing("no change was kept") if outcome.undone else None
         return outcome, nothing, (), compared.missed()
@@ -68,6 +70,19 @@ def validated(
     return outcome, found, barred, compared.missed()
 
 
+def not_loaded(graph: Graph, source: Source) -> str:
+    """Why the runtime does not load a result; empty if it does, or not the original either.
+
+    Args:
+        graph: The result.
+        source: The model as it was given.
+    """
+    from onnxpad.runtimes.sessions import folder_of, load_failure
+
+    why = load_failure(*graph.model.to_run())
+    return "" if why and load_failure(source, folder_of(source)) else why
+
+
 class _Comparison:
     """Compares what a run makes of a model with that model, on onnxruntime."""
 
@@ -77,6 +92,7 @@ class _Comparison:
         source: Source,
         reference: Arrays | None,
         progress: Progress | None,
+        inputs: Arrays | None = None,
     ) -> None:
         from onnxpad.probe.cut import NeighbourhoodProbe
 
@@ -86,6 +102,7 @@ class _Comparison:
         self._source = source
         self._reference = reference
         self._progress = progress
+        self._inputs = inputs
 
     def nothing(self, why: str) -> Validation:
         """The verdict where nothing is compared."""
@@ -113,7 +130,11 @@ class _Comparison:
         if self._reference is None or self._run.graph.model.changed:
             return ()
         found = validate_models(
-            self._source, None, reference=self._reference, progress=self._progress
+            self._source,
+            None,
+            inputs=self._inputs,
+            reference=self._reference,
+            progress=self._progress,
         )
         if found.ok:
             return ()
@@ -136,6 +157,7 @@ class _Comparison:
             folder=folder,
             samples=3 if run.domain.given else 1,
             sizes=run.limits,
+            inputs=self._inputs,
             reference=reference,
             limits=dict(recorded_sizes(run.graph).by_axis()),
             progress=self._progress,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from onnxpad.analysis import open_axes
 from onnxpad.arguments import Dims, Shapes, Source
@@ -120,10 +121,13 @@ def _crop(context: Context, op: TransposedOp) -> Padding | None:
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
-    """The node of that name, with the graph that it is in; one with a window if several have it."""
+    """The node of that name or pattern, with its graph; one with a window if several have it."""
     every = [(context, node) for context in scopes for node in context.graph.nodes]
     found = [(context, node) for context, node in every if name in _names(context, node)]
     slides = [(context, node) for context, node in every if _has_window(context.graph, node)]
+    if not found:
+        glob = name.replace("[", "[[]")
+        found = [each for each in slides if any(fnmatchcase(n, glob) for n in _names(*each))]
     if len(found) > 1:
         found = [each for each in found if each in slides] or found[:1]
     if len(found) > 1:

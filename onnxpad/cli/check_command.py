@@ -168,7 +168,7 @@ def check(
     if form is CheckFormat.GITHUB:
         from onnxpad.report.ci.github import check_github
 
-        write(check_github(report, quiet=quiet))
+        write(check_github(report, quiet=quiet), commands=True)
     if quiet:
         _tell_elsewhere(report)
     else:

@@ -22,7 +22,9 @@ def explain(
         Path | None,
         typer.Argument(metavar="[MODEL]", help="A model with the node to explain.", parser=path),
     ] = None,
-    node: Annotated[str | None, typer.Option(metavar="NAME", help="The node of the model.")] = None,
+    node: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The node of the model, or a pattern.")
+    ] = None,
     op: Annotated[
         str | None,
         typer.Option(

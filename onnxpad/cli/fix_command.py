@@ -65,6 +65,15 @@ def fix(
     no_validate: Annotated[
         bool, typer.Option("--no-validate", help="Do not run the models to compare them.")
     ] = False,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Inputs to run both models on: .npz, .npy, or a folder of ONNX test data.",
+            parser=path,
+            rich_help_panel=ADVANCED,
+        ),
+    ] = None,
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -103,8 +112,8 @@ def fix(
     """
     target = target_of(model, output, in_place=in_place)
     named = str(model if in_place else target)
-    require_apart(target, reference)
-    check_target(html, [model, target, reference])
+    require_apart(target, inputs, reference)
+    check_target(html, [model, target, inputs, reference])
     typed = options_given(options)
     applied = configuration_of(model, typed, isolated=isolated)
     user_options = Options.from_mapping(applied.options if applied else typed)
@@ -117,6 +126,7 @@ def fix(
         result = (partial(applied.result_of, api.fix) if applied else api.fix)(
             model,
             validate=not no_validate,
+            inputs=inputs,
             reference=reference,
             run_timeout=run_timeout,
             progress=progress,

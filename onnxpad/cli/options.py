@@ -159,7 +159,7 @@ def _parameter(name: str) -> inspect.Parameter:
 
 _FIRST: Final = {"style", "dynamic", "shapes", "dims", "target"}
 """Options that most people need."""
-_RARE: Final = {"trust_dim_names", "target_only"}
+_RARE: Final = {"symmetric_transpose", "trust_dim_names", "target_only"}
 _COMPLETED: Final = dict.fromkeys(CHOSEN, "codes") | {"target": "targets"}
 
 

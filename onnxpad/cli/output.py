@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 import typer
 
@@ -79,20 +79,31 @@ def report_error(message: str) -> None:
 def report_beside(line: str) -> None:
     """Write a line to stderr, if that can be written to."""
     try:
-        print(line, file=sys.stderr, flush=True)
+        print(_tame(line), file=sys.stderr, flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-def write(text: str) -> None:
+_COMMAND: Final = re.compile(r"^(\s*)(::|##\[)", re.MULTILINE)
+"""The beginning of a line that GitHub Actions takes for a command."""
+
+
+def _tame(text: str) -> str:
+    """A text in which no name of a model begins a line as a command of a workflow does."""
+    return _COMMAND.sub(r"\1\\\2", text)
+
+
+def write(text: str, *, commands: bool = False) -> None:
     """Write the report to stdout.
 
+    Lines do not begin as commands of GitHub Actions do, unless they are meant as `commands`.
     If the reader has closed the pipe, as `head` does, the command ends without an error message.
     Without a stdout, as in some services, `print` does nothing.
 
     Raises:
         OutputError: stdout cannot be written to.
     """
+    text = text if commands else _tame(text)
     try:
         if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
             _write_whole(text, sys.stdout)
