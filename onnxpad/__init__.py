@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import threading
 from typing import TYPE_CHECKING
 
 from onnxpad._version import __version__ as __version__
@@ -87,11 +89,38 @@ _MODULES = {
 }
 
 
+_CALLS = {"check", "fix", "match", "repad", "show", "validate"}
+_LATER = (
+    "numpy.random",
+    "onnxpad.api.fix_validation",
+    "onnxpad.inventory.differences",
+    "onnxpad.pipeline.outlook",
+    "onnxpad.probe.cut",
+    "onnxpad.probe.run",
+    "onnxpad.runtimes.onnxruntime.ask_optimiser",
+    "onnxpad.runtimes.providers",
+    "onnxpad.validation.whole",
+)
+"""Modules that these calls import when they need them, with all that those import."""
+
+# A process that another thread forks in the midst of an import never gets the import's lock.
+_importing = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_importing.acquire,
+        after_in_parent=_importing.release,
+        after_in_child=_importing.release,
+    )
+
+
 def __getattr__(name: str) -> object:
     """The public names, imported when first asked for: `onnxpad --help` does without onnx."""
     for module, names in _MODULES.items():
         if name in names:
-            return getattr(importlib.import_module(f"onnxpad.{module}"), name)
+            with _importing:
+                for later in _LATER if name in _CALLS else ():
+                    importlib.import_module(later)
+                return getattr(importlib.import_module(f"onnxpad.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -264,7 +264,7 @@ class Counts(NamedTuple):
     Attributes:
         pads: `Pad` nodes, those in bodies and functions included.
         auto_pads: Operators with an `auto_pad` other than NOTSET, the same way.
-        nodes: Nodes of the main graph.
+        nodes: Nodes, those of bodies and functions included.
         ceil_modes: Pools with `ceil_mode`, those in bodies and functions included.
     """
 

@@ -83,7 +83,7 @@ class ReportPad(Pass):
             if found and not others:
                 continue
             path = readers.path(node.outputs[0])
-            causes = [*_foreign(node, pad), *_causes(context, readers, others, path)]
+            causes = [*_foreign(node, pad), *_causes(context, readers, pad, others, path)]
             general = dict.fromkeys(map(_general, causes))
             refusal = RefusalError(
                 causes[0].code,
@@ -141,13 +141,17 @@ def _foreign(node: Node, pad: PadOp | None) -> Iterator[RefusalError]:
 
 
 def _causes(
-    context: Context, readers: Readers, found: Sequence[Use | None], path: Sequence[Use]
+    context: Context,
+    readers: Readers,
+    pad: PadOp | None,
+    found: Sequence[Use | None],
+    path: Sequence[Use],
 ) -> Iterator[RefusalError]:
     """Why the readers of a `Pad` do not take over its padding."""
     if not found:
         yield RefusalError(Reason.UNUSED, "nothing reads it")
     if len(path) > 1:
-        yield _between(context, readers, path)
+        yield _in_itself(context, pad, path) or _between(context, readers, path)
     for use in found:
         if use is None:
             yield RefusalError(Reason.GRAPH_OUTPUT, "it is an output of the graph")
@@ -195,6 +199,26 @@ def _is_unknown(graph: Graph, node: Node) -> bool:
     """Whether a node is of a domain of somebody else, and not declared or a function."""
     key = key_of(graph, node)
     return key is not None and key[0] not in {"", MICROSOFT} and not key[0].startswith("ai.onnx.")
+
+
+def _in_itself(context: Context, pad: PadOp | None, path: Sequence[Use]) -> RefusalError | None:
+    """Why a `Pad` folds into no operator, whatever stands between; None if it might."""
+    if pad is None:
+        return None
+    if pad.mode != "constant":
+        said = f"it copies data ({pad.mode}), as no operator's pads do"
+        return RefusalError(Reason.COPIES_DATA, said)
+    shape = context.analysis.shape(pad.data)
+    known = None if shape is None else pad.over(len(shape))
+    keeps_axes = _MOVING.isdisjoint(use.node.op for use in path)
+    if known is not None and keeps_axes and any(map(any, known[:2])):
+        said = "it pads the batch or the channels, as no operator's pads do"
+        return RefusalError(Reason.PADS_BATCH_OR_CHANNELS, said)
+    return None
+
+
+_MOVING: Final = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand"})
+"""Steps behind which an axis may be another one."""
 
 
 def _between(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:

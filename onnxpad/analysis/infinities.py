@@ -142,7 +142,8 @@ class Infinities:
         sizes = [each.greatest for each in known]
         if node.op == "Div" and operands[-1] is not None:
             sizes[-1] = operands[-1].inverse
-        written = (node.attrs.get(name) for name in ("alpha", "value") if _writes(node))
+        names = ("alpha", "value", "min", "max")
+        written = (node.attrs.get(name) for name in names if _writes(node))
         sizes += [abs(each) for each in written if isinstance(each, float)]
         if node.op.endswith("AveragePool"):
             sizes.append(2.0)  # it adds a number to itself

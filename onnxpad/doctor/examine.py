@@ -46,10 +46,6 @@ class Machine:
         except importlib.metadata.PackageNotFoundError:
             return ""
 
-    def requirements(self, distribution: str) -> tuple[str, ...]:
-        """The requirements of an installed distribution, such as `protobuf>=4.25.1`."""
-        return tuple(importlib.metadata.requires(distribution) or ())
-
     def owners(self, module: str) -> tuple[str, ...]:
         """The distributions that own the folder of a module, sorted."""
         return tuple(sorted(set(importlib.metadata.packages_distributions().get(module, ()))))
@@ -168,10 +164,6 @@ def _package_problems(machine: Machine) -> list[Problem]:
         elif error := machine.import_error(module):
             cure = f"pip install --force-reinstall {name}"
             problems.append(Problem(f"{name} cannot be imported ({error})", cure, broken=True))
-    needed = _least("protobuf", machine.requirements("onnx")) if machine.version("onnx") else ""
-    if needed and _numbers(machine.version("protobuf")) < _numbers(needed):
-        what = f"onnx {machine.version('onnx')} needs protobuf {needed} or later"
-        problems.append(Problem(what, f"pip install 'protobuf>={needed}'", broken=True))
     return problems
 
 
@@ -258,19 +250,6 @@ def needed(cuda: str, system: str) -> dict[str, str]:
         return {name: f"{name}64_{version}.dll" for name, version in versions.items()}
     versions |= {"curand": 10, "cudnn": 9}
     return {name: f"lib{name}.so.{version}" for name, version in versions.items()}
-
-
-def _least(name: str, requirements: tuple[str, ...]) -> str:
-    """The lowest version of a distribution that requirements accept; empty if none is named.
-
-    >>> _least("protobuf", ("numpy>=1.23.2", "protobuf<7,>=4.25.1"))
-    '4.25.1'
-    """
-    for requirement in requirements:
-        if re.match(rf"{name}\b(?!-)", requirement) and ";" not in requirement:
-            found = re.search(r">=\s*([\d.]+)", requirement)
-            return found[1] if found else ""
-    return ""
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -118,11 +118,12 @@ def readable_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def counts_of(graph: Graph) -> Counts:
-    """The padding of a model, bodies and functions included, and the nodes of its main graph."""
-    pads = auto_pads = ceil_modes = 0
+    """The padding and the nodes of a model, bodies and functions included."""
+    pads = auto_pads = ceil_modes = nodes = 0
     for each in (graph, *readable_graphs(graph)):
         for node in each.nodes:
+            nodes += 1
             pads += node.op == "Pad" and each.is_standard(node)
             auto_pads += node.attrs.get("auto_pad", "") not in ("NOTSET", "")
             ceil_modes += node.attrs.get("ceil_mode", 0) == 1
-    return Counts(pads, auto_pads, len(list(graph.nodes)), ceil_modes)
+    return Counts(pads, auto_pads, nodes, ceil_modes)

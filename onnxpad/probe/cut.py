@@ -772,6 +772,8 @@ class _Cutting:
     def _small(self, values: Any, dtype: int) -> str:
         """Adds a constant that the graph does not have, and returns its name."""
         name = f"constant {len(self._names)} of the probe"
+        if dtype == TensorProto.STRING:
+            raise UnprobeableError("the element type of a weight or bias is no number")
         self._constant(name, np.asarray(values).astype(tensor_dtype_to_np_dtype(dtype)))
         return self._names[name]
 

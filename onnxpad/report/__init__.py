@@ -172,12 +172,12 @@ class FixReport:
 
     @property
     def nodes_before(self) -> int:
-        """Nodes of the main graph before."""
+        """Nodes before, those of bodies and functions included."""
         return self.counts[0].nodes
 
     @property
     def nodes_after(self) -> int:
-        """Nodes of the main graph after."""
+        """Nodes after, likewise."""
         return self.counts[1].nodes
 
     @property

@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from onnxpad.errors import let_through
 from onnxpad.runtimes.channel import Channel, ClosedError
 from onnxpad.runtimes.runtime import CrashError, LimitError
 from onnxpad.runtimes.worker import DEPLOYED, READY, RequestHandler, detach, ignore_signals, serve
@@ -430,7 +431,8 @@ def _started() -> _SubprocessWorker | None:
             env=environment,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-    except OSError:
+    except OSError as error:
+        let_through(error)
         _unable.append(True)
         return None
     assert process.stdin is not None

@@ -51,14 +51,6 @@ class Fake(Machine):
     def version(self, distribution: str) -> str:
         return self.versions.get(distribution, "9.9")
 
-    def requirements(self, distribution: str) -> tuple[str, ...]:
-        return (
-            "numpy>=1.23",
-            "protobuf-other>=99",
-            "protobuf>=4.25.1; extra == 'x'",
-            "protobuf>=6.31.1",
-        )
-
     def owners(self, module: str) -> tuple[str, ...]:
         return self.wheels
 
@@ -146,11 +138,6 @@ def test_where_all_works_nothing_is_wrong() -> None:
             Fake(errors={"onnx": "TypeError: Descriptors cannot be created directly"}),
             "pip install --force-reinstall onnx",
             id="onnx and protobuf do not fit",
-        ),
-        pytest.param(
-            Fake(versions={"protobuf": "5.29.0"}),
-            "pip install 'protobuf>=6.31.1'",
-            id="old protobuf",
         ),
         pytest.param(
             Fake(versions={"onnx-graphsurgeon": ""}),

@@ -1,7 +1,6 @@
 """Findings name only options that help: followed, each does away with the finding."""
 
 import ast
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 import onnxpad
 from onnxpad.analysis import open_axes
 from onnxpad.graph import Graph
-from tests.support import FEW, onnxpad_runs, parsed
+from tests.support import FEW, parsed
 
 CHOICES: tuple[dict[str, Any], ...] = (
     {},
@@ -156,11 +155,3 @@ def test_trust_is_named_where_it_may_be_given(given: Mapping[str, Any]) -> None:
     (finding,) = left(model, given)
     assert list(options(finding)) == ([] if given else ["--trust onnxruntime"])
     assert finding.reason.endswith("; --trust onnxruntime decides") is not bool(given)
-
-
-def test_the_command_line_follows_its_own_advice(tmp_path: Path) -> None:
-    path = tmp_path / "net.onnx"
-    onnx.save(net(COMPUTED), path)
-    for option in ("--shape 1,2,8,8", "--dim height=8 --dim width=8", "--dynamic auto-pad"):
-        result = onnxpad_runs("fix", path, *shlex.split(option))
-        assert "Left as it is" not in result.stdout

@@ -165,7 +165,7 @@ def test_bodies_count() -> None:
         }
     """)
     result = onnxpad.fix(model, validate=False)
-    assert result.counts == (Counts(0, 1, 1), Counts(0, 0, 1))
+    assert result.counts == (Counts(0, 1, 3), Counts(0, 0, 3))
     assert counts_of(graph_of(result)) == result.counts[1]
 
 

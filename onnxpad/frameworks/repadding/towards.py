@@ -159,7 +159,8 @@ def _write(graph: Graph, framework: Framework, plans: Sequence[_Plan]) -> None:
     opset = graph.opset
     for _ in range(len(plans) + 1):
         sizes = {id(site.node): site.known_sizes for site in sites_of(Context(graph))[0]}
-        moved = [_step(graph, framework, plan, sizes[id(plan.site.node)], opset) for plan in plans]
+        there = [plan for plan in plans if id(plan.site.node) in sizes]  # others contradict it now
+        moved = [_step(graph, framework, plan, sizes[id(plan.site.node)], opset) for plan in there]
         if not any(moved):
             return
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -117,5 +118,10 @@ def _logical(finding: Finding) -> Iterator[dict[str, str]]:
 
 
 def _message(text: str) -> dict[str, str]:
-    """A message: braces are doubled, since single ones stand around the number of an argument."""
-    return {"text": text.replace("{", "{{").replace("}", "}}")}
+    """A message without arguments or links (SARIF 2.1.0, 3.11.5 and 3.11.6).
+
+    Braces are doubled, since single ones stand around the number of an argument; brackets are
+    escaped, since they make a link.
+    """
+    escaped = re.sub(r"[\[\]]", r"\\\g<0>", text)
+    return {"text": escaped.replace("{", "{{").replace("}", "}}")}

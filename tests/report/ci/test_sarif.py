@@ -184,6 +184,12 @@ def test_braces_are_no_arguments() -> None:
     assert result["message"]["text"] == "{{0}} (Conv): of {{pads}}"
 
 
+def test_brackets_are_no_links() -> None:
+    finding = Finding("PAD201", Severity.WARNING, "[a](https://b.example)", "Conv", "of pads")
+    (result,) = checked(FileReport("m", (finding,)))["results"]
+    assert result["message"]["text"].startswith(r"\[a\](https://b.example) (Conv)")
+
+
 def test_rules_have_their_pages() -> None:
     one, two = checked(FileReport("m", (STAYS, WARNING, STAYS)))["tool"]["driver"]["rules"]
     assert [one["id"], two["id"]] == ["PAD201", "PAD501"]

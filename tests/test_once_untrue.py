@@ -1,0 +1,141 @@
+"""What was untrue, or ended otherwise than it should, in ways that no other table shows."""
+
+import signal
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxpad
+from onnxpad.runtimes import pool
+from tests.support import W, forks, one, onnxpad_runs, parsed
+
+FOLDS = one(
+    "q = Pad (x, p) y = Conv (q, w)",
+    initializers=f"{W}, int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}",
+)
+
+
+def test_no_line_of_a_report_is_a_command_of_a_workflow(tmp_path: Path) -> None:
+    model = onnx.ModelProto()
+    model.CopyFrom(FOLDS)
+    for node in model.graph.node:
+        node.name = "::stop-commands::" + node.op_type
+    model.graph.node[0].name = "##[group]"
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    for words in (["fix", "--diff"], ["fix", "--verbose"], ["show", "-v"], ["check", "-v"]):
+        command, *options = words
+        ran = onnxpad_runs(command, path, *options)
+        lines = [line.strip() for line in (ran.stdout + ran.stderr).splitlines()]
+        assert not [each for each in lines if each.startswith(("::", "##["))]
+    ran = onnxpad_runs("check", path, "--format", "github")
+    assert ran.stdout.startswith("::warning ")
+
+
+def test_an_alarm_of_the_caller_gets_through_while_a_worker_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def alarm(*_: object) -> None:
+        raise TimeoutError("mine")
+
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr("subprocess.Popen", interrupted)
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        with pytest.raises(TimeoutError):
+            pool._started()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not pool._unable
+
+
+def test_a_fork_waits_for_imports_of_a_first_call() -> None:
+    code = """
+import multiprocessing, threading, time
+import onnxpad
+
+def called():
+    onnxpad.check, onnxpad.fix, onnxpad.validate
+
+thread = threading.Thread(target=called, daemon=True)
+thread.start()
+for _ in range(20):
+    child = multiprocessing.get_context("fork").Process(target=called)
+    child.start()
+    child.join(20)
+    assert child.exitcode == 0, child.exitcode
+    time.sleep(0.01)
+"""
+    assert forks.run(code, modules=("onnxpad",)).returncode == 0
+
+
+def test_sizes_with_which_the_result_does_not_load_are_not_written() -> None:
+    model = parsed("""<ir_version: 9, opset_import: ["" : 17]>
+        g (float[1, n] x, bool c) => (float[a, b] y) <int64[1] last = {1}>
+        {
+          y = If (c) <
+            then_branch = a () => (float[d, e] s) { s = Relu (x) },
+            else_branch = b () => (float[f, h] t) { u = Squeeze (x, last) t = Unsqueeze (u, last) }>
+        }""")
+    result = onnxpad.fix(model, shapes={"x": (1, 8)})
+    assert (result.changed, dict(result.declared), len(result.warnings)) == (False, {}, 1)
+    result = onnxpad.fix(model, shapes={"x": (1, 1)})
+    assert dict(result.declared) == {"x": (1, 1)}
+
+
+def test_a_weight_of_strings_is_no_crash() -> None:
+    model = one(
+        'y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [3, 3]> (x, w)',
+        inputs="float[1, 1, 8, 8] x, string[1, 1, 3, 3] w",
+    )
+    assert onnxpad.fix(model).exit_code in {0, 5}
+
+
+def test_a_pad_that_copies_data_is_told_as_that() -> None:
+    model = one(
+        'q = Pad <mode = "reflect"> (x, p) s = Sigmoid (q) y = Conv (s, w)',
+        initializers=f"{W}, int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}}",
+    )
+    assert [each.reason_code for each in onnxpad.check(model).findings] == ["copies-data"]
+
+
+def test_small_shares_may_differ_by_roundings_of_one() -> None:
+    def model(bias: float, pads: str = "1, 1, 1, 1") -> onnx.ModelProto:
+        return one(
+            f"q = Conv <pads = [{pads}]> (x, w) s = Add (q, b) y = Sigmoid (s)",
+            initializers=f"{W}, float[1] b = {{{bias}}}",
+        )
+
+    assert onnxpad.validate(model(-60), model(-60.001)).outcome == "passed"
+    assert onnxpad.validate(model(0), model(0, "0, 0, 2, 2")).outcome == "failed"
+
+
+def test_a_long_signal_beside_a_single_state_is_drawn() -> None:
+    model = parsed("""<ir_version: 9, opset_import: ["" : 17]>
+        g (float[N, T] x, float[2, M, 4] state) => (float[a, b, c] y, float[d, e] z)
+        <int64[1] one = {1}, int64[1] first = {0}, int64[6] p = {0, 0, 2, 0, 0, 1}>
+        {
+          u = Unsqueeze (x, one)
+          q = Pad (u, p)
+          y = Conv (q, w)
+          s = ReduceSum <keepdims = 0> (state, first)
+          r = ReduceSum <keepdims = 1> (x, one)
+          t = Transpose (r)
+          z = MatMul (t, s)
+        }""")
+    weight = onnx.numpy_helper.from_array(np.ones((1, 1, 200), np.float32), "w")
+    model.graph.initializer.append(weight)
+    assert onnxpad.fix(model).ok
+
+
+def test_given_inputs_are_run_in_place_of_drawn_ones() -> None:
+    given = {"x": np.zeros((1, 2, 9, 8), np.float32)}
+    result = onnxpad.fix(FOLDS, inputs=given)
+    assert result.validation is not None
+    assert {run.drawn for run in result.validation.runs} == {("", "")}
+    with pytest.raises(onnxpad.UsageError):
+        onnxpad.fix(FOLDS, inputs=given, validate=False)
