@@ -141,28 +141,18 @@ def budget() -> dict[str, Any]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
+def _git(*words: str) -> str:
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+
+
 def budget_before() -> dict[str, Any] | None:
     """The same as the last commit that is not the newest of its kind had it; None without git."""
     name = FILE.relative_to(ROOT).as_posix()
     try:
-        ran = subprocess.run(
-            ["git", "log", "-2", "--format=%H", "--", name],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        commits = ran.stdout.split()
-        shown = [
-            subprocess.run(
-                ["git", "show", f"{each}:{name}"],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-            for each in commits
-        ]
+        commits = _git("log", "-2", "--format=%H", "--", name).split()
+        shown = [_git("show", f"{each}:{name}") for each in commits]
     except (OSError, subprocess.CalledProcessError):
         return None
     now = FILE.read_text(encoding="utf-8")
