@@ -14,8 +14,8 @@ from onnxpad.arithmetic.window import Window
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.explanation import About
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
+from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.fitting.padded import takes_nearest
-from onnxpad.frameworks.repadding.intents import answer_of
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.named_sites import nearest
 from onnxpad.operators.amounts import numbers_of

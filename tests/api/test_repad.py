@@ -17,7 +17,6 @@ from tests.support.rows import each_row
 
 MISCONVERTED = MODELS / "misconverted"
 K3 = "float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}"
-K4 = "float[1, 1, 4, 4] w = {" + ", ".join(map(str, range(16))) + "}"
 K2 = "float[1, 1, 2, 2] w = {1, 2, 3, 4}"
 LINE = "float[1, 1, 3] w = {1, 2, 3}"
 
@@ -75,20 +74,12 @@ def square(size: int = 8, rank: int = 2) -> str:
             "Conv <pads = [1, 1, 1, 1]> (x, w)", K3, 8, "valid", {}, id="nothing is padded"
         ),
         pytest.param(
-            "Conv <pads = [2, 2, 2, 2]> (x, w)",
-            K4,
-            8,
-            "pytorch",
-            {"pads": [1, 1, 2, 2]},
-            id="half an even kernel; PyTorch has padding='same' at stride 1",
-        ),
-        pytest.param(
             "MaxPool <kernel_shape = [3, 3], pads = [0, 0, 1, 1], strides = [2, 2]> (x)",
             "",
             8,
-            "caffe",
-            {"pads": [1, 1, 1, 1], "ceil_mode": 1},
-            id="Caffe's pools round up",
+            "pytorch",
+            {"pads": [1, 1, 1, 1]},
+            id="half of a pool",
         ),
         pytest.param(
             "MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)",
@@ -96,15 +87,7 @@ def square(size: int = 8, rank: int = 2) -> str:
             8,
             "caffe",
             {"ceil_mode": 1},
-            id="also without padding",
-        ),
-        pytest.param(
-            "MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)",
-            "",
-            8,
-            "pytorch",
-            {},
-            id="PyTorch's do not",
+            id="Caffe's pools round up",
         ),
         pytest.param(
             "AveragePool <kernel_shape = [3, 3], pads = [0, 0, 1, 1], strides = [2, 2]> (x)",
@@ -171,6 +154,13 @@ def test_one_operator(node: str, weight: str, size: int, to: str, wanted: dict[s
             8,
             "onnx-same-lower",
             id="the last element of padding is not read",
+        ),
+        pytest.param(
+            "MaxPool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1> (x)",
+            "",
+            8,
+            "pytorch",
+            id="PyTorch rounds up where it is told to",
         ),
         pytest.param(
             "MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)",

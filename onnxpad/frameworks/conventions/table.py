@@ -424,12 +424,14 @@ class Framework:
         title: Its name as it writes it, such as `PyTorch`.
         by_intent: The conventions for an intent; the first that exists for an operator counts.
         by_number: The conventions to which a user gives one number for both sides.
+        by_ceil: The same for a pool that is asked to round up.
     """
 
     name: str
     title: str
     by_intent: Mapping[Intent, tuple[Convention, ...]]
     by_number: tuple[Convention, ...] = ()
+    by_ceil: tuple[Convention, ...] = ()
 
     def follows(self, intent: Intent, op: Op) -> bool:
         """Whether it has a convention for an intent and an operator."""
@@ -484,8 +486,11 @@ def _framework(
     valid: tuple[Convention, ...] = _UNPADDED,
     causal: tuple[Convention, ...] = (),
     by_number: tuple[Convention, ...] = (),
+    by_ceil: tuple[Convention, ...] = (),
 ) -> Framework:
-    return Framework(name, title, {"same": same, "valid": valid, "causal": causal}, by_number)
+    by_intent: Mapping[Intent, tuple[Convention, ...]]
+    by_intent = {"same": same, "valid": valid, "causal": causal}
+    return Framework(name, title, by_intent, by_number, by_ceil or by_number)
 
 
 _VALID: Final = _rows("tensorflow-valid")
@@ -503,7 +508,8 @@ _FRAMEWORKS: Final = (
             _with("pytorch-half", _TORCH_TRANSPOSED._replace(usual="least")),
         ),
         (PYTORCH_PADDING,),
-        by_number=(PYTORCH_PADDING, *_rows("pytorch-ceil")),
+        by_number=(PYTORCH_PADDING,),
+        by_ceil=_rows("pytorch-ceil"),
     ),
     _framework(
         "caffe", "Caffe", (_with("caffe", _REACHING),), _rows("caffe"), by_number=_rows("caffe")
@@ -513,7 +519,8 @@ _FRAMEWORKS: Final = (
         "paddle",
         "PaddlePaddle",
         _rows("paddle-same"),
-        by_number=(PYTORCH_PADDING, *_rows("paddle-ceil")),
+        by_number=(replace(PYTORCH_PADDING, counts=False),),
+        by_ceil=_rows("paddle-ceil"),
     ),
     _framework("coreml", "CoreML", _rows("coreml-same")),
     _framework("coreml-top-left", "CoreML (TOP_LEFT_HEAVY)", _rows("coreml-same-top-left")),

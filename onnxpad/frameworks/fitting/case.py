@@ -12,19 +12,23 @@ from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Final, Literal, TypeAlias
 
-from onnxpad.arithmetic.window import Window
+from onnxpad.arithmetic.size import Extent, Size, always, equal, modulo
+from onnxpad.arithmetic.window import (
+    Window,
+    output_size,
+    pool_output_size,
+    transposed_output_size,
+)
 from onnxpad.frameworks.conventions.effect import effect
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.table import (
     FRAMEWORKS,
     INTENTS,
-    PYTORCH_PADDING,
     AbsentError,
     Convention,
     Framework,
     Intent,
 )
-from onnxpad.frameworks.repadding.intents import answer_of
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.padding.padding import Padding
 from onnxpad.records import dataclass
@@ -88,12 +92,15 @@ class Case:
         windows: One per axis.
         samples: The sizes to look at, for each axis: each gives other windows.
         padding: How it pads in total.
+        over_pad: Whether it counts padding only since it averages over a `Pad`, as in any
+            framework.
     """
 
     op: Op
     windows: tuple[Window, ...]
     samples: tuple[tuple[int, ...], ...]
     padding: Padding
+    over_pad: bool = False
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
@@ -130,9 +137,8 @@ class Case:
     @cached_property
     def counting_matters(self) -> bool:
         """Whether an average that counts its padding and one that does not differ here."""
-        return self.op == "avgpool" and any(
-            each is not None and _counting_matters(each) for each in self.answers
-        )
+        is_own = self.op == "avgpool" and not self.over_pad
+        return is_own and any(each is not None and _counting_matters(each) for each in self.answers)
 
     @cached_property
     def intent(self) -> Intent:
@@ -148,30 +154,25 @@ class Case:
         """The convention that it fits at all its sizes, of those that most models follow."""
         if self.intent != "same":
             return "causal" if self.intent == "causal" else "none"
-        same, symmetric = self.fit("tensorflow").holds, self.fit("pytorch").holds
-        if "always" in (same, symmetric):
-            if same == symmetric:
-                return "either"
-            return "same" if same == "always" else "symmetric"
-        if self.fit("onnx-same-lower").holds == "always":
+        same, symmetric = self.follows("tensorflow"), self.follows("pytorch")
+        if same or symmetric:
+            return "symmetric" if not same else "either" if symmetric else "same"
+        if self.follows("onnx-same-lower"):
             return "lower"
-        return "sometimes" if "sometimes" in (same, symmetric) else "other"
+        held = {self.fit("tensorflow").holds, self.fit("pytorch").holds}
+        return "sometimes" if "sometimes" in held else "other"
 
-    @cached_property
-    def is_by_ceil(self) -> bool:
-        """Whether PyTorch has its windows at all sizes only with `ceil_mode`."""
-        if self.op not in _POOLS or self.fit("pytorch").holds != "always":
-            return False
-        torch = FRAMEWORKS["pytorch"]
-        floored = replace(torch, by_number=(PYTORCH_PADDING,))
-        return _held(self, self.answers, floored).holds != "always"
+    def follows(self, framework: str) -> bool:
+        """Whether it computes at all its sizes what a framework of `FRAMEWORKS` may compute."""
+        found = self.fit(framework)
+        return found.holds == "always" and found.counts is None
 
     @cached_property
     def fits(self) -> tuple[str, ...]:
         """The frameworks of `FRAMEWORKS` whose padding it is at all its sizes, if it pads."""
         if not self.is_padded:
             return ()
-        return tuple(name for name in FRAMEWORKS if self.fit(name).holds == "always")
+        return tuple(filter(self.follows, FRAMEWORKS))
 
     @cached_property
     def titles(self) -> tuple[str, ...]:
@@ -214,7 +215,83 @@ class Case:
         return {}
 
 
-case_of: Final = lru_cache(maxsize=4096)(Case)
+_CASE: Final = lru_cache(maxsize=4096)(Case)
+
+
+def case_of(
+    op: Op,
+    windows: Sequence[Window],
+    sizes: Sequence[Extent],
+    padding: Padding,
+    *,
+    over_pad: bool = False,
+) -> Case:
+    """What decides which conventions an operator fits.
+
+    Args:
+        op: The kind of operator.
+        windows: One per spatial axis.
+        sizes: The sizes of the data that is padded.
+        padding: How it pads in total.
+        over_pad: Whether it counts padding only since it averages over a `Pad`.
+    """
+    axes = [axis for axis, kept in enumerate(sliding(windows, padding)) if kept]
+    return _CASE(
+        op,
+        tuple(windows[axis] for axis in axes),
+        tuple(_samples(sizes[axis], windows[axis]) for axis in axes),
+        replace(
+            padding,
+            pads=padding.pads and tuple(padding.pads[axis] for axis in axes),
+            output_padding=padding.output_padding
+            and tuple(padding.output_padding[axis] for axis in axes),
+        ),
+        over_pad,
+    )
+
+
+def sliding(windows: Sequence[Window], padding: Padding) -> list[bool]:
+    """For each axis whether a window slides along it that any convention could pad."""
+    plain = Window(1)
+    kept = [
+        window != plain
+        or (padding.pads is not None and padding.pads[axis] != (0, 0))
+        or any(padding.output_padding[axis : axis + 1])
+        for axis, window in enumerate(windows)
+    ]
+    return kept if any(kept) else [True] * len(kept)
+
+
+def _samples(size: Extent, window: Window) -> tuple[int, ...]:
+    """Sizes to look at on one axis: its own, or a long one for each remainder by the stride."""
+    if isinstance(size, int):
+        return (size,)
+    stride = window.stride
+    long = 4 * window.extent + 2 * stride
+    start = long + -long % stride
+    rests = range(stride)
+    if isinstance(size, Size) and stride > 1:
+        rest = modulo(size, stride)
+        rests_possible = [each for each in rests if always(equal(rest, each)) is not False]
+        return tuple(start + each for each in rests_possible)
+    return tuple(start + each for each in rests)
+
+
+def answer_of(padding: Padding, question: Question) -> Answer:
+    """The windows of an operator with a padding; an output below 1 is none."""
+    op, sizes, windows = question.op, question.sizes, question.windows
+    appended = padding.output_padding or (0,) * len(sizes)
+    pads = padding.amounts(sizes, windows)
+    axes = []
+    for size, window, pair, more in zip(sizes, windows, pads, appended, strict=True):
+        if op == "convtranspose":
+            output = transposed_output_size(size, window, *pair, more)
+        elif op == "conv":
+            output = output_size(size, window, *pair)
+        else:
+            output = pool_output_size(size, window, *pair, ceil_mode=padding.ceil)
+        axes.append(AxisAnswer(size, window, *pair, output, more))
+    return Answer(tuple(axes), padding.counted)
 
 
 def _is_alike(op: Op, one: Answer, other: Answer) -> bool:
@@ -293,7 +370,7 @@ def _candidates(
     }
     if len(numbers) == 1:
         padding, output_padding = zip(*numbers.pop(), strict=True)
-        for row in framework.by_number:
+        for row in framework.by_ceil if case.padding.ceil else framework.by_number:
             yield partial(_by_number, row, padding, output_padding)
     for intent in sorted(INTENTS, key=lambda each: each != case.intent):
         if framework.follows(intent, case.op):

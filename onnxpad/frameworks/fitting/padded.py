@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from onnxpad.arithmetic.size import Extent, Size, Unknown, always, equal, modulo
+from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import Window, same_of
 from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
-from onnxpad.frameworks.fitting.case import Case, Fit, case_of
-from onnxpad.frameworks.repadding.intents import chosen, op_of
+from onnxpad.frameworks.fitting.case import Case, Fit, case_of, sliding
+from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
-from onnxpad.frameworks.repadding.towards import counted_at_first, purpose_of
+from onnxpad.frameworks.repadding.towards import counted_at_first, require_own
 from onnxpad.graph import Node
 from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import PadOp, WindowOp
@@ -64,25 +64,19 @@ class Padded:
         """One per spatial axis."""
         return self.site.windows
 
-    @property
-    def averages_a_pad(self) -> bool:
-        """Whether it counts padding only since it averages over a `Pad`, as in any framework."""
-        if self.case.op != "avgpool" or not self.padding.counted or not self.context.graph.is_main:
-            return False
-        return not (self.site.padding.counted and counted_at_first(self.context, self.site))
-
     def kept_by_repad(self, framework: str) -> str:
         """Why repad leaves its padding as it is; empty if it does not."""
         graph, site = self.context.graph, self.site
         if not graph.is_main:
             return "it is in a body or function, which repad does not cover"
         try:
-            intent = purpose_of(self.context, site)
-            asked = site, self.case.op, FRAMEWORKS[framework], intent, site.known_sizes
-            found = chosen(*asked, graph.opset)
+            require_own(self.context, site)
+            chosen(
+                site, self.case.op, FRAMEWORKS[framework], intent_of(site), site.sizes, graph.opset
+            )
         except AbsentError as error:
             return str(error)
-        return "" if found is not None else "it computes the same for the intent of its padding"
+        return ""
 
     @property
     def is_explicit(self) -> bool:
@@ -112,9 +106,7 @@ class Padded:
         if found.pads is None or len(found.pads) == len(self.windows):
             return found
         rest = iter(found.pads)
-        pads = tuple(
-            next(rest) if kept else (0, 0) for kept in _sliding(self.windows, self.padding)
-        )
+        pads = tuple(next(rest) if kept else (0, 0) for kept in sliding(self.windows, self.padding))
         return replace(found, pads=pads)
 
     def facts(self) -> dict[str, object]:
@@ -184,38 +176,14 @@ def _total(context: Context, site: Site) -> Padded | str:
         if total is None:
             return "a Pad in front computes its amounts"
         padding = total
-    windows = site.windows
-    kept = _sliding(windows, padding)
-    axes = [axis for axis, each in enumerate(kept) if each]
-    return Padded(
-        site,
-        context,
-        sizes,
-        padding,
-        case_of(
-            kind,
-            tuple(windows[axis] for axis in axes),
-            tuple(_samples(sizes[axis], windows[axis]) for axis in axes),
-            replace(
-                padding,
-                pads=padding.pads and tuple(padding.pads[axis] for axis in axes),
-                output_padding=padding.output_padding
-                and tuple(padding.output_padding[axis] for axis in axes),
-            ),
-        ),
+    over_pad = (
+        kind == "avgpool"
+        and padding.counted
+        and context.graph.is_main
+        and not (site.padding.counted and counted_at_first(context, site))
     )
-
-
-def _sliding(windows: Sequence[Window], padding: Padding) -> list[bool]:
-    """For each axis whether a window slides along it that any convention could pad."""
-    plain = Window(1)
-    kept = [
-        window != plain
-        or (padding.pads is not None and padding.pads[axis] != (0, 0))
-        or any(padding.output_padding[axis : axis + 1])
-        for axis, window in enumerate(windows)
-    ]
-    return kept if any(kept) else [True] * len(kept)
+    case = case_of(kind, site.windows, sizes, padding, over_pad=over_pad)
+    return Padded(site, context, sizes, padding, case)
 
 
 def takes_nearest(context: Context, site: Site) -> bool:
@@ -241,18 +209,3 @@ def _as_same(context: Context, op: WindowOp, site: Site) -> Padding | None:
     odd = context.open_sites.equal_same(op, pad)
     counted = site.padding.counted or site.leaves_padding_out
     return None if odd is None else Padding(None, odd=odd, counted=counted)
-
-
-def _samples(size: Extent, window: Window) -> tuple[int, ...]:
-    """Sizes to look at on one axis: its own, or a long one for each remainder by the stride."""
-    if isinstance(size, int):
-        return (size,)
-    stride = window.stride
-    long = 4 * window.extent + 2 * stride
-    start = long + -long % stride
-    rests = range(stride)
-    if isinstance(size, Size) and stride > 1:
-        rest = modulo(size, stride)
-        rests_possible = [each for each in rests if always(equal(rest, each)) is not False]
-        return tuple(start + each for each in rests_possible)
-    return tuple(start + each for each in rests)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _NAMES: Final[Mapping[Likeness, str]] = {
     "same": "TensorFlow's SAME",
-    "symmetric": "PyTorch's symmetric padding",
+    "symmetric": "PyTorch's padding",
     "lower": "SAME_LOWER",
     "causal": "causal padding",
     "sometimes": "one of these at some sizes only",
@@ -67,7 +67,8 @@ class ReportConvention:
     at the end; PyTorch's, the same number at both ends; SAME_LOWER, with the odd element at the
     begin; causal, all at the begin. The padding of an operator is its own and that of a `Pad`
     directly in front. A convention fits if it computes the same at every size that the data may
-    have, so padding that no window reads makes no difference. Told are also a mixture of operators
+    have, so padding that no window reads makes no difference; PyTorch rounds a pool up where it has
+    `ceil_mode`, and `repad` leaves what fits. Told are also a mixture of operators
     that fit TensorFlow's SAME alone with some that fit PyTorch's or SAME_LOWER alone, pools that
     round up beside some that round down (`ceil_mode`), and averages that count their padding
     beside some that do not (`count_include_pad`).
@@ -135,18 +136,20 @@ class ReportConvention:
         untold: list[tuple[Context, Node]] = []
         for each in model.operators:
             fit = each.fit(model.convention)
+            if each.case.follows(model.convention):
+                continue
             if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
                 untold.append(each.place)
-            elif fit.holds != "always" and not fit.rounds and not each.averages_a_pad:
-                said = f"{_padding(each)}{_where(each)}, {_other(each, fit, model.title)}"
-                facts = {"would_be": fit.pads, "same_at": fit.same_at}
-                yield self._warned(each, model.convention, said, **facts)
-            if each.averages_a_pad:
+            elif each.case.over_pad:
                 continue
-            if fit.holds != "always" and fit.rounds:
+            elif fit.rounds:
                 ways = ("up", "down") if each.padding.ceil else ("down", "up")
                 said = f"rounds its output size {ways[0]}, {model.title} {ways[1]}"
                 yield self._warned(each, model.convention, said)
+            elif fit.holds != "always":
+                said = f"{_padding(each)}{_where(each)}, {_other(each, fit, model.title)}"
+                facts = {"would_be": fit.pads, "same_at": fit.same_at}
+                yield self._warned(each, model.convention, said, **facts)
             if fit.counts is not None:
                 said = f"does not count its padding, which {model.title} does"
                 if not fit.counts:
@@ -207,7 +210,7 @@ def _mixture(padded: Sequence[Padded]) -> _Told | None:
     """Operators of different conventions, if there are some."""
     groups: dict[str, list[Padded]] = {}
     for each in padded:
-        if each.case.likeness in _MIXED:
+        if each.case.likeness in _MIXED and not each.case.counting_matters:
             groups.setdefault(_NAMES[each.case.likeness], []).append(each)
     named = (f"{name} (first: {members[0].label!r})" for name, members in groups.items())
     return ("mixed", f"mixed: {' and '.join(named)}", groups) if len(groups) > 1 else None
@@ -215,34 +218,33 @@ def _mixture(padded: Sequence[Padded]) -> _Told | None:
 
 def _rounding(model: ModelPadding) -> _Told | None:
     """Pools that round up beside others that round down, if there are some."""
-    matters = [each for each in model.operators if each.case.rounding_matters]
-    up = [each for each in matters if each.padding.ceil]
-    down = [each for each in matters if not each.padding.ceil]
-    if not up or not down:
-        return None
-    words = (
-        f"{len(up)} pool{'s round' if len(up) > 1 else ' rounds'} up (first: {up[0].label!r}) "
-        f"beside {len(down)} that round{'' if len(down) > 1 else 's'} down "
-        f"(first: {down[0].label!r})"
-    )
-    return "rounding", words, {"up": up, "down": down}
+    pools = [(each, each.padding.ceil) for each in model.operators if each.case.rounding_matters]
+    return _divided("rounding", pools, {"up": "pools round up", "down": "pools round down"})
 
 
 def _counting(model: ModelPadding) -> _Told | None:
     """Averages that count their padding beside others that do not, if there are some."""
-    matters = [
-        each for each in model.operators if each.case.counting_matters and not each.averages_a_pad
+    averages = [
+        (each, each.padding.counted) for each in model.operators if each.case.counting_matters
     ]
-    counting = [each for each in matters if each.padding.counted]
-    leaving = [each for each in matters if not each.padding.counted]
-    if not counting or not leaving:
-        return None
-    words = (
-        f"{len(counting)} average{'s count' if len(counting) > 1 else ' counts'} padding "
-        f"(first: {counting[0].label!r}) beside {len(leaving)} that "
-        f"do{'' if len(leaving) > 1 else 'es'} not (first: {leaving[0].label!r})"
-    )
-    return "averages", words, {"counting": counting, "leaving_out": leaving}
+    words = {"counting": "averages count padding", "leaving_out": "averages leave it out"}
+    return _divided("averages", averages, words)
+
+
+def _divided(
+    name: str, operators: Sequence[tuple[Padded, bool]], words: Mapping[str, str]
+) -> _Told | None:
+    """Operators of two kinds, of which the first is so and the second is not; None if all agree."""
+    groups = {
+        kind: [each for each, is_so in operators if is_so is wanted]
+        for kind, wanted in zip(words, (True, False), strict=True)
+    }
+    said = [
+        f"{words[kind]}: {len(some)} (first: {some[0].label!r})"
+        for kind, some in groups.items()
+        if some
+    ]
+    return (name, ", ".join(said), groups) if len(said) > 1 else None
 
 
 def model_padding(contexts: Iterable[Context], convention: str = "") -> ModelPadding:
@@ -264,7 +266,7 @@ def _summary(padded: Sequence[Padded]) -> str:
         len(groups.get(kind, ())) for kind in ("same", "symmetric", "either")
     )
     parts = []
-    first, second = _NAMES["same"], _symmetric(padded)
+    first, second = _NAMES["same"], _NAMES["symmetric"]
     if same and symmetric:
         parts += [(same, first), (symmetric, second)]
         parts += [(either, "both")] if either else []
@@ -288,26 +290,19 @@ def _summary(padded: Sequence[Padded]) -> str:
     return ", ".join([head, *(f"{number} {words}" for number, words in rest)])
 
 
-def _symmetric(padded: Sequence[Padded]) -> str:
-    """The padding of PyTorch that operators have: symmetric, or windows that reach past the end."""
-    by_ceil = {e.case.is_by_ceil for e in padded if e.case.likeness in {"symmetric", "either"}}
-    if True not in by_ceil:
-        return _NAMES["symmetric"]
-    return f"{_NAMES['symmetric']} or ceil_mode" if False in by_ceil else "PyTorch's ceil_mode"
-
-
 _EXPLICIT: Final = {"keras": "ZeroPadding", "tensorflow": "tf.pad", "pytorch": "F.pad"}
 """The explicit padding of a framework, whose numbers are right as they are."""
 
 
 def _facts(each: Padded) -> dict[str, object]:
-    fits = {name: each.fit(name) for name in _COMPARED}
     return {
         "node": each.label,
         "op_type": each.site.node.op,
         **each.facts(),
-        "fits": [name for name, fit in fits.items() if fit.holds == "always"],
-        "would_be": {name: fit.pads for name, fit in fits.items() if fit.holds != "always"},
+        "fits": [name for name in _COMPARED if each.case.follows(name)],
+        "would_be": {
+            name: each.fit(name).pads for name in _COMPARED if not each.case.follows(name)
+        },
     }
 
 

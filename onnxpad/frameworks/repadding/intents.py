@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from onnxpad.arithmetic.notation import pads_text
+from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import (
     Window,
-    output_size,
-    pool_output_size,
     same_of,
     same_pads,
-    transposed_output_size,
 )
-from onnxpad.frameworks.conventions.effect import effect
-from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
+from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pair
 from onnxpad.operators.table import Fill
@@ -122,7 +120,7 @@ def chosen(
     op: Op,
     framework: Framework,
     intent: Intent,
-    sizes: Sequence[int | None],
+    extents: Sequence[Extent],
     opset: int,
 ) -> Padding | None:
     """The padding of an operator in a framework, at these sizes of its data.
@@ -132,15 +130,18 @@ def chosen(
         op: Its operator.
         framework: The framework.
         intent: The intent of its padding.
-        sizes: The sizes of its data; None for those that are open.
+        extents: The sizes of its data.
         opset: The version of the standard operators.
 
     Returns:
-        The padding; None where the operator computes the same as it is.
+        The padding; None where the operator follows the framework as it is.
 
     Raises:
         AbsentError: The framework has no such operator, or ONNX's has no such padding.
     """
+    if case_of(op, site.windows, extents, site.padding).follows(framework.name):
+        return None
+    sizes = tuple(size if isinstance(size, int) else None for size in extents)
     tried = [Question(op, each, site.windows) for each in _sizes(site, sizes)]
     answers = [framework.answer(intent, question) for question in tried]
     for answer in answers:
@@ -151,9 +152,6 @@ def chosen(
                 )
     if intent == "same" and framework.name != "valid" and not site.is_transposed:
         _require_size(framework, answers)
-    now = [answer_of(site.padding, question) for question in tried]
-    if all(_effect(op, one) == _effect(op, other) for one, other in zip(now, answers, strict=True)):
-        return None
     for padding in _expressing(site, answers[0]):
         if all(
             _computes(padding, question, answer)
@@ -188,27 +186,6 @@ def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]
             2 * (window.extent + reach) * window.stride + rest if size is None else size
             for size, window in zip(sizes, site.windows, strict=True)
         )
-
-
-def answer_of(padding: Padding, question: Question) -> Answer:
-    """The windows of an operator with a padding; an output below 1 is none."""
-    op, sizes, windows = question.op, question.sizes, question.windows
-    appended = padding.output_padding or (0,) * len(sizes)
-    pads = padding.amounts(sizes, windows)
-    axes = []
-    for size, window, pair, more in zip(sizes, windows, pads, appended, strict=True):
-        if op == "convtranspose":
-            output = transposed_output_size(size, window, *pair, more)
-        elif op == "conv":
-            output = output_size(size, window, *pair)
-        else:
-            output = pool_output_size(size, window, *pair, ceil_mode=padding.ceil)
-        axes.append(AxisAnswer(size, window, *pair, output, more))
-    return Answer(tuple(axes), padding.counted)
-
-
-def _effect(op: Op, answer: Answer) -> object:
-    return [effect(op, axis, counts=answer.counts) for axis in answer.axes]
 
 
 def _expressing(site: Site, answer: Answer) -> Iterator[Padding]:

@@ -14,6 +14,7 @@ from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import UsageError
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.conventions.table import AbsentError, Framework, Intent
+from onnxpad.frameworks.fitting.case import case_of
 from onnxpad.frameworks.repadding.changes import Rewritten, Unchanged
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
@@ -85,7 +86,7 @@ def repad_graph(
     plans: list[_Plan] = []
     for site in sites:
         if site.label in wanted:
-            planned = _planned(main, site, was_computed=site.label in computed)
+            planned = _planned(main, site, framework, was_computed=site.label in computed)
             if isinstance(planned, _Plan):
                 plans.append(planned)
             else:
@@ -119,21 +120,29 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def _planned(context: Context, site: Site, *, was_computed: bool) -> _Plan | Unchanged:
+def _planned(
+    context: Context, site: Site, framework: Framework, *, was_computed: bool
+) -> _Plan | Unchanged:
     """An operator with the intent of its padding, or why that is not known."""
     op, before = op_of(site), _words(site.padding, was_computed=was_computed)
     why = f"no framework has a convention for {site.node.op}"
     if op is not None:
         try:
-            intent = purpose_of(context, site)
-            return _Plan(site, op, intent, dict(site.node.attrs), before)
+            require_own(context, site)
+        except AbsentError as error:
+            return Unchanged(site.label, site.node.op, before, str(error))
+        try:
+            return _Plan(site, op, intent_of(site), dict(site.node.attrs), before)
         except AbsentError as error:
             why = str(error)
+        if case_of(op, site.windows, site.sizes, site.padding).follows(framework.name):
+            same = f"computes the same in {framework.title}"
+            return Unchanged(site.label, site.node.op, before, same, True)
     return Unchanged(site.label, site.node.op, before, why)
 
 
-def purpose_of(context: Context, site: Site) -> Intent:
-    """The intent of an operator's padding.
+def require_own(context: Context, site: Site) -> None:
+    """Raises unless an operator has its padding itself.
 
     Raises:
         AbsentError: The padding stays; the message says why.
@@ -142,7 +151,6 @@ def purpose_of(context: Context, site: Site) -> Intent:
         raise AbsentError("a Pad in front of it, which could not be folded, pads its data too")
     if site.padding.counted and not counted_at_first(context, site):
         raise AbsentError("it averages over a Pad of zeros, as it would in any framework")
-    return intent_of(site)
 
 
 def counted_at_first(context: Context, site: Site) -> bool:
@@ -158,7 +166,7 @@ def _write(graph: Graph, framework: Framework, plans: Sequence[_Plan]) -> None:
     """Writes paddings until none changes any more; each pass is right one operator further."""
     opset = graph.opset
     for _ in range(len(plans) + 1):
-        sizes = {id(site.node): site.known_sizes for site in sites_of(Context(graph))[0]}
+        sizes = {id(site.node): site.sizes for site in sites_of(Context(graph))[0]}
         there = [plan for plan in plans if id(plan.site.node) in sizes]  # others contradict it now
         moved = [_step(graph, framework, plan, sizes[id(plan.site.node)], opset) for plan in there]
         if not any(moved):
@@ -166,14 +174,14 @@ def _write(graph: Graph, framework: Framework, plans: Sequence[_Plan]) -> None:
 
 
 def _step(
-    graph: Graph, framework: Framework, plan: _Plan, sizes: Sequence[int | None], opset: int
+    graph: Graph, framework: Framework, plan: _Plan, sizes: Sequence[Extent], opset: int
 ) -> bool:
     """Writes the padding of one operator for these sizes of its data; whether it changed."""
     site = plan.site
-    pairs = [*zip(site.known_sizes, sizes, strict=True)]
-    if any(was is not None and now is None for was, now in pairs):
+    pairs = [*zip(site.sizes, sizes, strict=True)]
+    if any(isinstance(was, int) and not isinstance(now, int) for was, now in pairs):
         return False  # the graph contradicts itself as long as others are not written
-    here = tuple(None if was is None else now for was, now in pairs)
+    here = tuple(now if isinstance(was, int) else was for was, now in pairs)
     padding: Padding | None = None
     pads: Pairs = ()
     refused = ""
@@ -181,8 +189,9 @@ def _step(
         padding = chosen(site, plan.op, framework, plan.intent, here, opset)
     except AbsentError as error:
         refused = str(error)
-    if padding is not None and not (padding.is_same and None in here):
-        pads = padding.amounts(tuple(size or 0 for size in here), site.windows)
+    known = tuple(size if isinstance(size, int) else 0 for size in here)
+    if padding is not None and not (padding.is_same and known != here):
+        pads = padding.amounts(known, site.windows)
     plan.refused = refused
     if (padding, pads) == (plan.padding, plan.pads):
         return False

@@ -74,8 +74,8 @@ def show_text(result: ShowReport, screen: Screen | None = None) -> str:
 def _page_groups(result: ShowReport) -> Iterator[Group]:
     """The sections of a page: each form of padding, with its variants in full and in pictures."""
     counts = {
-        "can pad": result.total,
-        "do pad": sum(map(_pads, result.sites)),
+        "can pad": len(result.sites),
+        "do pad": _padding(result.sites),
         "fix rewrites": sum(site.fixable for site in result.sites),
         "stay": sum(site.stays for site in result.sites),
     }
@@ -133,7 +133,7 @@ def headline(result: ShowReport) -> str:
         return f"{model}: no padding to show"
     if result.asked:
         return f"{model}: {len(result.sites):,} of {counted(result.total, 'operator')}"
-    padded = sum(_pads(site) and not site.is_zero for site in result.sites)
+    padded = _padding(result.sites)
     inside = sum(bool(site.scope) for site in result.sites)
     told = f"{model}: {counted(result.total, 'operator')} that can pad, of which {padded:,} pad"
     told += "s" * (padded == 1)
@@ -142,6 +142,11 @@ def headline(result: ShowReport) -> str:
 
 def _pads(site: PaddingSite) -> bool:
     return bool(site.written)
+
+
+def _padding(sites: Sequence[PaddingSite]) -> int:
+    """The number of those that pad by more than nothing."""
+    return sum(_pads(site) and not site.is_zero for site in sites)
 
 
 def _forms(sites: Sequence[PaddingSite]) -> Iterator[tuple[str, list[PaddingSite]]]:

@@ -5,6 +5,9 @@ from typing import Any, Final
 import pytest
 
 import onnxpad
+from onnxpad.frameworks.conventions.table import FRAMEWORKS
+from onnxpad.frameworks.repadding.towards import repad_graph
+from onnxpad.graph import Graph
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row
 
@@ -83,6 +86,35 @@ def site(body: str, inputs: str) -> Any:
 def test_frameworks(body: str, inputs: str, short: str, names: str) -> None:
     found = site(f"y = {body}", inputs)
     assert (found.convention, " ".join(found.conventions)) == (short, names)
+
+
+SLIDES: Final = f"MaxPool <{SQUARE}, strides = [2, 2]"
+
+
+@each_row(
+    ("node", "pytorch", "caffe"),
+    [
+        (f"{SLIDES}, pads = [0, 0, 1, 1]> (x)", False, True),  # as Caffe rounds up without padding
+        (f"{SLIDES}, ceil_mode = 1> (x)", True, True),
+        (f"{SLIDES}, {ONES}> (x)", True, False),
+        (f"{SLIDES}, {ONES}, ceil_mode = 1> (x)", True, True),
+        (f'{SLIDES}, auto_pad = "SAME_UPPER"> (x)', False, True),
+        ("Conv <pads = [2, 2, 2, 2]> (x, w)", True, True),
+        ("Conv <pads = [1, 1, 2, 2], strides = [2, 2]> (x, w)", False, False),
+        (f"AveragePool <{SQUARE}, {ONES}> (x)", False, False),
+        (f"AveragePool <{SQUARE}, {ONES}, count_include_pad = 1> (x)", True, True),
+    ],
+    at_once=3,
+)
+def test_show_check_and_repad_read_a_framework_alike(node: str, pytorch: bool, caffe: bool) -> None:
+    model = one(f"y = {node}", inputs=EVEN, initializers=W, opset=19)
+    (operator,) = onnxpad.show(model).sites
+    for framework, follows in (("pytorch", pytorch), ("caffe", caffe)):
+        assert follows == (not onnxpad.check(model, convention=framework, select="PAD6").failing())
+        _, stays = repad_graph(Graph.from_proto(model), FRAMEWORKS[framework])
+        assert follows == any(each.is_same for each in stays)
+        if operator.pads and any(operator.pads):
+            assert follows == (framework in operator.conventions)
 
 
 def test_a_size_that_is_even_whatever_the_input() -> None:

@@ -33,7 +33,7 @@ def conv(pads: str, size: str = "8, 8", more: str = "strides = [2, 2]") -> onnx.
     )
 
 
-SAME, SYMMETRIC = "TensorFlow's SAME", "PyTorch's symmetric padding"
+SAME, SYMMETRIC = "TensorFlow's SAME", "PyTorch's padding"
 FITS = [
     pytest.param(conv("pads = [1, 1, 1, 1]"), f"fits {SYMMETRIC}", id="symmetric, even size"),
     pytest.param(conv("pads = [0, 0, 1, 1]"), f"fits {SAME}", id="the odd element at the end"),
@@ -45,8 +45,8 @@ FITS = [
             "[c] y = MaxPool <pads = [0, 0, 1, 1], kernel_shape = [3, 3], strides = [2, 2]> (x)",
             inputs="float[1, 2, 112, 112] x",
         ),
-        f"fits both {SAME} and PyTorch's ceil_mode",
-        id="as PyTorch rounds up",
+        f"fits {SAME}",
+        id="a pool that does not round up",
     ),
     pytest.param(
         conv("pads = [1, 1, 1, 1]", "n, n", "strides = [1, 1]"),
