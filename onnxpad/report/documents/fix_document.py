@@ -25,7 +25,6 @@ from onnxpad.report.documents.validation_document import (
     failure,
     noted,
     times,
-    untold,
 )
 from onnxpad.report.groups import (
     ChangeGroup,
@@ -296,7 +295,6 @@ def _validated(report: FixReport, with_runs: bool) -> Iterator[Block]:
     told = f"not validated: {validation.reason}" if report.changes else ""
     warned = [each for each in validation.warnings if each != told]
     yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in warned)
-    yield from (f"not compared: {shown(each)}" for each in untold(validation))
 
 
 def _compared(report: FixReport) -> str:

@@ -20,7 +20,7 @@ from onnxpad.report.documents.fix_document import (
     trust,
     unvalidated,
 )
-from onnxpad.report.documents.validation_document import divergence, untold, validation_groups
+from onnxpad.report.documents.validation_document import divergence, validation_groups
 from onnxpad.report.groups import change_groups, grouped, reason_groups, unrequested
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, explained, first_names, labelled, shown
@@ -225,7 +225,6 @@ def _validation(report: FixReport) -> Iterator[Block]:
     yield _verdict(validation)
     yield run_lines(validation.runs)
     yield from (Line(f"{marked('warning', 'warning')}: {shown(w)}") for w in validation.warnings)
-    yield from (Line(f"not compared: {shown(line)}") for line in untold(validation))
     yield from divergence(validation.divergence)
 
 

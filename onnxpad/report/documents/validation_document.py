@@ -108,7 +108,6 @@ def _after(found: Validation, *, verbose: bool) -> dict[str, list[Block]]:
 
 def _remarks(found: Validation) -> Iterator[str]:
     yield from (f"{marked('warning', 'warning')}: {shown(line)}" for line in found.warnings)
-    yield from (f"not compared: {shown(line)}" for line in untold(found))
     yield from (f"note: {shown(line)}" for line in found.notes)
 
 
@@ -194,11 +193,11 @@ def _runs(validation: Validation, *, verbose: bool) -> Iterator[list[Block]]:
 def _is_calm(run: Run) -> bool:
     """Whether all of a run's outputs agree, with nothing to say of them."""
     calm = all(each.ok and not each.alignment for each in run.comparisons)
-    return run.ok and calm and bool(run.comparisons) and not run.note
+    return run.ok and calm and bool(run.comparisons) and (run.flat or not run.note)
 
 
 def _alike(run: Run) -> tuple[str, ...]:
-    return run.provider, run.optimisation, run.subject, run.against
+    return run.provider, run.optimisation, run.subject, run.against, run.note
 
 
 def _agreeing(runs: Sequence[Run]) -> list[Block]:
@@ -213,7 +212,9 @@ def _agreeing(runs: Sequence[Run]) -> list[Block]:
         told = figures(worst, all_of_them=False)
         most = f", at most {told} ({shown(repr(worst.output))})" if told else ""
         said.append(f"{counted(len(apart), 'comparison')} within rounding{most}")
-    return [Line(f"{where}: {_who(runs[0])}", "", "    "), Line("; ".join(said), "  ", "  ")]
+    note = f"; {runs[0].note}" if runs[0].note else ""
+    head = f"{where}: {_who(runs[0])}{note}"
+    return [Line(head, "", "    "), Line("; ".join(said), "  ", "  ")]
 
 
 def _where(run: Run, inputs: str) -> str:
@@ -307,11 +308,6 @@ def _placement(place: Placement) -> str:
 def noted(run: Run) -> str:
     """The note of a run, or a pointer to the warning that already says the same."""
     return "see the warning" if run.is_warned else shown(run.note)
-
-
-def untold(validation: Validation) -> list[str]:
-    """The comparisons that were not made, without those that a run or a warning already names."""
-    return [skipped.text for skipped in validation.skipped if not skipped.is_told]
 
 
 def times(run: Run) -> str:
