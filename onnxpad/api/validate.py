@@ -179,11 +179,15 @@ def validate(
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
+    from onnxpad.validation.layouts import relaid
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None
-    graphs, domain, both, padding = _compared(models, shapes, dims)
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
+    moved: tuple[str, ...] = ()
+    if len(models) > 1:
+        models[1], moved = relaid(*models)
+    graphs, domain, both, padding = _compared(models, shapes, dims)
     with kinds.limited(run_timeout, *graphs):
         found = validate_models(
             models[0],
@@ -198,13 +202,15 @@ def validate(
             limits=both.limits,
             tolerance=Tolerance(rtol, atol),
             progress=progress,
-            notes=(*notes, *(both.text(domain.given) if drawing else ())),
+            notes=(*notes, *moved, *(both.text(domain.given) if drawing else ())),
         )
     unproven = tuple(_unproven(found, names))
     decided = decision_lines(graphs[0], graphs[-1])
     warnings = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())
     resized = _resized(graphs[0], graphs[-1])
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
+    if moved and found.divergence is not None and not found.divergence.comparison.elements:
+        found = replace(found, divergence=None)  # an inner tensor of the other layout
     first = parted(found)
     rest = tuple(each for each in found.padding if each is not first)
     found = replace(found, padding=rest if first is None else (first, *rest))

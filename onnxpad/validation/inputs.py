@@ -468,7 +468,7 @@ def outline(model: onnx.ModelProto) -> Interface:
     operators = [node.op_type for node in _nodes(model.graph)]
     quantised = not _QUANTISERS.isdisjoint(operators)
     outputs = tuple(
-        Output(value.name, value.type.tensor_type.elem_type, _declared(value))
+        Output(value.name, value.type.tensor_type.elem_type, declared(value))
         for value in model.graph.output
     )
     pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
@@ -613,7 +613,7 @@ def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
     raise UndrawableError(f"input {value.name!r} is a {found}: only tensors can be drawn as inputs")
 
 
-def _declared(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
+def declared(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
     """As `_shape`; None also if the value is not a tensor."""
     return _shape(value) if value.type.HasField("tensor_type") else None
 
@@ -656,7 +656,7 @@ class _Consumers:
         self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
         self._shapes: dict[str, tuple[int | str, ...]] = {}
         for value in (*graph.value_info, *graph.input):
-            self._shapes[value.name] = _declared(value) or ()
+            self._shapes[value.name] = declared(value) or ()
         self._held = {tensor.name: tensor for tensor in graph.initializer}
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
