@@ -51,13 +51,18 @@ class Assumption(enum.StrEnum):
         "trusts-onnxruntime",
         f"{RUNTIME}, where the specification says something else",
     )
+    TRUSTS_INITIALIZERS = "trusts-initializers", "no input that has an initializer is given"
 
 
 class Trust(enum.StrEnum):
-    """Whose reading of an operator counts where the runtime and the specification disagree."""
+    """Whose reading counts where the runtime and the specification disagree, or the defaults.
+
+    With `INITIALIZERS`, initializers that are also inputs count as constants.
+    """
 
     SPEC = "spec"
     RUNTIME = "onnxruntime"
+    INITIALIZERS = "initializers"
 
     @property
     def option(self) -> str:
@@ -67,8 +72,7 @@ class Trust(enum.StrEnum):
     @property
     def assumption(self) -> Assumption:
         """The assumption of a change that rests on it."""
-        is_spec = self is Trust.SPEC
-        return Assumption.TRUSTS_SPEC if is_spec else Assumption.TRUSTS_RUNTIME
+        return Assumption[f"TRUSTS_{self.name}"]
 
 
 class Location(NamedTuple):

@@ -159,7 +159,8 @@ class Options:
         Trust | None,
         Typed(
             f"Where {RUNTIME} and the specification compute different things, write what this "
-            "one computes. Without it such padding stays.",
+            "one computes. Without it such padding stays. Or take initializers that are also "
+            "inputs as constants.",
             "--trust",
             Trust | None,
         ),
@@ -216,6 +217,11 @@ class Options:
         if self.trust is not None:
             check_choice("trust", self.trust, tuple(Trust))
             object.__setattr__(self, "trust", Trust(self.trust))
+
+    @property
+    def engine(self) -> Trust | None:
+        """Whose reading counts where the engines disagree."""
+        return None if self.trust is Trust.INITIALIZERS else self.trust
 
     @property
     def makes_symmetric(self) -> bool:

@@ -17,8 +17,10 @@ T = TypeVarTuple("T")
 
 BY_SIZE: Final = ("--shape", "--dim")
 """The options that fix sizes."""
-BY_TRUST: Final = tuple(each.option for each in Trust)
+BY_TRUST: Final = (Trust.SPEC.option, Trust.RUNTIME.option)
 """The options that decide between the engines."""
+BY_DEFAULT: Final = (Trust.INITIALIZERS.option,)
+"""The option that makes initializers which are also inputs constants."""
 BY_DYNAMIC: Final = ("--dynamic pad", "--dynamic auto-pad")
 """The options that write padding of open sizes otherwise."""
 
@@ -58,6 +60,7 @@ class Reason(enum.StrEnum):
     # Amounts and sizes.
     AMOUNTS_UNKNOWN = "amounts-unknown", "the amounts are known only at run time"
     AMOUNTS_IN_FILE = "amounts-in-file", "the amounts lie in a file at an unknown path"
+    OVERRIDABLE = "overridable", "an initializer that is also an input gives it, as a default"
     SIZE_DEPENDENT = "size-dependent", "the padding depends on a size that is open"
     NOT_WORKED_OUT = "not-worked-out", "the padding depends on open sizes in an unknown way"
     SAME_AT_EVERY_SIZE = (

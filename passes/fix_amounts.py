@@ -78,9 +78,8 @@ class FixAmounts(Pass):
             ]
             if not wrong:
                 continue
-            message = Named.of(f"Pad ({pad.mode}) computes its amounts")
-            if external:
-                message = Named.of(f"Pad ({pad.mode}) keeps its amounts in another file")
+            kept = "keeps its amounts in another file" if external else "has no constant amounts"
+            message = Named.of(f"Pad ({pad.mode}) {kept}")
             amounts = pad.constant_amounts
             if amounts is not None:
                 if context.sites.pads_nothing(pad) or self._is_folded(context, pad):

@@ -83,12 +83,10 @@ class MergePads(Pass):
         one = first.over(rank) if rank is not None else None
         two = second.over(rank) if rank is not None else None
         if one is None or two is None:
-            obstacle = context.sites.wording.obstacle(first if one is None else second)
-            if obstacle:
-                raise RefusalError(Reason.NOT_EVALUATED, obstacle)
-            raise RefusalError(
-                Reason.AMOUNTS_UNKNOWN, "the amounts of one of them are known only at run time"
-            )
+            for pad in (first, second):
+                if pad.constant_amounts is None:
+                    raise context.sites.wording.amounts(pad)
+            raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
         if first.value is None or not is_same_fill(first.value, second.value):
             raise RefusalError(
                 Reason.FILL_DIFFERS,

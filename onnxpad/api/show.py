@@ -65,6 +65,7 @@ def show(
     shapes: Shapes | None = None,
     dims: Dims | None = None,
     trust_dim_names: bool = False,
+    trust: str | None = None,
     target: str | Sequence[str] = (),
 ) -> ShowResult:
     """Show every padding of a model: how it is written, how much it is, and what `fix` does to it.
@@ -78,6 +79,7 @@ def show(
         shapes: Sizes of inputs, as for `fix`.
         dims: Sizes of dimensions, as for `fix`.
         trust_dim_names: As for `fix`.
+        trust: As for `fix`.
         target: Runtimes, as for `fix`; each site is told as these take it.
 
     Returns:
@@ -91,7 +93,15 @@ def show(
     source, _ = kinds.source_of(model, "show")
     with kinds.naming(source), gc_paused():
         graph = Graph.read(source)
-        options = Options(shapes=shapes, dims=dims, trust_dim_names=trust_dim_names, target=target)
+        options = Options.of(
+            {
+                "shapes": shapes,
+                "dims": dims,
+                "trust_dim_names": trust_dim_names,
+                "trust": trust,
+                "target": target,
+            }
+        )
         run = Run(graph, options)
         marks, told = _at_targets(run) if options.is_for_targets else ({}, ())
         findings, fitted, problem = _checked(run)

@@ -21,7 +21,7 @@ from onnxpad.cli.output import screen, write
 from onnxpad.process import gc_paused_for_good
 
 
-@takes_options(node=("shapes", "dims", "trust_dim_names", "target"))
+@takes_options(node=("shapes", "dims", "trust_dim_names", "trust", "target"))
 def show(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model.", parser=path)],
     node: Annotated[

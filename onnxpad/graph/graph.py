@@ -81,9 +81,6 @@ class Graph:
         opsets: Version of each imported opset, by domain; the default domain is "".
         opset: Version of the default domain. 0 if it is not imported, or, in a function, if the
             installed onnx does not know that version.
-        inputs: Types and shapes of the inputs, in order: for the main graph as declared, for bodies
-            as far as their node determines them. An initializer that is also an input counts as an
-            input from IR version 4 on, since a caller may override it.
         outputs: Names of the outputs.
         results: The same in order; an output may be listed twice.
         offset: Where it begins in the file; for the main graph -1.
@@ -105,7 +102,7 @@ class Graph:
         self.main: Graph = main or self
         self.owner = None if view.outer is None else view.outer[1].node
         self.scope = scope
-        self.inputs, self.outputs = view.inputs, view.outputs
+        self.outputs = view.outputs
         named = (getattr(e, "name", e) for e in view.section.light.output)
         self.results = tuple(named)
         self.offset = -1 if view.is_main else view.section.containers[0].begin
@@ -133,7 +130,7 @@ class Graph:
             view,
             self._constants,
             lambda: model.names,
-            self.outputs | self.inputs.keys() | stay,
+            self.outputs | stay,
             self.place_of,
             None if parent is None else parent._edits,
         )
@@ -204,7 +201,10 @@ class Graph:
     def pristine(self) -> Graph:
         """The main graph as it was loaded, without any edits."""
         with gc_paused():
-            return type(self)(Model(self.model.skeleton, self.model.path))
+            graph = type(self)(Model(self.model.skeleton, self.model.path))
+        if self.model.main.trusted:
+            graph.take_defaults()
+        return graph
 
     # Graphs inside
 
@@ -393,6 +393,16 @@ class Graph:
         """Whether anything reads a tensor, or it is an output of the graph."""
         return bool(tensor.name) and (bool(tensor.uses) or self.is_output(tensor))
 
+    @property
+    def inputs(self) -> Mapping[str, Declared]:
+        """Types and shapes of the inputs, in order.
+
+        For the main graph as declared, for bodies as far as their node determines them. An
+        initializer that is also an input counts as an input from IR version 4 on, since a caller
+        may override it, unless its default is trusted.
+        """
+        return self._view.inputs
+
     def has_default(self, name: str) -> bool:
         """Whether an input is also an initializer, so that a caller may omit it."""
         return name in self._view.initializers
@@ -518,6 +528,10 @@ class Graph:
         """
         return self._constants.value(tensor)
 
+    def is_fixed(self, tensor: Tensor) -> bool:
+        """Whether the value is a constant that no caller can override, trusted or not."""
+        return tensor.name not in self.model.main.trusted and self.constant(tensor) is not None
+
     def is_raw(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant are stored as bytes."""
         return self._constants.is_raw(tensor)
@@ -527,6 +541,10 @@ class Graph:
         return self.model.has_external_data and self._constants.is_external(tensor)
 
     # Edits
+
+    def take_defaults(self) -> None:
+        """Takes initializers that are also inputs as constants, which no caller overrides."""
+        self.main._edits.take_defaults()
 
     def declare(self, name: str, shape: tuple[int | str | None, ...]) -> None:
         """Changes the declared shape of an input: numbers, names, and None for unnamed open axes.

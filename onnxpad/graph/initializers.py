@@ -73,6 +73,10 @@ class Constants:
         """Drops a tensor from the cache, since it may have changed."""
         self._values.pop(tensor, None)
 
+    def forget_all(self) -> None:
+        """Drops all tensors from the cache."""
+        self._values.clear()
+
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for other tensors."""
         if tensor.outer is not None and self._outer is not None:

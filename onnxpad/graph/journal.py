@@ -21,6 +21,7 @@ from onnxpad.graph.nodes import (
     View,
     captures,
     describe,
+    take_defaults,
 )
 from onnxpad.records import NamedTuple
 
@@ -142,7 +143,7 @@ class Edits:
             view: The graph.
             constants: Its constants, whose cache edits invalidate.
             names: Returns the names in use in the model.
-            pinned: Names of tensors that stay although no node reads them.
+            pinned: Names of tensors, besides the inputs, that stay although no node reads them.
             label: Returns the label of a node in reports.
             outer: For a body, the edits of the graph around it.
         """
@@ -172,6 +173,20 @@ class Edits:
             self._view.inputs[name] = before._replace(shape=shape)
             self._record(self._view.inputs.__setitem__, name, before)
             self._journal.declared += 1
+
+    def take_defaults(self) -> None:
+        """Takes the initializers that are also inputs as constants."""
+        view = self._view
+        if taken := view.inputs.keys() & view.initializers.keys():
+            self._record(self._give_defaults, view.inputs, view.initializers, view.trusted)
+            view.inputs, view.initializers = {**view.inputs}, {**view.initializers}
+            view.trusted |= taken
+            take_defaults(view)
+            self._constants.forget_all()
+
+    def _give_defaults(self, *before: Any) -> None:
+        self._view.inputs, self._view.initializers, self._view.trusted = before
+        self._constants.forget_all()
 
     def declare_output(self, name: str, declared: Declared) -> None:
         """Changes the declared shape of an output."""
@@ -398,11 +413,11 @@ class Edits:
 
     def is_pinned(self, tensor: Tensor) -> bool:
         """Whether something other than a node refers to a tensor by its name."""
-        return tensor.name in self._pinned
+        return tensor.name in self._pinned or tensor.name in self._view.inputs
 
     def is_unused(self, tensor: Tensor) -> bool:
         """Whether nothing reads a tensor or refers to it."""
-        return not tensor.name or (not tensor.uses and tensor.name not in self._pinned)
+        return not tensor.name or not (tensor.uses or self.is_pinned(tensor))
 
     def _read(self, node: Node, index: int, tensor: Tensor) -> None:
         if tensor.outer is not None and not self._view.is_read(tensor):

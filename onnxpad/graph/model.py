@@ -29,7 +29,7 @@ from onnxpad.graph.encode import (
     working_copy,
 )
 from onnxpad.graph.journal import Journal
-from onnxpad.graph.nodes import View, build
+from onnxpad.graph.nodes import View, build, take_defaults
 
 
 class Model:
@@ -60,7 +60,9 @@ class Model:
         self.has_external_data = bool(skeleton.external)
         if path:
             check_external(skeleton.external, path)
-        self.main = build(skeleton.main, defaults=light.ir_version >= 4)
+        self.main = build(skeleton.main)
+        if light.ir_version < 4:  # every initializer had to be an input too
+            take_defaults(self.main)
         self.functions: dict[int, View] = {}
         self.function_names = frozenset((each.domain, each.name) for each in light.functions)
         self.standard_functions = {

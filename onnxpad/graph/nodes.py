@@ -197,7 +197,9 @@ class View:
         tensors: All tensors of the graph by name, and in a body those that it captures.
         entries: The nodes by identity, in file order, removed ones included.
         alike: The attributes and the notes of nodes by what is written in them.
-        inputs: The inputs; from IR version 4 on, those with an initializer as default too.
+        inputs: The inputs; from IR version 4 on, those with an initializer as default too, but for
+            those of `trusted`.
+        trusted: The inputs whose default is taken as a constant, since a user said so.
         outputs: Names of the outputs.
         initializers: The initializers, by name.
         added: Names of initializers in the order they were added, those removed since included.
@@ -217,6 +219,7 @@ class View:
     entries: dict[int, Entry] = field(default_factory=dict)
     alike: dict[tuple[object, ...], _Shared] = field(default_factory=dict)
     inputs: dict[str, Declared] = field(default_factory=dict)
+    trusted: frozenset[str] = frozenset()
     outputs: frozenset[str] = frozenset()
     initializers: dict[str, Initializer] = field(default_factory=dict)
     added: list[str] = field(default_factory=list)
@@ -268,7 +271,6 @@ def build(
     section: Section,
     outer: tuple[View, Entry] | None = None,
     *,
-    defaults: bool = True,
     passed: Sequence[Declared] | None = None,
 ) -> View:
     """Builds one graph of a model.
@@ -276,8 +278,6 @@ def build(
     Args:
         section: The graph in the file.
         outer: For a body, the graph around it and the node there that has it.
-        defaults: Whether an initializer that is also an input is the default of that input. Before
-            IR version 4 it is a plain constant: every initializer had to be an input too.
         passed: Types and shapes of the inputs, where the declared ones do not count.
 
     Raises:
@@ -286,7 +286,7 @@ def build(
     view = View(section, outer)
     named = (getattr(each, "name", each) for each in section.light.output)
     view.outputs = frozenset(named)
-    _add_sources(view, defaults, passed)
+    _add_sources(view, passed)
     unknown, unsorted = _add_nodes(view)
     if outer is not None:
         _add_captured(view, outer, unknown)
@@ -341,7 +341,7 @@ def describe(node: Node) -> str:
     return f"<{outputs[0] if outputs else node.op}>"
 
 
-def _add_sources(view: View, defaults: bool, passed: Sequence[Declared] | None) -> None:
+def _add_sources(view: View, passed: Sequence[Declared] | None) -> None:
     """Adds inputs and initializers."""
     section = view.section
     for proto, record in section.parts("initializer"):
@@ -356,20 +356,23 @@ def _add_sources(view: View, defaults: bool, passed: Sequence[Declared] | None) 
         view.initializers[name] = Initializer(sparse.values, dims, (record,), sparse=True)
     seen = set()
     known = iter(passed or ())
-    for value, record in section.parts("input"):
+    for value, _ in section.parts("input"):
         name = getattr(value, "name", value)
         if name in seen:
             raise ModelError(f"graph input '{name}' is declared twice; remove one")
         seen.add(name)
-        initializer = view.initializers.get(name)
-        if initializer is None:
+        if name not in view.initializers:
             _add_source(view.tensors, name)
-        if initializer is None or defaults:
-            view.inputs[name] = declaration(value) if passed is None else next(known, UNDECLARED)
-        else:
-            # Before IR version 4 every initializer had to be an input too.
-            records_of = (*initializer.records, record)
-            view.initializers[name] = initializer._replace(records=records_of)
+        view.inputs[name] = declaration(value) if passed is None else next(known, UNDECLARED)
+
+
+def take_defaults(view: View) -> None:
+    """Takes the initializers that are also inputs as constants, which go with their inputs."""
+    for value, record in view.section.parts("input"):
+        initializer = view.initializers.get(value.name)
+        if initializer is not None and view.inputs.pop(value.name, None) is not None:
+            records = (*initializer.records, record)
+            view.initializers[value.name] = initializer._replace(records=records)
 
 
 def _add_source(tensors: dict[str, Tensor], name: str) -> None:

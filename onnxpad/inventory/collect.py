@@ -41,7 +41,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import Layout, operator_named, windowed
 from onnxpad.padding.computed_pads import MANY
 from onnxpad.padding.readers import Readers
-from onnxpad.reasons import RefusalError
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.sites.cropped_form import amounts_of
@@ -367,10 +367,13 @@ class _Collector:
         except (ModelError, UnreadableError) as error:
             return OuterPad(label, "", None, None, None, "malformed", str(error), steps=steps)
         known = pad.constant_amounts
-        formula = "" if known is not None else str(self._context.sites.wording.amounts(pad))
         value = pad.value if pad.mode == "constant" else None
-        text = "computed" if known is None else pad_text(pad, known, path, layout, rank)
-        flat = None if known is None else flat_order(known)
+        if known is None:
+            why, flat = self._context.sites.wording.amounts(pad), None
+            text = "overridable" if why.code is Reason.OVERRIDABLE else "computed"
+            formula = str(why)
+        else:
+            text, flat, formula = pad_text(pad, known, path, layout, rank), flat_order(known), ""
         source = self._source(pad)
         return OuterPad(label, pad.mode, value, flat, pad.axes, text, source, formula, steps)
 
@@ -564,7 +567,7 @@ def pad_text(
 
 def pad_written(pad: OuterPad) -> str:
     """How a `Pad` is written, in short."""
-    words = ["computed"] if pad.pads is None and pad.amounts == "computed" else []
+    words = [pad.amounts] if pad.amounts in {"computed", "overridable"} else []
     words += ["Pad"]
     if pad.mode not in {"constant", ""}:
         words.append(pad.mode)

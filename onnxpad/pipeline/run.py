@@ -121,6 +121,8 @@ class Run:
         """
         self.graph = graph
         self.options = options = with_codes(options)
+        if options.trust is Trust.INITIALIZERS:
+            graph.take_defaults()
         self.recorded = recorded_sizes(graph)
         if domain is None:
             domain = given_domain(

@@ -438,4 +438,4 @@ def _hides(graph: Graph, node: Node) -> bool:
         operands = node.inputs[1:2]
     elif node.op == "Slice" and graph.opset >= 10:
         operands = node.inputs[1:]
-    return any(tensor.name and graph.constant(tensor) is None for tensor in operands)
+    return any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)

@@ -37,6 +37,8 @@ class Prover:
         self._graph = graph
         self._domains = [(each.domain, each.domain.facts(graph)) for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
+        trusted = graph.model.main.trusted
+        self._trusts = (Trust.INITIALIZERS.assumption,) if trusted else ()
 
     def read(
         self,
@@ -122,11 +124,12 @@ class Prover:
             except UncertifiedError as error:
                 failure = error
                 continue
-            if limits or domain.assumptions:
+            assumed = (*domain.assumptions, *self._trusts)
+            if limits or assumed:
                 certificate = replace(
                     certificate,
                     limits=str(domain),
-                    assumptions=(*certificate.assumptions, *domain.assumptions),
+                    assumptions=(*certificate.assumptions, *assumed),
                     facts=Facts(certificate.facts, **({"sizes": limits} if limits else {})),
                     within={name: sizes.as_data() for name, sizes in domain.given.items()},
                 )

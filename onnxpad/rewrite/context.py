@@ -24,7 +24,7 @@ from onnxpad.operators.read import (
 from onnxpad.operators.table import operator_named
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.site import Sites
-from onnxpad.reasons import BY_DYNAMIC, BY_TRUST, Reason, RefusalError
+from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
@@ -102,7 +102,7 @@ class Context:
         self.size_domain = domain or SizeDomain()
         self.wants: Mapping[str, Wanted] | None = None
         self.choose(self.user_options.dynamic)
-        self.trust = self.user_options.trust
+        self.trust = self.user_options.engine
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
         # The sizes of a body or function are limited by the main graph alone.
         self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
@@ -238,8 +238,8 @@ class Context:
 
     def _is_free(self, option: str, sizes: object) -> bool:
         is_strict = self.user_options.strict
-        if option in BY_TRUST:
-            return self.trust is None and not is_strict
+        if option in {*BY_TRUST, *BY_DEFAULT}:
+            return self.user_options.trust is None and not is_strict
         if option in BY_DYNAMIC:
             risky = is_strict and self.domains[-1].domain.assumptions
             return self.dynamic == "keep" and not risky and self.wants is None

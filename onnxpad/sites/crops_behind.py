@@ -27,6 +27,7 @@ from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.sites.cropped_form import check_gives, crop_of, form_of, leaves_nothing
+from onnxpad.sizes.wording import Wording
 
 _MOST_STEPS: Final = 32
 _MOST_ASKING: Final = 64
@@ -225,6 +226,10 @@ class CropsBehind:
                     return
                 grown |= {axis for axis, pair in enumerate(own) if max(pair) > 0}
             else:
+                words = Wording(graph, self.analysis)
+                if node.op == "Slice" and (why := words.unread(node.inputs[1:], "its bounds")):
+                    yield Stage(node, index, places, None), why
+                    return
                 if data_inputs(graph, node) != (index,) or not self._is_lone(node):
                     return
                 yield Stage(node, index, places, None), None

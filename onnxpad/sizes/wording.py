@@ -27,12 +27,13 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.arithmetic.window import AnyWindow, Side, same_pads
 from onnxpad.facts import Later, remembered
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Tensor
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.messages import and_list
 from onnxpad.operators.amounts import ExtentPair
 from onnxpad.operators.read import PadOp
-from onnxpad.reasons import BY_SIZE, Reason, RefusalError
+from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
 
 _OWN: Final = "the size it reads"
 _ONE_SIZE: Final = 64
@@ -80,20 +81,28 @@ class Wording:
             return f"{what_grows} {grown} and with values known only at run time"
         if self._are_known_at_one_size(axes, data):
             return f"{what_grows} open sizes, in a way that onnxpad does not work out"
-        if operator := self._unknown_operator(data):
-            return f"{what} {'are' if several else 'is'} not known, because {operator}"
+        if why := self._stops(data):
+            return f"{what} {'are' if several else 'is'} not known: {why}"
         return f"{what} {'are' if several else 'is'} known only at run time"
 
-    def _unknown_operator(self, data: Tensor) -> str:
-        """The operator of another domain at which shapes cease to be known; empty if none does."""
+    def _stops(self, data: Tensor) -> RefusalError | None:
+        """Why shapes cease to be known at an operator upstream, if that tells; else None."""
         for node in nodes_upstream(self._graph, [data], lambda node: node.inputs):
-            if node is None or node.domain in {"", "ai.onnx"}:
+            if node is None or self._is_sized(node.outputs[0]):
                 continue
-            given = [self._analysis.shape(each) for each in node.inputs if each.name]
-            if None not in given and self._analysis.shape(node.outputs[0]) is None:
-                stands = f"{node.op} {self._graph.label(node)!r} of {node.domain} stands upstream"
-                return f"{stands}, which onnxpad does not know (onnxpad docs operators)"
-        return ""
+            if not all(self._is_sized(each) for each in node.inputs if each.name):
+                continue
+            label = f"{node.op} {self._graph.label(node)!r}"
+            if node.domain not in DEFAULT_DOMAINS:
+                unknown = f"{label} of {node.domain} stands upstream, which onnxpad does not know"
+                return RefusalError(Reason.CUSTOM_OPERATOR, f"{unknown} (onnxpad docs operators)")
+            if why := self.unread(node.inputs[1:], f"the sizes behind {label}"):
+                return why
+        return None
+
+    def _is_sized(self, tensor: Tensor) -> bool:
+        shape = self._analysis.shape(tensor)
+        return shape is not None and not any(isinstance(each, Unknown) for each in shape)
 
     def sources(self, extents: Iterable[Extent]) -> str:
         """The axes of graph inputs that these sizes grow with, in words.
@@ -159,10 +168,9 @@ class Wording:
             if self._is_known_at_one_size(pad):
                 text = "its amounts depend on open sizes, in a way that onnxpad does not work out"
                 return RefusalError(Reason.NOT_WORKED_OUT, text, options=(*BY_SIZE, *options))
-            obstacle = self.obstacle(pad)
-            if obstacle:
-                return RefusalError(Reason.NOT_EVALUATED, obstacle)
-            return RefusalError(Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time")
+            return self.unread(_amounts_and_axes(pad), "its amounts") or RefusalError(
+                Reason.AMOUNTS_UNKNOWN, "its amounts are known only at run time"
+            )
         sources = self.sources(extents)
         if not sources:
             text = "its amounts depend on sizes that are known only at run time"
@@ -189,22 +197,25 @@ class Wording:
         """A begin and an end as formulas of the size of their axis; empty where there are none."""
         return self._in_own_terms(pair, size) if _varies(pair) else ""
 
-    def obstacle(self, pad: PadOp) -> str:
-        """Why amounts are unknown although no graph input feeds them; empty for all others."""
-        obstacle = self._provenance.obstacle(_amounts_and_axes(pad))
-        return (
-            f"no graph input feeds its amounts, but they come from {obstacle}" if obstacle else ""
-        )
+    def unread(self, tensors: Iterable[Tensor], what: str) -> RefusalError | None:
+        """Why the content of tensors is unknown although a graph input need not feed it.
+
+        Args:
+            tensors: The tensors.
+            what: What they give, in words.
+
+        Returns:
+            The reason; None where a graph input has to be fed, or where all of them are known.
+        """
+        code, obstacle = self._provenance.obstacle(tensors)
+        by = {"options": BY_DEFAULT} if code is Reason.OVERRIDABLE else {}
+        return RefusalError(code, f"{obstacle}, gives {what}", **by) if obstacle else None
 
     def fill(self, pad: PadOp) -> RefusalError:
         """The reason why the value of a `Pad` is unknown."""
-        obstacle = self._provenance.obstacle(pad.node.inputs[2:3])
-        if obstacle:
-            return RefusalError(
-                Reason.NOT_EVALUATED,
-                f"no graph input feeds the value it pads with, but it comes from {obstacle}",
-            )
-        return RefusalError(Reason.FILL_UNKNOWN, "the value it pads with is known only at run time")
+        return self.unread(pad.node.inputs[2:3], "the value it pads with") or RefusalError(
+            Reason.FILL_UNKNOWN, "the value it pads with is known only at run time"
+        )
 
     def _is_known_at_one_size(self, pad: PadOp) -> bool:
         """Whether a `Pad`'s amounts are numbers once every open size is fixed."""
@@ -231,7 +242,9 @@ class Wording:
     def options(self, axes: Mapping[int, Extent], data: Tensor) -> tuple[str, ...]:
         """The options that make sizes of a tensor known; none where no option does."""
         traced = all(map(self._is_traced, axes.values()))
-        return BY_SIZE if traced or self._are_known_at_one_size(axes, data) else ()
+        if traced or self._are_known_at_one_size(axes, data):
+            return BY_SIZE
+        return () if (why := self._stops(data)) is None else why.options
 
     def _text(self, pad: PadOp, axis: int, pair: ExtentPair) -> str:
         """A `Pad`'s begin and end on an axis as formulas of one size; empty where there is none."""
@@ -312,30 +325,33 @@ class Provenance:
         """Clears the cache, after edits of the graph were undone."""
         self._fed.clear()
 
-    def obstacle(self, tensors: Iterable[Tensor]) -> str:
-        """Names the first node or constant upstream that is not evaluated.
+    def obstacle(self, tensors: Iterable[Tensor]) -> tuple[Reason, str]:
+        """Names the first node or constant upstream that is not evaluated, or may be overridden.
 
-        An initializer that a caller may override counts as a graph input; the size of an axis that
-        the graph fixes does not.
+        The size of an axis that the graph fixes does not count as fed.
 
         Returns:
-            The obstacle in words; empty where a graph input feeds one of the tensors, or where all
-            of them are known.
+            The reason, and the obstacle in words; these are empty where a graph input without a
+            default feeds one of the tensors, or where all of them are known.
         """
         unknown = [tensor for tensor in tensors if not self._is_known(tensor)]
         if not unknown or any(map(self._is_fed, unknown)):
-            return ""
+            return Reason.NOT_EVALUATED, ""
         tensor = unknown[0]
         while (node := self._graph.producer(tensor)) is not None or tensor.outer is not None:
             if node is None:
                 assert tensor.outer is not None
-                return "" if self._outer is None else self._outer.obstacle([tensor.outer])
+                assert self._outer is not None  # without it, what is captured counts as fed
+                return self._outer.obstacle([tensor.outer])
             further = (each for each in self._graph.sources(node) if not self._is_known(each))
             source = next(further, None)
             if source is None:
-                return f"{node.op} {self._graph.label(node)!r}, which is not evaluated"
+                stops = f"{node.op} {self._graph.label(node)!r}, which is not evaluated"
+                return Reason.NOT_EVALUATED, stops
             tensor = source
-        return f"constant {tensor.name!r}, which is not read"
+        if tensor.name in self._graph.inputs:
+            return Reason.OVERRIDABLE, f"initializer {tensor.name!r}, which is also an input"
+        return Reason.NOT_EVALUATED, f"constant {tensor.name!r}, which is not read"
 
     def _is_known(self, tensor: Tensor) -> bool:
         return not tensor.name or is_constant(self._analysis.value(tensor))
@@ -363,7 +379,7 @@ class Provenance:
         """Whether a tensor is an input, or captured and depends on one."""
         if tensor.outer is not None:
             return self._outer is None or self._outer._is_fed(tensor.outer)
-        return tensor.name in self._graph.inputs
+        return tensor.name in self._graph.inputs and not self._graph.has_default(tensor.name)
 
     def _sources(self, tensor: Tensor) -> Sequence[Tensor]:
         """The tensors that a tensor's content is computed from."""

@@ -42,7 +42,7 @@ NEAR = {"rtol": None, "atol": None}
     [
         (onnxpad.fix, {**CHANGES, **RUNS, "validate": True, "inputs": None, "reference": None}),
         (onnxpad.check, {**CHANGES, "convention": None}),
-        (onnxpad.show, {**SIZES, "node": (), "target": ()}),
+        (onnxpad.show, {**SIZES, "node": (), "target": (), "trust": None}),
         (
             onnxpad.validate,
             {

@@ -241,15 +241,6 @@ STAYS = [
     ),
     pytest.param(
         one(
-            "y = Pad (x, p)",
-            inputs="float[1, 2, 9, 8] x, int64[8] p",
-            initializers="int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}",
-        ),
-        "its amounts are known only at run time",
-        id="an initializer that a caller may override",
-    ),
-    pytest.param(
-        one(
             "m = ReduceMax <keepdims = 0> (x) i = Cast <to = 7> (m) u = Reshape (i, o)"
             " q = Concat <axis = 0> (z, z, z, z, z, z, u, z) y = Pad (x, q)",
             initializers="int64[1] z = {0}, int64[1] o = {1}",

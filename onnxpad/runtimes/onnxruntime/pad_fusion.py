@@ -221,7 +221,7 @@ class Fusion:
                 if pad is None or not self._may_take(pad) or not _is_spatial(row, pad):
                     return None
                 operands = node.inputs[1:] if graph.opset >= 11 else ()
-                held = all(graph.constant(each) is not None for each in operands)
+                held = all(map(graph.is_fixed, operands))
                 return pad if held and pad.value is not None else None
             if node.op != "Identity":
                 return None
