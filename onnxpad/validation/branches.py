@@ -1,54 +1,61 @@
 """Inputs that enter every body in which two models differ: the sides of an If, the body of a Loop.
 
-What no run enters is compared by no run. A body is entered by a run that fails with a node in it
-that always fails (a Gather beyond the end, which no shape inference sees), and not without.
+What no run enters is compared by no run: a body that differs, and an operator that differs and that
+bodies alone read. Whether a run enters a body is told by a node in it that fails if an input of the
+model says so (a Gather beyond the end, which no shape inference sees).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import onnx
 from onnx import AttributeProto
 
+from onnxpad.messages import and_list
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.runtime import EngineError
-from onnxpad.runtimes.sessions import Source, open_session, read_proto
+from onnxpad.runtimes.sessions import Session, Source, open_session, read_proto
 from onnxpad.validation.inputs import Draw, Input, feeds_text, inlined, numpy_type
 
 _MARK: Final = "onnxpad_enters"
-_FAILING: Final = f"""f () => () {{
-    {_MARK}_d = Constant <value = int64[1] {{0}}> ()
-    {_MARK}_i = Constant <value = int64[1] {{7}}> ()
-    [{_MARK}] {_MARK}_y = Gather ({_MARK}_d, {_MARK}_i)
+_FAILING: Final = """f () => () {{
+    {0}_d = Constant <value = int64[1] {{0}}> ()
+    {0}_i = Constant <value = int64[1] {{{1}}}> ()
+    {0}_n = Gather ({2}, {0}_i)
+    [{0}] {0}_y = Gather ({0}_d, {0}_n)
 }}"""
-_MOST_BODIES: Final = 32
+_HOLDING: Final = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
+_MOST_PLACES: Final = 32
 _MOST_DRAWS: Final = 64
 _MOST_STEERED: Final = 16  # elements of an input that may steer
 _USUAL: Final = (0, 1, 2, 3)
+_BEYOND: Final = 7  # the end of one element
+
+_Path: TypeAlias = tuple[tuple[int, str], ...]
 
 
 class Entered(NamedTuple):
-    """The draws that enter what others did not, and the bodies that none enters.
+    """The draws that enter what others did not, and what is other and none of them enters.
 
     Attributes:
         draws: Further inputs to run.
-        left: Bodies that were not entered, in words.
+        left: What was not entered, in words.
     """
 
     draws: tuple[Draw, ...] = ()
     left: tuple[str, ...] = ()
 
 
-class _Body(NamedTuple):
-    """A body of a model: its way down from the main graph, and where that is, in words."""
+class _Graph(NamedTuple):
+    """A graph of a model: its way down from the main graph, where that is in words, and itself."""
 
-    path: tuple[tuple[int, str], ...]
+    path: _Path
     text: str
     graph: onnx.GraphProto
 
@@ -61,7 +68,6 @@ def entering(
     *,
     folder: Path | None = None,
     may_draw: bool = True,
-    ran: Callable[[], None] = lambda: None,
 ) -> Entered:
     """The inputs with which each body is entered in which both models differ.
 
@@ -72,82 +78,123 @@ def entering(
         draws: The inputs that both run on in any case.
         folder: Folder of the external data of models in memory.
         may_draw: Whether integers and bools may have other values than in the draws.
-        ran: Called after each run.
     """
     ours, theirs = inlined(read_proto(original)), inlined(read_proto(rewritten))
-    others = {body.path: _own(body.graph) for body in _bodies(theirs.graph)}
-    differing = [body for body in _bodies(ours.graph) if others.get(body.path) != _own(body.graph)]
-    found, left = list[Draw](), list[str]()
-    for body in differing[:_MOST_BODIES]:
-        waiting = [*draws, *found]
-        if may_draw:
-            waiting += islice(_steered(inputs, draws[0]), _MOST_DRAWS)
-        entered = _first_entering(_with_failure(ours, body), waiting, folder, ran)
-        if entered is None:
-            left.append(body.text)
-        elif entered >= len(draws) + len(found):
-            found.append(waiting[entered])
-    left += [body.text for body in differing[_MOST_BODIES:]]
+    others = {each.path: each.graph for each in _graphs(theirs.graph)}
+    graphs = [*_graphs(ours.graph)]
+    places = dict[tuple[_Path, ...], str]()  # what differs, by the bodies that compute it
+    for each in graphs:
+        other = others.get(each.path, onnx.GraphProto())
+        if each.path and _is_other(each.graph, other):
+            places[each.path,] = each.text
+        inner = [body for body in graphs if each.path == body.path[: len(each.path)] != body.path]
+        places |= _hidden(each.graph, other, inner)
+    left = [*places.values()][_MOST_PLACES:]
+    if not places:
+        return Entered()
+    bodies = list(dict.fromkeys(path for paths in places for path in paths))
+    found = list[Draw]()
+    try:
+        with open_session(_with_failures(ours, bodies), folder=folder) as session:
+            for paths, text in islice(places.items(), _MOST_PLACES):
+                waiting = [*draws, *found]
+                if may_draw:
+                    waiting += islice(_steered(inputs, draws[0]), _MOST_DRAWS)
+                fails = np.array([_BEYOND * (path in paths) for path in bodies])
+                entered = _first_entering(session, waiting, fails)
+                if entered is None:
+                    left.append(text)
+                elif entered >= len(draws) + len(found):
+                    found.append(waiting[entered])
+    except EngineError:  # from opening it
+        left = [*places.values()]
     return Entered(tuple(found), tuple(left))
 
 
-def _bodies(
-    graph: onnx.GraphProto, path: tuple[tuple[int, str], ...] = (), within: str = ""
-) -> Iterator[_Body]:
-    """All bodies of a graph; each is found in another model by the numbers of those before it."""
+def _graphs(graph: onnx.GraphProto, path: _Path = (), text: str = "") -> Iterator[_Graph]:
+    """A graph and all bodies in it; each is found in another model by the numbers of those before.
+
+    The numbers are those of the nodes that have bodies.
+    """
+    yield _Graph(path, text, graph)
     holding = [node for node in graph.node if any(each.HasField("g") for each in node.attribute)]
+    within = f", in {text}" if text else ""
     for number, node in enumerate(holding):
-        name = node.name or (node.output[0] if node.output else str(number))
         for each in node.attribute:
             if each.type == AttributeProto.GRAPH:
-                text = f"{each.name} of {node.op_type} {name!r}{within}"
-                way = (*path, (number, each.name))
-                yield _Body(way, text, each.g)
-                yield from _bodies(each.g, way, f", in {text}")
+                told = f"{each.name} of {_label(node)}{within}"
+                yield from _graphs(each.g, (*path, (number, each.name)), told)
 
 
-def _own(graph: onnx.GraphProto) -> bytes:
-    """What a body computes by itself, without the bodies in it."""
-    mine = onnx.GraphProto()
-    mine.CopyFrom(graph)
-    for node in mine.node:
-        kept = [each for each in node.attribute if each.type != AttributeProto.GRAPH]
-        del node.attribute[:]
-        node.attribute.extend(kept)
-        node.name = ""
-    del mine.value_info[:]
-    return bytes(mine.SerializeToString(deterministic=True))
+def _label(node: onnx.NodeProto) -> str:
+    return f"{node.op_type} {node.name or ''.join(node.output[:1])!r}"
 
 
-def _with_failure(model: onnx.ModelProto, body: _Body) -> onnx.ModelProto:
-    """A copy of the model that fails as soon as a body is entered."""
+def _is_other(graph: onnx.GraphProto, other: onnx.GraphProto) -> bool:
+    """Whether two graphs differ in themselves, whatever the bodies in them."""
+    fields = ("input", "output", "initializer", "sparse_initializer")
+    if any(getattr(graph, field) != getattr(other, field) for field in fields):
+        return True
+    return len(graph.node) != len(other.node) or not all(map(_are_same, graph.node, other.node))
+
+
+def _are_same(node: onnx.NodeProto, other: onnx.NodeProto) -> bool:
+    def own(each: onnx.NodeProto) -> tuple[object, ...]:
+        plain = [value for value in each.attribute if value.type not in _HOLDING]
+        return each.op_type, each.domain, each.input, each.output, plain
+
+    return own(node) == own(other)
+
+
+def _hidden(
+    graph: onnx.GraphProto, other: onnx.GraphProto, bodies: Sequence[_Graph]
+) -> dict[tuple[_Path, ...], str]:
+    """The nodes of a graph that differ and that bodies in it alone read, by these bodies."""
+    made = {name: node for node in other.node for name in node.output}
+    live, found = {each.name for each in graph.output}, dict[tuple[_Path, ...], str]()
+    for node in reversed(graph.node):
+        if not live.isdisjoint(node.output):
+            live.update(node.input)
+    for node in graph.node:
+        twin = next((made[name] for name in node.output if name in made), onnx.NodeProto())
+        if live.isdisjoint(node.output) and not _are_same(node, twin):
+            reached = {*node.output}
+            for each in graph.node:
+                if not reached.isdisjoint(each.input):
+                    reached.update(each.output)
+            readers = [each for each in bodies if not reached.isdisjoint(_read(each.graph))]
+            if readers:
+                told = and_list([each.text for each in readers])
+                found[tuple(each.path for each in readers)] = f"{_label(node)}, read in {told}"
+    return found
+
+
+def _read(graph: onnx.GraphProto) -> Iterator[str]:
+    yield from (name for node in graph.node for name in node.input)
+    yield from (each.name for each in graph.output)
+
+
+def _with_failures(model: onnx.ModelProto, bodies: Sequence[_Path]) -> onnx.ModelProto:
+    """A copy of a model that fails as soon as a body is entered whose number an input names."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    graph = copy.graph
-    for number, name in body.path:
-        holding = [n for n in graph.node if any(each.HasField("g") for each in n.attribute)]
-        graph = next(each.g for each in holding[number].attribute if each.name == name)
-    nodes = [*onnx.parser.parse_graph(_FAILING).node, *graph.node]
-    del graph.node[:]
-    graph.node.extend(nodes)
+    graphs = {each.path: each.graph for each in _graphs(copy.graph)}
+    for number, path in enumerate(bodies):
+        text = _FAILING.format(f"{_MARK}_{number}", number, _MARK)
+        graphs[path].node.extend(onnx.parser.parse_graph(text).node)
+    switches = onnx.helper.make_tensor_value_info(_MARK, onnx.TensorProto.INT64, [len(bodies)])
+    copy.graph.input.append(switches)
     return copy
 
 
-def _first_entering(
-    failing: onnx.ModelProto, draws: Sequence[Draw], folder: Path | None, ran: Callable[[], None]
-) -> int | None:
-    """The number of the first draw with which a model fails at the node that was put in."""
-    try:
-        with open_session(failing, folder=folder) as session:
-            for number, each in enumerate(draws):
-                try:
-                    session.run(each.feeds)
-                except EngineError as error:
-                    if _MARK in str(error) or _MARK in error.nodes:
-                        return number
-                ran()
-    except EngineError:
-        pass
+def _first_entering(session: Session, draws: Sequence[Draw], fails: np.ndarray) -> int | None:
+    """The number of the first draw with which a model fails at a node that was put in."""
+    for number, each in enumerate(draws):
+        try:
+            session.run({**each.feeds, _MARK: fails})
+        except EngineError as error:
+            if any(_MARK in told for told in (str(error), *error.nodes)):
+                return number
     return None
 
 
