@@ -42,11 +42,27 @@ def function_label(function: onnx.FunctionProto) -> str:
     return f"{name}:{function.overload}" if function.overload else name
 
 
-def bodies(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
-    """The graphs in an attribute: the bodies of an If, Loop or Scan."""
-    if attribute.HasField("g"):
-        yield attribute.g
-    yield from attribute.graphs
+def named_bodies(
+    attributes: Iterable[onnx.AttributeProto],
+) -> Iterator[tuple[str, onnx.GraphProto]]:
+    """The graphs in attributes by the name of each, with the index if it holds a list."""
+    for item in attributes:
+        if item.HasField("g"):
+            yield item.name, item.g
+        yield from ((f"{item.name}[{index}]", body) for index, body in enumerate(item.graphs))
+
+
+def bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """The bodies of an If, Loop or Scan."""
+    return (body for _, body in named_bodies(node.attribute))
+
+
+def walked(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes, each followed by those in its bodies."""
+    for node in nodes:
+        yield node
+        for body in bodies(node):
+            yield from walked(body.node)
 
 
 def names(graph: onnx.GraphProto) -> Iterator[str]:
@@ -68,25 +84,19 @@ def node_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         yield node.name
         yield from node.input
         yield from node.output
-        for attribute in node.attribute:
-            for body in bodies(attribute):
-                yield from names(body)
+        for body in bodies(node):
+            yield from names(body)
 
 
 def inner_tensors(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
     """The names of the tensors that the bodies of nodes define, with repetitions."""
-    for node in nodes:
-        for attribute in node.attribute:
-            for body in bodies(attribute):
-                for value in body.input:
-                    yield value.name
-                for tensor in body.initializer:
-                    yield tensor.name
-                for sparse in body.sparse_initializer:
-                    yield sparse.values.name
-                for inner in body.node:
-                    yield from inner.output
-                yield from inner_tensors(body.node)
+    for body in (body for node in walked(nodes) for body in bodies(node)):
+        for value in (*body.input, *body.initializer):
+            yield value.name
+        for sparse in body.sparse_initializer:
+            yield sparse.values.name
+        for inner in body.node:
+            yield from inner.output
 
 
 def captured(body: onnx.GraphProto) -> dict[str, None]:
@@ -100,9 +110,8 @@ def captured(body: onnx.GraphProto) -> dict[str, None]:
     free: dict[str, None] = {}
     for node in body.node:
         names = list(node.input)
-        for attribute in node.attribute:
-            for inner in bodies(attribute):
-                names.extend(captured(inner))
+        for inner in bodies(node):
+            names.extend(captured(inner))
         free.update(dict.fromkeys(name for name in names if name and name not in known))
         known.update(node.output)
     free.update(dict.fromkeys(value.name for value in body.output if value.name not in known))
@@ -116,9 +125,8 @@ def operators(
     called: set[tuple[str, str]] = set()
     pending = [nodes]
     while pending:
-        for node in pending.pop():
+        for node in walked(pending.pop()):
             yield node.op_type
-            pending += [body.node for item in node.attribute for body in bodies(item)]
             key = (node.domain, node.op_type)
             if key in functions and key not in called:
                 called.add(key)
@@ -158,11 +166,10 @@ def _is_open(
             if count is None or count > most:
                 return True
             left = most // max(count, 1)
-        for item in node.attribute:
-            for body in bodies(item):
-                inside = {**known, **{value.name: None for value in body.input}}
-                if _is_open(body.node, body.initializer, inside, left):
-                    return True
+        for body in bodies(node):
+            inside = {**known, **{value.name: None for value in body.input}}
+            if _is_open(body.node, body.initializer, inside, left):
+                return True
     return False
 
 
@@ -202,7 +209,7 @@ def _unfolded(model: onnx.ModelProto) -> int:
             pending.pop()
         elif key not in begun:
             begun.add(key)
-            called = {(each.domain, each.op_type) for each in _every(functions[key])}
+            called = {(each.domain, each.op_type) for each in walked(functions[key])}
             pending += [each for each in called if each in functions and each not in begun]
         else:
             sizes[key] = _size(functions[key], sizes)
@@ -210,16 +217,7 @@ def _unfolded(model: onnx.ModelProto) -> int:
 
 
 def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int]) -> int:
-    return sum(max(sizes.get((each.domain, each.op_type), 1), 1) for each in _every(nodes))
-
-
-def _every(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes, and those in their bodies."""
-    pending = [nodes]
-    while pending:
-        for node in pending.pop():
-            yield node
-            pending += [body.node for item in node.attribute for body in bodies(item)]
+    return sum(max(sizes.get((each.domain, each.op_type), 1), 1) for each in walked(nodes))
 
 
 def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -237,7 +235,7 @@ def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
             for sparse in graph.sparse_initializer:
                 yield from (sparse.values, sparse.indices)
             attributes += chain.from_iterable(node.attribute for node in graph.node)
-        graphs = []
+        graphs = [body for _, body in named_bodies(attributes)]
         for attribute in attributes:
             if attribute.HasField("t"):
                 yield attribute.t
@@ -246,7 +244,6 @@ def tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
                 yield from (sparse.values, sparse.indices)
             if attribute.HasField("sparse_tensor"):
                 yield from (attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
-            graphs += bodies(attribute)
         attributes = []
 
 

@@ -451,7 +451,7 @@ class Graph:
         held: list[onnx.NodeProto] = []
         if entry.touched and entry.bodies:
             now = self.node_proto(node)
-            found = (body for attribute in now.attribute for body in bodies(attribute))
+            found = bodies(now)
         else:
             found = (body for _, body in held_bodies(node))
         held += (inner for body in found for inner in body.node)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import onnx
 
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import captured
+from onnxpad.file.proto_walk import captured, named_bodies
 from onnxpad.file.skeleton import Section
 from onnxpad.file.wire import Record
 from onnxpad.graph import attributes
@@ -460,13 +460,8 @@ def _add_captured(view: View, outer: tuple[View, Entry], unknown: dict[str, Node
 
 def held_bodies(node: Node) -> Iterator[tuple[str, onnx.GraphProto]]:
     """The bodies of a node by name of the attribute, with the index if it is a list."""
-    if onnx.AttributeProto not in map(type, node.attrs.values()):
-        return
-    for name, value in node.attrs.items():
-        if isinstance(value, onnx.AttributeProto):
-            if value.HasField("g"):
-                yield name, value.g
-            yield from ((f"{name}[{index}]", body) for index, body in enumerate(value.graphs))
+    values = node.attrs.values()
+    return named_bodies(value for value in values if isinstance(value, onnx.AttributeProto))
 
 
 def captures(entry: Entry, tensors: dict[str, Tensor]) -> dict[Tensor, int]:

@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.file.proto_walk import function_label, qualified
+from onnxpad.file.proto_walk import bodies, function_label, named_bodies, qualified
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.report.text import Paint, counted, shown
 
@@ -141,20 +141,12 @@ def _all_hunks(
     yield from _hunks(old, new, shown(place))
     for was, now in _aligned(old.items, new.items):
         if isinstance(was, onnx.NodeProto) and isinstance(now, onnx.NodeProto) and was != now:
-            held = dict(_bodies(now))
+            held = dict(named_bodies(now.attribute))
             label = was.name or f"<{next(filter(None, was.output), was.op_type)}>"
-            for name, body in _bodies(was):
+            for name, body in named_bodies(was.attribute):
                 if name in held and body != held[name]:
                     where = f"{place} > " * bool(place) + f"{was.op_type} {label!r} > {name}"
                     yield from _all_hunks(where, body, held[name], old.constants, new.constants)
-
-
-def _bodies(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
-    """The bodies of a node by name of the attribute, with the index if it is a list."""
-    for item in node.attribute:
-        if item.HasField("g"):
-            yield item.name, item.g
-        yield from ((f"{item.name}[{index}]", body) for index, body in enumerate(item.graphs))
 
 
 def _side(graph: Held, outer: Constants) -> _Side:
@@ -182,7 +174,7 @@ def _without_data(graph: Held) -> set[str]:
         found = {item.name for item in graph.initializer} - {each.name for each in graph.input}
     for node in graph.node:
         is_size = node.op_type in {"Shape", "Size"}
-        if is_size or (found.issuperset(filter(None, node.input)) and not any(_bodies(node))):
+        if is_size or (found.issuperset(filter(None, node.input)) and not any(bodies(node))):
             found.update(node.output)
     return found
 

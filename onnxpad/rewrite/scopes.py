@@ -24,7 +24,7 @@ from onnxpad.analysis.bodies_and_calls import (
 )
 from onnxpad.declared import Key, op_types
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import bodies
+from onnxpad.file.proto_walk import walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.operators.table import OPERATORS
 from onnxpad.options import Options
@@ -242,16 +242,12 @@ def pads(nodes: Iterable[onnx.NodeProto], functions: Iterable[Key] = ()) -> bool
     Every window operator counts, so that what passes say of a graph does not depend on others.
     """
     known, slide = frozenset(functions), _OPERATORS | op_types()
-    pending = [nodes]
-    while pending:
-        for node in pending.pop():
-            if node.op_type in slide or (normal_domain(node.domain), node.op_type) in known:
-                return True
-            for attribute in node.attribute:
-                if attribute.name in PADDING:
-                    return True
-                pending += (body.node for body in bodies(attribute))
-    return False
+    return any(
+        node.op_type in slide
+        or (normal_domain(node.domain), node.op_type) in known
+        or any(attribute.name in PADDING for attribute in node.attribute)
+        for node in walked(nodes)
+    )
 
 
 def _passed(body: Graph, outer: Analysis) -> Mapping[str, PassedFacts]:
@@ -308,9 +304,4 @@ def _key(function: onnx.FunctionProto) -> Key:
 
 def called_in(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:
     """The operators of nodes and of those in their bodies."""
-    pending = [nodes]
-    while pending:
-        for node in pending.pop():
-            yield (normal_domain(node.domain), node.op_type)
-            for attribute in node.attribute:
-                pending += (body.node for body in bodies(attribute))
+    return ((normal_domain(node.domain), node.op_type) for node in walked(nodes))

@@ -8,7 +8,7 @@ second run of one.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 import onnx
@@ -16,6 +16,7 @@ from onnx import AttributeProto, helper
 
 from onnxpad.arguments import InFolder
 from onnxpad.declared import Key, functions_of, has_bodies
+from onnxpad.file.proto_walk import bodies, walked
 from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 
 _Scope: TypeAlias = onnx.GraphProto | onnx.FunctionProto
@@ -100,7 +101,7 @@ def with_bodies(source: Source) -> Source:
     used = {
         (node.domain, node.op_type)
         for whole in (proto.graph, *proto.functions)
-        for node in _nodes(whole.node)
+        for node in walked(whole.node)
     }
     added = functions_of(used - known, opset) if opset else []
     if not added:
@@ -139,7 +140,7 @@ def _table(model: onnx.ModelProto) -> dict[Key, dict[str, int]]:
 
 def _draws(whole: _Scope, drawing: Collection[Key]) -> list[tuple[onnx.NodeProto, onnx.NodeProto]]:
     """The nodes of some operators that may draw, each with the node whose bodies hold it."""
-    found = [(node, top) for top in whole.node for node in _nodes([top]) if _key(node) in drawing]
+    found = [(node, top) for top in whole.node for node in walked([top]) if _key(node) in drawing]
     if not any(_key(node) == _DROPOUT for node, _ in found):
         return found
     false = _false(whole)
@@ -149,21 +150,6 @@ def _draws(whole: _Scope, drawing: Collection[Key]) -> list[tuple[onnx.NodeProto
         return _key(node) != _DROPOUT or (mode != "" and mode not in false)
 
     return [(node, top) for node, top in found if draws(node)]
-
-
-def _nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes, and those in their bodies."""
-    for node in nodes:
-        yield node
-        for body in _bodies(node):
-            yield from _nodes(body.node)
-
-
-def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for item in node.attribute:
-        if item.HasField("g"):
-            yield item.g
-        yield from item.graphs
 
 
 def _false(whole: _Scope) -> set[str]:
@@ -176,8 +162,8 @@ def _false(whole: _Scope) -> set[str]:
         (others if any(elements) or not elements else false).add(name)
 
     graphs = [whole]
-    for node in _nodes(whole.node):
-        graphs += _bodies(node)
+    for node in walked(whole.node):
+        graphs += bodies(node)
         held = next((each.t for each in node.attribute if each.name == "value"), None)
         for name in node.output:
             note(name, held if node.op_type == "Constant" else None)

@@ -14,6 +14,7 @@ import onnx
 from onnx import AttributeProto
 
 from onnxpad.arguments import Progress
+from onnxpad.file.proto_walk import bodies
 from onnxpad.graph.attributes import read
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.runtimes.copies import drawn
@@ -35,7 +36,6 @@ from onnxpad.validation.pairing import (
     Makers,
     Pairing,
     chooses,
-    held_bodies,
     is_counting,
     read_by,
 )
@@ -47,16 +47,17 @@ _GROWTH = 4
 _OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
 _ONE_LINE = 400
 _NONE: Mapping[str, bool] = {}
+_SAME = Pairing()
 
 
 @dataclass(frozen=True, slots=True)
 class _Producer:
-    """The node that computes a tensor, as a report shows it."""
+    """The node that computes a tensor, as a report shows it; its bodies read too."""
 
     label: str
     attributes: str
     inputs: tuple[str, ...]
-    captured: tuple[str, ...]
+    reads: frozenset[str]
     op_type: str
 
 
@@ -94,7 +95,8 @@ def first_divergence(
     Returns:
         The first difference; None if the outputs do not differ when run again.
     """
-    ours, theirs = _sides(original, rewritten, provider, folder, pairing)
+    ours = _ModelSide(original, provider, folder)
+    theirs = _ModelSide(rewritten, provider, folder, pairing or _SAME)
     every = _compared(ours, theirs, [inputs], budget, tolerance, progress)
     beyond = every.beyond()
     guilty, _ = _influence(
@@ -171,7 +173,8 @@ def inner_evidence(
         progress("what outputs hide", 0, 0)
     names, folder = pairing or Pairing(), folder_of(original, folder)
     sources = inlined(read_proto(original)), inlined(read_proto(rewritten))
-    ours, theirs = _sides(*sources, provider, folder, names)
+    ours = _ModelSide(sources[0], provider, folder)
+    theirs = _ModelSide(sources[1], provider, folder, names)
     fed = [*draws[0].feeds]
     alone = _ModelSide(sources[1], provider, folder, Pairing(names.inputs))  # by its own names
     mine = _Telling(ours, Makers(sources[0].graph, fed), draws)
@@ -279,7 +282,7 @@ class _Telling:
     def nearest(self, output: str) -> _Nearest:
         """The nearest tensors upstream of an output that tell."""
         nodes, waiting, seen = self.makers.nodes, [output], {output}
-        reads, bodies, known, chosen = set[tuple[str, str]](), set[bytes](), True, False
+        reads, within, known, chosen = set[tuple[str, str]](), set[bytes](), True, False
         while waiting:
             node = nodes.get(waiting.pop())
             if node is None:
@@ -287,7 +290,7 @@ class _Telling:
             chosen |= chooses(node)
             if is_counting(node):
                 continue
-            bodies |= {each.SerializeToString() for each in node.attribute if held_bodies(each)}
+            within |= {each.SerializeToString() for each in bodies(node)}
             for name in {*read_by(node)} & self.makers.varying & nodes.keys():
                 if tells := self._tells(name):
                     reads.add((node.op_type, name))
@@ -295,7 +298,7 @@ class _Telling:
                     waiting.append(name)
                 known &= self._known[name] is not None
                 seen.add(name)
-        return _Nearest(frozenset(reads), frozenset(bodies), known, chosen)
+        return _Nearest(frozenset(reads), frozenset(within), known, chosen)
 
     def _tells(self, name: str) -> bool:
         if name not in self._known:
@@ -386,7 +389,7 @@ def restless(
         folder: Folder of the external data of serialized bytes or a model.
         tolerance: What counts as alike.
     """
-    side = _ModelSide(model, CPU, folder, Pairing(), optimisation)
+    side = _ModelSide(model, CPU, folder, optimisation=optimisation)
     return _restless(side, list(names), inputs, tolerance, _BUDGET)
 
 
@@ -410,19 +413,6 @@ def _restless(
                 if not seen.ok:
                     found[name] = seen
     return found
-
-
-def _sides(
-    original: Source,
-    rewritten: Source,
-    provider: str,
-    folder: Path | None,
-    pairing: Pairing | None,
-) -> tuple[_ModelSide, _ModelSide]:
-    return (
-        _ModelSide(original, provider, folder, Pairing()),
-        _ModelSide(rewritten, provider, folder, pairing or Pairing()),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,9 +533,7 @@ def _varying(producers: Mapping[str, _Producer], fed: Collection[str]) -> set[st
     """The tensors that depend on the data of the inputs, not on their sizes alone."""
     found = set(fed)
     for name, producer in producers.items():
-        if producer.op_type not in _OF_SIZES and not found.isdisjoint(
-            (*producer.inputs, *producer.captured)
-        ):
+        if producer.op_type not in _OF_SIZES and not found.isdisjoint(producer.reads):
             found.add(name)
     return found
 
@@ -571,8 +559,7 @@ def _influence(
             continue
         if name in differing:
             reached.add(name)
-        producer = producers[name]
-        fresh = {*producer.inputs, *producer.captured} - seen
+        fresh = producers[name].reads - seen
         seen |= fresh
         waiting.extend(fresh)
     return reached, stopped
@@ -617,7 +604,7 @@ class _ModelSide:
         source: Source,
         provider: str,
         folder: Path | None,
-        pairing: Pairing,
+        pairing: Pairing = _SAME,
         optimisation: Optimisation = "off",
     ) -> None:
         model = read_proto(source)
@@ -630,7 +617,7 @@ class _ModelSide:
                 f"{name} ({node.op_type})",
                 _attributes(node),
                 tuple(node.input),
-                tuple(read_by(node)),
+                frozenset(read_by(node)),
                 node.op_type,
             )
             self.producers.update(

@@ -15,8 +15,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import onnx
-from onnx import AttributeProto
 
+from onnxpad.file.proto_walk import bodies, named_bodies
 from onnxpad.messages import and_list
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.runtime import EngineError
@@ -30,7 +30,6 @@ _FAILING: Final = """f () => () {{
     {0}_n = Gather ({2}, {0}_i)
     [{0}] {0}_y = Gather ({0}_d, {0}_n)
 }}"""
-_HOLDING: Final = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 _MOST_PLACES: Final = 32
 _MOST_DRAWS: Final = 64
 _MOST_STEERED: Final = 16  # elements of an input that may steer
@@ -117,13 +116,12 @@ def _graphs(graph: onnx.GraphProto, path: _Path = (), text: str = "") -> Iterato
     The numbers are those of the nodes that have bodies.
     """
     yield _Graph(path, text, graph)
-    holding = [node for node in graph.node if any(each.HasField("g") for each in node.attribute)]
+    holding = [node for node in graph.node if any(bodies(node))]
     within = f", in {text}" if text else ""
     for number, node in enumerate(holding):
-        for each in node.attribute:
-            if each.type == AttributeProto.GRAPH:
-                told = f"{each.name} of {_label(node)}{within}"
-                yield from _graphs(each.g, (*path, (number, each.name)), told)
+        for name, body in named_bodies(node.attribute):
+            told = f"{name} of {_label(node)}{within}"
+            yield from _graphs(body, (*path, (number, name)), told)
 
 
 def _label(node: onnx.NodeProto) -> str:
@@ -140,7 +138,7 @@ def _is_other(graph: onnx.GraphProto, other: onnx.GraphProto) -> bool:
 
 def _are_same(node: onnx.NodeProto, other: onnx.NodeProto) -> bool:
     def own(each: onnx.NodeProto) -> tuple[object, ...]:
-        plain = [value for value in each.attribute if value.type not in _HOLDING]
+        plain = [value for value in each.attribute if not any(named_bodies([value]))]
         return each.op_type, each.domain, each.input, each.output, plain
 
     return own(node) == own(other)

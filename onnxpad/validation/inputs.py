@@ -20,7 +20,7 @@ from onnx import AttributeProto, TensorProto
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import unfolds
+from onnxpad.file.proto_walk import bodies, unfolds, walked
 from onnxpad.records import dataclass
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import Array
@@ -59,9 +59,6 @@ _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
 _MOST_INLINED = 10_000  # nodes
 
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
-
-_HOLDING = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
-"""The types of attributes that hold bodies; what an attribute does not hold is slow to read."""
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 
@@ -465,7 +462,7 @@ def outline(model: onnx.ModelProto) -> Interface:
     """
     if why := unfolds(model):
         raise UndrawableError(why)
-    operators = [node.op_type for node in _nodes(model.graph)]
+    operators = [node.op_type for node in walked(model.graph.node)]
     quantised = not _QUANTISERS.isdisjoint(operators)
     outputs = tuple(
         Output(value.name, value.type.tensor_type.elem_type, declared(value))
@@ -500,10 +497,10 @@ def _shares(graph: onnx.GraphProto, outputs: Iterable[Output]) -> Iterator[tuple
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the bodies of its functions in place of their calls, unless they are many."""
     called = {
-        (function.domain, function.name): Counter(map(_operator, _nodes(function)))
+        (function.domain, function.name): Counter(map(_operator, walked(function.node)))
         for function in model.functions
     }
-    calls, total, depth = Counter(map(_operator, _nodes(model.graph))), 0, 0
+    calls, total, depth = Counter(map(_operator, walked(model.graph.node))), 0, 0
     while calls := Counter({key: times for key, times in calls.items() if key in called}):
         within: Counter[tuple[str, str]] = Counter()
         for key, times in calls.items():
@@ -660,18 +657,17 @@ class _Consumers:
         self._held = {tensor.name: tensor for tensor in graph.initializer}
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
-        for node in _nodes(graph):
+        for node in walked(graph.node):
             self._nodes.append(node)
             for index, name in enumerate(node.input):
                 self._readers.setdefault(name, []).append((node, index))
-            for attribute in node.attribute:
-                kind = attribute.type
-                if kind == AttributeProto.TENSOR and node.op_type == "Constant" and node.output:
-                    self._shapes[node.output[0]] = tuple(attribute.t.dims)
-                    self._constants[node.output[0]] = attribute.t
-                elif kind in _HOLDING:
-                    for body in (attribute.g, *attribute.graphs):
-                        self._held |= {tensor.name: tensor for tensor in body.initializer}
+            for body in bodies(node):
+                self._held |= {tensor.name: tensor for tensor in body.initializer}
+            if node.op_type == "Constant" and node.output:
+                for attribute in node.attribute:
+                    if attribute.type == AttributeProto.TENSOR:
+                        self._shapes[node.output[0]] = tuple(attribute.t.dims)
+                        self._constants[node.output[0]] = attribute.t
         self._shapes |= {name: tuple(tensor.dims) for name, tensor in self._held.items()}
         self._constants |= self._held
 
@@ -802,14 +798,3 @@ def _carried(node: onnx.NodeProto, index: int, axis: int, rank: int) -> Iterator
 
 def _integer(node: onnx.NodeProto, name: str, default: int) -> int:
     return next((each.i for each in node.attribute if each.name == name), default)
-
-
-def _nodes(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
-    waiting = [graph]
-    while waiting:
-        current = waiting.pop()
-        for node in current.node:
-            yield node
-            for attribute in node.attribute:
-                if (kind := attribute.type) in _HOLDING:
-                    waiting += [attribute.g] if kind == AttributeProto.GRAPH else attribute.graphs

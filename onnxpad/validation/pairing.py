@@ -7,9 +7,10 @@ from dataclasses import field, replace
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, TensorProto
+from onnx import TensorProto
 
 from onnxpad.errors import UsageError
+from onnxpad.file.proto_walk import bodies, walked
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.compare import shape_text
@@ -185,33 +186,19 @@ def is_discrete(tensor: Array) -> bool:
 
 def read_by(node: onnx.NodeProto) -> Iterator[str]:
     """The names that a node reads, and those that are read in its bodies."""
-    yield from filter(None, node.input)
-    for body in _bodies(node):
-        yield from (output.name for output in body.output)
-        for inner in body.node:
-            yield from read_by(inner)
-
-
-def held_bodies(attribute: AttributeProto) -> list[onnx.GraphProto]:
-    """The bodies in an attribute."""
-    own = [attribute.g] if attribute.type == AttributeProto.GRAPH else []
-    return [*own, *attribute.graphs]
+    for each in walked([node]):
+        yield from filter(None, each.input)
+        yield from (output.name for body in bodies(each) for output in body.output)
 
 
 def chooses(node: onnx.NodeProto) -> bool:
     """Whether a node chooses among elements, or does so in its bodies."""
-    inner = (each for body in _bodies(node) for each in body.node)
-    return node.op_type in _CHOOSING or any(map(chooses, inner))
+    return any(each.op_type in _CHOOSING for each in walked([node]))
 
 
 def is_counting(node: onnx.NodeProto) -> bool:
     """Whether the integers that a node makes are sums."""
     return node.op_type in _COUNTING
-
-
-def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        yield from held_bodies(attribute)
 
 
 def _number(node: onnx.NodeProto, name: str) -> int | None:

@@ -83,9 +83,9 @@ class Side:
         self.given = values
         self.drawn = set(drawn)
         self.producers: Any = {
-            "y": SimpleNamespace(op_type="Neg", inputs=("t",), captured=()),
-            "n": SimpleNamespace(op_type="Shape", inputs=("t",), captured=()),
-            "c": SimpleNamespace(op_type="If", inputs=(), captured=("y",)),
+            "y": SimpleNamespace(op_type="Neg", inputs=("t",), reads={"t"}),
+            "n": SimpleNamespace(op_type="Shape", inputs=("t",), reads={"t"}),
+            "c": SimpleNamespace(op_type="If", inputs=(), reads={"y"}),
         }
         self.calls: list[tuple[str, int, bool]] = []
         self.runs = 0
@@ -192,9 +192,9 @@ def test_a_side_and_its_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [*side.producers] == ["a", "b", "s", "other", "z"]
         split, branch = side.producers["b"], side.producers["other"]
         assert split == side.producers["a"]
-        assert (split.op_type, split.inputs, split.captured) == ("Split", ("x",), ("x",))
+        assert (split.op_type, split.inputs, split.reads) == ("Split", ("x",), {"x"})
         assert (branch.op_type, branch.inputs) == ("If", ("f",))
-        assert {"f", "a", "b"} <= {*branch.captured}
+        assert {"f", "a", "b"} <= branch.reads
         values: Any = side.values(["other", "a", "z"], [DRAW, DRAW])
         assert values == ([{"other": n, "a": n, "z": n} for n in ((1, 2) if draws else (1, 1))])
         runs = [(["own_x"], ["y", "a", "z"])]

@@ -1,9 +1,12 @@
 """Bodies in which two models differ are entered, or named as not compared."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import onnxpad
+from onnxpad.runtimes.sessions import open_session
 from tests.support import parsed
 
 T = "float[1, 1, 8, 8]"
@@ -45,13 +48,32 @@ def test_a_fault_in_any_body_is_found(wrong: tuple[str, ...]) -> None:
     assert onnxpad.validate(good, good).ok  # type: ignore[arg-type]
 
 
-def test_a_body_that_nothing_enters_is_named_and_not_ok() -> None:
+def test_all_bodies_are_entered_in_one_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def counted(source: Any, **options: Any) -> Any:
+        opened.append(source)
+        return open_session(source, **options)
+
+    monkeypatch.setattr("onnxpad.validation.branches.open_session", counted)
+    sources = [steered(pads, pads, pads, pads) for pads in (RIGHT, WRONG)]
+    onnxpad.validate(*sources)  # type: ignore[arg-type]
+    assert len(opened) == 1
+    assert sources == [steered(pads, pads, pads, pads) for pads in (RIGHT, WRONG)]
+
+
+BODY = "p = Conv <pads = [{}]> (x, w)", ""
+OUTER = "p = Relu (n)", "o = Conv <pads = [{}]> (x, w) n = Neg (o)"
+
+
+@pytest.mark.parametrize(("body", "outer"), [BODY, OUTER], ids=["in it", "read in it alone"])
+def test_a_body_that_nothing_enters_is_named_and_not_ok(body: str, outer: str) -> None:
     def model(pads: str) -> object:
         return parsed(f"""<ir_version: 8, opset_import: ["" : 17]>
             g ({T} x, float c) => ({T} y)
             <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float most = {{1e30}}>
-            {{ b = Greater (c, most)
-               y = If (b) <then_branch = a () => ({T} p) {{ p = Conv <pads = [{pads}]> (x, w) }},
+            {{ b = Greater (c, most) {outer.format(pads)}
+               y = If (b) <then_branch = a () => ({T} p) {{ {body.format(pads)} }},
                            else_branch = d () => ({T} q) {{ q = Relu (x) }}> }}""")
 
     found = onnxpad.validate(model(RIGHT), model(WRONG))  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ def producers(**made: tuple[str, str]) -> dict[str, _Producer]:
     found = {}
     for name, (op, read) in made.items():
         outer, _, inner = read.partition("|")
-        found[name] = _Producer(name, "", tuple(outer.split()), tuple(inner.split()), op)
+        found[name] = _Producer(name, "", (), frozenset(f"{outer} {inner}".split()), op)
     return found
 
 
