@@ -122,7 +122,6 @@ class Graph:
             view,
             self.is_standard,
             model.path.parent if model.path else None,
-            None if parent is None else parent._constants,
         )
         stay = pinned(light) if view.is_main else referred(view.section.light)
         self._edits: Edits = Edits(
@@ -515,7 +514,8 @@ class Graph:
 
         Declarations in `value_info` and of graph outputs do not count: no runtime enforces them.
         """
-        return self._constants.declared(tensor)
+        graph, tensor = self.home(tensor)
+        return graph._constants.declared(tensor)
 
     def constant(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         """The value of an initializer or a Constant, read-only; None where it is not available.
@@ -526,7 +526,8 @@ class Graph:
         Raises:
             ModelError: Its elements do not fit its shape, or cannot be read.
         """
-        return self._constants.value(tensor)
+        graph, tensor = self.home(tensor)
+        return graph._constants.value(tensor)
 
     def is_fixed(self, tensor: Tensor) -> bool:
         """Whether the value is a constant that no caller can override, trusted or not."""
@@ -534,11 +535,13 @@ class Graph:
 
     def is_raw(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant are stored as bytes."""
-        return self._constants.is_raw(tensor)
+        graph, tensor = self.home(tensor)
+        return graph._constants.is_raw(tensor)
 
     def is_external(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant are external data."""
-        return self.model.has_external_data and self._constants.is_external(tensor)
+        graph, tensor = self.home(tensor)
+        return self.model.has_external_data and graph._constants.is_external(tensor)
 
     # Edits
 

@@ -43,7 +43,7 @@ def _whole_initializer(skeleton: Skeleton, view: View, name: str) -> onnx.Tensor
 
 
 class Constants:
-    """Initializers and Constant nodes of one graph; their values are cached."""
+    """Initializers and Constant nodes that one graph defines; their values are cached."""
 
     def __init__(
         self,
@@ -51,7 +51,6 @@ class Constants:
         view: View,
         is_standard: Callable[[Node], bool],
         folder: Path | None,
-        outer: Constants | None = None,
     ) -> None:
         """Reads the constants of a graph on demand.
 
@@ -60,27 +59,19 @@ class Constants:
             view: The graph.
             is_standard: Whether a node is an operator of ONNX itself.
             folder: The folder of external data; without it such data is unknown.
-            outer: For a body, the constants of the graph around it.
         """
         self._skeleton = skeleton
         self._view = view
         self._is_standard = is_standard
         self._folder = folder
-        self._outer = outer
         self._values: dict[Tensor, np.ndarray[Any, Any] | None] = {}
 
     def forget(self, tensor: Tensor) -> None:
         """Drops a tensor from the cache, since it may have changed."""
         self._values.pop(tensor, None)
 
-    def forget_all(self) -> None:
-        """Drops all tensors from the cache."""
-        self._values.clear()
-
     def declared(self, tensor: Tensor) -> Declared | None:
         """Type and shape of a graph input, an initializer or a Constant; None for other tensors."""
-        if tensor.outer is not None and self._outer is not None:
-            return self._outer.declared(tensor.outer)
         if tensor.name in self._view.inputs:
             return self._view.inputs[tensor.name]
         initializer = self._view.initializers.get(tensor.name)
@@ -98,8 +89,6 @@ class Constants:
 
     def is_external(self, tensor: Tensor) -> bool:
         """Whether an initializer or a Constant has its elements in another file."""
-        if tensor.outer is not None and self._outer is not None:
-            return self._outer.is_external(tensor.outer)
         # An initializer that a caller may override counts as an input.
         if tensor.name in self._view.inputs:
             return False
@@ -111,8 +100,6 @@ class Constants:
 
     def is_raw(self, tensor: Tensor) -> bool:
         """Whether the elements of an initializer or a Constant are stored as bytes."""
-        if tensor.outer is not None and self._outer is not None:
-            return self._outer.is_raw(tensor.outer)
         proto = _whole_initializer(self._skeleton, self._view, tensor.name)
         if proto is None:
             value = self._held(tensor)
@@ -125,8 +112,8 @@ class Constants:
         Raises:
             ModelError: They do not fit its type and shape.
         """
-        if tensor.outer is not None and self._outer is not None:
-            return self._outer.value(tensor.outer)
+        if tensor.name in self._view.inputs:
+            return None  # a caller may override an initializer that is also an input
         if tensor not in self._values:
             self._values[tensor] = self._read(tensor)
         return self._values[tensor]
@@ -134,8 +121,7 @@ class Constants:
     def _read(self, tensor: Tensor) -> np.ndarray[Any, Any] | None:
         initializer = self._view.initializers.get(tensor.name)
         if initializer:
-            # A caller may override an initializer that is also an input.
-            if tensor.name in self._view.inputs or not self._readable(initializer.proto):
+            if not self._readable(initializer.proto):
                 return None
             proto = _whole_initializer(self._skeleton, self._view, tensor.name)
             return None if proto is None else self._array(proto, tensor.name)

@@ -182,11 +182,9 @@ class Edits:
             view.inputs, view.initializers = {**view.inputs}, {**view.initializers}
             view.trusted |= taken
             take_defaults(view)
-            self._constants.forget_all()
 
     def _give_defaults(self, *before: Any) -> None:
         self._view.inputs, self._view.initializers, self._view.trusted = before
-        self._constants.forget_all()
 
     def declare_output(self, name: str, declared: Declared) -> None:
         """Changes the declared shape of an output."""

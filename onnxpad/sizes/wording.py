@@ -70,20 +70,18 @@ class Wording:
             axes: The sizes, by axis.
             data: The tensor that has the axes.
         """
-        several = len(axes) > 1
-        listed = f"axes {and_list(map(str, axes))}" if several else f"axis {next(iter(axes))}"
-        what = f"the size{'s' if several else ''} of {listed}, which"
-        what_grows = f"{what} grow{'' if several else 's'} with"
+        several = "ax" + ("es" if len(axes) > 1 else "is")
+        what = f"the size of {several} {and_list(map(str, axes))}, which"
         grown = self.sources(axes.values())
         if all(self._is_traced(size) for size in axes.values()):
-            return f"{what_grows} {grown}"
+            return f"{what} grows with {grown}"
         if grown:
-            return f"{what_grows} {grown} and with values known only at run time"
+            return f"{what} grows with {grown} and with values known only at run time"
         if self._are_known_at_one_size(axes, data):
-            return f"{what_grows} open sizes, in a way that onnxpad does not work out"
+            return f"{what} grows with open sizes, in a way that onnxpad does not work out"
         if why := self._stops(data):
-            return f"{what} {'are' if several else 'is'} not known: {why}"
-        return f"{what} {'are' if several else 'is'} known only at run time"
+            return f"{what} is not known: {why}"
+        return f"{what} is known only at run time"
 
     def _stops(self, data: Tensor) -> RefusalError | None:
         """Why shapes cease to be known at an operator upstream, if that tells; else None."""
@@ -177,9 +175,6 @@ class Wording:
             return RefusalError(Reason.AMOUNTS_UNKNOWN, text, axes=list(pairs))
         told = {axis: self._text(pad, axis, pair) for axis, pair in pairs.items()}
         formula = _by_axis({axis: text for axis, text in told.items() if text})
-        if not _extremes(extents):
-            several = len(self._sources(extents)) > 1
-            sources = f"the size{'s' * several} {sources}"
         what = f"its amounts depend on {sources}"
         return RefusalError(
             Reason.SIZE_DEPENDENT,

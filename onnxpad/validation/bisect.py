@@ -145,7 +145,6 @@ def inner_evidence(
     folder: Path | None = None,
     tolerance: Tolerance | None = None,
     pairing: Pairing | None = None,
-    budget: int = _BUDGET,
     progress: Progress | None = None,
 ) -> Inner:
     """Compare tensors upstream of outputs that are no evidence themselves.
@@ -166,7 +165,6 @@ def inner_evidence(
         folder: Folder of the external data of serialized bytes or models.
         tolerance: The allowed difference.
         pairing: The rewritten model's own names of inputs and outputs.
-        budget: Bytes of one model's tensors to hold together; one tensor may be larger.
         progress: Called with (step, tensors compared, all tensors) before each chunk.
     """
     if progress:
@@ -213,7 +211,7 @@ def inner_evidence(
             elif not _agree(name, one[name], another[name], tolerance or Tolerance()):
                 wrong.setdefault(name, draw)
     for name, draw in [*wrong.items()]:
-        if name in apart or _restless(ours, [name], draw, tolerance, budget):
+        if name in apart or _restless(ours, [name], draw, tolerance, _BUDGET):
             apart.add(name)
             del wrong[name]
     if wrong:
@@ -226,7 +224,6 @@ def inner_evidence(
             folder=folder,
             tolerance=tolerance,
             pairing=names,
-            budget=budget,
             progress=progress,
         )
         if parting is not None:
@@ -238,7 +235,7 @@ def inner_evidence(
     bare = {name for name in flat if name in found and (name in lost or not found[name])}
     bare -= {*hidden}
     agreeing = set().union(*(found[name] for name in flat if name in found and name not in bare))
-    inner = _by_name(ours, theirs, draws, bare, loose, tolerance, budget, progress, sources)
+    inner = _by_name(ours, theirs, draws, bare, loose, tolerance, progress, sources)
     if inner.divergence is not None:
         return inner
     kept = {name for output in hiding for name in found.get(output, ())} - apart
@@ -328,7 +325,6 @@ def _by_name(
     bare: Collection[str],
     loose: Collection[str],
     tolerance: Tolerance | None,
-    budget: int,
     progress: Progress | None,
     sources: tuple[Source, Source],
 ) -> Inner:
@@ -338,11 +334,11 @@ def _by_name(
     if not bare and not loose:
         return Inner()
     again = [each for each in draws[1:] if _shapes(each) == _shapes(draws[0])]
-    every = _compared(ours, theirs, [draws[0], *again[-1:]], budget, tolerance, progress)
+    every = _compared(ours, theirs, [draws[0], *again[-1:]], _BUDGET, tolerance, progress)
     vouching = every.near - {*bare, *loose}
     guilty, _ = _influence(every.ours, loose, every.beyond(), vouching)
     if guilty:
-        guilty -= _restless(ours, [*guilty], draws[0], tolerance, budget).keys()
+        guilty -= _restless(ours, [*guilty], draws[0], tolerance, _BUDGET).keys()
     if guilty:
         note = "the outputs are not the same in two runs of the original"
         return Inner(_report(every, guilty, note, sources))

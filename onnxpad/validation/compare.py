@@ -137,7 +137,7 @@ def strayed(
         if is_moved and far.any():
             far &= gap > _MOVES * _slices(steps, axis, tolerance)[2]
         if far.any():
-            return _text(pairs, axis, int(np.argmax(np.where(far, gap, -1))))
+            return _told(pairs, axis, int(np.argmax(np.where(far, gap, -1))))
     return None
 
 
@@ -188,25 +188,17 @@ def _apart(before: Array, after: Array) -> Array:
     return np.where(np.isnan(apart), np.inf, apart)
 
 
-def _text(pairs: Sequence[tuple[Value, Value]], axis: int, index: int) -> Strayed:
-    """The difference of one slice in words."""
-    worst = (-1.0, 0, "")
-    for sample, (before, after) in enumerate(pairs):
-        a, b = np.asarray(before), np.asarray(after)
-        if index >= a.shape[axis]:
-            continue
-        one, other = (side.take(index, axis=axis).astype(np.float64) for side in (a, b))
-        apart = _apart(one, other)
-        if apart.size and apart.max() > worst[0]:
-            place = list(_place(int(apart.argmax()), one))
-            place.insert(axis, index)
-            detail = (
-                f"{a[tuple(place)]} became {b[tuple(place)]} at {place}, within rounding of the "
-                f"whole but not of its slice: on axis {axis} at {index} the greatest is "
-                f"{np.abs(one).max(initial=0.0, where=np.isfinite(one)):.3g}"
-            )
-            worst = float(apart.max()), sample, detail
-    return Strayed(worst[1], worst[2])
+def _told(pairs: Sequence[tuple[Value, Value]], axis: int, index: int) -> Strayed:
+    """Where one slice differs most."""
+    gaps = [0.0] * len(pairs)
+    for sample, pair in enumerate(pairs):
+        a, b = map(np.asarray, pair)
+        if index < a.shape[axis]:
+            one, other = (side.take(index, axis).astype(np.float64) for side in (a, b))
+            gaps[sample] = float(_apart(one, other).max(initial=0))
+    sample = int(np.argmax(gaps))
+    apart = f"differs by {gaps[sample]:.3g}, within rounding of the whole but not of its slice"
+    return Strayed(sample, f"{apart} on axis {axis} at {index}")
 
 
 def argmax_lost(before: Value, after: Value, tolerance: Tolerance, noise: float = 0.0) -> str:

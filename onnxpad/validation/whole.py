@@ -330,15 +330,17 @@ class _Check:
             self._known.clear()
         self._unentered = found.left
         for each in found.left:
-            why = f"the {each} is other in both models, and no run enters it"
-            self._reasons.append(why)
-            self._warnings.append(why)
-            self._skipped.append(Skipped(why))
+            self._leave_out(f"the {each} is other in both models, and no run enters it")
 
-    def _give_up(self, why: str) -> None:
-        """Report why nothing is compared."""
+    def _leave_out(self, why: str, where: str = "", kind: str = "") -> None:
+        """Report what is not compared, and of which kind the warning is."""
         self._reasons.append(why)
-        self._warnings.append(f"not validated: {why}")
+        self._warnings.append(kind + why)
+        self._skipped.append(Skipped(why, where))
+
+    def _give_up(self, why: str, where: str = "") -> None:
+        """Report why nothing is compared."""
+        self._leave_out(why, where, "not validated: ")
 
     def validate(self, provider: str) -> None:
         """Run all models on one provider, first without optimisation, then fully optimised."""
@@ -346,8 +348,7 @@ class _Check:
             self.notes.append(f"{provider} runs with {settings}")
         ours = self._results("original", provider, "off")
         if ours[-1].late:
-            self._give_up(f"the original {ours[-1].error}")
-            self._skipped.append(Skipped(self._reasons[-1], provider))
+            self._give_up(f"the original {ours[-1].error}", provider)
             return
         exact: Mapping[str, Sequence[Result]] = {
             name: self._results(name, provider, "off") for name in self._sources
@@ -532,9 +533,7 @@ class _Check:
     def _not_compared(self, provider: str, outputs: Collection[str], said: str) -> None:
         """Report outputs of which no comparison is evidence."""
         self._silent.update(outputs)
-        self._reasons.append(said)
-        self._warnings.append(f"no evidence: {said}")
-        self._skipped.append(Skipped(said, provider))
+        self._leave_out(said, provider, "no evidence: ")
 
     def _results(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
@@ -646,9 +645,8 @@ class _Check:
                 )
                 return Oracle(BY_ONNX, Result(outputs, math.nan), foreign=True)
             return Oracle("rewritten", theirs)
-        self._give_up(_runs_none({name: runs[sample].error for name, runs in exact.items()}))
-        where = f"{provider}, {self._draws[sample].label}"
-        self._skipped.append(Skipped(self._reasons[-1], where))
+        whys = {name: runs[sample].error for name, runs in exact.items()}
+        self._give_up(_runs_none(whys), f"{provider}, {self._draws[sample].label}")
         return None
 
     def _sample(
@@ -708,9 +706,7 @@ class _Check:
             known.update({(run.provider, name): name not in loose for name in wrong})
             for name in sorted(loose):
                 said = f"output {name!r} of the original does not repeat: two runs of it differ"
-                self._reasons.append(said)
-                self._warnings.append(said)
-                self._skipped.append(Skipped(said, run.provider))
+                self._leave_out(said, run.provider)
         return self._without_unrepeated(run)
 
     def _without_unrepeated(self, run: Run) -> Run:

@@ -170,7 +170,7 @@ STAYS = [
             inputs="float[1, 2, height, 8] x",
             initializers=SIZED_CONSTANTS,
         ),
-        "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is 0, "
+        "its amounts depend on 'height' (axis 2 of input 'x'): on axis 2 the begin is 0, "
         "and the end is 0 when the size it reads mod 4 is 0, 1 when 3, 2 when 2, 3 when 1. "
         "Pass --shape or --dim",
         id="a size that is open",
@@ -182,7 +182,7 @@ STAYS = [
             inputs="float[1, 2, height, width] x",
             initializers="int64[1] z = {0}",
         ),
-        "its amounts depend on the sizes 'height' (axis 2 of input 'x') and 'width' (axis 3 of "
+        "its amounts depend on 'height' (axis 2 of input 'x') and 'width' (axis 3 of "
         "input 'x'): on axes 2 and 3 the begin is 0, and the end is the size it reads. "
         "Pass --shape or --dim",
         id="two sizes",
@@ -217,7 +217,7 @@ STAYS = [
             inputs="float[1, 2, height, 8] x",
             initializers="int64[1] z = {0}, int64[1] k = {16}, int64[1] t = {2}",
         ),
-        "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is "
+        "its amounts depend on 'height' (axis 2 of input 'x'): on axis 2 the begin is "
         "floor((-n mod 16)/2), and the end is ceil((-n mod 16)/2) with n the size it reads. "
         "Pass --shape or --dim",
         id="to a multiple, centred",
@@ -229,7 +229,7 @@ STAYS = [
             inputs="float[1, 2, height, 8] x",
             initializers=SIZED_CONSTANTS,
         ),
-        "its amounts depend on the size 'height' (axis 2 of input 'x'): on axis 2 the begin is 0, "
+        "its amounts depend on 'height' (axis 2 of input 'x'): on axis 2 the begin is 0, "
         "and the end is 0 when the size it reads mod 4 is 0, 1 when 3, 2 when 2, 3 when 1. "
         "Pass --shape or --dim",
         id="copies of data",
