@@ -15,7 +15,6 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream, nodes_upstream
-from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
 from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
 from onnxpad.padding.padding import Padding
@@ -277,16 +276,10 @@ class CropsBehind:
                 if like and len(places) not in (like, len(units)):
                     raise RefusalError(
                         Reason.AXIS_TAKEN,
-                        self._untold(stage.node),
+                        "it leaves one element on an axis, which could not be told from the axes "
+                        f"that a {stage.node.op} behind it adds or drops",
+                        step=self.graph.label(stage.node),
                     )
-
-    def _untold(self, node: Node) -> Named:
-        return named(
-            lambda name: (
-                "it leaves one element on an axis, which could not be told from the axes that"
-                f"{name(self.graph.label(node), 'a step behind it')} adds or drops"
-            )
-        )
 
     def _leads_to(self, node: Node, ends: Collection[int]) -> bool:
         """Whether all that a node computes leads to some nodes alone, as their bounds."""
@@ -508,24 +501,15 @@ def _fill(graph: Graph, bias: Tensor | None) -> float | None:
 
 
 def _read_elsewhere(tensor: Tensor) -> RefusalError:
-    form = "is read elsewhere too"
-    said = Named(f"{tensor.name!r} {form}", f"what it gives {form}")
-    return RefusalError(Reason.READ_ELSEWHERE, said)
+    said = "what it crops or pads is read elsewhere too"
+    return RefusalError(Reason.READ_ELSEWHERE, said, tensor=tensor.name)
 
 
 def _fills_otherwise(fill: float | int | None) -> RefusalError:
-    if fill is None:
-        return RefusalError(
-            Reason.FILL_DIFFERS, "where no window reaches, the result is not one known number"
-        )
-    if isinstance(fill, EitherZero):
-        return RefusalError(
-            Reason.FILL_DIFFERS,
-            "where no window reaches, the result is 0.0 or -0.0, and which is not certain",
-        )
-    return RefusalError(
-        Reason.FILL_DIFFERS, f"it pads with another value than {fill}, that of the result there"
-    )
+    known = isinstance(fill, float | int) and not isinstance(fill, EitherZero)
+    result = f"is {fill}" if known else "is not one known number"
+    said = f"it pads with another value: where no window reaches, the result {result}"
+    return RefusalError(Reason.FILL_DIFFERS, said)
 
 
 def _sliced(graph: Graph, analysis: Analysis, node: Node) -> Pairs | None:
