@@ -130,14 +130,6 @@ class Context:
 
         return DynamicSites(self.graph, self.analysis, self.sites, self.domains[0].analysis)
 
-    @property
-    def asked(self) -> Options:
-        """The former name of `user_options`."""
-        import warnings
-
-        warnings.warn("Context.asked is Context.user_options now", DeprecationWarning, stacklevel=2)
-        return self.user_options
-
     def choose(self, dynamic: str) -> None:
         """Takes another choice for open sizes, on which no analysis depends."""
         # In style `pad` even size-dependent padding goes into a Pad.

@@ -314,11 +314,11 @@ class Provenance:
         self._graph = graph
         self._analysis = analysis
         self._outer = outer
-        self._fed: dict[str, bool] = {}
+        self._unfed = set[str]()
 
     def forget(self) -> None:
         """Clears the cache, after edits of the graph were undone."""
-        self._fed.clear()
+        self._unfed = set()
 
     def obstacle(self, tensors: Iterable[Tensor]) -> tuple[Reason, str]:
         """Names the first node or constant upstream that is not evaluated, or may be overridden.
@@ -353,22 +353,16 @@ class Provenance:
 
     def _is_fed(self, tensor: Tensor) -> bool:
         """Whether the content of a tensor depends on a graph input."""
-        fed = self._fed
-        stack = [tensor]
-        while stack:
-            name = stack[-1].name
-            if name not in fed:
-                sources = self._sources(stack[-1])
-                missing = [source for source in sources if source.name not in fed]
-                if self._is_source(stack[-1]) or any(fed.get(each.name) for each in sources):
-                    fed[name] = True
-                elif missing:
-                    stack += missing
-                    continue
-                else:
-                    fed[name] = False
-            stack.pop()
-        return fed[tensor.name]
+        waiting, seen = [tensor], self._unfed | {tensor.name}
+        while waiting:
+            each = waiting.pop()
+            if self._is_source(each):
+                return True
+            fresh = [source for source in self._sources(each) if source.name not in seen]
+            seen.update(source.name for source in fresh)
+            waiting += fresh
+        self._unfed = seen
+        return False
 
     def _is_source(self, tensor: Tensor) -> bool:
         """Whether a tensor is an input, or captured and depends on one."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -107,18 +106,21 @@ def ask(
         ProviderError: The provider is not installed, or does not start.
     """
     elsewhere = provider != CPU
+    measured = elsewhere and optimisation == "off"
     if anew:
-        once = partial(ask, source, folder=folder, pairing=pairing, ran=ran)
+
+        def once(inputs: Draw) -> Execution:
+            given = [inputs], provider, optimisation
+            return ask(source, *given, folder=folder, pairing=pairing, ran=ran)
+
         each: list[Execution] = []
         for inputs in draws:
-            is_late = bool(each) and each[-1].results[0].late
-            each.append(each[-1] if is_late else once([inputs], provider, optimisation))
+            each.append(each[-1] if each and each[-1].results[0].late else once(inputs))
         results = [answers.results[0] for answers in each]
-        if elsewhere and optimisation == "off":
-            others = [once([inputs], provider, optimisation).results[0] for inputs in draws]
+        if measured:
             results = [
-                replace(one, noise=_noise(one, other))
-                for one, other in zip(results, others, strict=True)
+                replace(one, noise=_noise(one, once(inputs).results[0]))
+                for one, inputs in zip(results, draws, strict=True)
             ]
         return Execution(tuple(results), each[0].places)
     places: Mapping[str, str] = {}
@@ -142,7 +144,7 @@ def ask(
                     results += [result] * (len(draws) - len(results))
                     break
                 ran()
-                if elsewhere and optimisation == "off" and not result.error:
+                if measured and not result.error:
                     again = _run(session, inputs, pairing)
                     ran()
                     result = Result(result.outputs, result.seconds, "", _noise(result, again))

@@ -32,6 +32,7 @@ from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_te
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw, inlined
 from onnxpad.validation.pairing import (
+    OF_SIZES,
     RISING,
     Makers,
     Pairing,
@@ -44,7 +45,6 @@ from onnxpad.validation.result import Comparison, Divergence
 _BUDGET = 1 << 28  # bytes of one model's tensors held together
 _FIRST_CHUNK = 8  # tensors, while their sizes are unknown
 _GROWTH = 4
-_OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
 _ONE_LINE = 400
 _NONE: Mapping[str, bool] = {}
 _SAME = Pairing()
@@ -529,7 +529,7 @@ def _varying(producers: Mapping[str, _Producer], fed: Collection[str]) -> set[st
     """The tensors that depend on the data of the inputs, not on their sizes alone."""
     found = set(fed)
     for name, producer in producers.items():
-        if producer.op_type not in _OF_SIZES and not found.isdisjoint(producer.reads):
+        if producer.op_type not in OF_SIZES and not found.isdisjoint(producer.reads):
             found.add(name)
     return found
 

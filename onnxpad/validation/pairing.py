@@ -144,7 +144,7 @@ _COUNTING = frozenset({"ConvInteger", "MatMulInteger"})
 RISING = frozenset({"Exp", "Log", "LogSoftmax", "Sigmoid", "Softmax", "Sqrt"})
 """Operators that do not change which of the elements is the greatest, but may hide by how much."""
 
-_OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
+OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
 
 _DISCRETE = frozenset({
     TensorProto.BOOL, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16,
@@ -162,7 +162,7 @@ class Makers:
         self.choices: set[str] = set()  # classes, indices and truths, also as floats
         for node in graph.node:
             reads = [name for name in read_by(node) if name in self.varying]
-            if node.op_type in _OF_SIZES or not reads:
+            if node.op_type in OF_SIZES or not reads:
                 continue
             self.varying.update(node.output)
             chooses = node.op_type in _CHOOSING | _COMPARING

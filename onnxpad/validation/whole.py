@@ -354,14 +354,9 @@ class _Check:
             name: self._results(name, provider, "off") for name in self._sources
         }
         runs = [] if provider == CPU else self._across(provider, exact["original"])
-        oracles: Sequence[Oracle | None] = ()
-        sampled: list[list[Run]] = []
-        for sample in range(len(self._draws)):
-            oracle = self._oracle(provider, exact, sample)
-            found, oracle = self._sample(provider, exact, sample, oracle)
-            oracles = [*oracles, oracle]
-            sampled.append(found)
-        runs += [run for some in sampled for run in some]
+        pairs = [self._sample(provider, exact, sample) for sample in range(len(self._draws))]
+        oracles: Sequence[Oracle | None] = [oracle for _, oracle in pairs]
+        runs += [run for found, _ in pairs for run in found]
         self._runs += runs
         if not all(run.ok for run in runs if run.subject == self._subject):
             return
@@ -650,13 +645,10 @@ class _Check:
         return None
 
     def _sample(
-        self,
-        provider: str,
-        exact: Mapping[str, Sequence[Result]],
-        sample: int,
-        oracle: Oracle | None,
+        self, provider: str, exact: Mapping[str, Sequence[Result]], sample: int
     ) -> tuple[list[Run], Oracle | None]:
         """Runs without optimisation on one set of inputs, and the expected result for full."""
+        oracle = self._oracle(provider, exact, sample)
         referred = self._referred(provider, "off", sample, exact)
         runs = list(referred.values())
         if self._subject == "original" or oracle is None:
