@@ -156,23 +156,22 @@ class Skeleton:
         for light, record in zip(self.light.functions, records, strict=True):
             yield Section(light, (record,), self._fields((record,)))
 
-    def body(
-        self, node: Record, attribute: str, light: onnx.GraphProto, index: int | None
-    ) -> Section:
+    def body(self, node: Record, key: str, light: onnx.GraphProto) -> Section:
         """A body of a node.
 
         Args:
             node: The record of the node.
-            attribute: The name of the attribute that has the body.
+            key: The name of the attribute that has the body, with the index if it holds a list.
             light: The body.
-            index: Which of the bodies in the attribute it is; None where that holds just one.
         """
+        attribute, _, place = key.rpartition("[")
         for holder in self._fields((node,))[_ATTRIBUTE]:
             fields = self._fields((holder,))
             name = b"".join(self.data[each.body : each.end] for each in fields[_NAME][-1:])
-            if name == attribute.encode():
+            if name in {key.encode(), attribute.encode()}:
                 break
-        found = fields[_BODY] if index is None else fields[_BODIES][index : index + 1]
+        alone = name == key.encode()
+        found = fields[_BODY] if alone else [fields[_BODIES][int(place[:-1])]]
         return Section(light, tuple(found), self._fields(found), holder)
 
     def _fields(self, containers: Iterable[Record]) -> dict[int, list[Record]]:

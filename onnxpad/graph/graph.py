@@ -214,25 +214,18 @@ class Graph:
             ModelError: A body is not a valid graph.
         """
         entry = self._view.entries[id(node)]
-        for name, value in node.attrs.items():
-            if not isinstance(value, onnx.AttributeProto) or entry.record is None:
-                continue
-            if value.HasField("g"):
-                yield self._body(entry, name, value.g, None)
-            for index, light in enumerate(value.graphs):
-                yield self._body(entry, name, light, index)
+        if entry.record is not None:
+            yield from (self._body(entry, key, light) for key, light in held_bodies(node))
 
-    def _body(
-        self, entry: Entry, attribute: str, light: onnx.GraphProto, index: int | None
-    ) -> Graph:
-        """A body of a node, by name of the attribute, and index if that holds a list."""
-        node, key = entry.node, attribute if index is None else f"{attribute}[{index}]"
+    def _body(self, entry: Entry, key: str, light: onnx.GraphProto) -> Graph:
+        """A body of a node, by name of the attribute, with the index if that holds a list."""
+        node = entry.node
         known = self._bodies.get((id(node), key))
         if known is not None:
             return known
         with gc_paused(), _one_line(f"{self._place_of_body(node, key)}: "):
             assert entry.record is not None
-            section = self.model.skeleton.body(entry.record, attribute, light, index)
+            section = self.model.skeleton.body(entry.record, key, light)
             given = self._passed_to_body(node, light)
             view = build(section, (self._view, entry), passed=given)
             scope = (*self.scope, describe(node), key)

@@ -37,8 +37,7 @@ class Prover:
         self._graph = graph
         self._domains = [(each.domain, each.domain.facts(graph)) for each in domains]
         self._certifiers = [Certifier(graph, each.analysis, signs) for each in domains]
-        trusted = graph.model.main.trusted
-        self._trusts = (Trust.INITIALIZERS.assumption,) if trusted else ()
+        self._trusts = (Trust.INITIALIZERS.assumption,) * bool(graph.model.main.trusted)
 
     def read(
         self,

@@ -210,8 +210,7 @@ def accepted(
                     ran()
                     if not result.error:
                         while _elements(result) > _MANY and not draws:
-                            less = halved(inputs, sizes)
-                            if less == sizes:
+                            if (less := halved(inputs, sizes)) == sizes:
                                 break
                             smaller = draw(inputs, less, seed + number)
                             answer = _run(session, smaller, pairing)

@@ -32,12 +32,12 @@ from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_te
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw, inlined
 from onnxpad.validation.pairing import (
+    COUNTING,
     OF_SIZES,
     RISING,
     Makers,
     Pairing,
     chooses,
-    is_counting,
     read_by,
 )
 from onnxpad.validation.result import Comparison, Divergence
@@ -46,7 +46,6 @@ _BUDGET = 1 << 28  # bytes of one model's tensors held together
 _FIRST_CHUNK = 8  # tensors, while their sizes are unknown
 _GROWTH = 4
 _ONE_LINE = 400
-_NONE: Mapping[str, bool] = {}
 _SAME = Pairing()
 
 
@@ -139,13 +138,13 @@ def inner_evidence(
     draws: Sequence[Draw],
     flat: Collection[str],
     *,
-    hiding: Mapping[str, bool] = _NONE,
-    loose: Collection[str] = (),
-    provider: str = CPU,
-    folder: Path | None = None,
-    tolerance: Tolerance | None = None,
-    pairing: Pairing | None = None,
-    progress: Progress | None = None,
+    hiding: Mapping[str, bool],
+    loose: Collection[str],
+    provider: str,
+    folder: Path | None,
+    tolerance: Tolerance,
+    pairing: Pairing,
+    progress: Progress,
 ) -> Inner:
     """Compare tensors upstream of outputs that are no evidence themselves.
 
@@ -167,23 +166,22 @@ def inner_evidence(
         pairing: The rewritten model's own names of inputs and outputs.
         progress: Called with (step, tensors compared, all tensors) before each chunk.
     """
-    if progress:
-        progress("what outputs hide", 0, 0)
-    names, folder = pairing or Pairing(), folder_of(original, folder)
+    progress("what outputs hide", 0, 0)
+    folder = folder_of(original, folder)
     sources = inlined(read_proto(original)), inlined(read_proto(rewritten))
     ours = _ModelSide(sources[0], provider, folder)
-    theirs = _ModelSide(sources[1], provider, folder, names)
+    theirs = _ModelSide(sources[1], provider, folder, pairing)
     fed = [*draws[0].feeds]
-    alone = _ModelSide(sources[1], provider, folder, Pairing(names.inputs))  # by its own names
+    alone = _ModelSide(sources[1], provider, folder, Pairing(pairing.inputs))  # by its own names
     mine = _Telling(ours, Makers(sources[0].graph, fed), draws)
     other = _Telling(
-        alone, Makers(sources[1].graph, [names.inputs.get(name, name) for name in fed]), draws
+        alone, Makers(sources[1].graph, [pairing.inputs.get(name, name) for name in fed]), draws
     )
     found: dict[str, frozenset[str]] = {}  # scores of equal name by output
     chosen, lost = set[str](), set[str]()
     for name in dict.fromkeys((*flat, *hiding)):
         if name in mine.makers.varying:
-            here, there = mine.nearest(name), other.nearest(names.outputs.get(name, name))
+            here, there = mine.nearest(name), other.nearest(pairing.outputs.get(name, name))
             found[name] = frozenset(read for _, read in here.reads & there.reads)
             if here.chosen:
                 chosen.add(name)
@@ -193,7 +191,7 @@ def inner_evidence(
     both = {
         name
         for name in ours.outputs & theirs.outputs
-        if names.outputs.get(name, name) == name  # they were compared
+        if pairing.outputs.get(name, name) == name  # they were compared
     }
     shared = set().union(*found.values())
     scores = sorted(shared - border)
@@ -208,7 +206,7 @@ def inner_evidence(
         for one, another, draw in zip(before, after, draws, strict=True):
             if _outline(one[name]) != _outline(another[name]):
                 apart.add(name)
-            elif not _agree(name, one[name], another[name], tolerance or Tolerance()):
+            elif not _agree(name, one[name], another[name], tolerance):
                 wrong.setdefault(name, draw)
     for name, draw in [*wrong.items()]:
         if name in apart or _restless(ours, [name], draw, tolerance, _BUDGET):
@@ -223,7 +221,7 @@ def inner_evidence(
             provider=provider,
             folder=folder,
             tolerance=tolerance,
-            pairing=names,
+            pairing=pairing,
             progress=progress,
         )
         if parting is not None:
@@ -285,7 +283,7 @@ class _Telling:
             if node is None:
                 continue
             chosen |= chooses(node)
-            if is_counting(node):
+            if node.op_type in COUNTING:
                 continue
             within |= {each.SerializeToString() for each in bodies(node)}
             for name in {*read_by(node)} & self.makers.varying & nodes.keys():
@@ -324,8 +322,8 @@ def _by_name(
     draws: Sequence[Draw],
     bare: Collection[str],
     loose: Collection[str],
-    tolerance: Tolerance | None,
-    progress: Progress | None,
+    tolerance: Tolerance,
+    progress: Progress,
     sources: tuple[Source, Source],
 ) -> Inner:
     """Compare the tensors of equal names upstream of outputs."""

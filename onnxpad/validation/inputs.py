@@ -558,20 +558,19 @@ def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -
     """
     if each.elem_type == TensorProto.STRING:
         return np.asarray(generator.integers(0, 10, shape)).astype(np.str_).astype(np.object_)
-    dtype = numpy_type(each)
-    if dtype.kind in "iu" and each.bound is not None:
+    dtype, end = numpy_type(each), 2
+    if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        return np.asarray(
-            generator.integers(0, min(each.bound, int(limits.max) + 1), shape)
-        ).astype(dtype)
-    if dtype.kind in "iu" and each.compared:
-        others = () if math.prod(shape) == 1 else (0, 1)  # alone, it may choose what runs
-        return np.asarray(generator.choice((*each.compared, *others), shape)).astype(dtype)
-    if dtype.kind in "iu" and dtype.itemsize == 1:
-        limits = np.iinfo(dtype)
-        return np.asarray(generator.integers(limits.min, limits.max, shape, dtype, endpoint=True))
+        if each.bound is not None:
+            end = min(each.bound, int(limits.max) + 1)
+        elif each.compared:
+            others = () if math.prod(shape) == 1 else (0, 1)  # alone, it may choose what runs
+            return np.asarray(generator.choice((*each.compared, *others), shape)).astype(dtype)
+        elif dtype.itemsize == 1:
+            found = generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+            return np.asarray(found)
     if dtype.kind in "biu":
-        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
+        return np.asarray(generator.integers(0, end, shape)).astype(dtype)
     real = np.asarray(generator.standard_normal(shape))
     if dtype.kind == "c":
         return (real + 1j * generator.standard_normal(shape)).astype(dtype)
@@ -678,7 +677,7 @@ class _Consumers:
             if (node.op_type, index) in _INDICES:
                 data, axis = _INDICES[node.op_type, index]
                 shape = self._shapes.get(node.input[data], ())
-                axis = _integer(node, "axis", axis)
+                axis = integer(node, "axis", axis)
                 if -len(shape) <= axis < len(shape) and isinstance(size := shape[axis], int):
                     bounds.append(size)
         return max(1, min(bounds)) if bounds else None
@@ -733,7 +732,7 @@ class _Consumers:
             return None
         shape = self._shape(node.input[place])
         size = shape[axis] if axis < len(shape) else None
-        return size * (_integer(node, "group", 1) if axis else 1) if isinstance(size, int) else None
+        return size * (integer(node, "group", 1) if axis else 1) if isinstance(size, int) else None
 
     def _shape(self, name: str) -> tuple[int | str, ...]:
         """The shape of a weight, which may be computed; empty if it is not known."""
@@ -780,15 +779,11 @@ def _is_open(value: onnx.ValueInfoProto) -> bool:
 
 def _carried(node: onnx.NodeProto, index: int, axis: int, rank: int) -> Iterator[tuple[str, int]]:
     """The tensors on which an axis of a node's input goes on, with its place there."""
-    bodies = [each.g for each in node.attribute if each.type == AttributeProto.GRAPH]
-    if bodies:
-        for body in bodies:
-            if node.op_type == "Scan" and index >= len(node.input) - _integer(
-                node, "num_scan_inputs", 0
-            ):
-                axis -= 1  # it scans along the first axis, unless told another
-            if index < len(body.input):
-                yield body.input[index].name, axis
+    held = [*bodies(node)]
+    if node.op_type == "Scan" and index >= len(node.input) - integer(node, "num_scan_inputs", 0):
+        axis -= 1  # it scans along the first axis, unless told another
+    yield from ((body.input[index].name, axis) for body in held if index < len(body.input))
+    if held:
         return
     perm = next((each.ints for each in node.attribute if each.name == "perm"), ())
     if node.op_type == "Transpose":
@@ -796,5 +791,6 @@ def _carried(node: onnx.NodeProto, index: int, axis: int, rank: int) -> Iterator
     yield from ((output, axis) for output in node.output[:1])
 
 
-def _integer(node: onnx.NodeProto, name: str, default: int) -> int:
+def integer(node: onnx.NodeProto, name: str, default: int = 0) -> int:
+    """The value of an attribute that is a whole number."""
     return next((each.i for each in node.attribute if each.name == name), default)

@@ -14,7 +14,7 @@ from onnxpad.file.proto_walk import bodies, walked
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array, Value
 from onnxpad.validation.compare import shape_text
-from onnxpad.validation.inputs import Draw, Input, Interface, Output
+from onnxpad.validation.inputs import Draw, Input, Interface, Output, integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ _CARRYING = frozenset({
 """Operators of whose output nothing but choices is known if nothing else is known of the data."""
 
 
-_COUNTING = frozenset({"ConvInteger", "MatMulInteger"})
+COUNTING = frozenset({"ConvInteger", "MatMulInteger"})
 """Operators whose integers are sums, so that they tell as much as floats."""
 
 RISING = frozenset({"Exp", "Log", "LogSoftmax", "Sigmoid", "Softmax", "Sqrt"})
@@ -146,10 +146,10 @@ RISING = frozenset({"Exp", "Log", "LogSoftmax", "Sigmoid", "Softmax", "Sqrt"})
 
 OF_SIZES = frozenset({"Shape", "Size"})  # operators that do not look at the data
 
-_DISCRETE = frozenset({
-    TensorProto.BOOL, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16,
-    TensorProto.INT32, TensorProto.UINT32, TensorProto.INT64, TensorProto.UINT64,
-})  # fmt: skip
+_DISCRETE = frozenset(
+    TensorProto.DataType.Value(kind)
+    for kind in ["BOOL", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64"]
+)
 
 
 class Makers:
@@ -168,7 +168,7 @@ class Makers:
             chooses = node.op_type in _CHOOSING | _COMPARING
             carries = node.op_type in _CARRYING and self.choices.issuperset(reads)
             if node.op_type == "Cast":
-                carries = _number(node, "to") in _DISCRETE or self.choices.issuperset(reads)
+                carries = integer(node, "to") in _DISCRETE or self.choices.issuperset(reads)
             if chooses or carries:
                 self.choices.update(node.output[1:] if node.op_type == "TopK" else node.output)
 
@@ -176,7 +176,7 @@ class Makers:
         """Whether a tensor has more in it than classes, indices or truths."""
         if not isinstance(value, np.ndarray) or name in self.choices:
             return False
-        return not is_discrete(value) or self.nodes[name].op_type in _COUNTING
+        return not is_discrete(value) or self.nodes[name].op_type in COUNTING
 
 
 def is_discrete(tensor: Array) -> bool:
@@ -194,12 +194,3 @@ def read_by(node: onnx.NodeProto) -> Iterator[str]:
 def chooses(node: onnx.NodeProto) -> bool:
     """Whether a node chooses among elements, or does so in its bodies."""
     return any(each.op_type in _CHOOSING for each in walked([node]))
-
-
-def is_counting(node: onnx.NodeProto) -> bool:
-    """Whether the integers that a node makes are sums."""
-    return node.op_type in _COUNTING
-
-
-def _number(node: onnx.NodeProto, name: str) -> int | None:
-    return next((each.i for each in node.attribute if each.name == name), None)

@@ -74,9 +74,9 @@ def test_each_body_of_a_list_has_a_section_of_its_own() -> None:
     data = proto.SerializeToString()
     skeleton = read_bytes(data, "model")
     (record,) = skeleton.fields[1]
-    for index, body in [(None, bodies[0]), *enumerate(bodies)]:
-        name = "first" if index is None else "all"
-        section = skeleton.body(record, name, body, index)
+    keys = "first", "all[0]", "all[1]", "all[2]"
+    for key, body in zip(keys, [bodies[0], *bodies], strict=True):
+        section = skeleton.body(record, key, body)
         (container,) = section.containers
         assert onnx.GraphProto.FromString(data[container.body : container.end]) == body
 

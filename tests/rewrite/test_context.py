@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.graph import Graph
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp
@@ -117,9 +115,3 @@ def test_what_is_read_in_file_order() -> None:
     first = context.original
     assert first is context.original
     assert first.graph is not graph
-
-
-def test_the_former_name_of_the_options_warns() -> None:
-    context = Context(Graph.from_proto(one("y = Relu (x)")), Options(style="pad"))
-    with pytest.warns(DeprecationWarning, match="user_options"):
-        assert context.asked is context.user_options
