@@ -8,10 +8,10 @@ import onnx
 from onnx import helper
 
 from onnxpad.arguments import InFolder, Source
+from onnxpad.file.proto_walk import walked
 from onnxpad.runtimes.sessions import folder_of, read_proto
 from onnxpad.validation.align import Moved
 from onnxpad.validation.inputs import declared
-from onnxpad.validation.pairing import held_bodies
 
 _LEAST_RANK = 3
 
@@ -85,11 +85,8 @@ def _order(moved: Moved, rank: int) -> list[int]:
 
 def _rename(nodes: Sequence[onnx.NodeProto], name: str, now: str) -> None:
     """Renames a tensor in nodes and their bodies."""
-    for node in nodes:
+    for node in walked(nodes):
         for names in (node.input, node.output):
             for place, each in enumerate(names):
                 if each == name:
                     names[place] = now
-        for attribute in node.attribute:
-            for body in held_bodies(attribute):
-                _rename(body.node, name, now)
