@@ -14,7 +14,6 @@ from onnxpad.frameworks.fitting.reports import ReportConvention, model_padding
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in, written_sites
 from onnxpad.inventory.named_sites import chosen
-from onnxpad.inventory.padding_site import PaddingSite
 from onnxpad.options import Options
 from onnxpad.passes import REPORTS
 from onnxpad.pipeline.run import Run
@@ -110,7 +109,11 @@ def show(
         warnings = [*run.warnings]
         try:
             sites = sites_in(run.analysed(), about_padding, fitted)
-            sites = [replace(each, taken=marks.get(_place(each), "")) for each in sites]
+            fates = [marks.get((each.node, each.op_type), ("", "")) for each in sites]
+            sites = [
+                replace(each, taken=taken, known_by=known_by)
+                for each, (taken, known_by) in zip(sites, fates, strict=True)
+            ]
         except ModelError as error:
             sites = list(written_sites(graph))
             problem = str(error)
@@ -131,7 +134,7 @@ def show(
     )
 
 
-def _at_targets(run: Run) -> tuple[dict[tuple[str, str], str], Iterable[Finding]]:
+def _at_targets(run: Run) -> tuple[dict[tuple[str, str], tuple[str, str]], Iterable[Finding]]:
     """The fate of each padding, by the names of node and operator, and findings about them.
 
     There are none of a model that cannot be read: `_checked` says why.
@@ -144,14 +147,13 @@ def _at_targets(run: Run) -> tuple[dict[tuple[str, str], str], Iterable[Finding]
     except ModelError:
         return {}, ()
     marks = {
-        (site.placed.context.label(site.placed.node), str(site.placed.node.op)): site.mark
+        (site.placed.context.label(site.placed.node), str(site.placed.node.op)): (
+            site.mark,
+            site.known_by,
+        )
         for site in choice.sites
     }
     return marks, [*findings_before(choice)]
-
-
-def _place(site: PaddingSite) -> tuple[str, str]:
-    return site.node, site.op_type
 
 
 def _checked(run: Run) -> tuple[list[Finding], Mapping[int, Padded], str]:

@@ -152,6 +152,7 @@ class PaddingSite:
         tensors: The names of the tensors there, by which it can be asked for too.
         taken: What its targets do with it: `right` as it came, `rewritten` by `fix`, or the worst
             that nothing mends: `wrong`, `rejected`, `fallback` or `unknown`; empty without targets.
+        known_by: How that is known: `measured`, `inferred`, `read` or `no data`.
     """
 
     node: str
@@ -186,6 +187,7 @@ class PaddingSite:
     names: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
     taken: str = ""
+    known_by: str = ""
 
     @property
     def deciding(self) -> tuple[Finding, ...]:

@@ -363,7 +363,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         }
         for name, each in cell.when
     }
-    return {**_fields(cell), "when": when}
+    return {**_fields(cell), "when": when, "known_by": cell.known_by}
 
 
 def error_json(command: str, exit_code: int, kind: str, message: str) -> str:

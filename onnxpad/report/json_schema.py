@@ -175,7 +175,7 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
             {
                 **dict.fromkeys(("model", "html"), _Text),
                 "total": int,
-                "sites": (..., _Open(_site(), {"taken": str})),
+                "sites": (..., _Open(_site(), {"taken": str, "known_by": str})),
                 **by_findings,
                 **dict.fromkeys(("asked", "conventions", "notes", "warnings"), _Lines),
             },
@@ -196,7 +196,10 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
                         "notes": _Lines,
                     },
                     {
-                        "cells": (..., {**_fields(Cell), "when": Mapping[str, object]}),
+                        "cells": (
+                            ...,
+                            {**_fields(Cell), "when": Mapping[str, object], "known_by": str},
+                        ),
                         "runs": (..., _named(Run)),
                         "facts": (..., _named(Fact)),
                     },

@@ -69,7 +69,7 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "stays": site.stays,
         "problem": site.problem or None,
         "advice": site.advice,
-        **({"taken": site.taken} if site.taken else {}),
+        **({"taken": site.taken, "known_by": site.known_by} if site.taken else {}),
     }
 
 

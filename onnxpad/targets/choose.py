@@ -92,6 +92,12 @@ class Fate(NamedTuple):
         is_kept = self.wanted.style == KEPT.style and unspelled <= {"no_guard"}
         return "right" if is_kept else "rewritten"
 
+    @property
+    def known_by(self) -> str:
+        """How that is known, as `Cell.known_by`, of the target of which the least is known."""
+        order = ("measured", "inferred", "read", "no data")
+        return max((answer.cell.known_by for answer in self.best), key=order.index)
+
 
 class Choice(NamedTuple):
     """How each padding of a model is to be written, so that all targets take it.
@@ -135,7 +141,7 @@ def choose(run: Run) -> Choice:
     own = [] if options.target_only else [load(_OWN)]
     implied = tuple(each for each in own if each not in targets)
     passes = _passes(options)
-    given = left = [*forms_of(run.analysed(), bare=True)]
+    given = [*forms_of(run.analysed(), bare=True)]
     mark = graph.mark()
     wants = dict.fromkeys(chain.from_iterable(map(_names, given)), _AS_IT_CAME)
     ways = _ways(options, targets)
@@ -166,9 +172,9 @@ def choose(run: Run) -> Choice:
             blocked = group.blocked | blocked
             if group.wanted != _AS_IT_CAME:  # what was written stays as it is wanted downstream
                 wants |= dict.fromkeys(group.names, group.wanted)
+        left = settled()
         if before == wants:
             break
-        left = settled()
         groups = grouped(left)
     while True:  # what is no better beside all others as they are written stays as it came
         last = _by_key(left, wants)
@@ -179,14 +185,14 @@ def choose(run: Run) -> Choice:
         left = settled()
     if any(each.form.pad == "computed" for each in given):
         # Amounts stay computed where some target takes that, and not what has constants.
-        last = _by_key(settled() if left is given else left, wants)
         lost = [name for each in first if each.loses(last) for name in each.names]
-        wants |= dict.fromkeys((name for name in lost if wants[name] == _AS_IT_CAME), KEPT)
-        left = settled() if lost else left
+        if kept := [name for name in lost if wants[name] == _AS_IT_CAME]:
+            wants |= dict.fromkeys(kept, KEPT)
+            left = settled()
+            last = _by_key(left, wants)
     guarded = [each.form._replace(fill="empty") for each in left if each.form.pad]
     if any(_is_worse_guarded(each, targets) for each in guarded):
         # What protects a `Pad` from onnxruntime is a form like any other.
-        last = _by_key(settled() if left is given else left, wants)
         for without in _UNGUARDED:
             vain = [name for each in first if each.is_guarded_in_vain(last) for name in each.names]
             if not vain:

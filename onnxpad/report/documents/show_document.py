@@ -203,7 +203,8 @@ def _fate(site: PaddingSite) -> str:
     if site.kind == "malformed":
         return "cannot be read"
     if site.taken:
-        return _TAKEN[site.taken]
+        known_by = f" ({site.known_by})" if site.known_by != "no data" else ""
+        return f"{_TAKEN[site.taken]}{known_by}"
     if site.fixable:
         return "fix rewrites a part" if site.stays else "fix rewrites"
     return "stays" if site.stays else ""
