@@ -8,6 +8,7 @@ import typer
 from onnxpad.cli.options import (
     Format,
     FormatOption,
+    VerboseOption,
     completed,
     expand_codes,
 )
@@ -99,15 +100,17 @@ def targets(
         typer.Argument(
             metavar="[NAME]...",
             autocompletion=completed("targets"),
-            help="Targets to explain in full, as NAME[-VARIANT][@VERSION], or files of your own.",
+            help="Targets to explain, as NAME[-VARIANT][@VERSION], or files of your own.",
         ),
     ] = None,
     form: FormatOption = Format.TEXT,
+    verbose: VerboseOption = False,
 ) -> int:
     """List the runtimes of which it is known what they make of padding, or explain some.
 
     For each: whether models were run on it or its source was read, and how many of the forms of
-    padding it computes rightly, as they are given and in the best writing of each.
+    padding it computes rightly, as they are given and in the best writing of each. Of those named
+    also what they take and what not; with --verbose each cell with its source.
     """
     from onnxpad.targets.known_targets import every, load
 
@@ -120,7 +123,8 @@ def targets(
         from onnxpad.report.documents.target_documents import target_document, targets_document
         from onnxpad.report.layout import text_of
 
-        write(text_of((target_document if names else targets_document)(found), screen()))
+        document = target_document(found, in_full=verbose) if names else targets_document(found)
+        write(text_of(document, screen()))
     return 0
 
 

@@ -1,16 +1,21 @@
-"""What is known of a target in words: conditions, cells with their sources, and models."""
+"""What is known of a target in short fits a screen, whatever the target."""
 
-from onnxpad.report.documents.target_documents import (
-    _TOGETHER,
-    _WORDS,
-)
-from onnxpad.targets.form import Form
-from onnxpad.targets.target_file import WORDS
+from operator import attrgetter
+
+import pytest
+
+from onnxpad.report.documents.target_documents import target_document
+from onnxpad.report.layout import Screen, text_of
+from onnxpad.targets.known_targets import every
+from onnxpad.targets.target import Target
 
 
-def test_words_are_of_values_that_there_are() -> None:
-    for name, value in [*_WORDS, *((name, each) for name, found in _TOGETHER for each in found)]:
-        if name in WORDS:
-            assert value in WORDS[name]
-        else:
-            assert isinstance(value, type(Form._field_defaults[name]))
+@pytest.mark.parametrize("target", every(), ids=attrgetter("full_name"))
+def test_a_target_is_told_in_25_lines(target: Target) -> None:
+    short, whole = (
+        text_of(target_document([target], in_full=in_full), Screen(80)) for in_full in (False, True)
+    )
+    assert short.count("\n") <= 25
+    assert f"fix MODEL --target {target.full_name}" in short
+    assert f"of {len(target.cells)} cells measured" in short
+    assert all(cell.source in whole for cell in target.cells if len(cell.source) < 40)

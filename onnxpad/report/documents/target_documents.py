@@ -1,160 +1,56 @@
-"""The documents of `targets`: what is known of every runtime, and of some in full."""
+"""The documents of `targets`: what is known of every runtime, and of some in short or in full."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from onnxpad.messages import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import USUAL, standing
 from onnxpad.targets.target import Cell, Condition, Run, Target, noted
-from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS, WORDS, Value
+from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS
 
 ROLES: Final = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
 """The role of each verdict that has one."""
 
 _HEADS: Final = ("target", "known by", "as given", "best", "title")
 
-_HALVES: Final = frozenset({"end", "begin", "mixed"})
-_SAME: Final = frozenset({"SAME_UPPER", "SAME_LOWER"})
-
-_WORDS: Final[Mapping[tuple[str, Value], str]] = {
-    ("pads", "none"): "no pads",
-    ("pads", "equal"): "pads equal at both ends",
-    ("pads", "end"): "more padding at an end",
-    ("pads", "begin"): "more padding at a begin",
-    ("pads", "mixed"): "more padding here at an end, there at a begin",
-    ("pads", "open"): "padding that open sizes decide",
-    ("ceil", ""): "no ceil_mode",
-    ("ceil", "even"): "ceil_mode that changes nothing",
-    ("ceil", "over"): "ceil_mode with a window more",
-    ("ceil", "dropped"): "ceil_mode whose last window is dropped",
-    ("ceil", "open"): "ceil_mode at open sizes",
-    ("pad", ""): "no Pad in front",
-    ("pad", "constant"): "a Pad with amounts in initializers or attributes",
-    ("pad", "constant-node"): "a Pad with amounts in Constant nodes",
-    ("pad", "computed"): "a Pad with computed amounts",
-    ("fill", "absent"): "a fill that is not written",
-    ("fill", "empty"): "a fill without a name",
-    ("fill", "zero"): "a fill of 0",
-    ("fill", "lowest"): "a fill of the lowest number",
-    ("fill", "other"): "another fill",
-    ("fill", "open"): "a computed fill",
-    ("grouped", "group"): "groups",
-    ("grouped", "depthwise"): "a group for each channel",
-    ("uneven", True): "strides that differ between axes",
-    ("dilated", True): "dilation",
-    ("reaching", True): "pads not below the kernel",
-    ("narrow", True): "a kernel below its stride",
-    ("even", True): "an even kernel of SAME",
-    ("counted", True): "counted padding",
-    ("counted", False): "padding that is not counted",
-    ("count_include_pad", True): "count_include_pad",
-    ("count_include_pad", False): "no count_include_pad",
-    ("kernel_shape", False): "no attribute kernel_shape",
-    ("both", True): "auto_pad and pads both written",
-    ("silent", True): "no attribute pads",
-    ("sized", False): "open sizes",
-    ("batched", False): "an open batch size",
-    ("negative", True): "negative amounts",
-    ("beyond", True): "padding of batch or channels",
-    ("axes", True): "a Pad with axes",
-    ("axes", False): "a Pad without axes",
-    ("raw", True): "amounts stored as bytes",
-    ("output_padding", True): "output_padding",
-    ("output_shape", True): "output_shape",
-    ("output_shape", False): "no output_shape",
-    ("cropped", True): "a crop behind it",
-    ("quantised", True): "quantised data",
-    ("kernel_shape", True): "the attribute kernel_shape",
-    ("silent", False): "the attribute pads",
-    ("sized", True): "known sizes",
-    ("batched", True): "a known batch size",
-    ("raw", False): "amounts stored as numbers",
-    ("outer", "none"): "a Pad of nothing",
-    ("outer", "equal"): "a Pad equal at both ends",
-    ("outer", "end"): "a Pad with more at an end",
-    ("outer", "begin"): "a Pad with more at a begin",
-    ("outer", "mixed"): "a Pad with more here at an end, there at a begin",
-    ("outer", "open"): "a Pad that open sizes decide",
-    ("onnxruntime", ""): "what onnxruntime's CPU provider takes as specified",
-    ("onnxruntime", "stops"): "what onnxruntime's CPU provider does not run",
-    ("onnxruntime", "departs"): "what onnxruntime's CPU provider computes otherwise",
-    ("onnxruntime", "misfolds"): "a Pad that onnxruntime's optimiser folds wrongly",
-}  # fmt: skip
-"""Values of the fields of a form in words; others are told with the name of the field."""
-
-_TOGETHER: Final[Mapping[tuple[str, frozenset[Value]], str]] = {
-    ("auto_pad", _SAME): "SAME",
-    ("auto_pad", _SAME | {"VALID"}): "SAME or VALID",
-    ("auto_pad", frozenset({"NOTSET", "VALID"})): "auto_pad NOTSET or VALID",
-    ("pads", _HALVES): "pads that differ at both ends",
-    ("pads", _HALVES | {"open"}): "pads that differ at both ends, or that open sizes decide",
-    ("pads", _HALVES | {"equal", "open"}): "pads",
-    ("pads", _HALVES | {"equal"}): "pads above 0 at an end",
-    ("ceil", frozenset({"even", "over", "dropped", "open"})): "ceil_mode",
-    ("ceil", frozenset({"over", "dropped", "open"})): "ceil_mode with a window more, if any",
-    ("pad", frozenset({"constant", "constant-node", "computed"})): "a Pad",
-    ("pad", frozenset({"constant", "constant-node"})): "a Pad with constant amounts",
-}
-"""Several values of a field in words."""
-
 _BY_KIND: Final = ("auto_pad_", "asymmetric_pads_")
 """Topics that there are of each kind of operator begin so."""
 
-_UNITS: Final = {"rank": "spatial axes", "opset": "opset", "stride": "stride"}
+_WIDTH: Final = 76
+"""Cells of a line of the summary, so that it stays one line in a pipe."""
+
+_BY_VERDICT: Final = ("wrong", "rejected", "fallback", "unknown")
 
 
 def words_of(when: Iterable[tuple[str, Condition]]) -> str:
-    """Conditions on a form, in words.
+    """Conditions on a form, as a target's file writes them.
 
-    >>> words_of([("op", Condition(("Conv",))), ("stride", Condition(least=2))])
-    'Conv; stride from 2'
+    >>> words_of([("op", Condition(("Conv", "MaxPool"))), ("stride", Condition(least=2))])
+    'op Conv or MaxPool, stride from 2'
     """
     conditions = dict(when)
     is_exact = conditions.keys() >= USUAL.keys()
     told = [
-        _condition(name, each)
+        f"{name} {_values(each)}"
         for name, each in conditions.items()
-        if not (is_exact and each.values == (USUAL.get(name),)) and not _admits_all(name, each)
+        if not (is_exact and each.values == (USUAL.get(name),))
     ]
     told += ["all else as usual"] if is_exact else []
-    return "; ".join(told) or "every form"
+    return ", ".join(told) or "every form"
 
 
-def _admits_all(name: str, condition: Condition) -> bool:
-    """Whether a condition lists each value that a field may have."""
-    flags = (True, False) if isinstance(Form._field_defaults.get(name), bool) else ()
-    values = WORDS.get(name, flags)
-    return bool(values) and {*values} == {*condition.values}
-
-
-def _condition(name: str, condition: Condition) -> str:
-    if not condition.values:
-        bounds = (("from", condition.least), ("to", condition.most))
-        told = [f"{word} {number}" for word, number in bounds if number is not None]
-        return " ".join([_UNITS.get(name, name), *told])
-    together = _TOGETHER.get((name, frozenset(condition.values)))
-    if together is not None:
-        return together
-    if all((name, value) in _WORDS for value in condition.values):
-        return _either(_WORDS[name, value] for value in condition.values)
-    if condition.values == ("",):
-        return f"no {name}"
-    if condition.values == (False,):
-        return f"without {_WORDS.get((name, True), name)}"
-    own = "ai.onnx" if name == "domain" else "none"
-    named = _either(shown(str(value)) or own for value in condition.values)
-    return named if name == "op" else f"{name} {named}"
-
-
-def _either(words: Iterable[str]) -> str:
-    *others, last = words
-    return " or ".join(filter(None, (", ".join(others), last)))
+def _values(condition: Condition) -> str:
+    if condition.values:
+        named = {"": "none", True: "true", False: "false"}
+        return " or ".join(named.get(each) or shown(str(each)) for each in condition.values)
+    bounds = (("from", condition.least), ("to", condition.most))
+    return " ".join(f"{word} {number}" for word, number in bounds if number is not None)
 
 
 def targets_document(targets: Iterable[Target]) -> Document:
@@ -176,13 +72,47 @@ def _standing(target: Target) -> list[str]:
     return [how, f"{found.given}/{found.forms}", f"{found.best}/{found.forms}"]
 
 
-def target_document(targets: Iterable[Target]) -> Document:
-    """All that is known of targets, with the source of each cell."""
-    return Document("targets", "targets", [each for target in targets for each in _groups(target)])
+def target_document(targets: Iterable[Target], *, in_full: bool) -> Document:
+    """What is known of targets: in a few lines each, or all with the source of each cell."""
+    groups = _groups if in_full else _summary
+    return Document("targets", "targets", [each for target in targets for each in groups(target)])
+
+
+def _summary(target: Target) -> Iterator[Group]:
+    """What a target takes, what it does not take by topic, and how that is written for it."""
+    told = [cell for cell in target.cells if cell.about]  # others repeat models that were run
+    taken = {name for cell in told if cell.verdict == "right" for name in cell.about}
+    takes = (each for name, each in TOPICS.items() if name in taken and name != "other")
+    against = sorted(
+        (cell for cell in told if cell.verdict in _BY_VERDICT),
+        key=lambda cell: _BY_VERDICT.index(cell.verdict),
+    )
+    by_topic = {name: [cell for cell in against if _topic(cell) == name] for name in TOPICS}
+    named = shlex.quote(target.full_name)
+    yield Group(
+        "",
+        [
+            *_head(target),
+            Line(f"takes: {and_list(takes)}"),
+            Line("does not take, or not always:"),
+            *(_told(TOPICS[name], *cells) for name, cells in by_topic.items() if cells),
+            Line(f"write it so: onnxpad fix MODEL --target {named}"),
+            Line(f"all that is known: onnxpad targets {named} -v"),
+        ],
+    )
+
+
+def _told(topic: str, cell: Cell, *others: Cell) -> Line:
+    """The worst cell of a topic in a line."""
+    more = f" (+{len(others)})" if others else ""
+    room = _WIDTH - len(more) - max(map(len, VERDICTS)) - len(topic) - 4
+    note = shown(cell.note or words_of(cell.when))
+    cut = note if len(note) <= room else f"{note[: room - 3].rstrip()}..."
+    return Line(f"{_verdict(cell.verdict)}  {topic}: {cut}{more}", "    ", " " * 14)
 
 
 def _groups(target: Target) -> Iterator[Group]:
-    yield Group("", [*_head(target)])
+    yield Group("", [*_head(target), *_particulars(target)])
     if target.runs:
         yield Group("", [*_measured(target)])
     asked = {topic: [cell for cell in target.cells if _topic(cell) == topic] for topic in TOPICS}
@@ -203,6 +133,13 @@ def _head(target: Target) -> Iterator[Block]:
     ran = f"measured: {counted(found.models, 'model')} of {counted(found.forms, 'form')}"
     told = f"{found.given} right as given, {found.best} by the best writing"
     yield Line(f"{ran}; {told}" if target.runs else f"not measured; by what was read: {told}")
+    measured = sum(cell.measured for cell in target.cells)
+    yield Line(
+        f"{measured} of {counted(len(target.cells), 'cell')} measured, the others read or inferred"
+    )
+
+
+def _particulars(target: Target) -> Iterator[Block]:
     if target.read:
         yield Line(f"read: {shown(target.read)}")
     for each in target.spell:
