@@ -21,7 +21,8 @@ class SpellPadding(Pass):
 
     ## What it does
     With `--target`, writes what some runtimes insist on and others leave out: `kernel_shape`
-    and `pads` even where they may be omitted, no `count_include_pad` where nothing is padded,
+    and `pads` even where they may be omitted, no `count_include_pad` where nothing is padded or
+    always one where something is,
     no `output_padding` that the pads can take up, all axes of a `Pad` in place of its input
     `axes`, its fill even where that is 0, or none where it says nothing, and its amounts as
     numbers rather than bytes. Amounts that are computed but always the same become constants for
@@ -100,11 +101,13 @@ _ATTRIBUTES: Final = {
     "kernel_shape": "kernel_shape",
     "write_pads": "pads",
     "no_count_include_pad": "count_include_pad",
+    "write_count_include_pad": "count_include_pad",
 }
 _WORDS: Final = {
     "kernel_shape": "kernel_shape is written",
     "write_pads": "pads are written",
     "no_count_include_pad": "count_include_pad is left out",
+    "write_count_include_pad": "count_include_pad is written",
     "no_output_padding": "output_padding is taken off the pads",
     "no_axes": "amounts of all axes are written",
     "value": "the fill is written",
@@ -125,18 +128,16 @@ def _attributes(context: Context, op: WindowOp | TransposedOp) -> dict[str, Any]
         plan["kernel_shape"] = kernel
     if "write_pads" in wanted and not op.pads_written and op.auto_pad == "NOTSET":
         plan["write_pads"] = onnx_order(op.pads)
-    if "no_count_include_pad" in wanted and isinstance(op, WindowOp) and _counts_for_nothing(op):
-        plan["no_count_include_pad"] = None
+    if node.op == "AveragePool" and isinstance(op, WindowOp):
+        pads = op.auto_pad.startswith("SAME") or op.ceil_mode or is_padded(op.pads)
+        if "no_count_include_pad" in wanted and op.count_include_pad and not pads:
+            plan["no_count_include_pad"] = None
+        if "write_count_include_pad" in wanted and pads and "count_include_pad" not in node.attrs:
+            plan["write_count_include_pad"] = 0
     if "no_output_padding" in wanted and isinstance(op, TransposedOp) and _crops_all_it_adds(op):
         ends = zip(op.pads, op.output_padding, strict=True)
         plan["no_output_padding"] = onnx_order([(begin, end - more) for (begin, end), more in ends])
     return plan
-
-
-def _counts_for_nothing(op: WindowOp) -> bool:
-    """Whether an average counts padding, and has none."""
-    is_padded_by_size = op.auto_pad.startswith("SAME") or op.ceil_mode
-    return op.count_include_pad and not is_padded_by_size and not is_padded(op.pads)
 
 
 def _crops_all_it_adds(op: TransposedOp) -> bool:

@@ -24,7 +24,7 @@ from onnxpad.sites.reading import Front, Site, SiteReader
 
 BESIDE: Final = frozenset(
     {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven", "even"}
-    | {"onnxruntime", "count_include_pad"}
+    | {"onnxruntime", "count_include_pad", "count_written", "wide", "producer"}
 )
 """Fields of which few runtimes take notice.
 
@@ -59,6 +59,7 @@ class Form(NamedTuple):
         uneven: Whether strides differ between axes.
         dilated: Whether some dilation is above 1.
         reaching: Whether the padding of some side, own and of `Pad`s, is not below its kernel.
+        wide: Whether its own padding of some side is above half its kernel with dilation.
         narrow: Whether some kernel is below its stride.
         even: Whether some kernel is even, of SAME.
         ceil: Of a pool that rounds up: `even` where that changes nothing at the sizes, `over` where
@@ -66,6 +67,7 @@ class Form(NamedTuple):
             sizes are not known; empty for others.
         counted: Whether an average counts its own padding; where it rounds up, also without any.
         count_include_pad: Whether the attribute is 1, also where nothing is padded.
+        count_written: Whether the attribute is written, be it 0.
         kernel_shape: Whether the attribute is written.
         both: Whether `auto_pad` and `pads` are both written.
         silent: Whether no `pads` are written, not even zeros.
@@ -90,6 +92,7 @@ class Form(NamedTuple):
         onnxruntime: The departure of its CPU provider from the specification, as `--trust` and the
             guard of a `Pad` know it: `stops`, `departs` (computes something else, at some sizes at
             least), `misfolds` (its optimiser folds the `Pad` wrongly); empty for none.
+        producer: The name of what wrote the model, as it says.
     """
 
     op: str
@@ -103,11 +106,13 @@ class Form(NamedTuple):
     uneven: bool = False
     dilated: bool = False
     reaching: bool = False
+    wide: bool = False
     narrow: bool = False
     even: bool = False
     ceil: str = ""
     counted: bool = False
     count_include_pad: bool = False
+    count_written: bool = False
     kernel_shape: bool = False
     both: bool = False
     silent: bool = False
@@ -128,6 +133,7 @@ class Form(NamedTuple):
     grouped: str = ""
     quantised: bool = False
     onnxruntime: str = ""
+    producer: str = ""
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -142,9 +148,11 @@ class Form(NamedTuple):
     def beside(self) -> tuple[object, ...]:
         """The rest, which counts where forms of one signature were not treated alike.
 
-        Of the opset counts whether amounts of a `Pad` are attributes, as before opset 11.
+        Of the opset counts whether amounts of a `Pad` are attributes, as before opset 11. What no
+        model was run to show (`wide`, `count_written`, `producer`) is for cells alone.
         """
-        told = self._replace(opset=int(bool(self.pad) and 0 < self.opset < 11))
+        by_attributes = int(bool(self.pad) and 0 < self.opset < 11)
+        told = self._replace(opset=by_attributes, producer="", count_written=False, wide=False)
         return (self.fill, *[told[place] for place in _REST])
 
     @property
@@ -169,7 +177,8 @@ class Form(NamedTuple):
         return self._replace(
             domain="", opset=0, rank=0, dtype="", stride=1, uneven=False, dilated=False,
             narrow=False, even=False, count_include_pad=False, kernel_shape=False, silent=False,
-            sized=True, batched=True, grouped="", quantised=False, onnxruntime="",
+            sized=True, batched=True, grouped="", quantised=False, onnxruntime="", producer="",
+            count_written=False,
         ) == Form(self.op)  # fmt: skip
 
 
@@ -295,6 +304,11 @@ class _Forms:
             uneven=len(strides) > 1,
             dilated=any(each.dilation > 1 for each in op.windows),
             reaching=any(kernel is not None and most >= kernel for kernel, most in ends),
+            wide=any(
+                2 * max(pair) > each.extent
+                for each, pair in zip(op.windows, numbers or (), strict=False)
+                if isinstance(each, Window) and pads != "open"
+            ),
             narrow=any(
                 k is not None and k < each.stride
                 for k, each in zip(kernels, op.windows, strict=True)
@@ -305,6 +319,7 @@ class _Forms:
             and window.count_include_pad
             and (pads != "none" or window.ceil_mode),
             count_include_pad=window is not None and window.count_include_pad,
+            count_written="count_include_pad" in node.attrs,
             kernel_shape="kernel_shape" in node.attrs,
             both=op.auto_pad != "NOTSET" and op.pads_written,
             silent=not op.pads_written,
@@ -316,6 +331,7 @@ class _Forms:
             grouped=self._grouped(op),
             quantised=self._is_quantised(op.data.producer, site.front),
             onnxruntime=self._departure(op),
+            producer=self._graph.model.skeleton.light.producer_name,
         )
         if not site.front.pads:
             return Placed(self._context, node, form)

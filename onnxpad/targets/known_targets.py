@@ -26,6 +26,7 @@ ALIASES: Final = {
     "webgpu": "onnxruntime-webgpu",
     "ov": "openvino",
     "dml": "directml",
+    "coreml": "coreml-neuralnetwork",
     "opencv-dnn": "opencv",
     "ncnn": "ncnn-pnnx",
     "tflite": "onnx2tf",

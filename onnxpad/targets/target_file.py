@@ -28,6 +28,7 @@ SPELLINGS: Final = {
     "kernel_shape": "the attribute kernel_shape must be written",
     "write_pads": "pads must be written even where all are 0",
     "no_count_include_pad": "count_include_pad must not be 1, also where nothing is padded",
+    "write_count_include_pad": "count_include_pad must be written where an average pads",
     "no_output_padding": "output_padding must be taken off the pads where they are as large",
     "no_valid": "auto_pad=VALID and NOTSET must not be written",
     "no_axes": "a Pad must not have the input axes",

@@ -35,7 +35,7 @@ HEADER: Final = """\
 # a model anew, for the styles that are there.
 """
 
-_LEFT_OUT: Final = {"domain", "raw"}
+_LEFT_OUT: Final = {"domain", "raw", "wide", "count_written", "producer"}
 _USUAL: Final = Form("")._asdict()
 _NEWEST_BY_ATTRIBUTES: Final = 10
 """The last opset in which amounts of a `Pad` are an attribute; later ones are not written."""

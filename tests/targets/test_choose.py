@@ -458,7 +458,7 @@ def test_of_opposite_spellings_the_one_named_first_is_heeded(amounts: str) -> No
         inputs="float[n, 3, d, 8] x, float[3, 3, 3, 3] w",
         initializers=given,
     )
-    for targets in (["candle", "coreml"], ["coreml", "candle"]):
+    for targets in (["candle", "coreml-mlprogram"], ["coreml-mlprogram", "candle"]):
         result = onnxpad.fix(before, target=targets, dynamic="pad", validate=False)
         again = onnxpad.fix(result.model, target=targets, dynamic="pad", validate=False)
         assert not again.changes

@@ -37,7 +37,11 @@ def told(text: str, inputs: str = X, *weights: str) -> list[dict[str, Any]]:
         ("y = Conv <pads = [0, 1, 1, 1]> (x, w)", X, {"pads": "end"}),
         ("y = Conv <pads = [1, 1, 0, 1]> (x, w)", X, {"pads": "begin"}),
         ("y = Conv <pads = [1, 0, 0, 1]> (x, w)", X, {"pads": "mixed"}),
-        ("y = Conv <pads = [3, 3, 3, 3]> (x, w)", X, {"pads": "equal", "reaching": True}),
+        (
+            "y = Conv <pads = [3, 3, 3, 3]> (x, w)",
+            X,
+            {"pads": "equal", "reaching": True, "wide": True},
+        ),
         (
             f'y = Conv <auto_pad = "SAME_UPPER", {S2}> (x, w)',
             X,
@@ -91,6 +95,7 @@ def told(text: str, inputs: str = X, *weights: str) -> list[dict[str, Any]]:
             X,
             {
                 "op": "AveragePool", "counted": True, "count_include_pad": True,
+                "count_written": True,
                 "kernel_shape": True, "pads": "equal",
             },
         ),

@@ -24,7 +24,7 @@ COUNTS: Final = {
     "opencv@4": (245, 195, 17, 30),
     "tract": (245, 233, 7, 2),
     "mnn": (245, 219, 9, 18),
-    "ncnn-pnnx": (245, 157, 31, 18),
+    "ncnn-pnnx": (237, 157, 28, 18),
     "tvm": (245, 232, 6, 3),
     "iree": (245, 228, 6, 2),
     "tinygrad": (245, 237, 4, 3),
@@ -78,4 +78,4 @@ def test_every_model_that_was_run_is_carried_over(name: str) -> None:
 
 def test_no_configuration_is_left_out_here() -> None:
     told = [f"{name}@{each}" for name in known() for each in versions(name)]
-    assert len(COUNTS) == len(told) == 23
+    assert len(COUNTS) == sum(load(each).measured for each in told) == 23

@@ -2,9 +2,8 @@
 
 The study has a value for each runtime and topic: A accepted, R rejected, F fallback (runs, on
 another provider), S static-only (sizes must be known), P partial, W wrong without a message, U
-unknown. For `Pad` a word says which modes are taken and whether amounts may be computed. Then come
-the rewrites which it found that each runtime needs. All of that must be in the data: as a cell that
-answers for forms of the topic, as a spelling, or as a fact.
+unknown. For `Pad` a word says which modes are taken and whether amounts may be computed. All of
+that must be in the data: as a cell that answers for forms of the topic, or as a fact.
 """
 
 import re
@@ -25,11 +24,10 @@ from onnxpad.targets.target_file import sites as all_sites
 
 
 class Row(NamedTuple):
-    """A runtime of the study: letters by topic, which Pads it takes, and what it needs."""
+    """A runtime of the study: letters by topic, and which Pads it takes."""
 
     letters: str
     pad: str
-    needs: str
 
 
 COLUMNS: Final = tuple(topic for topic in TOPICS if topic != "other")
@@ -37,183 +35,32 @@ COLUMNS: Final = tuple(topic for topic in TOPICS if topic != "other")
 ROWS: Final = {
     name: Row(*row)
     for name, row in {
-        "onnxruntime-cpu": (
-            "PAPRAAA-AAAA",
-            "all-modes",
-            "resolve_same_dilated_conv resolve_same_pool_kernel_lt_stride drop_pads_when_auto_pad",
-        ),
-        "onnxruntime-cuda": (
-            "PFWRAWF-WPAA",
-            "no-wrap",
-            (
-                "resolve_same_dilated_conv resolve_auto_pad_conv_transpose "
-                "conv_transpose_symmetrize symmetrize_average_pool fold_pad_opset19"
-            ),
-        ),
-        "tensorrt": (
-            "APAUAAA-AAPW",
-            "all-modes",
-            (
-                "resolve_auto_pad_conv_transpose output_shape_to_pads "
-                "pool_dilation_unsupported maxpool_indices_unsupported"
-            ),
-        ),
-        "openvino": (
-            "ASAAAAA-PAAP",
-            "no-wrap",
-            "resolve_auto_pad_conv_transpose output_shape_to_pads",
-        ),
-        "directml": (
-            "AWAAAAA-AAAP",
-            "all-modes",
-            "resolve_auto_pad_conv_transpose",
-        ),
-        "qnn": (
-            "SSSRAAA-AAAA",
-            "static-no-wrap",
-            (
-                "static_shapes resolve_same_dilated_conv resolve_auto_pad_conv "
-                "pad_without_axes conv_transpose_dilation_unsupported"
-            ),
-        ),
-        "onnxruntime-webgpu": (
-            "WWARAAA-AAAA",
-            "all-modes",
-            "resolve_auto_pad_conv resolve_auto_pad_conv_transpose resolve_same_dilated_conv",
-        ),
-        "onnxruntime-web-jsep": (
-            "WAWRAUU-RAAA",
-            "unknown",
-            (
-                "resolve_auto_pad_conv resolve_auto_pad_pool resolve_same_dilated_conv "
-                "ceil_mode_to_pads"
-            ),
-        ),
-        "webnn": (
-            "SSSRAAA-AAAA",
-            "static-no-wrap",
-            "static_shapes resolve_same_dilated_conv static_pads",
-        ),
-        "coreml": (
-            "PFAUAAF-PAFF",
-            "constant-only",
-            (
-                "resolve_same_lower resolve_auto_pad_conv_transpose conv_transpose_write_pads "
-                "conv_transpose_symmetrize output_padding_to_pads pad_write_constant_value "
-                "fold_pad"
-            ),
-        ),
-        "nnapi": (
-            "SFSRAAF-FFFF",
-            "constant-only",
-            (
-                "static_shapes resolve_same_dilated_conv average_pool_cip_to_pad "
-                "ceil_mode_to_pads fold_pad"
-            ),
-        ),
-        "xnnpack": (
-            "PPPUAAU-FFAU",
-            "fallback",
-            "resolve_same_lower ceil_mode_to_pads average_pool_cip_to_pad",
-        ),
-        "ncnn-onnx2ncnn": (
-            "AWPAAAA-AAAP",
-            "static-no-wrap",
-            "resolve_auto_pad_conv_transpose output_shape_to_pads ceil_mode_explicit",
-        ),
-        "ncnn-pnnx": (
-            "PRWUAPR-AAAU",
-            "unknown",
-            (
-                "resolve_same_lower resolve_auto_pad_pool resolve_auto_pad_conv_transpose "
-                "conv_transpose_symmetrize"
-            ),
-        ),
-        "mnn": (
-            "PPPAAAA-AAAW",
-            "no-wrap",
-            (
-                "resolve_same_lower resolve_auto_pad_conv_transpose output_shape_to_pads "
-                "pad_without_axes"
-            ),
-        ),
-        "tract": (
-            "AAAAAAA-AAAS",
-            "static-no-wrap",
-            "pool_dilation_unsupported static_pads",
-        ),
-        "burn": (
-            "SRSAPPR-PAAR",
-            "static-no-wrap",
-            (
-                "static_shapes resolve_auto_pad_conv resolve_auto_pad_pool "
-                "resolve_auto_pad_conv_transpose output_shape_to_pads "
-                "conv_transpose_symmetrize pad_without_axes static_pads"
-            ),
-        ),
-        "candle": (
-            "RRRRARR-WARR",
-            "reflect-only",
-            "resolve_auto_pad_conv resolve_auto_pad_pool fold_pad pool_pads_to_concat write_notset",
-        ),
-        "wonnx": (
-            "WRWWAAR-AARR",
-            "constant-only",
-            "resolve_auto_pad_conv resolve_auto_pad_pool write_notset",
-        ),
-        "opencv": (
-            "PUPWAAU-AWAW",
-            "static-partial",
-            (
-                "resolve_same_lower resolve_same_dilated_conv average_pool_cip_to_pad "
-                "output_shape_to_pads static_pads pad_without_axes"
-            ),
-        ),
-        "tvm": (
-            "PAWPAAA-AAAW",
-            "static-partial",
-            (
-                "static_shapes resolve_auto_pad_conv resolve_auto_pad_pool "
-                "output_shape_to_pads static_pads pad_without_axes"
-            ),
-        ),
-        "migraphx": (
-            "ASPAASS-ASWW",
-            "static-no-wrap",
-            (
-                "output_padding_to_pads output_shape_to_pads resolve_auto_pad_conv_transpose "
-                "resolve_auto_pad_pool static_pads"
-            ),
-        ),
-        "onnx2torch": (
-            "RRRRAPR-AAAW",
-            "no-wrap",
-            (
-                "resolve_auto_pad_conv resolve_auto_pad_pool resolve_auto_pad_conv_transpose "
-                "conv_transpose_symmetrize symmetrize_average_pool output_shape_to_pads "
-                "downgrade_opset"
-            ),
-        ),
-        "onnx2tf": (
-            "PPAUAAU-AAUU",
-            "unknown",
-            "resolve_same_lower resolve_auto_pad_conv_transpose resolve_same_dilated_pool",
-        ),
-        "onnx-mlir": (
-            "SAAAAAA-PAAW",
-            "no-wrap",
-            "static_shapes resolve_auto_pad_conv output_shape_to_pads pad_without_axes",
-        ),
-        "emx-onnx-cgen": (
-            "SSSAAAA-AAAA",
-            "all-modes",
-            "static_shapes",
-        ),
-        "rknn": (
-            "UUUUUUU-UUUU",
-            "unknown",
-            "",
-        ),
+        "onnxruntime-cpu": ("PAPRAAA-AAAA", "all-modes"),
+        "onnxruntime-cuda": ("PFWRAWF-WPAA", "no-wrap"),
+        "tensorrt": ("APAUAAA-AAPW", "all-modes"),
+        "openvino": ("ASAAAAA-PAAP", "no-wrap"),
+        "directml": ("AWAAAAA-AAAP", "all-modes"),
+        "qnn": ("SSSRAAA-AAAA", "static-no-wrap"),
+        "onnxruntime-webgpu": ("WWARAAA-AAAA", "all-modes"),
+        "onnxruntime-web-jsep": ("WAWRAUU-RAAA", "unknown"),
+        "webnn": ("SSSRAAA-AAAA", "static-no-wrap"),
+        "nnapi": ("SFSRAAF-FFFF", "constant-only"),
+        "xnnpack": ("PPPUAAU-FFAU", "fallback"),
+        "ncnn-onnx2ncnn": ("AWPAAAA-AAAP", "static-no-wrap"),
+        "ncnn-pnnx": ("PRWUAPR-AAAU", "unknown"),
+        "mnn": ("PPPAAAA-AAAW", "no-wrap"),
+        "tract": ("AAAAAAA-AAAS", "static-no-wrap"),
+        "burn": ("SRSAPPR-PAAR", "static-no-wrap"),
+        "candle": ("RRRRARR-WARR", "reflect-only"),
+        "wonnx": ("WRWWAAR-AARR", "constant-only"),
+        "opencv": ("PUPWAAU-AWAW", "static-partial"),
+        "tvm": ("PAWPAAA-AAAW", "static-partial"),
+        "migraphx": ("ASPAASS-ASWW", "static-no-wrap"),
+        "onnx2torch": ("RRRRAPR-AAAW", "no-wrap"),
+        "onnx2tf": ("PPAUAAU-AAUU", "unknown"),
+        "onnx-mlir": ("SAAAAAA-PAAW", "no-wrap"),
+        "emx-onnx-cgen": ("SSSAAAA-AAAA", "all-modes"),
+        "rknn": ("UUUUUUU-UUUU", "unknown"),
     }.items()
 }
 
@@ -338,16 +185,13 @@ def valid(forms: Iterable[Form]) -> list[Form]:
 
 
 def test_every_row_is_there() -> None:
-    assert len(ROWS) == 27
+    assert len(ROWS) == 26
     assert set(ROWS) <= {name for each in known() for name in (each, each.partition("@")[0])}
     assert all(len(row.letters) == len(COLUMNS) for row in ROWS.values())
 
 
 MOOT: Final = {("candle", "count_include_pad")}
 """Accepted in a form that no model of the topic has: pools there are without padding."""
-
-NO_ML_PROGRAM: Final = {"coreml"}
-"""Takes constant Pads in an older format alone."""
 
 
 @pytest.mark.parametrize(
@@ -393,7 +237,7 @@ def test_which_pads_are_taken(name: str) -> None:
         assert verdicts(target, pads(pad="computed")) == {"right"}
     else:
         assert "right" not in computed
-    assert constant == {"fallback" if name in NO_ML_PROGRAM else "right"}
+    assert constant == {"right"}
     assert (
         right
         <= {
@@ -404,91 +248,6 @@ def test_which_pads_are_taken(name: str) -> None:
             "constant-only": set(),
         }[kind]
     )
-
-
-def wants(forms: Iterable[Form]) -> Callable[[Target], bool]:
-    """Whether a target does not take some of these forms."""
-    return lambda target: verdicts(target, forms) != {"right"}
-
-
-def is_told(topic: str, words: str) -> Callable[[Target], bool]:
-    """Whether a fact of a topic has some words."""
-    return lambda target: any(words in fact.text for fact in target.facts if topic in fact.about)
-
-
-def spells(spelling: str) -> Callable[[Target], bool]:
-    return lambda target: spelling in target.spell
-
-
-def either(*checks: Callable[[Target], bool]) -> Callable[[Target], bool]:
-    return lambda target: any(check(target) for check in checks)
-
-
-NARROW: Final = [
-    form._replace(onnxruntime="stops") for form in SAMPLES["auto_pad_pool"] if form.narrow
-]
-NEEDS: Final[Mapping[str, Callable[[Target], bool]]] = {
-    "resolve_auto_pad_conv": either(
-        wants([*SAMPLES["auto_pad_conv"], *opened(SAMPLES["auto_pad_conv"])])
-    ),
-    "resolve_auto_pad_pool": wants(
-        [*SAMPLES["auto_pad_pool"], *forms([MAX], [{"auto_pad": "VALID", **OPEN}])]
-    ),
-    "resolve_auto_pad_conv_transpose": wants(
-        [*SAMPLES["auto_pad_conv_transpose"], *opened(SAMPLES["auto_pad_conv_transpose"])]
-    ),
-    "resolve_same_lower": wants(forms([CONV], [LOWER])),
-    "resolve_same_dilated_conv": wants(forms([CONV], [UPPER], [SPREAD | STOPS])),
-    "resolve_same_dilated_pool": wants(forms([MAX], [UPPER], [SPREAD])),
-    "resolve_same_pool_kernel_lt_stride": wants(NARROW),
-    "write_notset": spells("no_valid"),
-    "drop_pads_when_auto_pad": wants(forms([CONV], [UPPER], [{"both": True} | STOPS])),
-    "static_shapes": lambda target: any(
-        cell.advice == "--shape" for cell in cells(target, opened(SAMPLES["auto_pad_conv"]))
-    ),
-    "static_pads": wants(COMPUTED),
-    "pad_without_axes": lambda target: spells("no_axes")(target) and wants(pads(axes=True))(target),
-    "pad_write_constant_value": lambda target: (
-        spells("value")(target) and wants(pads(fill="absent"))(target)
-    ),
-    "fold_pad": wants([*CONSTANT, *pads(mode="edge"), *COMPUTED]),
-    "fold_pad_opset19": wants(pads(opset=19)),
-    "output_padding_to_pads": lambda target: (
-        (
-            target.name == "coreml"  # takes only pads that are all equal, so a Slice instead
-            or spells("no_output_padding")(target)
-        )
-        and wants(SAMPLES["conv_transpose_output_padding"])(target)
-    ),
-    "output_shape_to_pads": wants(SAMPLES["conv_transpose_output_shape"]),
-    "conv_transpose_write_pads": lambda target: (
-        spells("write_pads")(target) and wants(forms([TRANSPOSED], [{"silent": True}]))(target)
-    ),
-    "conv_transpose_symmetrize": wants(SAMPLES["asymmetric_pads_conv_transpose"]),
-    "symmetrize_average_pool": wants(forms([AVERAGE], ODD)),
-    "average_pool_cip_to_pad": wants(SAMPLES["count_include_pad"]),
-    "ceil_mode_to_pads": wants(forms([AVERAGE], CEIL)),
-    "ceil_mode_explicit": wants(forms([MAX], [UPPER], [{"ceil": "even"}])),
-    "pool_pads_to_concat": is_told("asymmetric_pads_pool", "Concat"),
-    "pool_dilation_unsupported": lambda target: any(
-        cell.limit for cell in cells(target, forms([MAX, AVERAGE], [{"dilated": True}]))
-    ),
-    "conv_transpose_dilation_unsupported": lambda target: any(
-        cell.limit for cell in cells(target, forms([TRANSPOSED], [{"dilated": True}]))
-    ),
-    "maxpool_indices_unsupported": is_told("other", "Indices"),
-    "downgrade_opset": lambda target: any(
-        cell.limit for cell in cells(target, forms([MAX, CONV, AVERAGE], [{"opset": 22}]))
-    ),
-}
-"""How the data carry each rewrite that the study found needed."""
-
-
-@pytest.mark.parametrize(
-    ("name", "need"), [(name, need) for name, row in ROWS.items() for need in row.needs.split()]
-)
-def test_a_need_is_a_cell_a_spelling_or_a_fact(name: str, need: str) -> None:
-    assert NEEDS[need](read(name))
 
 
 @pytest.mark.parametrize(

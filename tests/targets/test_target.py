@@ -255,7 +255,11 @@ def test_a_version_where_none_is_told(tmp_path: Path) -> None:
     path = tmp_path / "npu.toml"
     path.write_text('title = "NPU"\n', encoding="utf-8-sig")
     assert load(path).version == ""
-    for name, told in ((f"{path}@9", "none"), ("tensorrt@8", "10.1"), ("tract@0.20", "0.23.9")):
+    for name, told in (
+        (f"{path}@9", "none"),
+        ("tensorrt@9", "10.1 and 8"),
+        ("tract@0.20", "0.23.9"),
+    ):
         with pytest.raises(UsageError, match=f"; known: {told}"):
             load(name)
 
