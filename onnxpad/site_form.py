@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final, Literal, TypeAlias
 
 from onnxpad.records import NamedTuple, dataclass
@@ -26,9 +27,9 @@ class WrittenAmounts(NamedTuple):
 
     @property
     def by_axis(self) -> str:
-        """The amounts by axis, such as `H 1+2, W 0+1`; `nothing` if no axis is padded."""
+        """The amounts by axis, such as `H 1+2, W 0+1`; in words if no axis is padded."""
         said = ", ".join(f"{name} {begin}+{end}" for name, begin, end in self.axes)
-        return said or ("" if self.attributes else "nothing")
+        return said or ("" if self.attributes else "0 on all axes")
 
     @property
     def written(self) -> str:
@@ -147,5 +148,17 @@ class SiteForm(NamedTuple):
 
     @property
     def amounts(self) -> WrittenAmounts | None:
-        """The amounts of the last operator that has some; None if none has."""
-        return next((step.amounts for step in reversed(self.steps) if step.amounts), None)
+        """All that a window operator and `Pad`s upstream of it add, and which adds what.
+
+        Of other operators, the amounts of the last that has some; None if none has.
+        """
+        found = [(step.op, step.amounts) for step in self.steps if step.amounts]
+        if len(found) < 2 or self.steps[-1].kind != "window":
+            return found[-1][1] if found else None
+        begins, ends = Counter[str](), Counter[str]()
+        for name, begin, end in (axis for _, amounts in found for axis in amounts.axes):
+            begins[name] += begin
+            ends[name] += end
+        axes = tuple((name, begins[name], ends[name]) for name in begins)
+        parts = (part for op, each in found for part in each.attributes or [(op, each.by_axis)])
+        return WrittenAmounts(axes, tuple(parts))

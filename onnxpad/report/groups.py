@@ -98,7 +98,7 @@ def now_in_words(group: ChangeGroup) -> list[str]:
     if was == after and was[0].op == "Pad" and was[0].source == "computed":
         return ["by fewer nodes"]
     if was[:1] == (_PAD,) and was[1:] and after == (*was[1:], _PAD):
-        return ["moved past it" if len(after) == 2 else "moved past them"]
+        return ["moved past that"]
     if was == (_PAD,) and after == (_PAD, _PAD):
         return ["two Pads"]
     if after[0].kind == "transposed":
@@ -169,8 +169,7 @@ def amounts_in_words(group: ChangeGroup) -> list[str]:
         said = "none"
         if amounts is not None:
             said = amounts.by_axis or amounts.written
-            said = "0 on all axes" if amounts == WrittenAmounts() else said
-            if not several and amounts.axes and amounts.attributes:
+            if amounts.axes and len(amounts.attributes) > several:
                 said = f"{amounts.by_axis}   {amounts.written}"
         told.append(f"{count:,}x {said}" if several else said)
     if rest := group.amounts[_VARIANTS:]:

@@ -28,7 +28,14 @@ from onnxpad.runtimes.sessions import (
     payload,
     read_proto,
 )
-from onnxpad.validation.compare import Tolerance, argmax_lost, compare, shape_text, strayed
+from onnxpad.validation.compare import (
+    Tolerance,
+    argmax_lost,
+    compare,
+    misfit,
+    shape_text,
+    strayed,
+)
 from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw, inlined
 from onnxpad.validation.pairing import (
@@ -204,7 +211,7 @@ def inner_evidence(
             apart.add(name)
             continue
         for one, another, draw in zip(before, after, draws, strict=True):
-            if _outline(one[name]) != _outline(another[name]):
+            if misfit(one[name], another[name]):
                 apart.add(name)
             elif not _agree(name, one[name], another[name], tolerance):
                 wrong.setdefault(name, draw)
@@ -353,10 +360,6 @@ def _by_name(
 def _agree(name: str, before: Value, after: Value, tolerance: Tolerance) -> bool:
     seen = compare(name, before, after, tolerance)
     return seen.ok and not argmax_lost(before, after, tolerance)
-
-
-def _outline(value: Value) -> object:
-    return (value.shape, value.dtype) if isinstance(value, np.ndarray) else type(value)
 
 
 def restless(

@@ -39,18 +39,6 @@ _BEYOND: Final = 7  # the end of one element
 _Path: TypeAlias = tuple[tuple[int, str], ...]
 
 
-class Entered(NamedTuple):
-    """The draws that enter what others did not, and what is other and none of them enters.
-
-    Attributes:
-        draws: Further inputs to run.
-        left: What was not entered, in words.
-    """
-
-    draws: tuple[Draw, ...] = ()
-    left: tuple[str, ...] = ()
-
-
 class _Graph(NamedTuple):
     """A graph of a model: its way down from the main graph, where that is in words, and itself."""
 
@@ -67,7 +55,7 @@ def entering(
     *,
     folder: Path | None = None,
     may_draw: bool = True,
-) -> Entered:
+) -> tuple[tuple[Draw, ...], list[str]]:
     """The inputs with which each body is entered in which both models differ.
 
     Args:
@@ -77,6 +65,9 @@ def entering(
         draws: The inputs that both run on in any case.
         folder: Folder of the external data of models in memory.
         may_draw: Whether integers and bools may have other values than in the draws.
+
+    Returns:
+        The draws that enter what others did not, and what is other and none enters, in words.
     """
     ours, theirs = inlined(read_proto(original)), inlined(read_proto(rewritten))
     others = {each.path: each.graph for each in _graphs(theirs.graph)}
@@ -90,7 +81,7 @@ def entering(
         places |= _hidden(each.graph, other, inner)
     left = [*places.values()][_MOST_PLACES:]
     if not places:
-        return Entered()
+        return (), []
     bodies = list(dict.fromkeys(path for paths in places for path in paths))
     found = list[Draw]()
     try:
@@ -107,7 +98,7 @@ def entering(
                     found.append(waiting[entered])
     except EngineError:  # from opening it
         left = [*places.values()]
-    return Entered(tuple(found), tuple(left))
+    return tuple(found), left
 
 
 def _graphs(graph: onnx.GraphProto, path: _Path = (), text: str = "") -> Iterator[_Graph]:

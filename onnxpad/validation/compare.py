@@ -79,7 +79,7 @@ def compare(
         tolerance: The allowed difference.
         noise: The difference between two runs of one model; twice that is allowed on top.
     """
-    detail = _misfit(before, after)
+    detail = misfit(before, after)
     if detail:
         shape, dtype = _outline(before)
         return Comparison(
@@ -209,7 +209,7 @@ def argmax_lost(before: Value, after: Value, tolerance: Tolerance, noise: float 
     """
     if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray):
         return ""
-    if before.shape != after.shape or before.dtype != after.dtype:
+    if misfit(before, after):
         return ""
     a, b = _flat(before), _flat(after)
     with np.errstate(all="ignore"):
@@ -225,12 +225,7 @@ def argmax_lost(before: Value, after: Value, tolerance: Tolerance, noise: float 
         least = rounding * np.abs(rows[0]).max(axis=1, keepdims=True) + 2 * noise
         if np.all(np.minimum(*gaps) <= least):
             return ""
-    first = [int(side[0, 0]) for side in where]
-    return (
-        "argmax agrees nowhere: the greatest element of "
-        f"{'the row' if len(rows[0]) == 1 else f'each of {len(rows[0])} rows'} is elsewhere, "
-        f"at {first[1]} and not at {first[0]} in the first"
-    )
+    return f"argmax agrees in none of {len(rows[0])} rows: the greatest element is elsewhere"
 
 
 def alike(
@@ -252,19 +247,14 @@ def alike(
         noise: The difference between two runs of one model.
     """
     target = moved
-    if (
-        isinstance(exact, np.ndarray)
-        and isinstance(moved, np.ndarray)
-        and isinstance(found, np.ndarray)
-        and exact.shape == moved.shape == found.shape
-        and exact.dtype == moved.dtype == found.dtype
-        and exact.dtype.kind in "fiu"
-    ):
+    tensors = [each for each in (exact, moved, found) if isinstance(each, np.ndarray)]
+    kinds = {(each.shape, each.dtype) for each in tensors}
+    if len(tensors) == 3 and len(kinds) == 1 and tensors[0].dtype.kind in "fiu":
         with np.errstate(all="ignore"):
-            wide = [each.astype(np.float64) for each in (exact, moved, found)]
-            like = np.abs(wide[2] - wide[1]) <= np.abs(wide[2] - wide[0])
-            like |= (moved == found) | (np.isnan(wide[1]) & np.isnan(wide[2]))
-        target = np.where(like, moved, exact)
+            a, b, c = (each.astype(np.float64) for each in tensors)
+            like = (np.abs(c - b) <= np.abs(c - a)) | (tensors[1] == tensors[2])
+            like |= np.isnan(b) & np.isnan(c)
+        target = np.where(like, tensors[1], tensors[0])
     seen = compare(output, target, found, tolerance, noise)
     return seen.ok and not argmax_lost(target, found, tolerance, noise)
 
@@ -438,7 +428,7 @@ def _scale(flat: Array) -> float:
     return greatest
 
 
-def _misfit(before: Value, after: Value) -> str:
+def misfit(before: Value, after: Value) -> str:
     """Why two values cannot be compared element by element, in one line; empty if they can."""
     if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
         if before.dtype != after.dtype:

@@ -148,7 +148,7 @@ def differing(comparisons: Iterable[Comparison]) -> str:
     wrong = [each for each in comparisons if not each.ok]
     listed = ", ".join(repr(each.output) for each in wrong[:_LISTED])
     more = f" and {len(wrong) - _LISTED:,} more" if len(wrong) > _LISTED else ""
-    return f"output{'s' if len(wrong) > 1 else ''} {listed}{more}"
+    return f"outputs {listed}{more}"
 
 
 def greatest(comparisons: Iterable[Comparison]) -> float:

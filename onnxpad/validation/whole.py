@@ -198,7 +198,7 @@ class _Check:
         self._changes: dict[str, float] = {}  # by how much the optimiser changes what warnings name
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
         self._silent: set[str] = set()  # outputs without evidence upstream either
-        self._unentered: tuple[str, ...] = ()  # bodies in which the models differ
+        self._unentered: list[str] = []  # bodies in which the models differ
         self._hidden: list[str] = []  # remarks on outputs whose scores have another name
         # What outputs were chosen by: values by sample, and names.
         self._scores: tuple[Mapping[int, Mapping[str, Value]], Sequence[str]] = {}, ()
@@ -317,7 +317,7 @@ class _Check:
         """Draw inputs for bodies in which the models differ and that no draw enters so far."""
         if self._subject != "rewritten":
             return
-        found = entering(
+        draws, self._unentered = entering(
             self._sources["original"],
             self._sources["rewritten"],
             self._model.inputs,
@@ -325,11 +325,10 @@ class _Check:
             folder=self._folder,
             may_draw=drawn,
         )
-        if found.draws:
-            self._draws += found.draws
+        if draws:
+            self._draws += draws
             self._known.clear()
-        self._unentered = found.left
-        for each in found.left:
+        for each in self._unentered:
             self._leave_out(f"the {each} is other in both models, and no run enters it")
 
     def _leave_out(self, why: str, where: str = "", kind: str = "") -> None:
@@ -888,13 +887,8 @@ def _names(run: Run) -> list[str]:
 
 def _runs_none(whys: Mapping[str, str]) -> str:
     """That the runtime runs no model, and the error of each."""
-    if len(whys) == 1:
-        (why,) = whys.values()
-        return f"{RUNTIME} does not run the model ({why})"
-    ours, theirs = whys["original"], whys["rewritten"]
-    if ours == theirs:
-        return f"{RUNTIME} runs neither model ({ours})"
-    return f"{RUNTIME} runs neither the original ({ours}) nor the rewritten model ({theirs})"
+    told = "; ".join(dict.fromkeys(whys.values()))
+    return f"{RUNTIME} runs {'no' if len(whys) == 1 else 'neither'} model ({told})"
 
 
 def _with_outputs(source: Source, names: Iterable[str], folder: Path | None) -> Source:
@@ -905,6 +899,5 @@ def _with_outputs(source: Source, names: Iterable[str], folder: Path | None) -> 
 
 
 def _outputs_text(names: Sequence[str]) -> str:
-    listed = ", ".join(names[:_LISTED])
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"output {listed} is" if len(names) == 1 else f"outputs {listed}{more} are"
+    return f"outputs {', '.join(names[:_LISTED])}{more} are"
