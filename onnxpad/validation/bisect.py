@@ -40,6 +40,7 @@ from onnxpad.validation.evidence import is_flat
 from onnxpad.validation.inputs import Draw, inlined
 from onnxpad.validation.pairing import (
     COUNTING,
+    KINDS,
     OF_SIZES,
     RISING,
     Makers,
@@ -673,9 +674,7 @@ def _attributes(node: onnx.NodeProto) -> str:
         elif attribute.ref_attr_name:
             value = f"@{attribute.ref_attr_name}"
         elif attribute.HasField("t"):
-            known = onnx.TensorProto.DataType.items()
-            kinds = {number: name.lower() for name, number in known}
-            kind = kinds.get(attribute.t.data_type, "unknown")
+            kind = KINDS.get(attribute.t.data_type, "unknown")
             value = f"{kind} {shape_text(attribute.t.dims)}"
         elif isinstance(value, AttributeProto):
             value = "(graph)" if value.HasField("g") or value.graphs else "?"

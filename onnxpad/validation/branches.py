@@ -17,7 +17,6 @@ import numpy as np
 import onnx
 
 from onnxpad.file.proto_walk import bodies, named_bodies
-from onnxpad.messages import and_list
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import Session, Source, open_session, read_proto
@@ -83,10 +82,12 @@ def entering(
     if not places:
         return (), []
     bodies = list(dict.fromkeys(path for paths in places for path in paths))
-    found = list[Draw]()
+    found, shut = list[Draw](), list[_Path]()
     try:
         with open_session(_with_failures(ours, bodies), folder=folder) as session:
             for paths, text in islice(places.items(), _MOST_PLACES):
+                if all(any(path[: len(each)] == each for each in shut) for path in paths):
+                    continue  # all of it is in what is named already
                 waiting = [*draws, *found]
                 if may_draw:
                     waiting += islice(_steered(inputs, draws[0]), _MOST_DRAWS)
@@ -94,6 +95,7 @@ def entering(
                 entered = _first_entering(session, waiting, fails)
                 if entered is None:
                     left.append(text)
+                    shut += paths
                 elif entered >= len(draws) + len(found):
                     found.append(waiting[entered])
     except EngineError:  # from opening it
@@ -153,8 +155,9 @@ def _hidden(
                     reached.update(each.output)
             readers = [each for each in bodies if not reached.isdisjoint(_read(each.graph))]
             if readers:
-                told = and_list([each.text for each in readers])
-                found[tuple(each.path for each in readers)] = f"{_label(node)}, read in {told}"
+                others = " and others" * (len(readers) > 1)
+                told = f"{_label(node)}, which only {readers[0].text}{others} read"
+                found[tuple(each.path for each in readers)] = told
     return found
 
 

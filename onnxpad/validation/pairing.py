@@ -115,14 +115,12 @@ def _fit(one: Input | Output, other: Input | Output) -> bool:
 
 
 def _text(each: Input | Output) -> str:
-    kind = "untyped"
-    if each.elem_type == onnx.TensorProto.STRING:
-        kind = "string"
-    elif each.elem_type != onnx.TensorProto.UNDEFINED:
-        kind = str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(each.elem_type)))
     shape = "of any rank" if each.shape is None else shape_text(each.shape)
-    return f"{each.name!r} {kind} {shape}"
+    return f"{each.name!r} {KINDS.get(each.elem_type, 'unknown')} {shape}"
 
+
+KINDS = {number: name.lower() for name, number in TensorProto.DataType.items()}
+"""The names of element types."""
 
 _CHOOSING = frozenset({"ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK"})
 _COMPARING = frozenset({

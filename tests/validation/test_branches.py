@@ -64,9 +64,12 @@ def test_all_bodies_are_entered_in_one_copy(monkeypatch: pytest.MonkeyPatch) -> 
 
 BODY = "p = Conv <pads = [{}]> (x, w)", ""
 OUTER = "p = Relu (n)", "o = Conv <pads = [{}]> (x, w) n = Neg (o)"
+INNER = "then_branch = i () => (float[] r) {{ r = Relu (o) }}"
+OTHER = "else_branch = j () => (float[] s) {{ s = Neg (o) }}"
+NESTED = f"o = Conv <pads = [{{}}]> (x, w) p = If (b) <{INNER}, {OTHER}>", ""
 
 
-@pytest.mark.parametrize(("body", "outer"), [BODY, OUTER], ids=["in it", "read in it alone"])
+@pytest.mark.parametrize(("body", "outer"), [BODY, OUTER, NESTED])
 def test_a_body_that_nothing_enters_is_named_and_not_ok(body: str, outer: str) -> None:
     def model(pads: str) -> object:
         return parsed(f"""<ir_version: 8, opset_import: ["" : 17]>
@@ -78,6 +81,7 @@ def test_a_body_that_nothing_enters_is_named_and_not_ok(body: str, outer: str) -
 
     found = onnxpad.validate(model(RIGHT), model(WRONG))  # type: ignore[arg-type]
     assert (found.outcome, found.ok, found.exit_code) == ("nothing compared", False, 5)
-    assert any("then_branch" in each for each in found.validation.uncompared)
+    (left,) = found.validation.uncompared
+    assert "then_branch" in left
     given = {"x": np.ones((1, 1, 8, 8), np.float32), "c": np.float32(2e30)}
     assert onnxpad.validate(model(RIGHT), model(WRONG), inputs=given).outcome == "failed"  # type: ignore[arg-type]
