@@ -14,6 +14,7 @@ from onnxpad.cli.options import (
     FormatOption,
     QuietOption,
     RunTimeoutOption,
+    VerboseOption,
     path,
 )
 from onnxpad.cli.output import report_error, screen, write
@@ -73,6 +74,7 @@ def match(
             hidden=True,
         ),
     ] = ExternalData.COPY,
+    verbose: VerboseOption = False,
     form: FormatOption = Format.TEXT,
     quiet: QuietOption = False,
 ) -> int:
@@ -118,7 +120,7 @@ def match(
     elif not (quiet and report.is_quiet_success):
         from onnxpad.report.documents.match_document import match_text
 
-        write(match_text(report, screen()))
+        write(match_text(report, screen(), "full" if verbose else "brief"))
     if not result.ok:
         report_error(f"{result.outcome}: {result.reason}")
     return report.exit_code

@@ -150,9 +150,10 @@ def _commands() -> dict[str, Mapping[str, _Type] | _Open]:
         ),
         "match": {
             **dict.fromkeys(("model", "reference"), str),
-            **_of(Matching, "outcome", "changes", "distinguishable", "tried", "runs", "notes"),
+            **_of(Matching, "outcome", "changes", "distinguishable", "tried", "runs", "stages"),
+            **_of(Matching, "nearest", "record", "layout", "notes"),
             **dict.fromkeys(("inputs", "reason", "first", "convention", "written"), _Text),
-            "error": {"before": float, "after": float},
+            "error": {"before": float, "after": float, "noise": float},
             "left": (..., {"node": str, "reason": str}),
             "data": _Lines,
             "seconds": float,

@@ -70,10 +70,13 @@ class _Notes:
     Attributes:
         all: The notes in order.
         by_order: The array taken for an input by order, in words, by name of the input.
+        layout: How inputs were aligned, by name; of those whose sizes do not tell it, then how
+            they are once a run has told that the layout taken is right, and that the other one is.
     """
 
     all: dict[str, tuple[str, ...]] = field(default_factory=dict)
     by_order: dict[str, str] = field(default_factory=dict)
+    layout: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, text: str, *settled: str) -> None:
         """Adds a note unless it is there already."""
@@ -91,6 +94,7 @@ class MatchedInputs:
         inner: Values of inner tensors by name, one mapping for each sample, in the framework's
             layout.
         others: The draws in the other layout, where sizes do not tell that of an input; else empty.
+        layout: How inputs were aligned, by name, as the remarks say.
     """
 
     draws: tuple[Draw, ...] = ()
@@ -98,6 +102,7 @@ class MatchedInputs:
     remarks: Remarks = field(default_factory=dict)
     inner: tuple[Mapping[str, Array], ...] = ()
     others: tuple[Draw, ...] = ()
+    layout: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -187,14 +192,16 @@ def matched_inputs(
                     expected.append(_outputs(title, model, part, notes))
     if all(one is other for one, other in zip(draws, others, strict=True)):
         others = []
-    return MatchedInputs(tuple(draws), tuple(expected), notes.all, tuple(within), tuple(others))
+    given = tuple(draws), tuple(expected), notes.all, tuple(within), tuple(others)
+    return MatchedInputs(*given, notes.layout)
 
 
 def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
     """The given arrays in the layout that a run needs: the `other` one, or their own."""
     draws = found.others if other else found.draws
     remarks = {ways[other] if ways else text: () for text, ways in found.remarks.items()}
-    return replace(found, draws=draws, remarks=remarks, others=())
+    layout = {name: ways[1 + other :] or ways for name, ways in found.layout.items()}
+    return replace(found, draws=draws, remarks=remarks, others=(), layout=layout)
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
@@ -350,6 +357,7 @@ def _draws(
         if how:
             name = f"{title}: input {each.name!r}"
             notes.add(f"{name} {how}", *(f"{name} {way}" for way in ways))
+            notes.layout[each.name] = (how, *ways)
     first = Draw(feeds, f"{feeds_text(feeds)}, from {title}{which}")
     return first, replace(first, feeds={**feeds, **moved}) if moved else first
 

@@ -47,7 +47,31 @@ def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> di
     }
 
 
+def written_pad(pads: Sequence[tuple[int, int]], mode: str, value: float | None) -> dict[str, str]:
+    """How to write a `Pad` of the last axes of data with its channels first.
+
+    Args:
+        pads: (begin, end) for each of these axes.
+        mode: Its mode.
+        value: Its fill; None where it is not known.
+    """
+    words = {"constant": "", "reflect": ", mode='reflect'", "edge": ", mode='replicate'"}
+    zeros, further = mode == "constant" and value == 0, words.get(mode)
+    if further == "" and not zeros:
+        further = None if value is None else f", value={value:g}"
+    return {
+        "pytorch": "" if further is None else _torch_pad(pads, further),
+        "keras": f"{_zero_padding(pads)}(x)" if zeros else "",
+        "onnx": "",
+    }
+
+
 # PyTorch
+
+
+def _torch_pad(pads: Sequence[tuple[int, int]], further: str = "", data: str = "x") -> str:
+    amounts = ", ".join(f"{begin}, {end}" for begin, end in reversed(pads))
+    return f"F.pad({data}, ({amounts}){further})"
 
 
 def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
@@ -66,17 +90,14 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
     if own is not None:
         return f"nn.{layer[op]}{', '.join((slide, *own))})"
     pads = [(axis.begin, _end(axis)) for axis in answer.axes]
-    amounts = ", ".join(f"{begin}, {end}" for begin, end in reversed(pads))
     pool = f"nn.{layer[op]}{slide})"
-    if op == "conv":
-        return f"{pool}(F.pad(x, ({amounts})))"
     if op == "maxpool":
-        return f"{pool}(F.pad(x, ({amounts}), value=-torch.inf))"
-    if _divides_by_kernel(answer):
-        return f"{pool}(F.pad(x, ({amounts})))"
+        return f"{pool}({_torch_pad(pads, ', value=-torch.inf')})"
+    if op == "conv" or _divides_by_kernel(answer):
+        return f"{pool}({_torch_pad(pads)})"
     if _counting(answer, pads, (False,)) is None:
         return ""
-    return f"p = lambda t: {pool}(F.pad(t, ({amounts}))); p(x) / p(torch.ones_like(x))"
+    return f"p = lambda t: {pool}({_torch_pad(pads, data='t')}); p(x) / p(torch.ones_like(x))"
 
 
 def _torch_pads(op: Op, answer: Answer) -> list[str] | None:
@@ -121,10 +142,8 @@ def _torch_transposed(question: Question, answer: Answer) -> str:
         chosen = [f"padding={_short(begins)}"] if any(begins) else []
         chosen += [f"output_padding={_short(appended)}"] if any(appended) else []
         return f"nn.ConvTranspose{rank}d({', '.join(('c, n', slide, *chosen))})"
-    amounts = ", ".join(
-        f"{-begin}, {-end}" for begin, end in reversed([*zip(begins, ends, strict=True)])
-    )
-    return f"F.pad(nn.ConvTranspose{rank}d(c, n, {slide})(x), ({amounts}))"
+    crops = [(-begin, -end) for begin, end in zip(begins, ends, strict=True)]
+    return _torch_pad(crops, data=f"nn.ConvTranspose{rank}d(c, n, {slide})(x)")
 
 
 # Keras

@@ -14,11 +14,14 @@ from onnxpad.arithmetic.window import (
     same_of,
     same_pads,
 )
+from onnxpad.frameworks.conventions.explanation import About, explained
 from onnxpad.frameworks.conventions.question import Answer, Op, Question
 from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework, Intent
+from onnxpad.frameworks.conventions.writing import written, written_pad
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pair
+from onnxpad.operators.read import PadOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
 from onnxpad.runtimes.deployed import CHANGED, departures_of
@@ -186,6 +189,18 @@ def _sizes(site: Site, sizes: Sequence[int | None]) -> Iterator[tuple[int, ...]]
             2 * (window.extent + reach) * window.stride + rest if size is None else size
             for size, window in zip(sizes, site.windows, strict=True)
         )
+
+
+def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, str]:
+    """How PyTorch, Keras and ONNX write a padding of an operator at these sizes of its data."""
+    if isinstance(site.op, PadOp):
+        return written_pad(padding.numbers, site.op.mode, site.op.value)
+    op = op_of(site)
+    if op is None or not sizes:
+        return {"pytorch": "", "keras": "", "onnx": ""}
+    question = Question(op, sizes, site.windows)
+    own = answer_of(padding, question)
+    return written(question, own, explained(question, About("", "", own=own)).same_as_model)
 
 
 def _expressing(site: Site, answer: Answer) -> Iterator[Padding]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby, islice, product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,8 @@ from onnx import TensorProto
 from onnxpad.arguments import Progress
 from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import UsageError
-from onnxpad.frameworks.repadding.candidates import AS_IS, WHOLE, Candidate, candidates, resized
+from onnxpad.frameworks.repadding.candidates import WHOLE, Candidate, candidates, resized
+from onnxpad.frameworks.repadding.intents import lines_of
 from onnxpad.frameworks.repadding.references import (
     ROUNDINGS,
     Closeness,
@@ -36,7 +38,7 @@ from onnxpad.frameworks.repadding.references import (
 )
 from onnxpad.frameworks.repadding.search import Point, Search, Space, Trial
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
-from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Outcome, Repadded, Tried
+from onnxpad.frameworks.repadding.verdict import Distinguishable, Matching, Repadded, Tried
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, working_copy
 from onnxpad.frameworks.repadding.write import forget_sizes, settled, write, written_as
 from onnxpad.graph import Graph
@@ -49,7 +51,8 @@ from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.sites.reading import Site
-from onnxpad.validation.answers import ask, laid_out
+from onnxpad.validation.align import nearest
+from onnxpad.validation.answers import Result, ask, laid_out
 from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs, not_finite
 from onnxpad.validation.inputs import Draw, outline
 
@@ -113,11 +116,30 @@ def match_graph(
     copy = working_copy(model, sites, dtypes, names)
     chosen = [options[site] for site in copy.sites]
     closeness = Closeness(rtol, atol)
-    task = _Task(graph, copy, chosen, found.draws, wanted, closeness, seconds, progress, folder)
-    with _opened(copy, folder) as task.session:
+    task = _Task(
+        graph,
+        copy,
+        chosen,
+        found.draws,
+        wanted,
+        closeness,
+        seconds,
+        progress,
+        lambda: _noise(graph, found),
+    )
+    with open_session(copy.model, folder=folder) as task.session:
+        result = task.solve()
+        taken = {name: how for name, (how, *_) in found.layout.items()}
         named = ((context.label(node), why) for node, why in left)
-        rest = (*named, *others, *copy.left)
-        result = replace(task.solve(), left=rest, notes=found.notes, runs=task.runs)
+        result = replace(
+            result,
+            left=(*named, *others, *copy.left),
+            layout={**taken, **task.layout()},
+            notes=tuple(each for each in found.notes if not each.endswith((*taken.values(),))),
+            runs=task.runs,
+            stages=dict(task.stages),
+            record=() if any(found.inner) else tuple(task.to_record(result)),
+        )
         if result.outcome == "not matched" and result.left and result.distinguishable:
             count = len(result.left)
             what = counted(count, "operator")
@@ -154,14 +176,6 @@ def _impossible(found: MatchedInputs, run: bytes, folder: Path | None) -> str:
         return ""
     told = ", ".join(dict.fromkeys(f"{name!r} has {said}" for name, said in holes))
     return f"in the reference {told}; the model's outputs have none, and padding adds none"
-
-
-def _opened(copy: WorkingCopy, folder: Path | None) -> Session:
-    """A session of the working copy, optimised if it loads so."""
-    try:
-        return open_session(copy.model, optimisation="full", folder=folder)
-    except EngineError:
-        return open_session(copy.model, folder=folder)
 
 
 def _inner_names(graph: Graph) -> set[str]:
@@ -205,18 +219,11 @@ def type_of_data(context: Context, site: Site) -> int:
 
 def _confirmed(graph: Graph, found: MatchedInputs, task: _Task) -> str:
     """Why the model as written does not reproduce the reference; empty if it does."""
-    run, folder = graph.model.to_run()
-    names = list(dict.fromkeys(name for sample in found.inner for name in sample))
-    if names:
-        model = onnx.ModelProto()
-        model.CopyFrom(read_proto(run))
-        add_outputs(model.graph, names)
-        run = model
-    answers = ask(run, found.draws, CPU, "off", folder=folder)
-    errors = [result.error for result in answers.results if result.error]
+    results = _results(graph, found, "off")
+    errors = [result.error for result in results if result.error]
     if errors:
         return f"with the padding found the model does not run: {errors[0]}"
-    for outputs, inner, result in zip(found.expected, found.inner, answers.results, strict=True):
+    for outputs, inner, result in zip(found.expected, found.inner, results, strict=True):
         for name, value in {**outputs, **inner}.items():
             seen = gap(value, result.outputs.get(name), task.closeness)
             if not seen.solved:
@@ -225,6 +232,26 @@ def _confirmed(graph: Graph, found: MatchedInputs, task: _Task) -> str:
                     "its range without optimisation"
                 )
     return ""
+
+
+def _noise(graph: Graph, found: MatchedInputs) -> Trial:
+    """What the runtime's optimiser changes in the outputs and inner tensors of a model."""
+    plain, fast = (_results(graph, found, level) for level in ("off", "full"))
+    seen: Any = [result.outputs for result in plain]
+    apart = trial(seen, [result.outputs for result in fast], Closeness())
+    runs = seen and all(seen) and math.isfinite(apart.greatest)
+    return apart if runs else Trial(True, 0.0, 0.0, None, 0.0)
+
+
+def _results(
+    graph: Graph, found: MatchedInputs, level: Literal["off", "full"]
+) -> tuple[Result, ...]:
+    """The outputs and recorded inner tensors of a model at a level of optimisation."""
+    run, folder = graph.model.to_run()
+    model = onnx.ModelProto()
+    model.CopyFrom(read_proto(run))
+    add_outputs(model.graph, list(dict.fromkeys(name for each in found.inner for name in each)))
+    return ask(model, found.draws, CPU, level, folder=folder).results
 
 
 class _Task:
@@ -242,11 +269,12 @@ class _Task:
         closeness: Closeness,
         seconds: float,
         progress: Progress | None,
-        folder: Path | None,
+        noise: Callable[[], Trial],
     ) -> None:
-        self._folder = folder
+        self._noise = noise
         self.closeness = closeness
-        self.runs = 0
+        self.stages: Counter[str] = Counter()
+        self._stage = "as it is"
         self._graph = graph
         self._copy = copy
         self._draws = draws
@@ -271,6 +299,15 @@ class _Task:
 
     # Evaluating
 
+    @property
+    def runs(self) -> int:
+        """How many times the model ran."""
+        return self.stages.total()
+
+    def _begin(self, stage: str) -> None:
+        """Runs from here on are of another stage."""
+        self._stage = stage
+
     def _is_over(self) -> bool:
         is_over = time.monotonic() > self._end
         self._ran_out |= is_over
@@ -283,7 +320,7 @@ class _Task:
         self, point: Point, sample: int, names: Sequence[str]
     ) -> Mapping[str, Value] | None:
         feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
-        self.runs += 1
+        self.stages[self._stage] += 1
         sizes = self._copy.probes
         self._progress(f"trying candidates, {self._seconds:g} s at most", self.runs, 0)
         try:
@@ -323,9 +360,18 @@ class _Task:
         """Searches; the result is about the working copy."""
         every = tuple(dict.fromkeys(name for sample in self._wanted for name in sample))
         whole = range(len(self._wanted))
-        base = self._trial(self._point, every, whole)
-        if base.solved:
-            return Matching("matches already", before=base.greatest, after=base.greatest)
+        base, noise = self._trial(self._point, every, whole), Trial(True, 0.0, 0.0, None, 0.0)
+        if not base.solved:
+            noise = self._noise()
+            allowed = min(noise.greatest, _NEAR / ROUNDINGS)
+            self.closeness = replace(self.closeness, noise=allowed)
+            base = self._trial(self._point, every, whole)
+        result = Matching(
+            "not matched", before=base.greatest, after=base.greatest, noise=noise.greatest
+        )
+        is_told = self.closeness.is_usual and math.isfinite(unrelated(self._wanted))
+        if base.solved or (is_told and base.error <= _ROUNDED * noise.error):
+            return replace(result, outcome="matches already")
         distinguishable = tuple(self._distinguishable())
         self._fails = base.gap > _FAILED / 2
         if base.gap:
@@ -335,57 +381,70 @@ class _Task:
         first = self._reach(samples)
         if not first and held_out and not self._trial(self._point, every, whole).solved:
             first = self._reach(whole)
+        self._begin("checks")
         self._put_back_idle()
         final = self._trial(self._point, every, whole)
-        explained, is_right = (None, False) if final.solved else self._borne(base, every)
-        if explained is not None and is_right:  # time ran out before it was reached
-            self._point, first = explained, ""
+        near = None if final.solved else self._nearest(every)
+        explained = near[0] if near is not None and self._explains(base, near[1]) else None
+        if near is not None and explained is not None and near[1].solved:
+            self._point, first = explained, ""  # time ran out before it was reached
             self._put_back_idle()
             final = self._trial(self._point, every, whole)
-        result = Matching(
-            "matched",
-            before=base.greatest,
+        result = replace(
+            result,
             after=final.greatest,
             distinguishable=distinguishable,
             tried=tuple(self._tried.values()),
-            changes=tuple(self._changes()),
         )
-        if final.solved and not (self._tells(final.greatest) and self._is_told_apart(every)):
-            reason = (
-                f"a padding fits, but the reference is too little to tell that from chance after "
-                f"{self.runs} tries; record more samples, or inner tensors"
-            )
-            return replace(result, outcome="not matched", reason=reason, changes=())
         if final.solved:
-            return replace(result, by=self._convention(every))
+            reason = ""
+            if base.error - final.error <= noise.error:
+                reason = "a padding fits better only by what the runtime's optimiser changes"
+            elif not (self._tells(final.greatest) and self._is_told_apart(every)):
+                reason = (
+                    "a padding fits, but the reference is too little to tell that from chance "
+                    f"after {self.runs} tries; record more samples, or inner tensors"
+                )
+            if reason:
+                return replace(result, reason=reason)
+            by, changes = self._convention(every), tuple(self._changes())
+            return replace(result, outcome="matched", by=by, changes=changes)
+        points = [(self._point, final), *([near] if near is not None else [])]
+        nearest = self._near_miss(base, *min(points, key=lambda each: each[1].rank))
         if explained is None and self._is_certain():
             explained = self._settled
         if explained is not None:
             self._point = explained
             self._put_back_idle()
-            left = self._trial(self._point, every, whole)
-            result = replace(result, after=left.greatest, changes=tuple(self._changes()))
-        is_partly = explained is not None and bool(result.changes)
-        outcome: Outcome = "partly matched" if is_partly else "not matched"
-        reason = self._reason(distinguishable, is_partly=is_partly)
-        if not is_partly:
-            result = replace(result, after=final.greatest, changes=())
-        return replace(result, outcome=outcome, reason=reason, first=first)
+            if changes := tuple(self._changes()):
+                left = self._trial(self._point, every, whole).greatest
+                reason = self._reason(distinguishable, is_partly=True)
+                result = replace(result, outcome="partly matched", after=left, changes=changes)
+                return replace(result, reason=reason, first=first)
+        reason = self._reason(distinguishable, is_partly=False)
+        return replace(result, reason=reason, first=first, nearest=nearest)
 
-    def _borne(self, base: Trial, names: Sequence[str]) -> tuple[Point | None, bool]:
-        """The nearest point that takes away most of the difference, and whether it leaves none.
+    def _nearest(self, names: Sequence[str]) -> tuple[Point, Trial] | None:
+        """The nearest point of conventions of the whole model, and of operators that are alike.
 
-        None where that may be chance. It is a convention of the whole model, or what was found, as
-        far as operators that are alike have it together: single operators, chosen freely, come near
-        anything.
+        It tells a part of a difference: single operators, chosen freely, come near anything.
         """
         ways = [*self._whole.values(), self._in_groups(self._point)]
         whole = range(len(self._wanted))
-        tried = {way: self._trial(way, names, whole) for way in dict.fromkeys(ways) if any(way)}
-        best = min(tried, key=lambda way: tried[way].rank, default=None)
-        if best is None or not self._explains(base, tried[best]):
-            return None, False
-        return best, tried[best].solved
+        tried = [(way, self._trial(way, names, whole)) for way in dict.fromkeys(ways) if any(way)]
+        return min(tried, key=lambda each: each[1].rank, default=None)
+
+    def _near_miss(self, base: Trial, point: Point, seen: Trial) -> Tried | None:
+        """A point that is nearer than the model as it is, by its conventions or operators."""
+        if not seen.greatest < base.greatest:
+            return None
+        changed = [at for at in range(len(point)) if not self._is_idle(point, at, 0)]
+        name = next((name for name, each in self._whole.items() if each == point), "")
+        name = name or ", ".join(
+            f"{self._options[at][point[at]].name} of {self._copy.sites[at].label}"
+            for at in changed[:_NAMED]
+        )
+        return Tried(name, seen.greatest, len(changed))
 
     def _in_groups(self, point: Point) -> Point:
         """A point with only those changes that all operators share that are alike, two or more."""
@@ -501,30 +560,20 @@ class _Task:
             self._is_over,
             unrelated(wanted),
             lambda: time.monotonic() > self._late,
+            self._begin,
         )
-        starts = {AS_IS: self._point}
+        starts: dict[Point, str] = {}
         for name, whole in self._whole.items():
-            starts[name] = tuple(
-                chosen if place in free else now
-                for place, (now, chosen) in enumerate(zip(self._point, whole, strict=True))
-            )
-        resized = [
-            tuple(other if place in free else now for place, (now, other) in enumerate(pairs))
-            for pairs in (zip(self._point, each, strict=True) for each in self._resized)
-        ]
-        found = search.run([*starts.values()], free, resized) if free else self._point
-        begun = {self._point}
-        for name, start in starts.items():
+            start = self._freed(whole, free)
+            if self._changing(start):
+                starts.setdefault(start, name)
+        resized = [self._freed(each, free) for each in self._resized]
+        found = search.run([self._point, *starts], free, resized) if free else self._point
+        for start, name in starts.items():
             seen = search.known(start)
-            if seen is not None and start not in begun:
-                begun.add(start)
-                count = sum(
-                    not self._is_idle(self._point, place, option)
-                    for place, option in enumerate(start)
-                )
-                self._tried.setdefault(name, Tried(name, seen.greatest, count))
-        if not search.trial(found).solved:
-            search = self._with_noise(search, found, names, samples)
+            if seen is not None:
+                tried = Tried(name, seen.greatest, self._changing(start))
+                self._tried.setdefault(name, tried)
         if search.trial(found).solved:
             self._point = search.pruned(found, free)
             return True
@@ -538,32 +587,21 @@ class _Task:
             self._point = search.pruned(found, free, is_enough)
         return False
 
+    def _freed(self, point: Point, free: frozenset[int]) -> Point:
+        """A point in operators that may change; the others stay as they are now."""
+        pairs = enumerate(zip(self._point, point, strict=True))
+        return tuple(other if place in free else now for place, (now, other) in pairs)
+
+    def _changing(self, point: Point) -> int:
+        """How many operators compute something else at another point, at the sizes of the run."""
+        return sum(not self._is_idle(self._point, *each) for each in enumerate(point))
+
     def _telling(self, names: Sequence[str], samples: Sequence[int]) -> Sequence[int]:
         """The samples that have some of these tensors; of all samples one, if none of them has."""
         having = [
             each for each, wanted in enumerate(self._wanted) if not wanted.keys().isdisjoint(names)
         ]
         return [each for each in samples if each in having] or having[:1]
-
-    def _with_noise(
-        self, search: Search, found: Point, names: Sequence[str], samples: Sequence[int]
-    ) -> Search:
-        """The search with what the runtime's own rounding allows, where that may decide."""
-        if self.closeness.noise or not search.trial(found).greatest < _NEAR:
-            return search
-        noise = 0.0
-        choices = self._copy.feeds(self._choices(found))
-        with open_session(self._copy.model, folder=self._folder) as plain:
-            for each in samples:
-                feeds = {**self._draws[each].feeds, **choices}
-                exact, fast = plain.run(feeds, list(names)), self._outputs(found, each, names)
-                for name, value in exact.items():
-                    other = None if fast is None else fast[name]
-                    if isinstance(value, np.ndarray):
-                        noise = max(noise, gap(value, other, self.closeness).greatest)
-        noise = min(noise, _NEAR / ROUNDINGS) if math.isfinite(noise) else 0.0
-        self.closeness = replace(self.closeness, noise=noise)
-        return Search(lambda point: self._trial(point, names, samples), search.space, self._is_over)
 
     # Options
 
@@ -715,7 +753,22 @@ class _Task:
 
     # Results
 
-    def _changed(self) -> Iterator[tuple[int, Site, Candidate, Pairs]]:
+    def layout(self) -> dict[str, str]:
+        """How recorded arrays were arranged as the model's, by name, where they were others."""
+        found = self._outputs(self._point, 0, [*self._wanted[0]]) or {}
+        pairs = ((name, value, found.get(name)) for name, value in self._wanted[0].items())
+        fits = {name: nearest(a, b) for name, a, b in pairs if isinstance(b, np.ndarray)}
+        return {name: fit.how for name, fit in fits.items() if fit is not None and fit.how}
+
+    def to_record(self, result: Matching) -> Iterator[str]:
+        """The outputs of operators that decide: recorded too, they tell where a model parts."""
+        names = {each.node for each in result.distinguishable if result.reason}
+        for site in self._copy.sites:
+            name = site.node.outputs[0].name
+            if site.label in names and name not in self._wanted[0]:
+                yield name
+
+    def _changed(self) -> Iterator[tuple[int, Candidate, Pairs, tuple[int, ...]]]:
         """The operators whose padding is another one, with its amounts at the sizes reached."""
         if not any(self._point):
             return
@@ -728,7 +781,7 @@ class _Task:
                 here = () if sizes is None else sizes[place]
                 padding = self._writable(site, chosen.padding, here)
                 told = chosen._replace(padding=padding)
-                yield place, site, told, padding.amounts(here, site.windows)
+                yield place, told, padding.amounts(here, site.windows), here
 
     def _writable(self, site: Site, padding: Padding, sizes: tuple[int, ...]) -> Padding:
         """A padding as attributes can tell it in the model's opset, and the runtime runs it.
@@ -743,7 +796,9 @@ class _Task:
         return padding
 
     def _changes(self) -> Iterator[Repadded]:
-        for place, site, chosen, pads in self._changed():
+        for place, chosen, pads, sizes in self._changed():
+            site = self._copy.sites[place]
+            lines = lines_of(site, replace(chosen.padding, pads=pads), sizes)
             yield Repadded(
                 site.label,
                 site.node.op,
@@ -751,6 +806,8 @@ class _Task:
                 written_as(site, chosen.padding, pads),
                 chosen.name,
                 attributes(settled(site, chosen.padding, pads)),
+                lines["pytorch"],
+                lines["keras"],
             )
 
     def _convention(self, names: Sequence[str]) -> str:
@@ -770,8 +827,8 @@ class _Task:
         names = [output.name for output in self._copy.model.graph.output]
         known = {tensor.name for tensor, _ in self._graph.claimed_outputs()}
         sizes = self._outputs(self._point, 0, [name for name in names if name in known])
-        for _, site, chosen, pads in changed:
-            write(self._graph, site, chosen.padding, pads)
+        for place, chosen, pads, _ in changed:
+            write(self._graph, self._copy.sites[place], chosen.padding, pads)
         shapes = {
             name: value.shape
             for name, value in (sizes or {}).items()
@@ -850,5 +907,9 @@ _ALIKE: Final = 1.1
 """How much larger an error may become by putting back a change that explains nothing."""
 _OTHERS: Final = 12
 """Other paddings that are tried to see whether a reference tells them from the one found."""
+_ROUNDED: Final = 2.0
+"""How many times what the optimiser changes a reference of the same padding may be off."""
+_NAMED: Final = 3
+"""Operators whose names a near miss has."""
 _NEAR: Final = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""

@@ -38,10 +38,15 @@ class Closeness:
     atol: float | None = None
     noise: float = 0.0
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether nobody said what is allowed."""
+        return self.rtol is None and self.atol is None
+
     def allowed(self, wanted: Array) -> npt.NDArray[np.float64]:
         """The greatest difference allowed for each element."""
         wide = np.abs(wanted.astype(np.float64))
-        if self.rtol is not None or self.atol is not None:
+        if not self.is_usual:
             return (self.atol or 0.0) + (self.rtol or 0.0) * wide
         if wanted.dtype.kind != "f" and wanted.dtype.isbuiltin != 2:
             return np.zeros(wanted.shape)

@@ -157,6 +157,7 @@ class Search:
         unrelated: The error of an answer that has nothing to do with the one wanted; infinite if it
             is unknown.
         is_late: Whether to stop if all answers so far are no nearer than that.
+        begin: Called with the name of each stage of the search.
         count: Evaluations made.
     """
 
@@ -165,6 +166,7 @@ class Search:
     is_over: Callable[[], bool]
     unrelated: float = math.inf
     is_late: Callable[[], bool] = lambda: True
+    begin: Callable[[str], None] = lambda _: None
     count: int = 0
     _least: float = math.inf
     _known: dict[Point, Trial] = field(default_factory=dict)
@@ -201,6 +203,7 @@ class Search:
         """
         free = frozenset(range(len(self.space.tiers))) if free is None else free
         ranked = []
+        self.begin("conventions")
         for start in dict.fromkeys(starts):
             ranked.append(start)
             if self.trial(start).solved:
@@ -208,6 +211,7 @@ class Search:
             if self._ends():
                 break
         first = ranked[0]
+        self.begin("combinations")
         for point in self.space.likely(first, free):
             if self._ends():
                 break
@@ -215,6 +219,7 @@ class Search:
             if self.trial(point).solved:
                 return point
         last: list[Point] = []
+        self.begin("recorded sizes")
         for point in further:
             if self._ends():
                 break
@@ -226,11 +231,13 @@ class Search:
         best = ranked[0]
         if self.trial(best).rank > (True, 0.0, self.trial(first).error * _CLEARLY):
             ranked = [first, *(each for each in ranked if each != first)]
+        self.begin("moves")
         for start in dict.fromkeys((*ranked[:_STARTS], *last[:_STARTS])):
             best = min(best, self._descend(start, free), key=self._rank)
             if self.trial(best).solved or self._ends():
                 return best
         best = min(best, self._widened(first, free), key=self._rank)
+        self.begin("pairs")
         return self._two(first, best, free, _MOST_PAIRS)
 
     def pruned(
@@ -249,6 +256,7 @@ class Search:
             is_enough: Whether a trial is good enough; by default one that is solved, and that does
                 not fit clearly worse, though it be within what is allowed.
         """
+        self.begin("putting back")
         most = 2 * self.trial(point).error + _ROUNDING
         is_enough = is_enough or (lambda trial: trial.solved and trial.error <= most)
         parts = [

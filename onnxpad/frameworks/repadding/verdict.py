@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from onnxpad.records import dataclass
@@ -38,6 +39,8 @@ class Repadded:
         after: Its padding after.
         name: Where the padding comes from, such as `tensorflow-same`.
         attributes: Its attributes of padding after, by name.
+        pytorch: A line of PyTorch that pads so at these sizes; empty where there is none.
+        keras: The same of Keras.
     """
 
     node: str
@@ -46,6 +49,8 @@ class Repadded:
     after: str
     name: str
     attributes: Mapping[str, object]
+    pytorch: str = ""
+    keras: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +85,15 @@ class Matching:
         tried: The conventions of the whole model that were tried.
         by: The convention of the whole model that reproduces the reference; empty if none does.
         runs: How many times the model ran.
-        notes: How arrays were matched and aligned, a line each.
+        stages: How many of them each stage of the search took.
+        noise: How much the runtime's own optimiser changes, relative to the range; 0 if it was not
+            asked.
+        layout: How inputs and recorded tensors were arranged as the model's, by name; those of its
+            own layout are not in it.
+        notes: How arrays were matched, a line each.
         first: The first operator that cannot be reached, by an inner tensor; else empty.
+        nearest: What came nearest where nothing matched; None if nothing came nearer.
+        record: Inner tensors that would tell more, if none was recorded and nothing matched.
     """
 
     outcome: Outcome
@@ -94,5 +106,10 @@ class Matching:
     tried: tuple[Tried, ...] = ()
     by: str = ""
     runs: int = 0
+    stages: Mapping[str, int] = field(default_factory=dict)
+    noise: float = 0.0
+    layout: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     first: str = ""
+    nearest: Tried | None = None
+    record: tuple[str, ...] = ()

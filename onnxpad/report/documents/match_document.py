@@ -8,44 +8,54 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from onnxpad.report import MatchReport
-from onnxpad.report.documents import Document, Group, line_of
+from onnxpad.report.documents import Document, Group, View, line_of
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
 from onnxpad.report.text import counted, duration, shown
 
 if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.verdict import Distinguishable, Repadded
+    from onnxpad.frameworks.repadding.verdict import Distinguishable
 
 _LISTED = 20
-"""Operators listed one by one; of more only the number is told."""
+"""Operators listed one by one, unless all are asked for; of more only the number is told."""
 _TRIED = 8
 """Conventions listed, nearest first, of those that change an operator."""
 _SHOWN = 3
-"""Operators listed of those whose padding decides, for each kind."""
-_COLUMNS = 80
-_OTHERS = 2
-"""Other paddings told of one operator."""
+"""Names listed of one kind."""
 _KINDS = 3
 """Kinds of changes told of a model that is matched."""
+_NO_LINE = "none in one line"
+_OTHERS = 2
+"""Other paddings told of one operator."""
 
 
-def match_document(report: MatchReport) -> Document:
+def match_document(report: MatchReport, view: View = "brief") -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
-    if report.exit_code and not _is_searched(report):
-        sections = [_headline(report), _notes(report, _LISTED), _end(report)]
+    is_full = view == "full"
+    most = None if is_full else _LISTED
+    if is_full or (report.exit_code and _is_searched(report)):
+        sections = [
+            _headline(report),
+            _changes(report, most),
+            _distinguishable(report),
+            _tried(report, None if is_full else _TRIED),
+            _left(report, most),
+            _notes(report, most),
+            _stages(report) if is_full else (),
+            _end(report),
+        ]
     elif report.exit_code:
-        told = [_changes(report), _distinguishable(report), _tried(report), _left(report)]
-        sections = [_headline(report), *told, _notes(report, _LISTED), _end(report)]
+        sections = [_headline(report), _notes(report, most), _end(report)]
     else:
-        told = [_headline(report), _kinds(report), _counts(report), _notes(report, 1), _end(report)]
-        sections = [chain.from_iterable(told)]
+        told = [_changes(report, _KINDS), _counts(report), _notes(report, 1), _end(report)]
+        sections = [chain(_headline(report), *told)]
     groups = [Group("", [*map(line_of, lines)]) for lines in sections]
     return Document("match", report.name, groups)
 
 
-def match_text(report: MatchReport, screen: Screen = UNBROKEN) -> str:
+def match_text(report: MatchReport, screen: Screen = UNBROKEN, view: View = "brief") -> str:
     """The document as plain text."""
-    return text_of(match_document(report), screen)
+    return text_of(match_document(report, view), screen)
 
 
 def _headline(report: MatchReport) -> Iterator[str]:
@@ -62,6 +72,16 @@ def _headline(report: MatchReport) -> Iterator[str]:
         yield "  the cause is there or upstream, behind the recorded tensors that are reached"
     if _is_searched(report):
         yield f"  {_gap(report)}"
+        moved = (f"{shown(name)!r} {how}" for name, how in matching.layout.items())
+        yield f"  layout: {'; '.join(moved) or 'as in the model'}"
+    if near := matching.nearest:
+        count = counted(near.operators, "operator")
+        yield f"  nearest: {shown(near.name)}, {_off(near.error)}, changes {count}"
+    if names := matching.record:
+        told = ", ".join(map(shown, names[:_SHOWN]))
+        rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield f"  record inner tensors too (onnxpad docs match): {told}{rest};"
+        yield "  they tell where it begins, in fewer runs"
 
 
 def _is_searched(report: MatchReport) -> bool:
@@ -89,48 +109,33 @@ def _off(
     return f"{off}{error:.2g}" if math.isfinite(error) else unlike
 
 
-def _alike(report: MatchReport) -> list[list[Repadded]]:
-    """The changes in groups of one padding before, one after, and one convention."""
-    return grouped(report.matching.changes, lambda each: (each.before, each.after, each.name))
-
-
-def _changes(report: MatchReport) -> Iterator[str]:
-    """Each padding that became another, with the operators below it."""
-    for place, group in enumerate(_alike(report)):
+def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
+    """Each padding that became another, with its operators, the most frequent first, and lines."""
+    kinds = grouped(
+        report.matching.changes,
+        lambda each: (each.before, each.after, each.name, each.pytorch, each.keras),
+    )
+    kinds.sort(key=len, reverse=True)
+    shown_of_each = None if most is None else _SHOWN
+    for group in kinds[:most]:
         first = group[0]
-        if place:
-            yield ""
-        if len(line := f"{first.before}  {_becomes(first)}") <= _COLUMNS:
-            yield line
-        else:
-            yield from (first.before, _becomes(first))
-        yield from (f"  {each.op_type} {shown(each.node)}" for each in group[:_LISTED])
-        yield from _more(len(group) - _LISTED)
-
-
-def _becomes(change: Repadded) -> str:
-    return f"becomes  {change.after}  ({change.name})"
-
-
-def _kinds(report: MatchReport) -> Iterator[str]:
-    """The same in a line or two for each kind, the most frequent one first."""
-    kinds = sorted(_alike(report), key=len, reverse=True)
-    for group in kinds[:_KINDS]:
-        names = ", ".join(f"{each.op_type} {shown(each.node)}" for each in group[:_SHOWN])
-        rest = f" and {len(group) - _SHOWN:,} more" if len(group) > _SHOWN else ""
-        yield f"{group[0].before}  {_becomes(group[0])}: {names}{rest}"
-    yield from _more(sum(map(len, kinds[_KINDS:])))
+        names = ", ".join(f"{each.op_type} {shown(each.node)}" for each in group[:shown_of_each])
+        rest = "" if most is None or len(group) <= _SHOWN else f" and {len(group) - _SHOWN:,} more"
+        yield f"{first.before}  becomes  {first.after}  ({first.name}): {names}{rest}"
+        yield f"  PyTorch  {first.pytorch or _NO_LINE}"
+        yield f"  Keras    {first.keras or _NO_LINE}"
+    yield from _more(kinds, most)
 
 
 def _counts(report: MatchReport) -> Iterator[str]:
     """How many operators were left out, and how many the reference shows to be right."""
     matching = report.matching
     if left := matching.left:
-        yield f"{counted(len(left), 'operator')} left as they are (--format json says why)"
+        yield f"{counted(len(left), 'operator')} left as they are (-v says why)"
     changed = {each.node for each in matching.changes}
     right = [each for each in matching.distinguishable if each.node not in changed]
     if right and changed:
-        yield f"{_deciding(right)}: right as in the model (--format json)"
+        yield f"{_deciding(right)}: right as in the model (-v)"
 
 
 def _deciding(found: Sequence[Distinguishable]) -> str:
@@ -144,19 +149,19 @@ def _distinguishable(report: MatchReport) -> Iterator[str]:
         ways = ("in the model", each.padding), *[*each.others.items()][:_OTHERS]
         alike.setdefault(ways, []).append(f"{each.op_type} {shown(each.node)}")
     if not found:
-        yield "No operator has padding that decides at these sizes."
+        if report.exit_code:
+            yield "No operator has padding that decides at these sizes."
         return
     yield f"{_deciding(found)}:"
     for ways, nodes in alike.items():
         yield from (f"  {node}" for node in nodes[:_SHOWN])
-        yield from _more(len(nodes) - _SHOWN)
+        yield from _more(nodes, _SHOWN)
         width = max(len(name) for name, _ in ways)
         yield from (f"    {name:<{width}}  {padding}" for name, padding in ways)
 
 
-def _tried(report: MatchReport) -> Iterator[str]:
-    others = [each for each in report.matching.tried if each.operators]
-    tried = sorted(others, key=lambda each: each.error)[:_TRIED]
+def _tried(report: MatchReport, most: int | None) -> Iterator[str]:
+    tried = sorted(report.matching.tried, key=lambda each: each.error)[:most]
     if tried:
         yield "Conventions tried on the whole model, nearest first:"
     width = max((len(each.name) for each in tried), default=0)
@@ -167,25 +172,31 @@ def _tried(report: MatchReport) -> Iterator[str]:
         yield f"  {each.name:<{width}}  {off:<{wide}}  changes {count}"
 
 
-def _left(report: MatchReport) -> Iterator[str]:
+def _left(report: MatchReport, most: int | None) -> Iterator[str]:
     left = report.matching.left
     if left:
         yield f"{counted(len(left), 'operator')} left as they are:"
-    for node, why in left[:_LISTED]:
+    for node, why in left[:most]:
         yield f"  {shown(node)!r}: {shown(why)}"
-    yield from _more(len(left) - _LISTED)
+    yield from _more(left, most)
 
 
-def _notes(report: MatchReport, most: int) -> Iterator[str]:
-    """The first notes, and how many more there are."""
+def _notes(report: MatchReport, most: int | None) -> Iterator[str]:
     notes = report.matching.notes
     yield from (f"note: {shown(line)}" for line in notes[:most])
-    if rest := notes[most:]:
-        yield f"and {counted(len(rest), 'note')} more (--format json has all)"
+    yield from _more(notes, most)
 
 
-def _more(count: int) -> Iterable[str]:
-    return [f"  and {count} more (--format json has all)"] if count > 0 else []
+def _stages(report: MatchReport) -> Iterator[str]:
+    stages = report.matching.stages.items()
+    yield f"Runs: {', '.join(f'{count:,} {stage}' for stage, count in stages)}"
+    if report.matching.noise:
+        yield f"The runtime's own optimiser changes {report.matching.noise:.2g} (noise)"
+
+
+def _more(items: Sequence[object], most: int | None) -> Iterable[str]:
+    rest = len(items) - len(items[:most])
+    return [f"  and {rest} more (-v has all)"] if rest else []
 
 
 def _end(report: MatchReport) -> Iterator[str]:

@@ -21,7 +21,7 @@ from onnxpad.frameworks.repadding.candidates import WHOLE
 from onnxpad.frameworks.repadding.matching import match_graph
 from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.verdict import Matching
-from onnxpad.frameworks.repadding.working_copy import WorkingCopy
+from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.amounts import pairs_of
 from onnxpad.padding.padding import Padding
@@ -152,9 +152,15 @@ def _by_numpy(graph: Graph) -> Iterator[None]:
         told = [_computed(written, sites, chosen, draw.feeds) for draw in draws]
         return Execution(tuple(Result(each, 1.0) for each in told))
 
+    copies: list[WorkingCopy] = []
+
+    def copied(*parts: Any) -> WorkingCopy:
+        copies.append(working_copy(*parts))
+        return copies[0]
+
     with (
-        patch.object(matching, "open_session", lambda *_, **__: _Session(graph)),
-        patch.object(matching, "_opened", lambda copy, _: _Session(graph, copy)),
+        patch.object(matching, "working_copy", copied),
+        patch.object(matching, "open_session", lambda *_, **__: _Session(graph, copies[0])),
         patch.object(matching, "ask", ask),
     ):
         yield
@@ -163,11 +169,9 @@ def _by_numpy(graph: Graph) -> Iterator[None]:
 class _Session:
     """A session of the working copy that numpy computes."""
 
-    copy: WorkingCopy | None = None
-
-    def __init__(self, graph: Graph, copy: WorkingCopy | None = None) -> None:
+    def __init__(self, graph: Graph, copy: WorkingCopy) -> None:
         self._graph = graph
-        type(self).copy = copy or self.copy
+        self.copy = copy
 
     def __enter__(self) -> "_Session":
         return self
@@ -176,7 +180,6 @@ class _Session:
         pass
 
     def run(self, feeds: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
-        assert self.copy is not None
         chosen = {id(site.node): _fed(feeds, place) for place, site in enumerate(self.copy.sites)}
         sizes: dict[int, int] = {}
         values = _computed(self._graph, self.copy.sites, chosen, feeds, sizes)
