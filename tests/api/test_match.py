@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
 import onnxpad
 from onnxpad.frameworks.repadding import matching
 from tests.frameworks.repadding import ports
-from tests.support import Array, checked, run
+from tests.support import MODELS, Array, checked, run
 
 SIZE = 20
 
@@ -95,6 +96,10 @@ def test_one_convention_for_all(opset: int) -> None:
     assert found.matching.by == "tensorflow"
     assert pads_of(found.model) == {"conv0": END, "conv1": END, "conv2": BOTH}
     assert [change.node for change in found.changes] == ["conv0", "conv1"]
+    assert {(change.pytorch, change.keras) for change in found.changes} == {
+        ("nn.Conv2d(c, n, 3, stride=2)(F.pad(x, (0, 1, 0, 1)))",
+         "Conv2D(n, 3, strides=2, padding='same')")
+    }  # fmt: skip
     assert found.matching.before > 0.01
     assert found.matching.after < 1e-5
     assert {each.node for each in found.distinguishable} == {"conv0", "conv1"}
@@ -224,6 +229,49 @@ def test_a_class_alone_tells_no_padding() -> None:
         found = onnxpad.match(classes(BOTH, BOTH, BOTH, seed=seed), {**data, "z": reference})
         assert found.outcome in {"matches already", "not matched"}
         assert found.outcome != "not matched" or found.model == classes(BOTH, BOTH, BOTH, seed=seed)
+
+
+def test_inner_tensors_to_record_are_named_and_find_it() -> None:
+    """The greatest of four means tells no padding; the outputs of the convolutions do."""
+
+    def greatest(*pads: list[int]) -> onnx.ModelProto:
+        node = helper.make_node("ArgMax", ["y"], ["z"], "class", axis=1)
+        return ended(network(*pads), node, dtype=onnx.TensorProto.INT64)
+
+    right, data = greatest(END, END, BOTH), {"x": image()}
+    z = run(right, data)[0]
+    found = onnxpad.match(greatest(BOTH, BOTH, BOTH), {**data, "z": (z + 1) % 4})
+    assert (found.outcome, found.matching.record) == ("not matched", ("c0", "c1"))
+    right.graph.output.extend(onnx.ValueInfoProto(name=name) for name in found.matching.record)
+    arrays = dict(zip(("z", *found.matching.record), run(right, data), strict=True))
+    found = onnxpad.match(greatest(BOTH, BOTH, BOTH), {**data, **arrays})
+    assert (found.outcome, found.matching.record) == ("matched", ())
+
+
+def test_what_differs_by_what_the_optimiser_changes_matches_already() -> None:
+    """A quantised model is off by some steps at other levels, and no padding is at fault."""
+    path = MODELS / "mobilenet_qdq.onnx"
+    with np.load(path.with_suffix(".npz")) as arrays:
+        feeds = {"input": arrays["input"]}
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    found = onnxpad.match(
+        path, {**feeds, **dict(zip(names, session.run(names, feeds), strict=True))}
+    )
+    assert (found.outcome, found.changes) == ("matches already", ())
+    assert found.matching.runs < 5
+    assert 0 < found.matching.before < 2 * found.matching.noise
+
+
+def test_what_came_nearest_is_named() -> None:
+    reference = recorded(network(END, END, BOTH, activation="Tanh"))
+    found = onnxpad.match(network(BOTH, BOTH, BOTH), reference)
+    assert found.outcome == "not matched"
+    near = found.matching.nearest
+    assert near is not None
+    assert near.name
+    assert near.operators > 0
+    assert near.error < found.matching.before
 
 
 def test_a_saturated_softmax_tells_no_padding() -> None:
@@ -442,7 +490,9 @@ def test_a_pad_that_stays_is_varied_too() -> None:
 
     found = onnxpad.match(padded(BOTH), recorded(padded(END)))
     assert found.outcome == "matched"
-    assert [change.op_type for change in found.changes] == ["Pad"]
+    ((op_type, pytorch, keras),) = {(c.op_type, c.pytorch, c.keras) for c in found.changes}
+    assert (op_type, pytorch) == ("Pad", "F.pad(x, (0, 1, 0, 1))")
+    assert keras == "ZeroPadding2D(((0, 1), (0, 1)))(x)"
 
 
 def test_the_same_kind_of_object_comes_back() -> None:

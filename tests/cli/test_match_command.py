@@ -41,6 +41,7 @@ def test_the_report_says_what_fits_and_the_model_is_written(port: Path) -> None:
     _headline, _off, *_ = result.stdout.splitlines()
     became = "pads H 1+1, W 1+1  becomes  pads H 0+1, W 0+1  (tensorflow-same): Conv /conv/Conv\n"
     assert became in result.stdout
+    assert "  PyTorch  nn.Conv2d(c, n, 3, stride=2)(F.pad(x, (0, 1, 0, 1)))\n" in result.stdout
     assert len(result.stdout.splitlines()) <= 10
     assert f"Wrote {target}" in result.stdout
     assert port.read_bytes() == PORT.read_bytes()
@@ -60,10 +61,11 @@ def test_what_is_not_padding_writes_nothing(port: Path, other: Path) -> None:
     assert not target.exists()
 
 
-def test_a_cause_upstream_is_not_denied(port: Path, other: Path) -> None:
-    told = runs(port, "--reference", other).stdout
-    assert "out of reach is that of " in told
-    assert "the cause is there or upstream" in told
+def test_everything_is_what_was_tried_and_the_runs_of_each_stage(port: Path) -> None:
+    brief, full = (runs(port, "--reference", REFERENCE, *more).stdout for more in ([], ["-v"]))
+    assert "tensorflow-same  pads H 0+1, W 0+1" in full
+    assert "tensorflow-same  pads H 0+1, W 0+1" not in brief
+    assert " conventions, " in full
 
 
 def test_outputs_of_another_shape_are_told_in_words() -> None:
@@ -94,10 +96,13 @@ def test_json(port: Path, other: Path) -> None:
     assert document["error"]["after"] < 1e-5 < document["error"]["before"]
     assert seen["node"] == "/conv/Conv"
     assert document["tried"]
+    assert sum(document["stages"].values()) == document["runs"]
+    assert document["layout"].keys() == {"input", "output"}
     assert document["written"] is None
     result = runs(port, "--reference", other, "--format", "json")
     document = json.loads(result.stdout)
     assert document["exit_code"] == 3
+    assert document["nearest"]["error"] < document["error"]["before"]
 
 
 @pytest.mark.parametrize(

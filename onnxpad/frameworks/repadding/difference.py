@@ -11,10 +11,10 @@ import numpy as np
 
 from onnxpad.arguments import Progress
 from onnxpad.frameworks.repadding.changes import Difference, OutputChange
-from onnxpad.frameworks.repadding.references import spread
+from onnxpad.frameworks.repadding.references import Closeness, compared, spread
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError
-from onnxpad.runtimes.sessions import CPU, Array, Source, Value, folder_of, read_proto
+from onnxpad.runtimes.sessions import CPU, Source, Value, folder_of, read_proto
 from onnxpad.validation.answers import Result, accepted, ask
 from onnxpad.validation.arrays import Arrays, matched_inputs
 from onnxpad.validation.inputs import Draw, UndrawableError, outline
@@ -99,18 +99,6 @@ def _change(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) 
         return OutputChange(name, (), (), math.inf, math.inf)
     if one.shape != other.shape:
         return OutputChange(name, one.shape, other.shape, math.inf, math.inf)
-    greatest = _greatest(one, other)
-    relative = greatest / spread(one) if greatest and math.isfinite(greatest) else greatest
+    relative = compared(one, other, Closeness()).greatest
+    greatest = relative * spread(one) if math.isfinite(relative) else relative
     return OutputChange(name, one.shape, other.shape, greatest, relative)
-
-
-def _greatest(one: Array, other: Array) -> float:
-    """The greatest absolute difference; NaN and infinities equal themselves."""
-    if one.dtype.kind not in "iufb" and one.dtype.isbuiltin != 2:
-        return 0.0 if np.array_equal(one, other) else math.inf
-    with np.errstate(all="ignore"):
-        a, b = one.astype(np.float64), other.astype(np.float64)
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        apart = np.where(same, 0.0, np.abs(a - b))
-    found = float(apart.max(initial=0.0))
-    return found if math.isfinite(found) else math.inf

@@ -77,7 +77,11 @@ def gap(wanted: Array, found: Value, closeness: Closeness) -> Trial:
     fit = nearest(wanted, found)
     if fit is None:
         return _apart(_shapes(wanted.shape, found.shape))
-    target = fit.array
+    return compared(fit.array, found, closeness)
+
+
+def compared(target: Array, found: Array, closeness: Closeness) -> Trial:
+    """Compares two arrays of one shape; NaN and infinities equal themselves."""
     if target.dtype.kind not in "iufb" and target.dtype.isbuiltin != 2:
         equal = bool(np.array_equal(target, found))
         apart_by = 0.0 if equal else math.inf
