@@ -12,7 +12,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-from onnxpad.arithmetic.notation import axis_names
 from onnxpad.arithmetic.window import (
     halves,
     output_size,
@@ -23,6 +22,8 @@ from onnxpad.facts import Facts
 from onnxpad.frameworks.conventions.question import Answer, Axis, AxisAnswer, Op, Question
 from onnxpad.frameworks.conventions.rules import PaddingRule
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
+from onnxpad.frameworks.fitting.case import answer_of
+from onnxpad.padding.padding import Padding
 from onnxpad.records import dataclass
 
 _MOST: Final = 64
@@ -237,8 +238,9 @@ def _answers(row: Convention, question: Question, output: tuple[int, ...]) -> It
         return
     if absent is not None:
         raise absent
-    assert rule is not None
-    raise AbsentError(_why_not(rule, row, question, output))
+    if rule is not None and rule.takes and question.padding is None:
+        raise AbsentError("no number for both sides gives it")
+    raise AbsentError(f"gives {'x'.join(map(str, row.answer(question).output))}")
 
 
 def _numbers(rule: PaddingRule, question: Question, output: tuple[int, ...]) -> Iterator[Question]:
@@ -295,36 +297,6 @@ def _crops(rule: PaddingRule, axis: Axis, output: int) -> list[tuple[int | None,
     return found
 
 
-def _why_not(
-    rule: PaddingRule, row: Convention, question: Question, output: tuple[int, ...]
-) -> str:
-    """Why a convention that exists does not reach an output size: what it gives."""
-    if not rule.takes or question.padding is not None:
-        gives = f"gives {'x'.join(map(str, row.answer(question).output))}"
-        if not rule.takes or question.padding is None:
-            return gives
-        return f"padding {'x'.join(map(str, question.padding))} {gives}"
-    transposed = question.op == "convtranspose"
-    for place, (axis, wanted) in enumerate(zip(question.axes, output, strict=True)):
-        if transposed:
-            if _crops(rule, axis, wanted):
-                continue
-            total = transposed_output_size(axis.size, axis.window, 0, 0) - wanted
-            near = [max(total // 2, 0), max(total // 2, 0) + 1]
-        else:
-            if found := _pads(rule, axis, wanted):
-                continue
-            near = [max(found.start - 1, 0), found.start]
-        asked = [replace(axis, padding=pad, padded=True) for pad in dict.fromkeys(near)]
-        told = " and ".join(
-            f"{each.padding} gives {rule.padding(each, transposed=transposed).output}"
-            for each in asked
-        )
-        where = f" on {axis_names(len(output))[place]}" if len(output) > 1 else ""
-        return f"one number for both sides: {told}{where}"
-    return "gives another size"
-
-
 # A model
 
 
@@ -364,35 +336,30 @@ def changes_to(
 def _changes(
     op: Op, place: int, own: AxisAnswer, output: int, *, ceil_mode: bool
 ) -> Iterator[NumberChange]:
-    size, window, more = own.size, own.window, own.output_padding
+    window = own.window
+    question = Question(op, (own.size,), (window,))
+    longest = (output + own.size) * window.stride + window.extent
+    most = {"end": longest, "begin": longest}
     if op == "convtranspose":
-        total = transposed_output_size(size, window, 0, 0, more) - output
-        for what, now, other in (("end", own.end, own.begin), ("begin", own.begin, own.end)):
-            if other <= total:
-                yield NumberChange(place, what, now, total - other, total - other)
-        missing = output - own.output + more
-        if 0 <= missing < max(window.stride, window.dilation):
-            yield NumberChange(place, "output_padding", more, missing, missing)
-        return
-    every = _totals(op, Axis(size, window), output)
-    totals = [each for each in every if each.ceil_mode == ceil_mode]
-    for what, now, other in (("end", own.end, own.begin), ("begin", own.begin, own.end)):
-        ranges = [_others(each, what, other, window.kernel) for each in totals]
-        whole = [number for numbers in ranges if numbers for number in (numbers[0], numbers[-1])]
-        if whole:
-            yield NumberChange(place, what, now, min(whole), max(whole))
+        most["output_padding"] = max(window.stride, window.dilation)
+    elif ceil_mode:
+        most = {
+            what: window.kernel * (other < window.kernel)
+            for what, other in (("end", own.begin), ("begin", own.end))
+        }
+    for what, past in most.items():
+        grows = op != "convtranspose" or what == "output_padding"
 
+        def outputs(number: int, what: str = what, grows: bool = grows) -> int:
+            told = {"begin": own.begin, "end": own.end, "more": own.output_padding}
+            told["more" if what == "output_padding" else what] = number
+            pads, more = ((told["begin"], told["end"]),), (told["more"],)
+            padding = Padding(pads, ceil=ceil_mode, output_padding=more)
+            (found,) = answer_of(padding, question).output
+            return found if grows else -found
 
-def _others(totals: Totals, what: str, other: int, kernel: int) -> range:
-    """The numbers of one side that are among some sums, with that of the other side."""
-    least, most = totals.least - other, totals.most - other
-    first, last = totals.begin
-    if what == "begin":
-        least, most = max(least, first), min(most, last)
-    elif not first <= other <= last:
-        return range(0)
-    if totals.ceil_mode:
-        most = min(most, kernel - 1)
-        if other >= kernel:
-            return range(0)
-    return range(max(least, 0), most + 1)
+        wanted = output if grows else -output
+        least = bisect_left(range(past), wanted, key=outputs)
+        past = bisect_right(range(past), wanted, key=outputs)
+        if least < past:
+            yield NumberChange(place, what, getattr(own, what), least, past - 1)

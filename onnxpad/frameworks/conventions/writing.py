@@ -55,15 +55,12 @@ def written_pad(pads: Sequence[tuple[int, int]], mode: str, value: float | None)
         mode: Its mode.
         value: Its fill; None where it is not known.
     """
-    words = {"constant": "", "reflect": ", mode='reflect'", "edge": ", mode='replicate'"}
-    zeros, further = mode == "constant" and value == 0, words.get(mode)
-    if further == "" and not zeros:
-        further = None if value is None else f", value={value:g}"
-    return {
-        "pytorch": "" if further is None else _torch_pad(pads, further),
-        "keras": f"{_zero_padding(pads)}(x)" if zeros else "",
-        "onnx": "",
-    }
+    modes = {"reflect": ", mode='reflect'", "edge": ", mode='replicate'"}
+    if mode == "constant" and value is not None:
+        modes[mode] = f", value={value:g}" if value else ""
+    torch = _torch_pad(pads, modes[mode]) if mode in modes else ""
+    keras = f"{_zero_padding(pads)}(x)" if mode == "constant" and value == 0 else ""
+    return {"pytorch": torch, "keras": keras, "onnx": ""}
 
 
 # PyTorch

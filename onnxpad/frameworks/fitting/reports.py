@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from onnxpad.frameworks.fitting.padded import Left, Padded
 
 _NAMES: Final[Mapping[Likeness, str]] = {
+    "either": "both TensorFlow's SAME and PyTorch's padding",
     "same": "TensorFlow's SAME",
     "symmetric": "PyTorch's padding",
     "lower": "SAME_LOWER",
@@ -34,7 +35,6 @@ _NAMES: Final[Mapping[Likeness, str]] = {
 _MIXED: Final = frozenset({"same", "symmetric", "lower"})
 """Likenesses of the padding of a network that was written for one framework."""
 
-_FURTHER: Final[tuple[Likeness, ...]] = ("lower", "causal", "sometimes", "other")
 _COMPARED: Final = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
 _STAYS: Final = (
     "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
@@ -259,35 +259,28 @@ def model_padding(contexts: Iterable[Context], convention: str = "") -> ModelPad
 
 def _summary(padded: Sequence[Padded]) -> str:
     """How many operators fit which convention, in one line."""
-    groups: dict[Likeness, list[Padded]] = {}
+    groups: dict[str, list[Padded]] = {}
     for each in padded:
-        groups.setdefault(each.case.likeness, []).append(each)
-    same, symmetric, either = (
-        len(groups.get(kind, ())) for kind in ("same", "symmetric", "either")
-    )
-    parts = []
-    first, second = _NAMES["same"], _NAMES["symmetric"]
-    if same and symmetric:
-        parts += [(same, first), (symmetric, second)]
-        parts += [(either, "both")] if either else []
-    elif same or symmetric:
-        one, other = (first, second) if same else (second, first)
-        too = f", {either} of them {other} too" if either else ""
-        parts.append((same + symmetric + either, one + too))
-    elif either:
-        parts.append((either, f"both {first} and {second}"))
-    for kind in _FURTHER:
-        named: dict[str, list[Padded]] = {}
-        for each in groups.get(kind, ()):
-            is_other = each.case.fits and kind in {"other", "sometimes"}
-            said = f"{each.case.titles[0]}'s padding" if is_other else _NAMES[kind]
-            if kind == "other" and each.is_explicit:
-                said = "explicit padding only, such as ZeroPadding2D or F.pad"
-            named.setdefault(said, []).append(each)
-        parts += [(len(some), f"{said} (first: {some[0].label!r})") for said, some in named.items()]
-    (count, head), *rest = parts
-    head = f"{count} operator{' fits' if count == 1 else 's fit'} {head}"
-    return ", ".join([head, *(f"{number} {words}" for number, words in rest)])
+        groups.setdefault(_convention(each), []).append(each)
+    said = [f"{len(some)} {name}{_first(some[0])}" for name, some in groups.items()]
+    verb = "operator fits" if said[0].startswith("1 ") else "operators fit"
+    return ", ".join([said[0].replace(" ", f" {verb} ", 1), *said[1:]])
+
+
+def _first(each: Padded) -> str:
+    """The name of the first operator of a convention, unless most models follow that."""
+    is_usual = each.case.likeness in {"same", "symmetric", "either"}
+    return "" if is_usual else f" (first: {each.label!r})"
+
+
+def _convention(each: Padded) -> str:
+    """The name of what the padding of an operator fits."""
+    kind = each.case.likeness
+    if each.case.fits and kind in {"other", "sometimes"}:
+        return f"{each.case.titles[0]}'s padding"
+    if kind == "other" and each.is_explicit:
+        return "explicit padding only, such as ZeroPadding2D or F.pad"
+    return _NAMES[kind]
 
 
 _EXPLICIT: Final = {"keras": "ZeroPadding", "tensorflow": "tf.pad", "pytorch": "F.pad"}
@@ -327,13 +320,7 @@ def _other(each: Padded, fit: Fit, name: str) -> str:
     if fit.pads is not None:
         return f"where {name} {verb} {pads_text(fit.pads)}"
     if fit.same_at:
-        stride = each.windows[0].stride
-        return f"which is {name}'s padding only {_sizes(fit.same_at, stride)}"
+        listed = " or ".join(map(str, fit.same_at))
+        where = f"sizes that leave {listed} when divided by {each.windows[0].stride}"
+        return f"which is {name}'s padding only at {where}"
     return f"where what {name} {verb} depends on the size"
-
-
-def _sizes(remainders: Sequence[int], stride: int) -> str:
-    if stride == 2:
-        return f"at {'odd' if remainders[0] else 'even'} sizes"
-    listed = " or ".join(map(str, remainders))
-    return f"at sizes that leave {listed} when divided by {stride}"

@@ -100,5 +100,5 @@ def _change(name: str, before: Mapping[str, Value], after: Mapping[str, Value]) 
     if one.shape != other.shape:
         return OutputChange(name, one.shape, other.shape, math.inf, math.inf)
     relative = compared(one, other, Closeness()).greatest
-    greatest = relative * spread(one) if math.isfinite(relative) else relative
+    greatest = relative * spread(one) if math.isfinite(relative) and relative else relative
     return OutputChange(name, one.shape, other.shape, greatest, relative)

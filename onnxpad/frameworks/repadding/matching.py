@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby, islice, product
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -43,7 +42,6 @@ from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, 
 from onnxpad.frameworks.repadding.write import forget_sizes, settled, write, written_as
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import nodes_upstream
-from onnxpad.messages import counted
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.write import attributes
@@ -109,7 +107,7 @@ def match_graph(
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
-    if why := _impossible(found, run, folder):
+    if why := _impossible(graph, found):
         return Matching("not matched", reason=why, notes=found.notes)
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
@@ -140,12 +138,6 @@ def match_graph(
             stages=dict(task.stages),
             record=() if any(found.inner) else tuple(task.to_record(result)),
         )
-        if result.outcome == "not matched" and result.left and result.distinguishable:
-            count = len(result.left)
-            what = counted(count, "operator")
-            result = replace(
-                result, reason=f"{result.reason}; the padding of {what} cannot be varied"
-            )
         if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
             mark = graph.mark()
             task.write()
@@ -156,26 +148,24 @@ def match_graph(
     return result
 
 
-def _impossible(found: MatchedInputs, run: bytes, folder: Path | None) -> str:
+def _impossible(graph: Graph, found: MatchedInputs) -> str:
     """Why no padding gives the recorded outputs: they have NaN, and the model's are finite.
 
     Empty where the model as it is has such elements too, or does not run. Infinities alone tell
     nothing: a window of a MaxPool that reads padding alone gives one.
     """
-    holes = [
-        (name, not_finite(value))
+    holes = {
+        name: not_finite(value)
         for sample in found.expected
         for name, value in sample.items()
         if value.dtype.kind == "f" and np.isnan(value).any()
-    ]
-    if not holes:
-        return ""
-    results = ask(run, found.draws, CPU, "off", folder=folder).results
-    values = [result.outputs.get(name) for result in results for name, _ in holes]
+    }
+    results = _results(graph, found, "off") if holes else ()
+    values = [result.outputs.get(name) for result in results for name in holes]
     if any(not isinstance(each, np.ndarray) or not_finite(each) for each in values):
         return ""
-    told = ", ".join(dict.fromkeys(f"{name!r} has {said}" for name, said in holes))
-    return f"in the reference {told}; the model's outputs have none, and padding adds none"
+    told = ", ".join(f"{name!r} has {said}" for name, said in holes.items())
+    return told and f"in the reference {told}; the model's outputs have none, and padding adds none"
 
 
 def _inner_names(graph: Graph) -> set[str]:
@@ -220,17 +210,12 @@ def type_of_data(context: Context, site: Site) -> int:
 def _confirmed(graph: Graph, found: MatchedInputs, task: _Task) -> str:
     """Why the model as written does not reproduce the reference; empty if it does."""
     results = _results(graph, found, "off")
-    errors = [result.error for result in results if result.error]
-    if errors:
-        return f"with the padding found the model does not run: {errors[0]}"
     for outputs, inner, result in zip(found.expected, found.inner, results, strict=True):
         for name, value in {**outputs, **inner}.items():
             seen = gap(value, result.outputs.get(name), task.closeness)
             if not seen.solved:
-                return (
-                    f"with the padding found, {name!r} differs by {seen.greatest:.2g} of "
-                    "its range without optimisation"
-                )
+                why = result.error or f"{name!r} differs by {seen.greatest:.2g} of its range"
+                return f"the model with the padding found does not reproduce it: {why}"
     return ""
 
 
@@ -425,11 +410,11 @@ class _Task:
         return replace(result, reason=reason, first=first, nearest=nearest)
 
     def _nearest(self, names: Sequence[str]) -> tuple[Point, Trial] | None:
-        """The nearest point of conventions of the whole model, and of operators that are alike.
+        """The nearest convention of the whole model.
 
         It tells a part of a difference: single operators, chosen freely, come near anything.
         """
-        ways = [*self._whole.values(), self._in_groups(self._point)]
+        ways = self._whole.values()
         whole = range(len(self._wanted))
         tried = [(way, self._trial(way, names, whole)) for way in dict.fromkeys(ways) if any(way)]
         return min(tried, key=lambda each: each[1].rank, default=None)
@@ -439,28 +424,10 @@ class _Task:
         if not seen.greatest < base.greatest:
             return None
         changed = [at for at in range(len(point)) if not self._is_idle(point, at, 0)]
-        name = next((name for name, each in self._whole.items() if each == point), "")
-        name = name or ", ".join(
-            f"{self._options[at][point[at]].name} of {self._copy.sites[at].label}"
-            for at in changed[:_NAMED]
-        )
-        return Tried(name, seen.greatest, len(changed))
-
-    def _in_groups(self, point: Point) -> Point:
-        """A point with only those changes that all operators share that are alike, two or more."""
-        kept = [0] * len(point)
-        for group in self._groups():
-            options = {
-                point[each]
-                for each in group
-                if not self._is_alike(self._point, each, 0, point[each])
-            }
-            moved = [each for each in group if point[each]]
-            if len(options) == 1 and len(moved) > 1:
-                (option,) = options
-                for each in group:
-                    kept[each] = option
-        return tuple(kept)
+        names = [name for name, each in self._whole.items() if each == point] or [
+            f"{self._options[at][point[at]].name} of {self._copy.sites[at].label}" for at in changed
+        ]
+        return Tried(names[0], seen.greatest, len(changed))
 
     def _tells(self, after: float, names: Collection[str] | None = None) -> bool:
         """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
@@ -909,7 +876,5 @@ _OTHERS: Final = 12
 """Other paddings that are tried to see whether a reference tells them from the one found."""
 _ROUNDED: Final = 2.0
 """How many times what the optimiser changes a reference of the same padding may be off."""
-_NAMED: Final = 3
-"""Operators whose names a near miss has."""
 _NEAR: Final = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""

@@ -290,7 +290,7 @@ class Search:
             ahead = None
             for batch in self._batches(point, free, seen):
                 tried = self._tried(point, batch, seen)
-                found = self._ahead(point, tried, seen)
+                found = self._best(point, self._joint(point, tried, seen)) if tried else None
                 if found is not None and (ahead is None or self._rank(found) < self._rank(ahead)):
                     ahead = found
                 now, then = self.trial(point), self.trial(ahead or point)
@@ -345,12 +345,6 @@ class Search:
                 break
         return found
 
-    def _ahead(
-        self, point: Point, tried: Sequence[Move], seen: Mapping[Move, Effect]
-    ) -> Point | None:
-        """The best point that moves reach together or one by one; None if none is better."""
-        return self._best(point, self._joint(point, tried, seen)) if tried else None
-
     def _best(self, point: Point, targets: Iterable[Point]) -> Point | None:
         best = min(targets, key=self._rank, default=point)
         return best if _is_better(self.trial(best), self.trial(point)) else None
@@ -367,7 +361,7 @@ class Search:
         moves, effects = _stacked(point, seen)
         if not moves:
             return
-        order = _by_pursuit(effects, wanted, moves)
+        order = _by_fit(effects, wanted, moves)
         for length in _lengths(len(order)):
             if self._ends():
                 return
@@ -470,13 +464,10 @@ def _joined(point: Point, moves: Iterable[Move]) -> Point:
 
 
 def _lengths(count: int) -> Iterator[int]:
-    """1, 2, 3, 4, 6, 8, 12, ... and the whole."""
-    lengths = {count} if count else set()
-    step = 1
-    while step < count:
-        lengths |= {step, min(count, step + step // 2)}
-        step *= 2
-    yield from sorted(lengths, reverse=True)
+    """The whole, half of it, a quarter, ..., 1."""
+    while count:
+        yield count
+        count //= 2
 
 
 def _is_better(found: Trial, now: Trial) -> bool:
@@ -485,7 +476,7 @@ def _is_better(found: Trial, now: Trial) -> bool:
     return found.gap == now.gap and found.error < now.error * (1 - _BETTER)
 
 
-def _by_pursuit(
+def _by_fit(
     effects: npt.NDArray[np.float64], wanted: npt.NDArray[np.float64], moves: Sequence[Move]
 ) -> list[int]:
     """Moves in the order in which each, added to those before, explains most of what is missing."""

@@ -233,20 +233,12 @@ class _Build:
         """A `Pad` with other amounts."""
         begin, end = part.split(pads, len(site.windows))
         amounts = self._amounts(part, site, begin, end)
-        plain = _without(node, {"pads"})
-        if self._opset >= _PAD_AS_INPUT:
-            kept = [node.input[0], amounts, *node.input[2:3]]
-        else:
-            self._contrib = True
-            plain = _without(node, {"pads", "value"})
-            plain.domain = MICROSOFT
-            values = [each.f for each in node.attribute if each.name == "value"]
-            kept = [node.input[0], amounts]
-            if values and values[0]:
-                kept.append(self.constant(np.array(values[0], np.float32)))
-        del plain.input[:]
-        plain.input.extend(kept)
-        part.nodes.append(plain)
+        given = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        fill = node.input[2] if len(node.input) > 2 else ""
+        if given.get("value"):
+            fill = self.constant(np.array(given["value"], np.float32))
+        mode = given.get("mode", "constant")
+        self.pad(part, node.input[0], amounts, fill, mode=mode, output=node.output[0])
 
     def _gather(
         self,
@@ -339,13 +331,12 @@ class _Build:
         value: onnx.TensorProto = numpy_helper.from_array(np.ones(1, kind))
         return part.add("ConstantOfShape", part.add("Shape", data), value=value)
 
-    def pad(self, part: _Part, data: str, amounts: str, fill: str) -> str:
+    def pad(self, part: _Part, data: str, amounts: str, fill: str, **further: Any) -> str:
         """A `Pad` with computed amounts; an empty fill is 0."""
-        if self._opset >= _PAD_AS_INPUT:
-            return part.add("Pad", data, amounts, *([fill] if fill else []))
-        self._contrib = True
-        inputs = [data, amounts, *([fill] if fill else [])]
-        return part.add("Pad", *inputs, domain=MICROSOFT, mode="constant")
+        if self._opset < _PAD_AS_INPUT:
+            self._contrib = True
+            further = {"mode": "constant", **further, "domain": MICROSOFT}
+        return part.add("Pad", data, amounts, *([fill] if fill else []), **further)
 
     def constant(self, values: Array) -> str:
         """An initializer with these values; equal ones are shared."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, View, line_of
 from onnxpad.report.groups import grouped
 from onnxpad.report.layout import UNBROKEN, Screen, marked, text_of
 from onnxpad.report.text import counted, duration, shown
-
-if TYPE_CHECKING:
-    from onnxpad.frameworks.repadding.verdict import Distinguishable
 
 _LISTED = 20
 """Operators listed one by one, unless all are asked for; of more only the number is told."""
@@ -33,7 +29,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
     is_full = view == "full"
     most = None if is_full else _LISTED
-    if is_full or (report.exit_code and _is_searched(report)):
+    if is_full or (report.exit_code and report.matching.runs):
         sections = [
             _headline(report),
             _changes(report, most),
@@ -47,7 +43,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     elif report.exit_code:
         sections = [_headline(report), _notes(report, most), _end(report)]
     else:
-        told = [_changes(report, _KINDS), _counts(report), _notes(report, 1), _end(report)]
+        told = [_changes(report, _KINDS), _left(report, 0), _notes(report, 1), _end(report)]
         sections = [chain(_headline(report), *told)]
     groups = [Group("", [*map(line_of, lines)]) for lines in sections]
     return Document("match", report.name, groups)
@@ -70,7 +66,7 @@ def _headline(report: MatchReport) -> Iterator[str]:
     if matching.first:
         yield f"  the first recorded tensor out of reach is that of {shown(matching.first)}:"
         yield "  the cause is there or upstream, behind the recorded tensors that are reached"
-    if _is_searched(report):
+    if matching.runs:
         yield f"  {_gap(report)}"
         moved = (f"{shown(name)!r} {how}" for name, how in matching.layout.items())
         yield f"  layout: {'; '.join(moved) or 'as in the model'}"
@@ -84,29 +80,16 @@ def _headline(report: MatchReport) -> Iterator[str]:
         yield "  they tell where it begins, in fewer runs"
 
 
-def _is_searched(report: MatchReport) -> bool:
-    """Whether anything ran with another padding, or was measured."""
-    matching = report.matching
-    is_measured = matching.outcome != "not matched" or math.isfinite(matching.before)
-    return bool(matching.runs or matching.tried) or is_measured
-
-
 def _gap(report: MatchReport) -> str:
     """How far outputs are off, and unless they are reproduced from which reference."""
-    before, after = report.matching.before, report.matching.after
-    first = _off(before)
-    if first != _off(after):
-        first = f"{first} before, {_off(after, again=math.isfinite(before))} after"
-    of = ["of the output's range"] if math.isfinite(min(before, after)) else []
-    of += [f"from {shown(report.reference)}"] if report.exit_code else []
-    return f"{first} ({', '.join(of)})"
+    matching = report.matching
+    offs = dict.fromkeys(map(_off, (matching.before, matching.after)))
+    of = f", from {shown(report.reference)}" if report.exit_code else ""
+    return f"{', now '.join(offs)} (of the output's range{of})"
 
 
-def _off(
-    error: float, unlike: str = "no output of the recorded shape", *, again: bool = False
-) -> str:
-    off = "" if again else "off by "
-    return f"{off}{error:.2g}" if math.isfinite(error) else unlike
+def _off(error: float) -> str:
+    return f"off by {error:.2g}" if math.isfinite(error) else "another shape"
 
 
 def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
@@ -127,21 +110,6 @@ def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
     yield from _more(kinds, most)
 
 
-def _counts(report: MatchReport) -> Iterator[str]:
-    """How many operators were left out, and how many the reference shows to be right."""
-    matching = report.matching
-    if left := matching.left:
-        yield f"{counted(len(left), 'operator')} left as they are (-v says why)"
-    changed = {each.node for each in matching.changes}
-    right = [each for each in matching.distinguishable if each.node not in changed]
-    if right and changed:
-        yield f"{_deciding(right)}: right as in the model (-v)"
-
-
-def _deciding(found: Sequence[Distinguishable]) -> str:
-    return f"{counted(len(found), 'operator')} with padding that decides at these sizes"
-
-
 def _distinguishable(report: MatchReport) -> Iterator[str]:
     found = report.matching.distinguishable
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
@@ -152,24 +120,20 @@ def _distinguishable(report: MatchReport) -> Iterator[str]:
         if report.exit_code:
             yield "No operator has padding that decides at these sizes."
         return
-    yield f"{_deciding(found)}:"
+    yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
     for ways, nodes in alike.items():
         yield from (f"  {node}" for node in nodes[:_SHOWN])
         yield from _more(nodes, _SHOWN)
-        width = max(len(name) for name, _ in ways)
-        yield from (f"    {name:<{width}}  {padding}" for name, padding in ways)
+        yield from (f"    {name}: {padding}" for name, padding in ways)
 
 
 def _tried(report: MatchReport, most: int | None) -> Iterator[str]:
     tried = sorted(report.matching.tried, key=lambda each: each.error)[:most]
     if tried:
         yield "Conventions tried on the whole model, nearest first:"
-    width = max((len(each.name) for each in tried), default=0)
-    offs = [_off(each.error, "another shape") for each in tried]
-    wide = max(map(len, offs), default=0)
-    for each, off in zip(tried, offs, strict=True):
+    for each in tried:
         count = counted(each.operators, "operator")
-        yield f"  {each.name:<{width}}  {off:<{wide}}  changes {count}"
+        yield f"  {_off(each.error):13}  {each.name}, changes {count}"
 
 
 def _left(report: MatchReport, most: int | None) -> Iterator[str]:

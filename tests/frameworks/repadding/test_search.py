@@ -8,17 +8,10 @@ import numpy as np
 import pytest
 
 from onnxpad.frameworks.repadding.search import (
-    Effect,
-    Move,
     Point,
     Search,
     Space,
     Trial,
-    _by_pursuit,
-    _is_better,
-    _joined,
-    _lengths,
-    _stacked,
 )
 from tests.support.rows import each_row
 
@@ -229,54 +222,6 @@ def sums(count: int, right: list[int] | Point, bend: float) -> Callable[[Point],
         return Trial(error == 0, 0.0, error, missing)
 
     return evaluate
-
-
-def by_shapes(point: Point) -> Trial:
-    """Two gaps that only certain operators close, and then a few numbers."""
-    gap = float(abs(point[0] - point[1]) + abs(point[2] - 1))
-    if gap:
-        return Trial(False, gap, math.inf, None)
-    missing = np.array([3.0 - point[3] - point[0], point[1] * point[4] - 2.0, point[3] - 1.0])
-    return Trial(not missing.any(), 0.0, float(np.abs(missing).sum()), missing)
-
-
-def test_moves_that_explain_what_is_missing() -> None:
-    moves = [((0, 1),), ((0, 2),), ((1, 1),), ((2, 1), (3, 1))]
-    effects = np.array([[4.0, 0, 0], [1, 3, 0], [0, 2, 0], [0, 0, -5]])
-    assert _by_pursuit(effects, np.array([4.0, 2, 1]), moves) == [0, 2]
-    assert _by_pursuit(effects, np.array([1.0, 3, -5]), moves) == [3, 1]
-    assert _by_pursuit(effects, np.array([0.0, 1, -2.5]), moves) == []  # twice too much
-
-
-def test_points_and_effects_of_moves() -> None:
-    assert _joined((0, 0, 3), [((0, 1),), ((0, 2), (1, 2))]) == (1, 2, 3)
-    assert [[*_lengths(count)] for count in (0, 1, 2, 3, 6, 14)] == [
-        [], [1], [2, 1], [3, 2, 1], [6, 4, 3, 2, 1], [14, 12, 8, 6, 4, 3, 2, 1],
-    ]  # fmt: skip
-    seen: dict[Move, Effect] = {
-        ((0, 1),): np.array([1.0, 0]),
-        ((1, 1),): np.zeros(2),
-        ((0, 2),): None,
-        ((0, 0),): np.array([0.0, 2]),
-    }
-    moves, effects = _stacked((0, 0), seen)
-    assert (moves, effects.tolist()) == ([((0, 1),)], [[1.0, 0.0]])
-    assert _stacked((0, 0), {})[0] == []
-
-
-@each_row(
-    ("found", "better"),
-    [
-        (Trial(True, 9.0, 9.0, None), True),
-        (Trial(False, 1.0, 9.0, None), True),
-        (Trial(False, 2.0, 4.9, None), True),
-        (Trial(False, 2.0, 5.0 - 1e-6, None), False),  # by less than a millionth
-        (Trial(False, 2.0, 5.0, None), False),
-        (Trial(False, 3.0, 0.0, None), False),
-    ],
-)
-def test_what_is_better(found: Trial, better: bool) -> None:
-    assert _is_better(found, Trial(False, 2.0, 5.0, None)) == better
 
 
 def test_the_moves_of_a_space() -> None:
