@@ -74,9 +74,8 @@ def _headline(report: MatchReport) -> Iterator[str]:
         count = counted(near.operators, "operator")
         yield f"  nearest: {shown(near.name)}, {_off(near.error)}, changes {count}"
     if names := matching.record:
-        told = ", ".join(map(shown, names[:_SHOWN]))
-        rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        yield f"  record inner tensors too (onnxpad docs match): {told}{rest};"
+        told = _named([*map(shown, names)], _SHOWN)
+        yield f"  record inner tensors too (onnxpad docs match): {told};"
         yield "  they tell where it begins, in fewer runs"
 
 
@@ -85,7 +84,7 @@ def _gap(report: MatchReport) -> str:
     matching = report.matching
     offs = dict.fromkeys(map(_off, (matching.before, matching.after)))
     of = f", from {shown(report.reference)}" if report.exit_code else ""
-    return f"{', now '.join(offs)} (of the output's range{of})"
+    return f"{', at best '.join(offs)} (of the output's range{of})"
 
 
 def _off(error: float) -> str:
@@ -99,12 +98,10 @@ def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
         lambda each: (each.before, each.after, each.name, each.pytorch, each.keras),
     )
     kinds.sort(key=len, reverse=True)
-    shown_of_each = None if most is None else _SHOWN
     for group in kinds[:most]:
         first = group[0]
-        names = ", ".join(f"{each.op_type} {shown(each.node)}" for each in group[:shown_of_each])
-        rest = "" if most is None or len(group) <= _SHOWN else f" and {len(group) - _SHOWN:,} more"
-        yield f"{first.before}  becomes  {first.after}  ({first.name}): {names}{rest}"
+        nodes = _named([f"{each.op_type} {shown(each.node)}" for each in group], most and _SHOWN)
+        yield f"{first.before}  becomes  {first.after}  ({first.name}): {nodes}"
         yield f"  PyTorch  {first.pytorch or _NO_LINE}"
         yield f"  Keras    {first.keras or _NO_LINE}"
     yield from _more(kinds, most)
@@ -116,11 +113,8 @@ def _distinguishable(report: MatchReport) -> Iterator[str]:
     for each in found:
         ways = ("in the model", each.padding), *[*each.others.items()][:_OTHERS]
         alike.setdefault(ways, []).append(f"{each.op_type} {shown(each.node)}")
-    if not found:
-        if report.exit_code:
-            yield "No operator has padding that decides at these sizes."
-        return
-    yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
+    if found:
+        yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
     for ways, nodes in alike.items():
         yield from (f"  {node}" for node in nodes[:_SHOWN])
         yield from _more(nodes, _SHOWN)
@@ -158,6 +152,11 @@ def _stages(report: MatchReport) -> Iterator[str]:
         yield f"The runtime's own optimiser changes {report.matching.noise:.2g} (noise)"
 
 
+def _named(names: Sequence[str], most: int | None) -> str:
+    rest = len(names) - len(names[:most])
+    return f"{', '.join(names[:most])}{f' and {rest:,} more' if rest else ''}"
+
+
 def _more(items: Sequence[object], most: int | None) -> Iterable[str]:
     rest = len(items) - len(items[:most])
     return [f"  and {rest} more (-v has all)"] if rest else []
@@ -175,7 +174,4 @@ def _end(report: MatchReport) -> Iterator[str]:
         else:
             yield "Nothing written: give -o FILE to write the model."
     elif outcome == "partly matched":
-        how = "--partial with -o FILE writes"
-        if report.delivery.in_memory:
-            how = "partial=True gives the model with"
-        yield f"Nothing written: {how} what padding explains."
+        yield "Nothing written: --partial (partial=True) writes what padding explains."
