@@ -107,7 +107,7 @@ def test_match(
     written = output and (ok or changed)
     assert saved == ([(target, {"external_data": "copy"})] if written else [])
     out, err = capsys.readouterr()
-    told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT\n"
+    told = "JSON\n" if form is Format.JSON else "" if quiet and ok else "TEXT brief\n"
     assert (out, err) == (told, "" if ok else "error: outcome: reason\n")
     assert code == (0 if ok else 3)
     if told:
