@@ -33,7 +33,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
         sections = [
             _headline(report),
             _changes(report, most),
-            _distinguishable(report),
+            _distinguishable(report, None if is_full else _TRIED),
             _tried(report, None if is_full else _TRIED),
             _left(report, most),
             _notes(report, most),
@@ -73,6 +73,8 @@ def _headline(report: MatchReport) -> Iterator[str]:
     if near := matching.nearest:
         count = counted(near.operators, "operator")
         yield f"  nearest: {shown(near.name)}, {_off(near.error)}, changes {count}"
+    elif matching.tried and matching.outcome == "not matched":
+        yield "  nearest: the model as it is"
     if names := matching.record:
         told = _named([*map(shown, names)], _SHOWN)
         yield f"  record inner tensors too (onnxpad docs match): {told};"
@@ -107,7 +109,7 @@ def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
     yield from _more(kinds, most)
 
 
-def _distinguishable(report: MatchReport) -> Iterator[str]:
+def _distinguishable(report: MatchReport, most: int | None) -> Iterator[str]:
     found = report.matching.distinguishable
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for each in found:
@@ -115,10 +117,11 @@ def _distinguishable(report: MatchReport) -> Iterator[str]:
         alike.setdefault(ways, []).append(f"{each.op_type} {shown(each.node)}")
     if found:
         yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
-    for ways, nodes in alike.items():
+    for ways, nodes in [*alike.items()][:most]:
         yield from (f"  {node}" for node in nodes[:_SHOWN])
         yield from _more(nodes, _SHOWN)
         yield from (f"    {name}: {padding}" for name, padding in ways)
+    yield from _more([*alike], most)
 
 
 def _tried(report: MatchReport, most: int | None) -> Iterator[str]:
