@@ -101,11 +101,8 @@ class Sinking:
         if node is None:
             return None
         if is_pad(self._graph, node):
-            try:
-                layer = self.pad(read_pad(self._graph, self._analysis, node))
-            except UnreadableError:
-                return None
-            return None if layer is None else Behind(layer)
+            stack = self._stack(node)
+            return None if stack is None else Behind(stack[0])
         data = data_inputs(self._graph, node)
         inside = [self._settled(node.inputs[index], depth + 1) for index in data]
         found = [each for each in inside if each is not None]
@@ -117,6 +114,43 @@ class Sinking:
         passed = behind(self._graph, self._analysis, node, data, layers)
         steps = {id(step): step for each in found for step in each.steps}
         return replace(passed, steps=(*steps.values(), node))
+
+    def _stack(self, pad: Node) -> tuple[PadLayer, Tensor] | None:
+        """The layer of a `Pad`, and what it pads.
+
+        `Pad`s before it that one could do with it move along on the way to a further one, so that a
+        long chain of them is not moved one by one. On the way to a window each moves by itself:
+        that may take one of them alone.
+        """
+        layer, graph = self._layer(pad), self._graph
+        while layer is not None:
+            above = graph.producer(graph.origin(pad.inputs[0]))
+            both = None
+            if above is not None and is_pad(graph, above) and self._leads_to_pad(pad):
+                both = self.joined(above, layer)
+            if above is None or both is None:
+                return layer, pad.inputs[0]
+            pad, layer = above, both
+        return None
+
+    def joined(self, first: Node, layer: PadLayer) -> PadLayer | None:
+        """What one `Pad` pads that does the work of another and of a layer directly behind it.
+
+        None where none does, or something else reads the first.
+        """
+        one = self._layer(first)
+        if one is None or len(list(self.readers(first.outputs[0]))) != 1:
+            return None
+        sums = add(one.amounts, layer.amounts)
+        crops = min(map(min, (*one.amounts, *sums))) < 0
+        alike = is_same_fill(one.value, layer.value) and not crops
+        return PadLayer(sums, layer.value) if alike else None
+
+    def _layer(self, pad: Node) -> PadLayer | None:
+        try:
+            return self.pad(read_pad(self._graph, self._analysis, pad))
+        except UnreadableError:
+            return None
 
     def _settled(self, tensor: Tensor, depth: int) -> Behind | None:
         """As `lifted`; None also where a step upstream cannot be passed, or there are too many."""
@@ -156,19 +190,30 @@ class Sinking:
 
     def _only_step(self, step: Node) -> Node | None:
         """The step that alone reads a step's only output, and can be passed too."""
-        read = [each for each in step.outputs if self._graph.is_read(each)]
-        if len(read) != 1:
-            return None
-        (tensor,) = read
-        readers = list(self.readers(tensor))
-        if len(readers) != 1 or readers[0] is None:
+        reader = self._only_reader(step)
+        if reader is None:
             return None
         try:
-            lifted = self.lifted(readers[0].outputs[0])
+            lifted = self.lifted(reader.outputs[0])
         except RefusalError:
             return None
         passed = lifted is not None and any(step is each for each in lifted.steps)
-        return readers[0] if passed else None
+        return reader if passed else None
+
+    def _only_reader(self, node: Node) -> Node | None:
+        """The node that alone reads the only output of another that is read."""
+        read = [each for each in node.outputs if self._graph.is_read(each)]
+        readers = list(self.readers(read[0])) if len(read) == 1 else []
+        return readers[0] if len(readers) == 1 else None
+
+    def _leads_to_pad(self, pad: Node) -> bool:
+        """Whether only steps stand between a `Pad` and a further one."""
+        node = self._only_reader(pad)
+        for _ in range(_MOST_STEPS):
+            if node is None or not data_inputs(self._graph, node):
+                break
+            node = self._only_reader(node)
+        return node is not None and is_pad(self._graph, node)
 
     def _steps_reading(self, tensor: Tensor) -> Iterator[Node]:
         for node in self.readers(tensor):
@@ -249,7 +294,9 @@ class Sinking:
         node = self._graph.producer(tensor)
         assert node is not None
         if id(node) not in bare:
-            return node.inputs[0]
+            found = self._stack(node)
+            assert found is not None
+            return found[1]
         (place,) = [i for i, each in enumerate(node.outputs) if each.name == tensor.name]
         return bare[id(node)][place]
 
@@ -359,15 +406,11 @@ def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> 
     if is_pad(graph, reader):
         sinking = Sinking(graph, analysis)
         try:
-            one, other = (sinking.pad(read_pad(graph, analysis, each)) for each in (pad, reader))
+            layer = sinking.pad(read_pad(graph, analysis, reader))
+            if layer is not None and sinking.joined(pad, layer) is not None:
+                return
         except UnreadableError as error:
             raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
-        alone = len(list(sinking.readers(pad.outputs[0]))) == 1
-        if one is not None and other is not None and alone:
-            sums = (*one.amounts, *add(one.amounts, other.amounts))
-            crops = min(map(min, sums)) < 0
-            if is_same_fill(one.value, other.value) and not crops:
-                return
     raise _refusal_of_step(graph, reader)
 
 

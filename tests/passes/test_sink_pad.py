@@ -357,6 +357,24 @@ def test_a_concat_of_data_from_a_slice_of_all() -> None:
     assert "Pad" not in [node.op_type for node in result.model.graph.node]
 
 
+@pytest.mark.parametrize(
+    ("end", "changes", "left"), [("Conv (a60, w)", 63, 0), ("Exp (a60)", 60, 1)]
+)
+def test_a_chain_of_pads_and_steps_moves_as_one(end: str, changes: int, left: int) -> None:
+    chain = [f"p{i} = Pad (a{i}, q, v{i % 2}) a{i + 1} = Add (p{i}, c{i % 2})" for i in range(60)]
+    result = onnxpad.fix(
+        one(
+            f"a0 = Neg (x) {' '.join(chain)} y = {end}",
+            inputs="float[1, 2, 8, 8] x",
+            initializers=f"{W}, {MORE_PADS}, float v0 = {{0}}, float v1 = {{0.5}}, "
+            "float c0 = {0.5}, float c1 = {-0.5}",
+        ),
+        validate=False,
+    )
+    assert len(result.changes) == changes
+    assert [node.op_type for node in result.model.graph.node].count("Pad") == left
+
+
 def test_many_pads_above() -> None:
     """The proof looks only so far up, however many Pads there are."""
     pads = [f"b{i + 1} = Pad (b{i}, p, v{i % 2})" for i in range(1200)]
