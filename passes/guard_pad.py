@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import Named
+from onnxpad.operators.table import operator_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
@@ -32,9 +33,10 @@ class GuardPad(Pass):
     ## When it is exact
     Always: the meaning of the model stays the same. It is done where the fold is certain, and wrong
     or not known to be right: amounts and fill are constants, and the operator alone reads the
-    `Pad`, directly or through Identity. Tried with onnxruntime 1.31.1, and with 1.21.0, which folds
-    no `Pad` from opset 21 on; the evidence names the versions. Before opset 11, and in such a
-    branch, nothing protects a `Pad` before an operator with pads of its own; the finding says so.
+    `Pad`, directly or through Identity. It does not matter which onnxruntime is installed, since
+    others run the model, too: up to 1.31 all fold into pools, and from 1.25 on also from opset 21
+    on; the evidence names the versions. Before opset 11, and in such a branch, nothing protects a
+    `Pad` before an operator with pads of its own; the finding says so.
 
     ## References
     onnxruntime, core/optimizer/pad_fusion.cc; ONNX Pad-25, "constant_value".
@@ -65,13 +67,14 @@ class GuardPad(Pass):
         graph = context.graph
         for exposed in context.misfolded():
             node, window = exposed.pad.node, exposed.window
-            reader = graph.label(window)
-            into = f"onnxruntime folds it into {window.op}"
+            reader, row = graph.label(window), operator_of(graph, window)
+            assert row is not None
+            seen = folding_versions(row, graph.opset)
+            into = f"onnxruntime {seen} folds it into {window.op}"
             why = Named(
                 f"{into} {reader!r}, though {exposed.why}",
                 f"{into}, though {exposed.general or exposed.why}",
             )
-            seen = folding_versions(graph.opset)
             if can_guard(context, exposed):
                 # The node to edit, and so the one whose output must stay the same.
                 kept = node if takes_empty_fill(context, node) else window

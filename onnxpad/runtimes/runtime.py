@@ -117,6 +117,9 @@ class Runtime(Protocol):
     def available_providers(self) -> tuple[str, ...]:
         """The providers that are installed, whether they start here or not."""
 
+    def version(self) -> tuple[int, int]:
+        """The first two numbers of its version."""
+
     def cuda_version(self) -> str:
         """The CUDA version that it is built for, such as `13.0`; empty without CUDA."""
 

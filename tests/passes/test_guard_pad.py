@@ -6,6 +6,7 @@ import pytest
 import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason
+from tests.older import installed, numbers
 from tests.support import BORDER, LEVELS, agree, assert_graph, fixed, negative, one, ran
 from tests.support.rows import each_row
 
@@ -82,7 +83,7 @@ GUARDED = [
 def test_guarded(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     (found,) = onnxpad.check(before).failing(Severity.ERROR)
     assert found.code == "PAD701"
-    assert "1.31.1" in str(found.evidence["onnxruntime"])
+    *_, last = str(found.evidence["onnxruntime"]).split()
     result = fixed(before, runs=False)
     expected_nodes = after if after.opset_import[0].version < 11 else kept(after)
     assert_graph(result.model, expected_nodes)
@@ -90,7 +91,9 @@ def test_guarded(before: onnx.ModelProto, after: onnx.ModelProto) -> None:
     feeds = negative(before)
     expected = ran(before, feeds, LEVELS[0])
     assert not isinstance(expected, str)
-    assert not agree(ran(before, feeds, LEVELS[1]), expected)
+    assert agree(ran(before, feeds, LEVELS[1]), expected) == (
+        numbers(last) < installed("onnxruntime")
+    )
     assert all(agree(ran(result.model, feeds, level), expected) for level in LEVELS)
 
 

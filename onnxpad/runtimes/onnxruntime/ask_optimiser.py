@@ -4,6 +4,8 @@ In a working copy, long constants become inputs and every `Pad` gets a unique na
 optimises it with PadFusion on. If a `Pad` is not in the result, it does so once more with PadFusion
 off: those that are there then were folded, and it is the graph that PadFusion saw, so it shows
 whether the fold was right.
+
+The model is run by other versions too: one that folds less than others is not asked.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from typing import Final
 import onnx
 
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import DEFAULT_DOMAINS, unfolds
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, operators, unfolds
 from onnxpad.graph import Graph
 from onnxpad.operators.read import UnreadableError
+from onnxpad.operators.table import OPERATORS
 from onnxpad.rewrite.context import Context
+from onnxpad.runtimes import pool
+from onnxpad.runtimes.onnxruntime.departures import folds_as_any
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.runtimes.sessions import optimised
 
@@ -40,7 +45,7 @@ def misfolded(context: Context) -> list[Exposed] | None:
     names = _named(model)
     if not names:
         return []
-    if unfolds(model):
+    if unfolds(model) or not _folds_as_any(model, context.graph.opset):
         return None
     # onnxruntime merges equal nodes and computes constants before or after PadFusion, so try it
     # without that too: amounts may have to be computed, while the weight that a Pad pads is left.
@@ -88,6 +93,14 @@ def _misfolded(
     except ModelError:
         return None
     return _ours(context, met, names, taken, every=left is None)
+
+
+def _folds_as_any(model: onnx.ModelProto, opset: int) -> bool:
+    """Whether the installed version folds `Pad`s wherever another one would."""
+    functions = {(each.domain, each.name): each for each in model.functions}
+    kinds = {*operators(model.graph.node, functions)}
+    rows = [row for (domain, kind), row in OPERATORS.items() if not domain and kind in kinds]
+    return folds_as_any(pool.ask("about", "version"), rows, opset)
 
 
 def _named(model: onnx.ModelProto) -> dict[str, str]:

@@ -1,12 +1,14 @@
 """Where onnxruntime departs from the specification: a table by operator, and what becomes of SAME.
 
-Measured on its CPU execution provider with 1.21.0 and 1.31.1, with optimisation off unless stated.
+Measured on its CPU execution provider with 1.21 to 1.32, with optimisation off unless stated.
+What is written must run in all of these, whichever is installed: a departure that the newest no
+longer has is heeded until no version that has it is supported.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -46,6 +48,13 @@ if TYPE_CHECKING:
 Type: TypeAlias = Callable[[], int | None]
 """The element type of data; None where unknown."""
 
+Version: TypeAlias = tuple[int, int]
+Versions: TypeAlias = tuple[Version, Version]
+"""The first and the last version that was seen to depart; a later one was not seen at all."""
+
+_OLDEST: Final = (1, 21)
+_NEWEST: Final = (1, 32)
+
 _MOST_TRIED: Final = 256  # sizes that are tried for one at which the engines differ
 
 
@@ -72,7 +81,8 @@ class Departures:
         stops: Where it stops with an error if that total is negative.
         refuses_pads_beside_auto_pad: Whether `auto_pad` beside `pads` is an error. Otherwise it
             uses `auto_pad`.
-        folds_pads: Whether PadFusion, a part of its optimiser, folds `Pad`s into the operator.
+        folds_pads: The versions in which PadFusion, a part of its optimiser, folds `Pad`s into the
+            operator unchecked; None for an operator that it leaves alone.
         runs_in_blocks: Whether it runs in blocks of channels (NCHWc) at full optimisation, over two
             spatial axes. Without a window on the first axis the process then dies of SIGFPE, and a
             maximum over only -infinity is the lowest finite number.
@@ -87,7 +97,7 @@ class Departures:
     refuses_dilated_same: bool = False
     stops: Stops = Stops.NEVER
     refuses_pads_beside_auto_pad: bool = False
-    folds_pads: bool = False
+    folds_pads: Versions | None = None
     runs_in_blocks: bool = False
     divides_by_whole_kernels: bool = False
     rounds_whole_apart: bool = False
@@ -106,13 +116,16 @@ _CONV: Final = Departures(
     runs_same_from=_CONV_FROM,
     refuses_dilated_same=True,
     refuses_pads_beside_auto_pad=True,
-    folds_pads=True,
+    folds_pads=(_OLDEST, _NEWEST),
 )
 _LP_POOL: Final = Departures(same_from=_POOL_FROM, runs_same_from=_POOL_RUNS)
-_MAX_POOL: Final = replace(_LP_POOL, stops=Stops.MAXIMUM, folds_pads=True, runs_in_blocks=True)
-# They share Conv's reading of attributes. 1.21.0 has no ConvInteger of int8. A zero point with more
+# From 1.32 on, no `Pad` is folded into a MaxPool, and into an AveragePool only where that is right.
+_MAX_POOL: Final = replace(
+    _LP_POOL, stops=Stops.MAXIMUM, folds_pads=(_OLDEST, (1, 31)), runs_in_blocks=True
+)
+# They share Conv's reading of attributes. 1.21 has no ConvInteger of int8. A zero point with more
 # than one element stops the quantised ones.
-_UNFUSED_CONV: Final = replace(_CONV, folds_pads=False)
+_UNFUSED_CONV: Final = replace(_CONV, folds_pads=None)
 # It shares the reading of attributes with pools, and never stops.
 _NHWC_MAX_POOL: Final = _LP_POOL
 # Like a quantised average, but for how that rounds.
@@ -151,12 +164,26 @@ def departures_of(row: Operator) -> Departures:
 
 
 _LATE: Final = 21
-"""The first opset whose `Pad`s onnxruntime 1.21 does not fold yet."""
+"""The first opset whose `Pad`s are folded only from this version on."""
+_FOLDS_LATE: Final = (1, 25)
 
 
-def folding_versions(opset: int) -> str:
-    """The versions of onnxruntime that were seen to fold `Pad`s of an opset."""
-    return "1.31.1 (not 1.21.0)" if opset >= _LATE else "1.21.0 and 1.31.1"
+def folds_as_any(version: Version, rows: Iterable[Operator], opset: int) -> bool:
+    """Whether a version folds `Pad`s into operators wherever some version does."""
+    found = filter(None, (_folded_in(row, opset) for row in rows))
+    return all(first <= version <= last for first, last in found)
+
+
+def folding_versions(row: Operator, opset: int) -> str:
+    """The versions that fold `Pad`s of an opset into an operator unchecked: `1.25 to 1.31`."""
+    return " to ".join(f"{major}.{minor}" for major, minor in _folded_in(row, opset) or ())
+
+
+def _folded_in(row: Operator, opset: int) -> Versions | None:
+    versions = departures_of(row).folds_pads
+    if versions is None or opset < _LATE:
+        return versions
+    return max(versions[0], _FOLDS_LATE), versions[1]
 
 
 BLOCK: Final = 8

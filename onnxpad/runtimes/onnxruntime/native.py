@@ -194,6 +194,12 @@ def available_providers() -> tuple[str, ...]:
     return tuple(_onnxruntime().get_available_providers())
 
 
+def version() -> tuple[int, int]:
+    """The first two numbers of onnxruntime's version."""
+    major, minor = _onnxruntime().__version__.split(".")[:2]
+    return int(major), int(minor)
+
+
 def cuda_version() -> str:
     """The CUDA version that onnxruntime is built for, such as `13.0`; empty without CUDA."""
     return str(getattr(_onnxruntime(), "cuda_version", ""))

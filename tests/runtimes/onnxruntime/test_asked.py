@@ -8,6 +8,7 @@ import pytest
 
 from onnxpad.graph import Graph
 from onnxpad.rewrite.context import Context
+from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import ask_optimiser
 from onnxpad.runtimes.onnxruntime.ask_optimiser import misfolded
 from onnxpad.runtimes.runtime import EngineError
@@ -36,6 +37,7 @@ def asked(
     without: str = "",
     constant: str = "",
     merged: str = "",
+    version: tuple[int, int] = (1, 31),
 ) -> tuple[list[str] | None, list[tuple[str, ...]]]:
     """The wrong folds, and what was disabled at each call, if the optimiser folds some `Pad`s.
 
@@ -48,6 +50,7 @@ def asked(
         without: Tensors whose `Pad`s are in no result at all.
         constant: A tensor for which the optimiser finds a zero.
         merged: Tensors whose `Pad`s are in no result with equal nodes merged.
+        version: What is installed.
     """
     calls: list[tuple[str, ...]] = []
 
@@ -72,6 +75,7 @@ def asked(
         return data
 
     monkeypatch.setattr(ask_optimiser, "optimised", optimised)
+    monkeypatch.setattr(pool, "ask", lambda *_: version)
     context = Context(
         Graph.from_proto(one(body, inputs=INPUTS, outputs=outputs, initializers=GIVEN))
     )
@@ -185,6 +189,15 @@ def test_merging_is_tried_both_ways_unless_it_changes_nothing(
     both = [*APART, *merging]
     assert asked(right, "b", monkeypatch, merged="a") == ([], both)
     assert asked(right, "b", monkeypatch) == ([], [*APART, ()])  # the same result as before
+
+
+def test_a_version_that_folds_less_than_others_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is written with it runs elsewhere, too."""
+    assert asked(WRONG, "", monkeypatch, version=(1, 32)) == (None, [])
+    assert asked(RIGHT, "", monkeypatch, version=(1, 32)) == ([], [()])
+    assert asked(RIGHT, "", monkeypatch, version=(1, 99)) == (None, [])
 
 
 def test_functions_that_unfold_to_too_many_nodes_are_not_asked_about(

@@ -21,6 +21,7 @@ from onnxpad.runtimes.onnxruntime.departures import (
     computed,
     disagreement,
     folding_versions,
+    folds_as_any,
     runtime_pads,
     specified,
     why_not_run,
@@ -177,5 +178,24 @@ def test_what_a_row_does_not_name_is_as_specified() -> None:
 
 
 def test_versions_that_fold() -> None:
-    assert folding_versions(20) == "1.21.0 and 1.31.1"
-    assert folding_versions(21) == "1.31.1 (not 1.21.0)"
+    conv, pool = ROWS["", "Conv"], ROWS["", "MaxPool"]
+    told = [folding_versions(row, opset) for row in (conv, pool) for opset in (20, 21)]
+    assert told == ["1.21 to 1.32", "1.25 to 1.32", "1.21 to 1.31", "1.25 to 1.31"]
+
+
+@each_row(
+    ("version", "opset", "answers"),
+    [
+        ((1, 24), 20, "cp"),
+        ((1, 24), 21, ""),
+        ((1, 31), 21, "cp"),
+        ((1, 32), 17, "c"),
+        ((1, 99), 17, ""),
+    ],
+)
+def test_one_that_folds_less_than_others_is_not_asked(
+    version: tuple[int, int], opset: int, answers: str
+) -> None:
+    rows = {"c": ROWS["", "Conv"], "p": ROWS["", "MaxPool"], "l": ROWS["", "LpPool"]}
+    for name, row in rows.items():
+        assert folds_as_any(version, [row, rows["l"]], opset) == (name in answers + "l")
