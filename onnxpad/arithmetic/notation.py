@@ -53,16 +53,6 @@ def pair_text(pair: tuple[Extent, Extent]) -> str:
     return f"{pair[0]}+{pair[1]}"
 
 
-def attribute_text(pairs: Pairs) -> str:
-    """Padding of spatial axes for people, and as the attribute `pads` has it.
-
-    >>> attribute_text(((1, 2), (0, 1)))
-    'H 1+2, W 0+1, pads [1, 0, 2, 1]'
-    """
-    begins, ends = [begin for begin, _ in pairs], [end for _, end in pairs]
-    return f"{pads_text(pairs)}, pads {[*begins, *ends]}"
-
-
 def axes_text(pairs: Pairs, axes: Sequence[int] | None = None) -> str:
     """Amounts of a `Pad` for people: `begin+end` for each axis that it pads, by number.
 

@@ -45,14 +45,6 @@ from onnxpad.runtimes import worker
 worker.serve_standard_streams()
 """
 
-_WINDOWS_FAULTS: Final = {
-    0xC0000005: "access violation",
-    0xC000001D: "illegal instruction",
-    0xC0000094: "integer division by zero",
-    0xC00000FD: "stack overflow",
-    0xC0000374: "heap corruption",
-    0xC0000409: "abort",
-}
 _WINDOWS_INTERRUPT: Final = 0xC000013A
 
 
@@ -454,7 +446,7 @@ def _how(code: int) -> str:
     """How a process ended, in words.
 
     >>> _how(-8), _how(0xC0000005)
-    ('onnxruntime crashed (SIGFPE)', 'onnxruntime crashed (access violation, 0xC0000005)')
+    ('onnxruntime crashed (SIGFPE)', 'onnxruntime crashed (0xC0000005)')
     """
     if code == -9:
         return f"{DEPLOYED.NAME}'s process was killed (SIGKILL; the system may be out of memory)"
@@ -462,8 +454,7 @@ def _how(code: int) -> str:
         return f"{DEPLOYED.NAME} crashed ({signal.Signals(-code).name})"
     code &= 0xFFFFFFFF
     if code > 0xFFFF:
-        known = _WINDOWS_FAULTS.get(code)
-        return f"{DEPLOYED.NAME} crashed ({known + ', ' if known else ''}0x{code:08X})"
+        return f"{DEPLOYED.NAME} crashed (0x{code:08X})"
     return f"{DEPLOYED.NAME}'s process ended by itself (exit code {code})"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import onnx
+import onnx.parser
 
 from onnxpad.errors import ModelError, ProviderError, UsageError
 from onnxpad.messages import meant
@@ -16,6 +16,10 @@ from onnxpad.runtimes.worker import DEPLOYED
 
 AUTO = "auto"
 NAMES = {"cpu": CPU, "cuda": CUDA}
+_ONE_NODE = """
+<ir_version: 7, opset_import: ["" : 13]>
+one_node (float[2] x) => (float[2] y) { y = Relu (x) }
+"""
 
 
 def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -63,13 +67,7 @@ def trouble_with(provider: str) -> str:
     The runtime's list of available providers is no answer: it names all that were compiled in, even
     if there is no device.
     """
-    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2])
-    result = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2])
-    graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("Relu", ["x"], ["y"])], "one_node", [value], [result]
-    )
-    opset = onnx.helper.make_opsetid("", 13)
-    model = onnx.helper.make_model(graph, ir_version=7, opset_imports=[opset])
+    model = onnx.parser.parse_model(_ONE_NODE)
     data = np.array([-1, 1], np.float32)
     try:
         with open_session(model, provider=provider, profile=True) as session:

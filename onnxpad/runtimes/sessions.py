@@ -222,18 +222,15 @@ def answers(
             return [error]
         return [each for source in sources for each in answers([source], outputs, fed, anew=anew)]
     return [
-        some
-        if isinstance(some, EngineError)
-        else [
-            one
-            if isinstance(one, EngineError)
-            else AGREED
-            if one is None
-            else dict(zip(outputs, one, strict=True))
-            for one in some
-        ]
+        some if isinstance(some, EngineError) else [_named(outputs, one) for one in some]
         for some in given
     ]
+
+
+def _named(outputs: Sequence[str], one: Sequence[Value] | EngineError | None) -> Answer:
+    if one is None:
+        return AGREED
+    return one if isinstance(one, EngineError) else dict(zip(outputs, one, strict=True))
 
 
 def evaluated_by_onnx(
@@ -248,10 +245,7 @@ def evaluated_by_onnx(
         given = pool.ask("evaluate", Blob(model.SerializeToString()), list(outputs), inputs)
     except EngineError as error:
         return error
-    return [
-        one if isinstance(one, EngineError) else dict(zip(outputs, one, strict=True))
-        for one in given
-    ]
+    return [_named(outputs, one) for one in given]
 
 
 def optimised(

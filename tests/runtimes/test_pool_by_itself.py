@@ -149,12 +149,7 @@ def test_what_is_late_is_killed() -> None:
         (3, "onnxruntime's process ended by itself (exit code 3)"),
         (0xFFFF, "onnxruntime's process ended by itself (exit code 65535)"),
         (0x10000, "onnxruntime crashed (0x00010000)"),
-        (0xC0000005, "onnxruntime crashed (access violation, 0xC0000005)"),
-        (0xC000001D, "onnxruntime crashed (illegal instruction, 0xC000001D)"),
-        (0xC0000094, "onnxruntime crashed (integer division by zero, 0xC0000094)"),
-        (0xC00000FD, "onnxruntime crashed (stack overflow, 0xC00000FD)"),
-        (0xC0000374, "onnxruntime crashed (heap corruption, 0xC0000374)"),
-        (0xC0000409, "onnxruntime crashed (abort, 0xC0000409)"),
+        (0xC0000005 - (1 << 32), "onnxruntime crashed (0xC0000005)"),
     ],
 )
 def test_how_a_process_ended(code: int, said: str) -> None:

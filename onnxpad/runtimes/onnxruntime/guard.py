@@ -241,7 +241,8 @@ def _signature(context: Context, exposed: Exposed) -> object:
     given = list(pad.node.inputs[1:3]) if graph.opset >= 11 and pad.node.op == "Pad" else []
     beside = [each for node in exposed.way for each in node.inputs[1:]]
     for tensor in (*given, *beside):
-        if tensor.name and graph.constant(tensor) is None and not _is_stored(graph, tensor):
+        # One that no node computes is an initializer too long to be read.
+        if tensor.name and graph.constant(tensor) is None and graph.producer(tensor) is not None:
             return object()  # equal to nothing: edits may have made this tensor's value known
     return (
         _place(context, exposed),
@@ -250,11 +251,6 @@ def _signature(context: Context, exposed: Exposed) -> object:
         tuple(tensor.name for tensor in beside),
         str(sorted(window.attrs.items(), key=str)),
     )
-
-
-def _is_stored(graph: Graph, tensor: Tensor) -> bool:
-    """Whether no node computes a tensor: it is an initializer too long to be read."""
-    return graph.producer(tensor) is None
 
 
 def _correct_claims(context: Context) -> None:

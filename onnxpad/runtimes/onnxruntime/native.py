@@ -35,6 +35,8 @@ _NODES = (
     r"Node \((?P<name>.*?)\) Op \((?P<op>\w+)\) \[\w+\] ",
 )
 """How onnxruntime's errors name a node, when running it and when inferring shapes."""
+_SOURCE = r"\S*[/\\]onnxruntime[/\\]\S+:\d+ .*?\)>?( const)?( \[with .*?\])?( |$)"
+"""The place of an error in onnxruntime, `/src/onnxruntime/core/x.cc:50 ns::f(T) [with T = int]`."""
 _NO_KERNEL = "Could not find an implementation"
 _SILENT = 4  # onnxruntime's log severity "fatal": errors are raised, and not logged as well
 
@@ -248,10 +250,10 @@ def first_line(error: Exception) -> str:
     text = shortened(" ".join(said.split()))
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
     text = re.sub(r"^Load model from .+? failed: ?", "", text)
-    text = _without_cpp(text)
+    text = re.sub(_SOURCE, "", text)
     for pattern in _NODES:
         text = re.sub(pattern, _node, text)
-    text = _without_cpp(text)
+    text = re.sub(_SOURCE, "", text)
     text = re.sub(r"\w+\.(cc|h):\d+ \w+ ", "", text).rstrip(" :") or type(error).__name__
     return text if len(text) <= _ONE_LINE else f"{text[: _ONE_LINE - 3].rstrip()}..."
 
@@ -259,32 +261,6 @@ def first_line(error: Exception) -> str:
 def _node(found: re.Match[str]) -> str:
     """The operator of a node, with the node's name if it has one."""
     return f"{found['op']} {found['name']!r}: " if found["name"] else f"{found['op']}: "
-
-
-def _without_cpp(text: str) -> str:
-    """`text` without `/src/onnxruntime/core/x.cc:50 ns::f(const T&) [with T = int]`."""
-    found = re.search(r"\S*[/\\]onnxruntime[/\\]\S+:\d+ ", text)
-    if found is None:
-        return text
-    rest = text[found.end() :]
-    end = _closing(rest, "(", ")")
-    while rest[end : end + 1] not in {"", " "}:  # `<lambda()>::operator()(int)` has three pairs
-        # Behind the pair of a `<lambda()>` only the signature goes on, if anything does.
-        end += rest[end] == ">" or _closing(rest[end:], "(", ")") or len(rest)
-    rest = rest[end:].removeprefix(" const").lstrip()
-    if rest.startswith("[with "):
-        rest = rest[_closing(rest, "[", "]") :].lstrip()
-    return f"{text[: found.start()]}{rest}"
-
-
-def _closing(text: str, opening: str, closing: str) -> int:
-    """The index after the first bracketed part of `text`; 0 if there is none."""
-    depth = 0
-    for index, character in enumerate(text):
-        depth += (character == opening) - (character == closing)
-        if character == closing and depth == 0:
-            return index + 1
-    return 0
 
 
 @cache
