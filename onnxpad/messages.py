@@ -82,14 +82,25 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def and_list(words: Iterable[str]) -> str:
+def few(words: Iterable[str], most: int, by: str = ", ") -> str:
+    """The first few words, and how many more there are.
+
+    >>> few("abcde", 2), few("ab", 2)
+    ('a, b and 3 more', 'a, b')
+    """
+    listed = [*words]
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return by.join(listed[:most]) + more
+
+
+def and_list(words: Iterable[str], by: str = " and ") -> str:
     """Words as a list; empty if there are none.
 
     >>> and_list(["a", "b", "c"]), and_list(["a"]), and_list([])
     ('a, b and c', 'a', '')
     """
     *others, last = [*words] or [""]
-    return " and ".join(filter(None, (", ".join(others), last)))
+    return by.join(filter(None, (", ".join(others), last)))
 
 
 def _cut(text: str, longest: int, head: int, tail: int) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node, Use
-from onnxpad.messages import Named, and_list
+from onnxpad.messages import Named, and_list, few
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
 from onnxpad.operators.table import MICROSOFT, Inputs, crops, key_of
@@ -88,7 +88,7 @@ class ReportPad(Pass):
             refusal = RefusalError(
                 causes[0].code,
                 Named(
-                    "; ".join(_first(dict.fromkeys(map(str, causes)))),
+                    few(dict.fromkeys(map(str, causes)), MOST_READERS, "; "),
                     "; ".join(dict.fromkeys(cause.general for cause in causes)),
                 ),
                 "; ".join(dict.fromkeys(cause.brief or _general(cause) for cause in causes))
@@ -288,15 +288,6 @@ def _name(context: Context, node: Node) -> Named:
 def _does(name: Named, form: str) -> Named:
     """A sentence of which a node is the subject."""
     return Named(*(f"{each} {form}" for each in name))
-
-
-def _first(texts: Iterable[str]) -> Iterator[str]:
-    """The first few texts, and how many more there are."""
-    for count, text in enumerate(listed := list(texts)):
-        if count == MOST_READERS:
-            yield f"and {len(listed) - count} more"
-            return
-        yield text
 
 
 def _facts(

@@ -1,8 +1,9 @@
 """Runs tests in environments that it makes: `python -m tests.matrix [--only NAME,...] [--fresh]`.
 
 `newest-3.12` and `lowest-3.12` have the newest packages that pip finds and the lowest that
-pyproject.toml promises, so on each Python that is installed, and run the fast tier. `torch`,
-`tensorflow` and `browser` run the tests that have these marks. Environments are kept in .matrix/.
+pyproject.toml promises, so on each Python that is installed, and run the fast tier; so does `cpu`,
+with the newest onnxruntime, whose build for GPUs comes later. `torch`, `tensorflow` and `browser`
+run the tests that have these marks. Environments are kept in .matrix/.
 The last column of an environment that failed says why; its log is .matrix/NAME.log.
 """
 
@@ -18,7 +19,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -64,6 +65,7 @@ class Environment:
         options: The options of pytest that choose the tests.
         lowest: Whether the packages are the lowest that are promised; else the newest.
         packages: What is installed besides.
+        without: What they take the place of.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Environment:
     options: tuple[str, ...]
     lowest: bool = False
     packages: tuple[str, ...] = ()
+    without: str = ""
 
     @property
     def folder(self) -> Path:
@@ -201,6 +204,9 @@ def planned(
                 environments.append(Environment(name, installed[minor], FAST, lowest=lowest))
             else:
                 missing[name] = f"Python 3.{minor} is not installed"
+    if environments:
+        cpu = Environment("cpu", environments[-1].python, FAST, packages=("onnxruntime",))
+        environments.append(replace(cpu, without="onnxruntime-gpu"))
     for mark, packages in HEAVY.items():
         if environments:  # frameworks are slow to come to new Pythons: the lowest one
             environments.append(
@@ -308,6 +314,10 @@ def made(environment: Environment, project: Mapping[str, Any], *, fresh: bool) -
     constraints.write_text("".join(f"{name}=={v}\n" for name, v in wanted.items()))
     options = ("--quiet", "--only-binary", ":all:", "-c", str(constraints))
     needed([*pip, "install", *options, "-e", f"{ROOT}[test]", *environment.packages])
+    if environment.without:  # both own one folder
+        needed([*pip, "uninstall", "--quiet", "--yes", environment.without])
+        again = ("--quiet", "--no-deps", "--force-reinstall")
+        needed([*pip, "install", *again, *environment.packages])
     told = {"asked": asked, "notes": notes, "day": time.strftime("%Y-%m-%d")}
     stamp.write_text(json.dumps(told), encoding="utf-8")
     return tuple(notes)

@@ -36,6 +36,7 @@ def test_each_promised_python_is_run_or_said_to_be_missing() -> None:
         for minor in (11, 13, 15)
         for kind in ("newest", "lowest")
     }
+    assert found["cpu"] == ("d", False)
     assert [found[name] for name in matrix.HEAVY] == [("b", False)] * len(matrix.HEAVY)
     assert missing == {
         f"{kind}-3.{minor}": f"Python 3.{minor} is not installed"

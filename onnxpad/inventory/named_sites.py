@@ -9,6 +9,7 @@ from typing import Final
 
 from onnxpad.errors import UsageError
 from onnxpad.inventory.padding_site import PaddingSite
+from onnxpad.messages import and_list, few
 
 _SUGGESTED: Final = 3
 _TYPED: Final = 400
@@ -68,9 +69,5 @@ def nearest(
     near += [each for each in names if lower and lower in each.lower() and each not in near]
     if not near:
         every = names if listed is None else [*listed]
-        rest = len(every) - _SUGGESTED
-        more = f" and {rest} more" if rest > 0 else ""
-        return f"; {all_are} {', '.join(map(repr, every[:_SUGGESTED]))}{more}"
-    shown = [repr(each) for each in near[:_SUGGESTED]]
-    ends = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-    return f"; did you mean {ends}?"
+        return f"; {all_are} {few(map(repr, every), _SUGGESTED)}"
+    return f"; did you mean {and_list(map(repr, near[:_SUGGESTED]), ' or ')}?"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnxpad.errors import UsageError
 from onnxpad.finding import Change, Finding
-from onnxpad.messages import and_list, shortened
+from onnxpad.messages import and_list, few, shortened
 from onnxpad.messages import counted as counted
 from onnxpad.report import Configured, FileReport, FixReport, RepadReport, ShowReport
 from onnxpad.report.layout import Paint as Paint
@@ -150,9 +150,7 @@ def explained(items: Iterable[Finding | Change]) -> str:
 
 def first_names(items: Sequence[Finding] | Sequence[Change], most: int = NODES_A_REASON) -> str:
     """The names of the first few nodes, and how many more there are."""
-    names = ", ".join(shown(item.node) for item in items[:most])
-    rest = len(items) - most
-    return f"{names} and {rest:,} more" if rest > 0 else names
+    return few((shown(item.node) for item in items), most)
 
 
 def one_line(result: object, text: str) -> str:

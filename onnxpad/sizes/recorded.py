@@ -16,6 +16,7 @@ from onnxpad.analysis import LARGEST_SIZE, open_axes
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import MismatchError
 from onnxpad.graph import Graph
+from onnxpad.messages import few
 from onnxpad.records import NamedTuple
 
 METADATA: Final = "onnxpad.sizes"
@@ -111,9 +112,8 @@ def recorded_sizes(graph: Graph) -> Recorded:
         else:
             entries[name] = entry._replace(axes=there)
             sizes |= {label: each for label, each in left.items() if each is not None}
-    if len(wrong) > _TOLD:
-        wrong[_TOLD:] = [f"and {len(wrong) - _TOLD} more"]
-    warning = f"of the metadata {METADATA} is ignored: {'; '.join(wrong)}" if wrong else ""
+    told = few(wrong, _TOLD, "; ")
+    warning = f"of the metadata {METADATA} is ignored: {told}" if wrong else ""
     return Recorded(sizes, entries, warning)
 
 

@@ -15,7 +15,7 @@ from onnxpad.arguments import Dims, Shape, Shapes, dims_given, listed, shapes_gi
 from onnxpad.arithmetic.size import NMAX, Sizes
 from onnxpad.errors import MismatchError, UsageError
 from onnxpad.graph import Graph
-from onnxpad.messages import meant
+from onnxpad.messages import few, meant
 from onnxpad.sizes.domain import SizeDomain
 from onnxpad.sizes.recorded import METADATA, Recorded, RecordedDim
 
@@ -321,8 +321,7 @@ def _inputs(names: Sequence[str]) -> str:
 
 
 def _known(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:8])) or "none"
-    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
+    return few(map(repr, names), 8) or "none"
 
 
 def _listed(shape: Sequence[object]) -> str:

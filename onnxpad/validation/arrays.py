@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, let_through
+from onnxpad.messages import few
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.align import Moved, aligned, channels_moved
@@ -614,6 +615,4 @@ def _known(wanted: Sequence[Input | Output]) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - 6} more" if len(names) > 7 else ""
-    return ", ".join(repr(name) for name in (names[:6] if more else names)) + more
+    return few(map(repr, names), 7)

@@ -21,6 +21,7 @@ from onnx import AttributeProto, TensorProto
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import bodies, unfolds, walked
+from onnxpad.messages import few
 from onnxpad.records import dataclass
 from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.sessions import Array
@@ -448,9 +449,7 @@ def feeds_text(feeds: Mapping[str, Array]) -> str:
         f"{name} {'string' if data.dtype.kind == 'O' else data.dtype} {shape_text(data.shape)}"
         for name, data in feeds.items()
     ]
-    if len(texts) > 6:
-        texts[5:] = [f"and {len(texts) - 5} more"]
-    return ", ".join(texts)
+    return few(texts, 6)
 
 
 def outline(model: onnx.ModelProto) -> Interface:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from onnxpad.messages import few
 from onnxpad.records import dataclass
 from onnxpad.validation.align import nearest
 from onnxpad.validation.answers import Result
@@ -146,9 +147,7 @@ def _is_rounding(seen: Comparison) -> bool:
 def differing(comparisons: Iterable[Comparison]) -> str:
     """The outputs that are not ok: `outputs 'a', 'b'`; quoted, since many names are numbers."""
     wrong = [each for each in comparisons if not each.ok]
-    listed = ", ".join(repr(each.output) for each in wrong[:_LISTED])
-    more = f" and {len(wrong) - _LISTED:,} more" if len(wrong) > _LISTED else ""
-    return f"outputs {listed}{more}"
+    return f"outputs {few((repr(each.output) for each in wrong), _LISTED)}"
 
 
 def greatest(comparisons: Iterable[Comparison]) -> float:

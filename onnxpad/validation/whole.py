@@ -17,7 +17,7 @@ import numpy as np
 from onnxpad.arguments import InFolder, Progress
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
-from onnxpad.messages import RUNTIME
+from onnxpad.messages import RUNTIME, few
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.copies import seeded, with_bodies
 from onnxpad.runtimes.runtime import LimitError, Optimisation
@@ -899,5 +899,4 @@ def _with_outputs(source: Source, names: Iterable[str], folder: Path | None) -> 
 
 
 def _outputs_text(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"outputs {', '.join(names[:_LISTED])}{more} are"
+    return f"outputs {few(names, _LISTED)} are"

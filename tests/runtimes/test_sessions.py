@@ -118,20 +118,6 @@ def test_what_cannot_be_said_in_a_line_is_cut() -> None:
     assert native.first_line(ValueError("")) == "ValueError"
 
 
-def test_cpp_positions_and_signatures_go() -> None:
-    position = "/onnxruntime_src/onnxruntime/core/graph/model.cc:256 "
-    for signature in (
-        "onnxruntime::Model::Model(std::map<int, int>&&, const Logger&) ",
-        "void onnxruntime::f(const int (&)[3]) const ",
-        "T onnxruntime::g(const T&) [with T = std::vector<int>] ",
-        "onnxruntime::<lambda()>::operator()(int) ",
-        "onnxruntime::Locale::Locale(const std::string&)::<lambda()> ",
-    ):
-        for text in (f"{position}{signature}Too new.", f"Why: {position}{signature}Too new."):
-            line = native.first_line(RuntimeError(f"[ONNXRuntimeError] : 1 : FAIL : {text}"))
-            assert line == text.replace(position + signature, "")
-
-
 def test_a_provider_that_is_not_installed_is_named_with_those_that_are() -> None:
     with pytest.raises(ProviderError):
         require_provider("NoSuchProvider")

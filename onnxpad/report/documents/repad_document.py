@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from onnxpad.frameworks.repadding.changes import OutputChange, Rewritten, Unchanged
+from onnxpad.messages import few
 from onnxpad.report import RepadReport
 from onnxpad.report.documents import Document, Group, line_of
 from onnxpad.report.groups import grouped
@@ -141,11 +142,10 @@ def _ending(report: RepadReport) -> str:
 
 def _names(group: Sequence[Rewritten] | Sequence[Unchanged]) -> str:
     """The operators of a group: their number and types, and the first names."""
-    names = ", ".join(shown(each.node) for each in group[:_NAMED])
-    rest = len(group) - _NAMED
+    names = few((shown(each.node) for each in group), _NAMED)
     types = "/".join(dict.fromkeys(shown(each.op_type) for each in group if each.op_type))
     many = f"{len(group)} {types}: " if len(group) > 1 else f"{types} "
-    return f"{many}{names}" + (f" and {rest:,} more" if rest > 0 else "")
+    return f"{many}{names}"
 
 
 def _more(count: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from onnxpad.messages import few
 from onnxpad.report import ValidateReport
 from onnxpad.report.documents import Block, Document, Group, Line, Pairs, Tallies, View
 from onnxpad.report.groups import grouped
@@ -299,9 +300,7 @@ def _placement(place: Placement) -> str:
     nodes = counted(place.nodes, "node")
     line = f"{shown(provider)} ran {there:,} of {nodes} of the {place.model} model"
     if place.elsewhere:
-        rest = len(place.elsewhere) - NODES_A_REASON
-        more = f" and {rest:,} more" if rest > 0 else ""
-        line += f"; elsewhere {', '.join(map(shown, place.elsewhere[:NODES_A_REASON]))}{more}"
+        line += f"; elsewhere {few(map(shown, place.elsewhere), NODES_A_REASON)}"
     return line
 
 

@@ -20,7 +20,6 @@ from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, operators, unfolds
 from onnxpad.graph import Graph
 from onnxpad.operators.read import UnreadableError
-from onnxpad.operators.table import OPERATORS
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime.departures import folds_as_any
@@ -99,8 +98,7 @@ def _folds_as_any(model: onnx.ModelProto, opset: int) -> bool:
     """Whether the installed version folds `Pad`s wherever another one would."""
     functions = {(each.domain, each.name): each for each in model.functions}
     kinds = {*operators(model.graph.node, functions)}
-    rows = [row for (domain, kind), row in OPERATORS.items() if not domain and kind in kinds]
-    return folds_as_any(pool.ask("about", "version"), rows, opset)
+    return folds_as_any(pool.ask("about", "version"), kinds, opset)
 
 
 def _named(model: onnx.ModelProto) -> dict[str, str]:

@@ -8,7 +8,7 @@ lowest finite number.
 
 Downstream of a `Pad` with computed amounts, onnxruntime does not know the shape. So a rewrite that
 makes these amounts constant, or removes the `Pad`, can make it choose that kernel. Tried with
-onnxruntime 1.31.1.
+onnxruntime 1.21 to 1.32.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ longer has is heeded until no version that has it is supported.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -168,22 +168,22 @@ _LATE: Final = 21
 _FOLDS_LATE: Final = (1, 25)
 
 
-def folds_as_any(version: Version, rows: Iterable[Operator], opset: int) -> bool:
-    """Whether a version folds `Pad`s into operators wherever some version does."""
-    found = filter(None, (_folded_in(row, opset) for row in rows))
-    return all(first <= version <= last for first, last in found)
+def folds_as_any(version: Version, ops: Container[str], opset: int) -> bool:
+    """Whether a version folds `Pad`s into standard operators wherever some version does."""
+    rows = [row for (domain, op), row in DEPARTURES.items() if not domain and op in ops]
+    return all(first <= version <= last for row in rows for first, last in _folding(row, opset))
 
 
 def folding_versions(row: Operator, opset: int) -> str:
     """The versions that fold `Pad`s of an opset into an operator unchecked: `1.25 to 1.31`."""
-    return " to ".join(f"{major}.{minor}" for major, minor in _folded_in(row, opset) or ())
+    ((first, last),) = _folding(departures_of(row), opset)
+    return "{}.{} to {}.{}".format(*first, *last)
 
 
-def _folded_in(row: Operator, opset: int) -> Versions | None:
-    versions = departures_of(row).folds_pads
-    if versions is None or opset < _LATE:
-        return versions
-    return max(versions[0], _FOLDS_LATE), versions[1]
+def _folding(row: Departures, opset: int) -> Iterator[Versions]:
+    if row.folds_pads is not None:
+        first, last = row.folds_pads
+        yield (first if opset < _LATE else _FOLDS_LATE), last
 
 
 BLOCK: Final = 8
@@ -349,9 +349,7 @@ def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str)
 
 def _reads(engine: str, placed: ResolvedAxis) -> str:
     count = placed.windows
-    many = counted(count, "element") if isinstance(count, int) else "an unknown number"
-    if isinstance(count, int) and count < 0:
-        many = "no result"
+    many = counted(max(count, 0), "element") if isinstance(count, int) else "an unknown number"
     return f"{engine} pads {placed.begin}+{placed.end} and gives {many}"
 
 

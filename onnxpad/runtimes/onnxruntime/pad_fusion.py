@@ -8,7 +8,7 @@ longer loads.
 
 PadFusion runs after constant folding and after nodes without effect are removed, and folds one
 `Pad` after another. So the graph does not show exactly which ones it folds. This module says which
-it may fold at most, and which it folds for certain. Tried with onnxruntime 1.21.0 and 1.31.1.
+it may fold at most, and which it folds for certain. Tried with onnxruntime 1.21 to 1.32.
 """
 
 from __future__ import annotations
