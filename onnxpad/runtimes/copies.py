@@ -16,7 +16,7 @@ from onnx import AttributeProto, helper
 
 from onnxpad.arguments import InFolder
 from onnxpad.declared import Key, functions_of, has_bodies
-from onnxpad.file.proto_walk import bodies, walked
+from onnxpad.file.proto_walk import DEFAULT_DOMAINS, bodies, default_opset, normal_domain, walked
 from onnxpad.runtimes.sessions import Source, folder_of, read_proto
 
 _Scope: TypeAlias = onnx.GraphProto | onnx.FunctionProto
@@ -96,7 +96,7 @@ def with_bodies(source: Source) -> Source:
     if not has_bodies():
         return source
     proto = read_proto(source)
-    opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 0)
+    opset = default_opset(proto.opset_import)
     known = {(each.domain, each.name) for each in proto.functions}
     used = {
         (node.domain, node.op_type)
@@ -113,14 +113,14 @@ def with_bodies(source: Source) -> Source:
     imported = {each.domain for each in model.opset_import}
     for function in added:
         for each in function.opset_import:
-            if each.domain not in {*imported, "", "ai.onnx"}:
+            if each.domain not in {*imported, *DEFAULT_DOMAINS}:
                 imported.add(each.domain)
                 model.opset_import.append(each)
     return model
 
 
 def _key(node: onnx.NodeProto) -> Key:
-    return "" if node.domain == "ai.onnx" else node.domain, node.op_type
+    return normal_domain(node.domain), node.op_type
 
 
 def _table(model: onnx.ModelProto) -> dict[Key, dict[str, int]]:
