@@ -84,7 +84,6 @@ class ReportPad(Pass):
                 continue
             path = readers.path(node.outputs[0])
             causes = [*_foreign(node, pad), *_causes(context, readers, pad, others, path)]
-            general = dict.fromkeys(map(_general, causes))
             refusal = RefusalError(
                 causes[0].code,
                 Named(
@@ -94,7 +93,7 @@ class ReportPad(Pass):
                 "; ".join(dict.fromkeys(cause.brief or _general(cause) for cause in causes))
                 if any(cause.brief for cause in causes)
                 else "",
-                summary="; ".join(general),
+                summary="; ".join(dict.fromkeys(map(_general, causes))),
                 **_facts(context, pad, found, path),
                 options=_help_all(causes),
             )
@@ -225,8 +224,8 @@ def _between(context: Context, readers: Readers, path: Sequence[Use]) -> Refusal
     """The cause that nodes stand between a `Pad` and the next window."""
     *between, window = (use.node for use in path)
     stands = "stand" if len(between) > 1 else "stands"
-    beyond = _CROPS if crops(context.graph, window) else _NOT_COVERED
-    further = "" if readers.slides(window) else f", {beyond}"
+    further = f", {_CROPS if crops(context.graph, window) else _NOT_COVERED}"
+    further *= not readers.slides(window)
     for op, why in {step.op: why_no_padding(context.graph, step, 0) for step in between}.items():
         further += f"; {op}: {why}" * bool(why)
     steps = map(and_list, zip(*(_name(context, step) for step in between), strict=True))

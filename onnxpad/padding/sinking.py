@@ -125,13 +125,13 @@ class Sinking:
         layer, graph = self._layer(pad), self._graph
         while layer is not None:
             above = graph.producer(graph.origin(pad.inputs[0]))
-            both = None
-            if above is not None and is_pad(graph, above) and self._leads_to_pad(pad):
-                both = self.joined(above, layer)
-            if above is None or both is None:
-                return layer, pad.inputs[0]
+            if above is None or not is_pad(graph, above) or not self._leads_to_pad(pad):
+                break
+            both = self.joined(above, layer)
+            if both is None:
+                break
             pad, layer = above, both
-        return None
+        return None if layer is None else (layer, pad.inputs[0])
 
     def joined(self, first: Node, layer: PadLayer) -> PadLayer | None:
         """What one `Pad` pads that does the work of another and of a layer directly behind it.
@@ -143,8 +143,9 @@ class Sinking:
             return None
         sums = add(one.amounts, layer.amounts)
         crops = min(map(min, (*one.amounts, *sums))) < 0
-        alike = is_same_fill(one.value, layer.value) and not crops
-        return PadLayer(sums, layer.value) if alike else None
+        if crops or not is_same_fill(one.value, layer.value):
+            return None
+        return PadLayer(sums, layer.value)
 
     def _layer(self, pad: Node) -> PadLayer | None:
         try:

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
+from onnxpad.messages import few
 from onnxpad.records import dataclass
 from onnxpad.report.documents import (
     Block,
@@ -383,11 +384,10 @@ def _lines_of(cell: str | Sequence[str]) -> list[str]:
 def _first_of(names: Sequence[str], room: int | None) -> str:
     """As many of the first names as fit one line, at least one, and how many more there are."""
     for many in range(min(_NAMES, len(names)), 0, -1):
-        rest = len(names) - many
-        more = f" and {rest:,} more" if rest else ""
-        line = ", ".join(names[:many]) + more
+        line = few(names, many)
         if room is None or cells(line) <= room:
             return line
+    more = line.removeprefix(names[0])
     return pattern_of(names[0], max(12, (room or 0) - cells(more))) + more
 
 

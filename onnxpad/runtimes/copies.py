@@ -23,14 +23,12 @@ _Scope: TypeAlias = onnx.GraphProto | onnx.FunctionProto
 
 _DROPOUT = "", "Dropout"
 _STANDARD: Mapping[Key, int] = {
-    ("", "Bernoulli"): AttributeProto.FLOAT,
-    _DROPOUT: AttributeProto.INT,
-    ("", "Multinomial"): AttributeProto.FLOAT,
-    ("", "RandomNormal"): AttributeProto.FLOAT,
-    ("", "RandomNormalLike"): AttributeProto.FLOAT,
-    ("", "RandomUniform"): AttributeProto.FLOAT,
-    ("", "RandomUniformLike"): AttributeProto.FLOAT,
-}
+    ("", op): AttributeProto.FLOAT
+    for op in (
+        *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"),
+        *("RandomUniform", "RandomUniformLike"),
+    )
+} | {_DROPOUT: AttributeProto.INT}
 """The operators of ONNX that draw, with the type of their `seed`."""
 
 _IR_VERSION = 8  # the first with functions

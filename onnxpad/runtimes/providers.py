@@ -44,7 +44,8 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if name.lower() == AUTO:
             trouble = trouble_with(CUDA)
             found.update(dict.fromkeys((CPU,) if trouble else (CUDA, CPU)))
-            notes.append(f"provider auto: CPU only; {trouble}" if trouble else _BOTH)
+            runs = f"CPU only; {trouble}" if trouble else "CUDA and CPU"
+            notes.append(f"provider auto: {runs}")
             continue
         provider = NAMES.get(name.lower()) or own.get(name.lower())
         if provider is None:
@@ -56,9 +57,6 @@ def chosen(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             raise ProviderError(trouble)
         found[provider] = None
     return tuple(found), tuple(dict.fromkeys(notes))
-
-
-_BOTH = "provider auto: CUDA and CPU"
 
 
 def trouble_with(provider: str) -> str:

@@ -22,7 +22,6 @@ from onnxpad.validation.inputs import (
     _nth,
     describe,
     draw,
-    feeds_text,
     inlined,
     other_data,
     outline,
@@ -172,16 +171,6 @@ def test_other_data_has_the_same_sizes() -> None:
 def test_an_input_of_too_many_elements_is_not_drawn() -> None:
     with pytest.raises(UndrawableError):
         draw([image((1 << 28) + 1)], {}, 0)
-
-
-@pytest.mark.parametrize(
-    ("count", "told"),
-    [(6, "a, b, c, d, e, f"), (7, "a, b, c, d, e, and 2 more"), (0, "")],
-)
-def test_at_most_six_inputs_are_named(count: int, told: str) -> None:
-    text = feeds_text({name: np.zeros((2, 3), np.int8) for name in "abcdefg"[:count]})
-    assert text.replace(" int8 2x3", "") == told
-    assert feeds_text({"s": np.array(["a"], object)}) == "s string 1"
 
 
 def test_sizes_given_for_another_rank() -> None:

@@ -97,8 +97,8 @@ def _misfolded(
 def _folds_as_any(model: onnx.ModelProto, opset: int) -> bool:
     """Whether the installed version folds `Pad`s wherever another one would."""
     functions = {(each.domain, each.name): each for each in model.functions}
-    kinds = {*operators(model.graph.node, functions)}
-    return folds_as_any(pool.ask("about", "version"), kinds, opset)
+    ops = {*operators(model.graph.node, functions)}
+    return folds_as_any(pool.ask("about", "version"), ops, opset)
 
 
 def _named(model: onnx.ModelProto) -> dict[str, str]:

@@ -29,7 +29,6 @@ from onnxpad.arithmetic.size import (
 from onnxpad.arithmetic.window import (
     AnyWindow,
     OpenWindow,
-    Window,
     odd_side,
     same_output_size,
     same_pads,
@@ -168,22 +167,26 @@ _LATE: Final = 21
 _FOLDS_LATE: Final = (1, 25)
 
 
+FOLDED: Final[Mapping[str, Versions]] = {
+    op: row.folds_pads for (_, op), row in DEPARTURES.items() if row.folds_pads
+}
+"""The operators into which `Pad`s are folded, all of them ONNX's own, and in which versions."""
+
+
 def folds_as_any(version: Version, ops: Container[str], opset: int) -> bool:
-    """Whether a version folds `Pad`s into standard operators wherever some version does."""
-    rows = [row for (domain, op), row in DEPARTURES.items() if not domain and op in ops]
-    return all(first <= version <= last for row in rows for first, last in _folding(row, opset))
+    """Whether a version folds `Pad`s into operators wherever some version does."""
+    found = (_at(opset, versions) for op, versions in FOLDED.items() if op in ops)
+    return all(first <= version <= last for first, last in found)
 
 
 def folding_versions(row: Operator, opset: int) -> str:
     """The versions that fold `Pad`s of an opset into an operator unchecked: `1.25 to 1.31`."""
-    ((first, last),) = _folding(departures_of(row), opset)
+    first, last = _at(opset, FOLDED[row.op_type])
     return "{}.{} to {}.{}".format(*first, *last)
 
 
-def _folding(row: Departures, opset: int) -> Iterator[Versions]:
-    if row.folds_pads is not None:
-        first, last = row.folds_pads
-        yield (first if opset < _LATE else _FOLDS_LATE), last
+def _at(opset: int, versions: Versions) -> Versions:
+    return versions if opset < _LATE else (_FOLDS_LATE, versions[1])
 
 
 BLOCK: Final = 8
@@ -226,7 +229,7 @@ def computed(op: WindowOp, window: AnyWindow, size: Extent) -> ResolvedAxis:
         inside = trunc_div(total + 1 + lower, 2)
         begin = where(less_equal(0, total), floor_div(total + lower, 2), inside)
         return ResolvedAxis(begin, total - begin, same_output_size(size, window))
-    total = same_raw_total(size, _undilated(window))
+    total = same_raw_total(size, replace(window, dilation=1))
     begin = trunc_div(total + lower, 2)
     if op.ceil_mode and _is_spread(window):
         windows: Extent = Unknown("onnxruntime's SAME with dilation and ceil_mode was not measured")
@@ -381,12 +384,6 @@ def _admitted(size: Extent) -> Iterator[int]:
         value = evaluate(size, {which.name: which.sizes.value(index)})
         if value >= 1:
             yield value
-
-
-def _undilated(window: AnyWindow) -> AnyWindow:
-    if isinstance(window, Window):
-        return Window(window.kernel, window.stride)
-    return OpenWindow(window.kernel, window.stride)
 
 
 def _is_spread(window: AnyWindow) -> bool:

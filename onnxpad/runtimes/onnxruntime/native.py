@@ -198,8 +198,8 @@ def available_providers() -> tuple[str, ...]:
 
 def version() -> tuple[int, int]:
     """The first two numbers of onnxruntime's version."""
-    major, minor = _onnxruntime().__version__.split(".")[:2]
-    return int(major), int(minor)
+    major, minor = map(int, _onnxruntime().__version__.split(".")[:2])
+    return major, minor
 
 
 def cuda_version() -> str:

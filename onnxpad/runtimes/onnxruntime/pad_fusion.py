@@ -32,9 +32,9 @@ from onnxpad.operators.read import (
     read_pad,
     read_window,
 )
-from onnxpad.operators.table import OPERATORS, Fill, Operator, operator_of
+from onnxpad.operators.table import Fill, Operator, operator_of
 from onnxpad.records import NamedTuple
-from onnxpad.runtimes.onnxruntime.departures import departures_of
+from onnxpad.runtimes.onnxruntime.departures import FOLDED, departures_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
 """A tensor, and its declared shape."""
@@ -582,8 +582,7 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
 
 def _folds_inside(op_types: frozenset[str]) -> bool:
     """Whether PadFusion folds `Pad`s into any of these operators of a body or function."""
-    rows = (OPERATORS.get(("", op_type)) for op_type in op_types)
-    return any(row is not None and departures_of(row).folds_pads for row in rows)
+    return not FOLDED.keys().isdisjoint(op_types)
 
 
 def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
