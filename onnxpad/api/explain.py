@@ -143,11 +143,11 @@ def _question(bare: Question, padding: PerAxis | None, output_padding: PerAxis |
     """A question with the numbers that a user gave for the padding."""
     if bare.op != "convtranspose" and output_padding is not None:
         raise UsageError(f"{bare.op} has no output_padding; only convtranspose has")
-    numbers = (
+    pads, appended = (
         None if value is None else _numbers(name, value, bare.sizes, least=0)
         for name, value in (("padding", padding), ("output_padding", output_padding))
     )
-    return Question(bare.op, bare.sizes, bare.windows, *numbers)
+    return Question(bare.op, bare.sizes, bare.windows, pads, appended, bare.grouped)
 
 
 def _named(only: str | Sequence[str]) -> tuple[str, ...]:

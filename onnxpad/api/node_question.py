@@ -84,7 +84,8 @@ def node_question(
     if data != found:
         reads = f"node {label!r} has data of {size_text}, without the Pads in front"
     sizes, padded = (_known(context, each, reads) for each in (data, found))
-    question = Question(_op(read, label), sizes, windows)
+    grouped = node.attrs.get("group", 1) != 1
+    question = Question(_op(read, label), sizes, windows, grouped=grouped)
     own = _own(context, site, question)
     padded = padded if padded != sizes else ()
     ceil_mode = site.written is not None and site.written.ceil

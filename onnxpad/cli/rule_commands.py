@@ -114,7 +114,8 @@ def targets(
     """
     from onnxpad.targets.known_targets import every, load
 
-    found = [load(name) for name in names or ()] or every()
+    named = {name: load(name) for name in names or ()}
+    found = [*named.values()] or every()
     if form is Format.JSON:
         from onnxpad.report.json import targets_json
 
@@ -123,7 +124,7 @@ def targets(
         from onnxpad.report.documents.target_documents import target_document, targets_document
         from onnxpad.report.layout import text_of
 
-        document = target_document(found, in_full=verbose) if names else targets_document(found)
+        document = target_document(named, in_full=verbose) if named else targets_document(found)
         write(text_of(document, screen()))
     return 0
 

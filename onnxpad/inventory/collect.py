@@ -410,7 +410,7 @@ class _Collector:
         if found is None:
             return (), ""
         is_part = own is not None and total != own and flat_order(found.pads) == flat_order(own)
-        return ((), "") if is_part else (found.case.fits, found.case.short)
+        return ((), "") if is_part else (found.case.fits, found.short)
 
     def _about(self, nodes: Sequence[Node], way: Sequence[Node] = ()) -> tuple[Finding, ...]:
         """The findings about some nodes.

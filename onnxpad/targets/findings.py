@@ -24,7 +24,7 @@ _WORDS: Final = {
     "fallback": "leaves it to another provider",
     "unknown": "is not known to take it",
 }
-_STAYS: Final = "no writing that onnxpad knows is taken better"
+_STAYS: Final = "no writing is known to be taken better"
 _BY_NONE: Final = "no padding mends it"
 
 

@@ -1,21 +1,36 @@
 """What is known of a target in short fits a screen, whatever the target."""
 
 from operator import attrgetter
+from pathlib import Path
 
 import pytest
 
 from onnxpad.report.documents.target_documents import target_document
 from onnxpad.report.layout import Screen, text_of
-from onnxpad.targets.known_targets import every
+from onnxpad.targets.known_targets import every, load
 from onnxpad.targets.target import Target
 
 
 @pytest.mark.parametrize("target", every(), ids=attrgetter("full_name"))
 def test_a_target_is_told_in_25_lines(target: Target) -> None:
     short, whole = (
-        text_of(target_document([target], in_full=in_full), Screen(80)) for in_full in (False, True)
+        text_of(target_document({target.full_name: target}, in_full=in_full), Screen(80))
+        for in_full in (False, True)
     )
     assert short.count("\n") <= 25
     assert f"fix MODEL --target {target.full_name}" in short
     assert f"of {len(target.cells)} cells measured" in short
     assert all(cell.source in whole for cell in target.cells if len(cell.source) < 40)
+
+
+def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "npu.toml"
+    cells = [("MaxPool", "rejected"), ("Conv", "wrong"), ("LpPool", "right")]
+    text = [
+        f'[[cell]]\nwhen = {{ op = "{op}" }}\nverdict = "{verdict}"\nsource = "it"'
+        for op, verdict in cells
+    ]
+    path.write_text("\n".join(['title = "N"', *text]), encoding="utf-8")
+    short = text_of(target_document({str(path): load(path)}, in_full=False), Screen(400))
+    assert f"--target {path}\n" in short
+    assert "wrong     Other: op Conv (+1)" in short

@@ -45,6 +45,7 @@ class Question:
         windows: The window on each axis.
         padding: The padding that a user gave, for each axis; None if none was given.
         output_padding: The same for output_padding.
+        grouped: Whether channels are in groups, as in a depthwise convolution.
     """
 
     op: Op
@@ -52,6 +53,7 @@ class Question:
     windows: tuple[Window, ...]
     padding: tuple[int, ...] | None = None
     output_padding: tuple[int, ...] | None = None
+    grouped: bool = False
 
     @property
     def axes(self) -> tuple[Axis, ...]:

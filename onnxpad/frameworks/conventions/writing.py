@@ -1,8 +1,8 @@
 """One line of PyTorch, of Keras and of ONNX that computes what a convention computes at one size.
 
-`x` is the data, `w` the weight, `n` the number of filters. PyTorch and ONNX have the channels
-first, Keras last. A line is empty where there is none, as for an average whose divisor differs from
-what the framework divides by.
+`x` is the data, `w` the weight, `n` the number of filters, `g` of groups. PyTorch and ONNX have the
+channels first, Keras last. A line is empty where there is none, as for an average whose divisor
+differs from what the framework divides by.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Ques
 
 KERAS_NAMES: Final = {
     "same": frozenset({"tensorflow-same", "keras-same"}),
-    "valid": frozenset({"tensorflow-valid"}),
     "causal": frozenset({"keras-causal"}),
 }
-"""Keras's own words, with the conventions that they stand for."""
+"""Keras's own words for padding, with the conventions that they stand for."""
 
 
 def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> dict[str, str]:
@@ -38,12 +37,12 @@ def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> di
         return {
             "pytorch": _torch_transposed(question, answer),
             "keras": _keras_transposed(question, answer, names),
-            "onnx": _onnx(question.op, answer, [(axis.begin, axis.end) for axis in answer.axes]),
+            "onnx": _onnx(question, answer, [(axis.begin, axis.end) for axis in answer.axes]),
         }
     return {
         "pytorch": _torch(question, answer, names),
         "keras": _keras(question, answer, names),
-        "onnx": _onnx_slide(question.op, answer),
+        "onnx": _onnx_slide(question, answer),
     }
 
 
@@ -78,7 +77,7 @@ def _torch(question: Question, answer: Answer, names: Sequence[str]) -> str:
         "maxpool": f"MaxPool{rank}d(",
         "avgpool": f"AvgPool{rank}d(",
     }
-    slide = _slide(op, answer, "dilation")
+    slide = _slide(question, answer, "dilation")
     if "pytorch-same" in names:
         return f"nn.{layer[op]}{slide}, padding='same')"
     if op == "avgpool" and _is_dilated(answer):
@@ -130,7 +129,7 @@ def _outputs(answer: Answer, pads: Sequence[int], *, ceil_mode: bool) -> bool:
 
 def _torch_transposed(question: Question, answer: Answer) -> str:
     rank = len(answer.axes)
-    slide = _slide(question.op, answer, "dilation")
+    slide = _slide(question, answer, "dilation")
     ends = [axis.end - axis.output_padding for axis in answer.axes]
     begins = [axis.begin for axis in answer.axes]
     appended = [begin - end for begin, end in zip(begins, ends, strict=True)]
@@ -149,17 +148,17 @@ def _torch_transposed(question: Question, answer: Answer) -> str:
 def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
     op, rank = question.op, len(answer.axes)
     if op == "conv":
-        layer = f"Conv{rank}D(n, {_slide(op, answer, 'dilation_rate')}"
+        layer = f"Conv{rank}D(n, {_slide(question, answer, 'dilation_rate')}"
     else:
         if question.is_dilated:
             return ""
         kind = "MaxPooling" if op == "maxpool" else "AveragePooling"
-        layer = f"{kind}{rank}D({_slide(op, answer, '')}"
+        layer = f"{kind}{rank}D({_slide(question, answer, '')}"
     if question.is_strided and _is_dilated(answer):
         return ""
     for word, known in KERAS_NAMES.items():
         if known.intersection(names):
-            return f"{layer}, padding='{word}')" if word != "valid" else f"{layer})"
+            return f"{layer}, padding='{word}')"
     pads = [(axis.begin, _end(axis)) for axis in answer.axes]
     if not any(map(any, pads)):
         return f"{layer})"
@@ -172,13 +171,13 @@ def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
 
 
 def _keras_transposed(question: Question, answer: Answer, names: Sequence[str]) -> str:
-    if question.is_strided and _is_dilated(answer):
+    if question.grouped or (question.is_strided and _is_dilated(answer)):
         return ""
     rank = len(answer.axes)
-    layer = f"Conv{rank}DTranspose(n, {_slide(question.op, answer, 'dilation_rate')}"
+    layer = f"Conv{rank}DTranspose(n, {_slide(question, answer, 'dilation_rate')}"
     for word, known in KERAS_NAMES.items():
         if known.intersection(names):
-            return f"{layer}, padding='{word}')" if word != "valid" else f"{layer})"
+            return f"{layer}, padding='{word}')"
     # Keras's valid appends zeros where the extent is below the stride.
     kept = [max(axis.window.stride - axis.window.extent, 0) for axis in answer.axes]
     ends = [
@@ -208,7 +207,8 @@ def _pairs(rank: int, amounts: str) -> str:
 # ONNX
 
 
-def _onnx_slide(op: Op, answer: Answer) -> str:
+def _onnx_slide(question: Question, answer: Answer) -> str:
+    op = question.op
     read = [(axis.begin, _end(axis)) for axis in answer.axes]
     for pads, ceil_mode in ((answer.pads, False), (answer.pads, True), (read, False)):
         if ceil_mode and op == "conv":
@@ -232,15 +232,19 @@ def _onnx_slide(op: Op, answer: Answer) -> str:
             if counts is None:
                 continue
             further += ["count_include_pad=1"] if counts else []
-        return _onnx(op, answer, pads, further)
+        return _onnx(question, answer, pads, further)
     return ""
 
 
 def _onnx(
-    op: Op, answer: Answer, pads: Sequence[tuple[int, int]], further: Sequence[str] = ()
+    question: Question,
+    answer: Answer,
+    pads: Sequence[tuple[int, int]],
+    further: Sequence[str] = (),
 ) -> str:
     windows = [axis.window for axis in answer.axes]
-    name = {"conv": "Conv", "maxpool": "MaxPool", "avgpool": "AveragePool"}.get(op, "ConvTranspose")
+    names = {"conv": "Conv", "maxpool": "MaxPool", "avgpool": "AveragePool"}
+    name = names.get(question.op, "ConvTranspose")
     lists = {
         "kernel_shape": [window.kernel for window in windows],
         "strides": [window.stride for window in windows],
@@ -250,23 +254,26 @@ def _onnx(
     }
     usual = {"kernel_shape": None, "strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}
     shown = [f"{key}={each}" for key, each in lists.items() if {*each} != {usual[key]}]
+    shown += ["group=g"] * question.grouped
     return f"{name} <{', '.join((*shown, *further))}>"
 
 
 # Shared
 
 
-def _slide(op: Op, answer: Answer, dilation: str) -> str:
-    """Kernel, stride and dilation as arguments; a pool's stride is always said."""
+def _slide(question: Question, answer: Answer, dilation: str) -> str:
+    """Kernel, stride, dilation and groups as arguments; a pool's stride is always said."""
     windows = [axis.window for axis in answer.axes]
     strides = [window.stride for window in windows]
     dilations = [window.dilation for window in windows]
     told = [_short([window.kernel for window in windows])]
     word = "strides" if dilation in {"", "dilation_rate"} else "stride"
-    if {*strides} != {1} or op in {"maxpool", "avgpool"}:
+    if {*strides} != {1} or question.op in {"maxpool", "avgpool"}:
         told.append(f"{word}={_short(strides)}")
     if {*dilations} != {1}:
         told.append(f"{dilation}={_short(dilations)}")
+    if question.grouped:
+        told.append("groups=g")
     return ", ".join(told)
 
 

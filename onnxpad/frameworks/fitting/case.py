@@ -7,7 +7,7 @@ since all conventions depend on that remainder alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Final, Literal, TypeAlias
@@ -37,26 +37,11 @@ Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""
 
 Likeness: TypeAlias = Literal[
-    "none", "either", "same", "symmetric", "lower", "causal", "sometimes", "other"
+    "none", "either", "same", "symmetric", "lower", "causal", "sometimes", "explicit", "other"
 ]
 """The convention that padding is like: none, TensorFlow's SAME and symmetric alike, one of the two,
-SAME_LOWER, causal, one of the two at some sizes only, or nothing of these."""
+SAME_LOWER, causal, one of the two at some sizes only, explicit padding, or nothing of these."""
 
-FITS_NONE: Final = "none"
-FITS_SOMETIMES: Final = "at some sizes"
-"""The codes of padding that fits no framework, or some at some sizes only."""
-
-_SHORT: Final[Mapping[Likeness, str]] = {
-    "none": "",
-    "either": "TensorFlow, PyTorch",
-    "same": "TensorFlow",
-    "symmetric": "PyTorch",
-    "lower": "SAME_LOWER",
-    "causal": "causal",
-    "sometimes": FITS_SOMETIMES,
-    "other": FITS_NONE,
-}
-_MOST_TITLES: Final = 2
 _POOLS: Final = frozenset({"maxpool", "avgpool"})
 
 
@@ -178,15 +163,6 @@ class Case:
     def titles(self) -> tuple[str, ...]:
         """The names of those frameworks as they write them."""
         return tuple(FRAMEWORKS[name].title for name in self.fits)
-
-    @cached_property
-    def short(self) -> str:
-        """The same in short, for a table."""
-        if not self.is_padded:
-            return ""
-        if self.fits and self.likeness in {"other", "sometimes"}:  # of fewer models' frameworks
-            return ", ".join(self.titles[:_MOST_TITLES])
-        return _SHORT[self.likeness]
 
     @cached_property
     def answers(self) -> tuple[Answer | None, ...]:

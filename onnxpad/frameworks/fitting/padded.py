@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -10,12 +10,12 @@ from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import Window, same_of
 from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
-from onnxpad.frameworks.fitting.case import Case, Fit, case_of, sliding
+from onnxpad.frameworks.fitting.case import Case, Fit, Likeness, case_of, sliding
 from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.towards import counted_at_first, require_own
 from onnxpad.graph import Node
-from onnxpad.operators.amounts import Pairs
+from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import RefusalError
@@ -23,6 +23,17 @@ from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.sites.reading import Site, SiteReader
 
+_SHORT: Final[Mapping[Likeness, str]] = {
+    "none": "",
+    "either": "TensorFlow, PyTorch",
+    "same": "TensorFlow",
+    "symmetric": "PyTorch",
+    "lower": "SAME_LOWER",
+    "sometimes": "at some sizes",
+    "other": "none",
+}
+"""Likenesses in short where a word of their own would tell less."""
+_MOST_TITLES: Final = 2
 _MOST: Final = 64
 """The greatest stride of which each remainder is looked at."""
 
@@ -79,7 +90,22 @@ class Padded:
         return ""
 
     @property
-    def is_explicit(self) -> bool:
+    def likeness(self) -> Likeness:
+        """The convention that it is like, of those that most models follow."""
+        found = self.case.likeness
+        return "explicit" if found == "other" and self._is_explicit() else found
+
+    @property
+    def short(self) -> str:
+        """What it fits in short, for a table."""
+        case = self.case
+        if not case.is_padded:
+            return "unread" if is_padded(self.padding.pads or ()) else ""
+        if case.fits and case.likeness in {"other", "sometimes"}:  # of fewer models' frameworks
+            return ", ".join(case.titles[:_MOST_TITLES])
+        return _SHORT.get(self.likeness, self.likeness)
+
+    def _is_explicit(self) -> bool:
         """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it.
 
         Any framework has that: Keras' ZeroPadding2D, TensorFlow's tf.pad, PyTorch's F.pad.

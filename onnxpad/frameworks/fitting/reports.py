@@ -30,6 +30,7 @@ _NAMES: Final[Mapping[Likeness, str]] = {
     "lower": "SAME_LOWER",
     "causal": "causal padding",
     "sometimes": "one of these at some sizes only",
+    "explicit": "explicit padding only, such as ZeroPadding2D or F.pad",
     "other": "no framework's padding",
 }
 _MIXED: Final = frozenset({"same", "symmetric", "lower"})
@@ -275,12 +276,9 @@ def _first(each: Padded) -> str:
 
 def _convention(each: Padded) -> str:
     """The name of what the padding of an operator fits."""
-    kind = each.case.likeness
-    if each.case.fits and kind in {"other", "sometimes"}:
+    if each.case.fits and each.case.likeness in {"other", "sometimes"}:
         return f"{each.case.titles[0]}'s padding"
-    if kind == "other" and each.is_explicit:
-        return "explicit padding only, such as ZeroPadding2D or F.pad"
-    return _NAMES[kind]
+    return _NAMES[each.likeness]
 
 
 _EXPLICIT: Final = {"keras": "ZeroPadding", "tensorflow": "tf.pad", "pytorch": "F.pad"}

@@ -198,7 +198,7 @@ def lines_of(site: Site, padding: Padding, sizes: tuple[int, ...]) -> dict[str, 
     op = op_of(site)
     if op is None or not sizes:
         return {"pytorch": "", "keras": "", "onnx": ""}
-    question = Question(op, sizes, site.windows)
+    question = Question(op, sizes, site.windows, grouped=site.node.attrs.get("group", 1) != 1)
     own = answer_of(padding, question)
     return written(question, own, explained(question, About("", "", own=own)).same_as_model)
 

@@ -268,8 +268,8 @@ def _change(plan: _Plan) -> Rewritten:
 
 def _kept(framework: Framework, plan: _Plan) -> Unchanged:
     site = plan.site
-    same = f"{plan.intent.upper()}, and computes the same in {framework.title}"
-    return Unchanged(site.label, site.node.op, plan.before, plan.refused or same, not plan.refused)
+    why = plan.refused or f"computes the same in {framework.title}"
+    return Unchanged(site.label, site.node.op, plan.before, why, not plan.refused)
 
 
 def _words(padding: Padding, pads: Pairs = (), *, was_computed: bool = False) -> str:

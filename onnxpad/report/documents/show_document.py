@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from onnxpad.frameworks.conventions.table import FRAMEWORKS
-from onnxpad.frameworks.fitting.case import FITS_NONE, FITS_SOMETIMES
 from onnxpad.inventory.padding_site import (
     FIX,
     Advice,
@@ -40,6 +39,13 @@ _MOST_NAMED: Final = 14
 """In a longer table, names stand only below forms that `fix` rewrites or leaves for a reason."""
 _IN_FULL: Final = 200
 """Variants of a form that a page has."""
+_FITTING: Final = {
+    "none": "no framework's padding",
+    "explicit": "explicit padding only, such as Keras' ZeroPadding2D or F.pad",
+    "unread": "any framework's padding, since no window reads it",
+    "at some sizes": "frameworks at some sizes only",
+}
+"""What padding fits that is no framework's at every size."""
 _TAKEN: Final = {
     "right": "right there",
     "rewritten": "fix rewrites",
@@ -59,7 +65,7 @@ def show_document(result: ShowReport, view: View = "brief") -> Document:
     sections: list[Sequence[Block]] = [[headline(result)], [*remarks(result)]]
     if result.asked:
         sections += ([_name(site), _facts(site, result)] for site in result.sites)
-        code = explained(found for site in result.sites for found in site.findings)
+        code = explained(found for site in result.sites for found in site.deciding)
         sections.append([marked(code, "faint")] * bool(code))
     elif result.sites:
         sections += [[_table(result.sites)], [*_conventions(result), *_ending(result)]]
@@ -81,7 +87,7 @@ def _page_groups(result: ShowReport) -> Iterator[Group]:
     }
     tiles = Tallies([(name, count, count) for name, count in counts.items()])
     said = [*remarks(result), *_conventions(result), *_ending(result)]
-    code = explained(found for site in result.sites for found in site.findings)
+    code = explained(found for site in result.sites for found in site.deciding)
     yield Group("", [tiles, headline(result), *said, *[marked(code, "faint")] * bool(code)])
     cards: dict[bool, list[Block]] = {True: [], False: []}
     for _, group in sorted(_forms(result.sites), key=lambda pair: -len(pair[1])):
@@ -180,8 +186,7 @@ def _table(sites: Sequence[PaddingSite]) -> Table:
         fate = f"{_fate(site)}: " if _fate(site) else ""
         named = fate or (_pads(site) and len(forms) <= _MOST_NAMED)
         names = [shown(each.node) for each in group] if named else []
-        fits = site.convention and site.convention != FITS_NONE
-        narrow = f"fits {_fits(site)}; " if fits else ""
+        narrow = f"fits {_fits(site)}; " if site.convention else ""
         rows.append([*cells, NodeNames(names, [fate], narrow)])
     heads = ["operator", "padding", "written as", "", "fits", ""]
     return Table(heads, rows, is_listing=True)
@@ -361,20 +366,7 @@ def _value(pad: OuterPad) -> str:
 def _fitting(site: PaddingSite) -> str:
     if site.conventions:
         return ", ".join(FRAMEWORKS[name].title for name in site.conventions)
-    none = "explicit padding only, such as Keras' ZeroPadding2D or F.pad"
-    if not _is_explicit(site):
-        none = "no framework's padding"
-    named = {FITS_NONE: none, FITS_SOMETIMES: "frameworks at some sizes only"}
-    return named.get(site.convention, shown(site.convention))
-
-
-def _is_explicit(site: PaddingSite) -> bool:
-    """Whether explicit padding by zeros, in front of an operator that pads nothing, gives it."""
-    if site.kind == "transposed" or site.ceil_mode or not site.pads or min(site.pads) < 0:
-        return False
-    fills_zero = "Conv" in site.op_type or site.count_include_pad
-    is_own = site.own_pads is None or any(site.own_pads)
-    return all(pad.value == 0 for pad in site.outer) and (fills_zero or not is_own)
+    return _FITTING.get(site.convention, shown(site.convention))
 
 
 def _decided(site: PaddingSite, is_checked: bool) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from onnxpad.messages import and_list, counted
@@ -19,13 +20,8 @@ ROLES: Final = {"right": "good", "wrong": "error", "rejected": "error", "fallbac
 
 _HEADS: Final = ("target", "known by", "as given", "best", "title")
 
-_BY_KIND: Final = ("auto_pad_", "asymmetric_pads_")
-"""Topics that there are of each kind of operator begin so."""
-
 _WIDTH: Final = 76
 """Cells of a line of the summary, so that it stays one line in a pipe."""
-
-_BY_VERDICT: Final = ("wrong", "rejected", "fallback", "unknown")
 
 
 def words_of(when: Iterable[tuple[str, Condition]]) -> str:
@@ -35,14 +31,19 @@ def words_of(when: Iterable[tuple[str, Condition]]) -> str:
     'op Conv or MaxPool, stride from 2'
     """
     conditions = dict(when)
-    is_exact = conditions.keys() >= USUAL.keys()
+    exact = _is_exact(conditions)
     told = [
         f"{name} {_values(each)}"
         for name, each in conditions.items()
-        if not (is_exact and each.values == (USUAL.get(name),))
+        if not (exact and each.values == (USUAL.get(name),))
     ]
-    told += ["all else as usual"] if is_exact else []
+    told += ["all else as usual"] * exact
     return ", ".join(told) or "every form"
+
+
+def _is_exact(names: Iterable[str]) -> bool:
+    """Whether a cell is about one form, with a condition on each field."""
+    return {*names} >= USUAL.keys()
 
 
 def _values(condition: Condition) -> str:
@@ -72,38 +73,31 @@ def _standing(target: Target) -> list[str]:
     return [how, f"{found.given}/{found.forms}", f"{found.best}/{found.forms}"]
 
 
-def target_document(targets: Iterable[Target], *, in_full: bool) -> Document:
-    """What is known of targets: in a few lines each, or all with the source of each cell."""
-    groups = _groups if in_full else _summary
-    return Document("targets", "targets", [each for target in targets for each in groups(target)])
+def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document:
+    """What is known of targets, by their names: in a few lines each, or all with its sources."""
+    groups = [
+        _groups(each) if in_full else [_summary(name, each)] for name, each in targets.items()
+    ]
+    return Document("targets", "targets", [*chain.from_iterable(groups)])
 
 
-def _summary(target: Target) -> Iterator[Group]:
+def _summary(name: str, target: Target) -> Group:
     """What a target takes, what it does not take by topic, and how that is written for it."""
-    told = [cell for cell in target.cells if cell.about]  # others repeat models that were run
-    taken = {name for cell in told if cell.verdict == "right" for name in cell.about}
-    takes = (each for name, each in TOPICS.items() if name in taken and name != "other")
-    against = sorted(
-        (cell for cell in told if cell.verdict in _BY_VERDICT),
-        key=lambda cell: _BY_VERDICT.index(cell.verdict),
-    )
-    by_topic = {name: [cell for cell in against if _topic(cell) == name] for name in TOPICS}
-    named = shlex.quote(target.full_name)
-    yield Group(
-        "",
-        [
-            *_head(target),
-            Line(f"takes: {and_list(takes)}"),
-            Line("does not take, or not always:"),
-            *(_told(TOPICS[name], *cells) for name, cells in by_topic.items() if cells),
-            Line(f"write it so: onnxpad fix MODEL --target {named}"),
-            Line(f"all that is known: onnxpad targets {named} -v"),
-        ],
-    )
+    told = [cell for cell in target.cells if not _is_exact(dict(cell.when))]  # runs tell others
+    told.sort(key=lambda cell: VERDICTS.index(cell.verdict))
+    by_topic = {each: [cell for cell in told if each in _topics(cell)] for each in TOPICS}
+    against = {each: [c for c in cells if c.verdict != "right"] for each, cells in by_topic.items()}
+    right = [each for each in TOPICS if by_topic[each] and not against[each] and each != "other"]
+    lines = [Line(f"takes: {and_list(TOPICS[each] for each in right)}")] if right else []
+    lines.append(Line("does not take, or not always:"))
+    lines += [_told(TOPICS[each], *cells) for each, cells in against.items() if cells]
+    lines.append(Line(f"write it so: onnxpad fix MODEL --target {shlex.quote(name)}"))
+    lines.append(Line(f"all that is known: onnxpad targets {shlex.quote(name)} -v"))
+    return Group("", [*_head(target), *lines])
 
 
 def _told(topic: str, cell: Cell, *others: Cell) -> Line:
-    """The worst cell of a topic in a line."""
+    """The first cell of a topic in a line."""
     more = f" (+{len(others)})" if others else ""
     room = _WIDTH - len(more) - max(map(len, VERDICTS)) - len(topic) - 4
     note = shown(cell.note or words_of(cell.when))
@@ -115,10 +109,9 @@ def _groups(target: Target) -> Iterator[Group]:
     yield Group("", [*_head(target), *_particulars(target)])
     if target.runs:
         yield Group("", [*_measured(target)])
-    asked = {topic: [cell for cell in target.cells if _topic(cell) == topic] for topic in TOPICS}
-    for topic, cells in asked.items():
-        if cells:
-            yield Group("", [*_topic_blocks(TOPICS[topic], cells)])
+    for topic, title in TOPICS.items():
+        if cells := [cell for cell in target.cells if _topics(cell)[0] == topic]:
+            yield Group("", [*_topic_blocks(title, cells)])
     if target.facts:
         facts = [
             Line(f"{shown(fact.text)}{_source(fact.source)}", "  ", "    ") for fact in target.facts
@@ -149,11 +142,8 @@ def _particulars(target: Target) -> Iterator[Block]:
     yield Line("a cell that says right holds where no other covers the form")
 
 
-def _topic(cell: Cell) -> str:
-    """The first topic of a cell; of one about several kinds of operators none of theirs."""
-    first, *others = cell.about or ("other",)
-    kinds = [each for each in _BY_KIND if first.startswith(each)]
-    return "other" if any(name.startswith(each) for each in kinds for name in others) else first
+def _topics(cell: Cell) -> Sequence[str]:
+    return cell.about or ("other",)
 
 
 def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:

@@ -21,9 +21,9 @@ def asked(
     appended: int | None = None,
 ) -> AxisAnswer:
     """What a convention does on one axis, with the numbers that a user gives."""
-    given = (None if number is None else (number,) for number in (padding, appended))
+    pads, more = (None if number is None else (number,) for number in (padding, appended))
     rows = {**CONVENTIONS, PYTORCH_PADDING.name: PYTORCH_PADDING}
-    return rows[name].answer(Question(op, (size,), (window,), *given)).axes[0]
+    return rows[name].answer(Question(op, (size,), (window,), pads, more)).axes[0]
 
 
 def half_the_kernel(size: int, window: Window) -> AxisAnswer:

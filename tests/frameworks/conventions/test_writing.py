@@ -313,3 +313,12 @@ def test_operators_of_answers_made_by_hand(
 ) -> None:
     question = Question(op, (axis.size,), (axis.window,))
     assert written(question, Answer((axis,), counts))["onnx"] == text
+
+
+@pytest.mark.parametrize("op", ["conv", "convtranspose"])
+def test_lines_of_channels_in_groups_say_so(op: Op) -> None:
+    question = Question(op, (9,), (Window(3, 2, 1),), grouped=True)
+    lines = written(question, CONVENTIONS["tensorflow-same"].answer(question), ["tensorflow-same"])
+    assert "groups=g" in lines["pytorch"]
+    assert "group=g" in lines["onnx"]
+    assert lines["keras"] == ("Conv1D(n, 3, strides=2, groups=g, padding='same')" * (op == "conv"))

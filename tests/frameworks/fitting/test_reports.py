@@ -33,28 +33,6 @@ def conv(pads: str, size: str = "8, 8", more: str = "strides = [2, 2]") -> onnx.
 
 SAME, SYMMETRIC = "TensorFlow's SAME", "PyTorch's padding"
 FITS = [
-    pytest.param(conv("pads = [1, 1, 1, 1]"), f"fits {SYMMETRIC}", id="symmetric, even size"),
-    pytest.param(conv("pads = [0, 0, 1, 1]"), f"fits {SAME}", id="the odd element at the end"),
-    pytest.param(
-        conv("pads = [1, 1, 1, 1]", "9, 9"), f"fits both {SAME} and {SYMMETRIC}", id="odd size"
-    ),
-    pytest.param(
-        one(
-            "[c] y = MaxPool <pads = [0, 0, 1, 1], kernel_shape = [3, 3], strides = [2, 2]> (x)",
-            inputs="float[1, 2, 112, 112] x",
-        ),
-        f"fits {SAME}",
-        id="a pool that does not round up",
-    ),
-    pytest.param(
-        conv("pads = [1, 1, 1, 1]", "n, n", "strides = [1, 1]"),
-        f"fits both {SAME} and {SYMMETRIC}",
-        id="stride 1, every size",
-    ),
-    pytest.param(
-        conv('auto_pad = "SAME_UPPER"', "n, n"), f"fits {SAME}", id="SAME_UPPER, every size"
-    ),
-    pytest.param(conv("pads = [1, 1, 1, 1]", "n, n"), f"fits {SYMMETRIC}", id="open size"),
     pytest.param(
         conv("pads = [0, 0, 1, 1]", "n, n"),
         "fits one of these at some sizes only (first: 'c')",
@@ -85,39 +63,11 @@ FITS = [
     ),
     pytest.param(
         one(
-            "[c] y = Conv <pads = [2, 0]> (x, u)",
-            inputs="float[1, 2, n] x",
-            initializers="float[1, 2, 3] u = {1, 2, 3, 4, 5, 6}",
-        ),
-        "fits causal padding (first: 'c')",
-        id="causal",
-    ),
-    pytest.param(
-        one(
             '[c] y = MaxPool <auto_pad = "SAME_LOWER", kernel_shape = [2, 2]> (x)',
             inputs="float[1, 2, n, n] x",
         ),
         "fits SAME_LOWER (first: 'c')",
         id="the odd element at the begin",
-    ),
-    pytest.param(
-        one(
-            "[c] y = ConvTranspose <pads = [0, 0, 1, 1], strides = [2, 2]> (x, v)",
-            inputs="float[1, 2, n, n] x",
-            initializers=V,
-        ),
-        f"fits {SAME}",
-        id="transposed",
-    ),
-    pytest.param(
-        one(
-            "[c] y = ConvTranspose <pads = [1, 1, 1, 1], output_padding = [1, 1],"
-            " strides = [2, 2]> (x, v)",
-            inputs="float[1, 2, n, n] x",
-            initializers=V,
-        ),
-        f"fits {SYMMETRIC}",
-        id="transposed with output_padding",
     ),
 ]
 
