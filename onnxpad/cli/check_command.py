@@ -214,7 +214,8 @@ def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: "Sha
     name = paths[0] if len(paths) == 1 else "MODEL"
     name = f"./{name}" if name.startswith("-") else name
     command = shown(shlex.join(["onnxpad", "fix", name, *options]))
-    return command if len(paths) == 1 else f"{command} for each of {len(paths):,} models"
+    more = f" --in-place for each of {len(paths):,} models"  # else the next check fails as this one
+    return command + more * (len(paths) > 1)
 
 
 def _tell_elsewhere(report: "CheckReport") -> None:

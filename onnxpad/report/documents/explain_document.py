@@ -390,7 +390,8 @@ def _written(explanation: ExplainReport) -> Iterator[str]:
 
 def _stands_for(explanation: ExplainReport) -> str:
     """The letters that lines of code have for what the question does not say, in brackets."""
-    return "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
+    groups = ", g groups" * explanation.question.grouped
+    return f" (c channels, n filters{groups})" if "conv" in explanation.op else ""
 
 
 def _code(label: str, lines: Mapping[str, str]) -> Iterator[str]:
