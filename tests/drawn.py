@@ -17,12 +17,9 @@ from tests.frameworks.repadding import drawn_matches as matches
 from tests.frameworks.repadding import drawn_searches as searches
 from tests.graph import edits
 from tests.inventory import drawn_sites as sites
-from tests.padding import drawn_steps as steps
 from tests.passes import drawn_fixes as fixes
 from tests.pipeline import drawn_heals as heals
 from tests.probe import drawn_cuts as cuts
-from tests.proof import drawn_readings as readings
-from tests.proof import drawn_through as through
 from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn as predictions
 from tests.runtimes.onnxruntime import drawn_calls as calls
@@ -40,10 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.parse_args(arguments)
     for keep in (
         claims.keep,
-        steps.LINES.keep,
         pairs.LINES.keep,
-        readings.LINES.keep,
-        through.LINES.keep,
         edits.LINES.keep,
         formulas.LINES.keep,
         fixes.LINES.keep,

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import pytest
 
 import onnxpad
+from onnxpad.arithmetic import residue_table as residues
 from onnxpad.arithmetic.residue_table import ResidueTable, residue_table
 from onnxpad.arithmetic.size import Extent
 from onnxpad.facts import Facts, Later, remembered
-from onnxpad.proof import sliding
-from onnxpad.sizes import wording
 from tests.pipeline.test_advice import COMPUTED, net
 
 
@@ -46,8 +45,7 @@ def test_tables_by_remainder_are_made_for_whoever_reads_them(
         tables.append(residue_table(extents, size, **asked))
         return tables[-1]
 
-    monkeypatch.setattr(wording, "residue_table", counted)
-    monkeypatch.setattr(sliding, "residue_table", counted)
+    monkeypatch.setattr(residues, "residue_table", counted)
     asked = onnxpad.fix(net(COMPUTED), validate=False)
     written = onnxpad.fix(net(COMPUTED), validate=False, dynamic="auto-pad")
     assert str(asked)

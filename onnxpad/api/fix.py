@@ -112,7 +112,7 @@ class FixResult(FixReport):
         It is tried on the result, which is as before afterwards. That is done at the first access.
         A model whose validation failed has none.
         """
-        if self.outcome is Outcome.INVALID:
+        if self.outcome is Outcome.INVALID or not self.findings:
             return None
         from onnxpad.pipeline.next_option import next_option
 

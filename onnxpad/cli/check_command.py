@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     ADVANCED,
     CHOSEN,
@@ -26,7 +25,16 @@ from onnxpad.cli.options import (
     takes_options,
     words_typed,
 )
-from onnxpad.cli.output import explained, report_beside, report_error, screen, write
+from onnxpad.cli.output import (
+    check_target,
+    explained,
+    report_beside,
+    report_error,
+    screen,
+    tell_page,
+    write,
+    write_page,
+)
 from onnxpad.errors import MismatchError, ModelError, UsageError
 from onnxpad.finding import Severity
 from onnxpad.options import Options, typed_options
@@ -214,8 +222,7 @@ def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: "Sha
     name = paths[0] if len(paths) == 1 else "MODEL"
     name = f"./{name}" if name.startswith("-") else name
     command = shown(shlex.join(["onnxpad", "fix", name, *options]))
-    more = f" --in-place for each of {len(paths):,} models"  # else the next check fails as this one
-    return command + more * (len(paths) > 1)
+    return command if len(paths) == 1 else f"{command} for each of {len(paths):,} models"
 
 
 def _tell_elsewhere(report: "CheckReport") -> None:

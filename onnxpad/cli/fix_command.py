@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     ADVANCED,
     CHOSEN,
@@ -27,7 +26,15 @@ from onnxpad.cli.options import (
     path,
     takes_options,
 )
-from onnxpad.cli.output import painter, report_error, screen, write
+from onnxpad.cli.output import (
+    check_target,
+    painter,
+    report_error,
+    screen,
+    tell_page,
+    write,
+    write_page,
+)
 from onnxpad.errors import OutputError, UsageError
 from onnxpad.options import Options
 from onnxpad.process import gc_paused_for_good

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     Format,
     FormatOption,
@@ -17,7 +16,7 @@ from onnxpad.cli.options import (
     path,
     takes_options,
 )
-from onnxpad.cli.output import screen, write
+from onnxpad.cli.output import check_target, screen, tell_page, write, write_page
 from onnxpad.process import gc_paused_for_good
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from onnxpad.arguments import sizes_by_name
-from onnxpad.cli.html_page import check_target, tell_page, write_page
 from onnxpad.cli.options import (
     ADVANCED,
     Format,
@@ -21,7 +20,7 @@ from onnxpad.cli.options import (
     configuration_of,
     path,
 )
-from onnxpad.cli.output import report_error, screen, write
+from onnxpad.cli.output import check_target, report_error, screen, tell_page, write, write_page
 from onnxpad.messages import RUNTIME
 
 

@@ -168,7 +168,7 @@ class Skeleton:
         for holder in self._fields((node,))[_ATTRIBUTE]:
             fields = self._fields((holder,))
             name = b"".join(self.data[each.body : each.end] for each in fields[_NAME][-1:])
-            if name in {key.encode(), attribute.encode()}:
+            if name == key.encode() or (attribute and name == attribute.encode()):
                 break
         alone = name == key.encode()
         found = fields[_BODY] if alone else [fields[_BODIES][int(place[:-1])]]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import onnx
 
 from onnxpad.graph import attributes
 from onnxpad.graph.nodes import Node, Tensor
-from onnxpad.records import NamedTuple
 
 _Type = onnx.AttributeProto.AttributeType
 _Parameter = onnx.defs.OpSchema.FormalParameterOption
@@ -32,12 +31,8 @@ _NOUNS: Final[Mapping[int, str]] = {
 }
 
 
-class _Places(NamedTuple):
-    """How many inputs or outputs an operator takes, and which of them may be left out."""
-
-    least: int
-    most: int
-    optional: frozenset[int]
+_Places: TypeAlias = tuple[int, int, frozenset[int]]
+"""The least and the most inputs or outputs, and which of them may be left out."""
 
 
 @cache
@@ -50,8 +45,8 @@ def _schema(
     except onnx.defs.SchemaError:
         return None
     return (
-        _Places(schema.min_input, schema.max_input, _optional(schema.inputs)),
-        _Places(schema.min_output, schema.max_output, _optional(schema.outputs)),
+        (schema.min_input, schema.max_input, _optional(schema.inputs)),
+        (schema.min_output, schema.max_output, _optional(schema.outputs)),
         {name: int(cast("Any", item.type)) for name, item in schema.attributes.items()},
         tuple(name for name, item in schema.attributes.items() if item.required),
     )
@@ -99,12 +94,13 @@ def _mismatch(value: attributes.Value, wanted: int, *, in_function: bool) -> str
 
 def _misplaced(tensors: Sequence[Tensor], places: _Places, what: str) -> str:
     """How a node has too few or too many inputs or outputs, or leaves out a required one."""
+    least, most, optional = places
     count = len(tensors)
-    if not places.least <= count <= places.most:
-        most = f" to {places.most}" if places.most < 2**31 - 1 else " or more"
-        wanted = f"{places.least}{most if places.most != places.least else ''}"
+    if not least <= count <= most:
+        up_to = f" to {most}" if most < 2**31 - 1 else " or more"
+        wanted = f"{least}{up_to if most != least else ''}"
         return f"it has {count} {what}{'s' * (count != 1)}, where the operator has {wanted}"
     for place, tensor in enumerate(tensors):
-        if not tensor.name and place not in places.optional:
+        if not tensor.name and place not in optional:
             return f"its {what} {place} is left out, which the operator requires"
     return ""

@@ -17,8 +17,7 @@ from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, crops, operator_named, windowed
 from onnxpad.records import NamedTuple
 from onnxpad.sites.reading import Site, SiteReader, added, own_padding
-from onnxpad.sizes.analysed import analysed_domains
-from onnxpad.sizes.domain import SizeDomain
+from onnxpad.sizes.domain import SizeDomain, analysed_domains
 from onnxpad.validation.result import PaddingDifference
 
 

@@ -23,9 +23,8 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.arithmetic.notation import named
-from onnxpad.declared import Key, Row
+from onnxpad.declared import Key, Row, row_declared
 from onnxpad.graph import Graph, Node
-from onnxpad.graph.declared_nodes import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.records import NamedTuple, dataclass

@@ -1,6 +1,6 @@
 """Moves constant `Pad`s downstream, past the steps between them and the operators that could pad.
 
-A step is a node of which `padding.step_table` says what becomes of padding behind it. A *cut* is a
+A step is a node of which `padding.steps` says what becomes of padding behind it. A *cut* is a
 step behind which the padding is written: the data of the node is read without the `Pad`s, and
 a `Pad` with the layer behind it follows each output. Steps that only each other read need no `Pad`.
 """
@@ -16,17 +16,17 @@ from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
-from onnxpad.operators.amounts import add, is_padded, is_same_fill, onnx_order
+from onnxpad.operators.amounts import add, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, read_window
 from onnxpad.operators.table import FLOATS, gathering, operator_of
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.site import Sites
-from onnxpad.padding.step_fills import EitherZero, refusal_of_uncertain
-from onnxpad.padding.step_table import Behind, PadLayer, behind, data_inputs, joins_otherwise
+from onnxpad.padding.steps import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.layers import EITHER_ZERO, fill_of, number_of
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
@@ -58,7 +58,7 @@ class Sinking:
         full = sound_amounts(self._analysis, pad)
         if full is None or not is_padded(full):
             return None
-        return PadLayer(full, pad.value)
+        return PadLayer(full, fill_of(pad.value))
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Behind | None:
         """A tensor as padded data; None where no `Pad` reaches it through steps.
@@ -111,7 +111,7 @@ class Sinking:
         if len(found) < len(inside):
             raise joins_otherwise(self._graph, node)
         layers = [each.layer for each in found]
-        passed = behind(self._graph, self._analysis, node, data, layers)
+        passed = behind(self._graph, self._analysis, node, layers)
         steps = {id(step): step for each in found for step in each.steps}
         return replace(passed, steps=(*steps.values(), node))
 
@@ -143,9 +143,7 @@ class Sinking:
             return None
         sums = add(one.amounts, layer.amounts)
         crops = min(map(min, (*one.amounts, *sums))) < 0
-        if crops or not is_same_fill(one.value, layer.value):
-            return None
-        return PadLayer(sums, layer.value)
+        return None if crops or one.fill != layer.fill else PadLayer(sums, layer.fill)
 
     def _layer(self, pad: Node) -> PadLayer | None:
         try:
@@ -269,7 +267,7 @@ class Sinking:
             if is_padded(lifted.layer.amounts):
                 assert dtype is not None
                 amounts = onnx_order(lifted.layer.amounts)
-                padded = write_pad(graph, node, new, amounts, lifted.layer.value, dtype)
+                padded = write_pad(graph, node, new, amounts, number_of(lifted.layer.fill), dtype)
             for use in graph.uses(old):
                 graph.set_input(use.node, use.index, padded)
             outputs.append(padded)
@@ -330,7 +328,7 @@ def check_taken(
         lifted = sinking.lifted(step.outputs[0])
         if lifted is None:
             continue  # a Slice upstream has cropped all of it
-        if isinstance(lifted.layer.value, EitherZero):
+        if lifted.layer.fill == EITHER_ZERO:
             check_sign_is_lost(graph, analysis, step)
         if shared := sinking.shared(step):
             # What is read elsewhere too must be taken there as well, so it comes first.
@@ -453,5 +451,5 @@ def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:
 
 
 def _shows(step: Node, who: Named) -> RefusalError:
-    why = Named(*(f"a zero of either sign, which {each}" for each in who))
-    return refusal_of_uncertain(step.op, 0.0, why)
+    said = Named(*(f"{step.op} between makes a zero of either sign, which {each}" for each in who))
+    return RefusalError(Reason.FILL_CHANGES, said, value=0.0, operator=step.op)

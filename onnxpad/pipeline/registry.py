@@ -22,7 +22,7 @@ from onnxpad.errors import OnnxpadError, UsageError, let_through
 from onnxpad.finding import Page, Severity
 from onnxpad.options import Options
 from onnxpad.passes import PASSES, REPORTS, TARGETS
-from onnxpad.proof.certify import UncertifiedError
+from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
@@ -163,10 +163,10 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
         yield match
 
 
-def failed(pass_: Pass, error: Exception) -> UncertifiedError:
+def failed(pass_: Pass, error: Exception) -> DiffersError:
     """The reason to take back the change of a user's pass that raised an error, or led to one."""
     name = type(error).__name__
-    return UncertifiedError(
+    return DiffersError(
         f"{_pass_name(type(pass_))}: {_error_text(error)}", Reason.PASS_RAISED, error=name
     )
 

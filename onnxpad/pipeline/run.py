@@ -15,7 +15,6 @@ from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.pipeline.metadata import record
 from onnxpad.pipeline.registry import chooses_all, findings, passes_of, with_codes
 from onnxpad.pipeline.transaction import (
     BARS,
@@ -32,7 +31,7 @@ from onnxpad.pipeline.transaction import (
     taken_back,
 )
 from onnxpad.process import gc_paused
-from onnxpad.proof.certify import UncertifiedError
+from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context, Mark
@@ -182,6 +181,8 @@ class Run:
             return
         first = self.rewrite(passes=[kind for kind in _DECIDING if self.options.chooses(kind.code)])
         if first.changes:
+            from onnxpad.pipeline.metadata import record
+
             record(self.graph, (each.key[1] for each in first.made))
             self.decided_model, _ = self.graph.model.to_run()
         self.decided = first.changes
@@ -393,12 +394,12 @@ class Run:
             graph = editor.context.graph
             if not graph.is_there() or editor.context.closed:
                 continue
-            context, mark = fresh.get(graph.offset, editor.context), graph.mark()
+            context, mark = fresh.get(graph.offset, editor.context), editor.begin_guards()
             exposing = self._exposing if graph.is_main else None
             left = shield(context, exposing, guard_existing=guard_existing)
             try:
                 editor.check_guards(mark)
-            except UncertifiedError:
+            except DiffersError:
                 graph.rollback(mark)
                 left = context.sites.fusion.exposed()
             unprotected += (

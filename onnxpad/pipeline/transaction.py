@@ -11,22 +11,16 @@ from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.errors import let_through
 from onnxpad.facts import Facts
-from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity, Trust
+from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.table import gathering
 from onnxpad.pipeline.registry import failed, is_own
 from onnxpad.pipeline.written_form import written_form
-from onnxpad.proof.certify import UncertifiedError
-from onnxpad.proof.edit_coverage import (
-    Equal,
-    check_accounted,
-    check_elsewhere,
-    check_in_place,
-    check_renamed,
-)
-from onnxpad.proof.prove import Prover, Readings
+from onnxpad.proof.certificate import Prover
+from onnxpad.proof.coverage import check_elsewhere
+from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
@@ -34,7 +28,7 @@ from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.runtimes.deployed import Hazard
 from onnxpad.site_form import SiteForm
 
-Undone: TypeAlias = tuple[Finding, UncertifiedError]
+Undone: TypeAlias = tuple[Finding, DiffersError]
 """The finding of a change that was taken back, and why it was."""
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
@@ -108,10 +102,10 @@ class Made(NamedTuple):
 
 
 class _Site(NamedTuple):
-    """A tensor that a change must keep: its reading, its cut for the probe, and its readers."""
+    """A tensor that a change must keep: its roots, its cut for the probe, and its readers."""
 
     tensor: Tensor
-    reading: Readings
+    roots: tuple[str, ...]
     cut: Any
     uses: Sequence[Use]
 
@@ -170,9 +164,9 @@ class Editor:
         """Uses another context from now on; what was undone may be tried again."""
         self.context = context
         self.undone.clear()
-        self._failures: dict[object, tuple[int, UncertifiedError]] = {}
+        self._failures: dict[object, tuple[int, DiffersError]] = {}
         self._outdated = False
-        self._certifier = Prover(context.graph, context.domains, context.signs)
+        self._prover = Prover(context.graph, context.domains, context.signs)
 
     def apply(self, pass_: Pass, match: Match) -> None:
         """Makes a change or takes it back; one that was taken back is not tried again."""
@@ -182,13 +176,14 @@ class Editor:
         # Many findings may lead to one rewrite: of a node alone, it fails as it did before.
         alone = (pass_.code, id(match.node)) if match.plan is match.node else None
         mark = self.context.mark()
+        self._prover.begin()
         key = match_key(self.context.graph, pass_, match)
         known = self._failures.get(alone)
         failure = None if known is None or known[0] != mark.edits else known[1]
         try:
             if failure is None:
                 made = self._apply(pass_, match, place, key)
-        except UncertifiedError as error:
+        except DiffersError as error:
             failure = error
             if alone is not None:
                 self._failures[alone] = mark.edits, failure
@@ -199,20 +194,25 @@ class Editor:
             failure = failed(pass_, error)
         if failure is not None:
             self.context.rollback(mark)
+            self._prover.undo()
             self.undone[place] = match.finding, failure.with_traceback(None)
         else:
             self.made.append(made)
             self._failures.clear()
             self._outdated = bool(self.undone)
 
+    def begin_guards(self) -> int:
+        """A mark before edits that no pass makes, for `check_guards`."""
+        self._prover.begin()
+        return self.context.graph.mark()
+
     def check_guards(self, mark: int) -> None:
         """Raises unless the edits since a mark leave every node computing the same as before.
 
         Raises:
-            UncertifiedError: A node may compute something else.
+            DiffersError: A node may compute something else.
         """
-        graph = self.context.graph
-        check_in_place(graph, graph.touched(mark), self._certifier)
+        self._prover.settle(self.context.graph.touched(mark), {})
 
     def _along(self, node: Node, roots: Sequence[str]) -> set[str]:
         """The tensors that belong to a rewrite of a node: its output, and those it pads.
@@ -258,31 +258,33 @@ class Editor:
         label, op_type = self.context.label(node), node.op  # which the rewrite may change
         if self._probe is not None:
             self._probe.take(graph, self.context.analysis, self.context.signs)
-        sites = [self._site(node, tensor, pass_) for tensor in self._kept(node)]
-        first, roots = sites[0].tensor, sites[0].reading.roots
+        sites = [self._site(tensor, pass_) for tensor in self._kept(node)]
+        first, roots = sites[0].tensor, sites[0].roots
         tensors = self._along(node, roots)
         nodes = pass_.computing(match)
         was = written_form(self.context, node, first, roots, nodes[0])
         if any(was.text == each.text for each in self._seen.get(place, ())):
-            raise UncertifiedError(
+            raise DiffersError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
         hiding = self._hiding(first, roots[0])
         replacements = pass_.rewrite(match, self.context) or tuple(site.tensor for site in sites)
         tensors.update(graph.unique(new.name) for new in replacements)
         trust = self.context.trust if match.decides else None
-        pairs = zip(sites, replacements, strict=True)
-        found = [self._proved(node, site, new, pass_, trust) for site, new in pairs]
-        certificate = found[0][0]
-        for each, _ in found:
-            self._check_assumptions(each)
-        now = written_form(self.context, node, replacements[0], roots, nodes[1])
+        for site, new in zip(sites, replacements, strict=True):
+            if new is not site.tensor:
+                self._check_uses(site.tensor, new, site.uses)
         removed = graph.sweep()
         touched = graph.touched(mark)
-        check_accounted(graph, touched, [equal for _, equal in found])
+        replaced = {new: site.tensor for site, new in zip(sites, replacements, strict=True)}
+        certificates = self._prover.settle(touched, replaced, trust)
+        for each in certificates:
+            self._check_assumptions(each)
+        certificate = certificates[0]
+        now = written_form(self.context, node, replacements[0], roots, nodes[1])
         check_elsewhere(graph, mark)
         if graph.model.journal.declared != declared:
-            raise UncertifiedError("the rewrite also declares other inputs")
+            raise DiffersError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
         seen = ""
         for site, new in zip(sites, replacements, strict=True):
@@ -293,7 +295,7 @@ class Editor:
         tensors.update(graph.unique(node.outputs[0].name) for node in fresh)
         mark = graph.mark()
         if absorbed := graph.absorb(node):
-            check_renamed(graph, graph.touched(mark))
+            self._prover.settle(graph.touched(mark), {})
             removed += absorbed
         change = Change(
             code=pass_.code,
@@ -320,25 +322,11 @@ class Editor:
             return node.outputs[:1]
         return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
 
-    def _site(self, node: Node, tensor: Tensor, pass_: Pass) -> _Site:
-        reading = self._certifier.read(node, tensor, steps=pass_.behind)
+    def _site(self, tensor: Tensor, pass_: Pass) -> _Site:
+        roots = self._prover.roots(tensor, behind=pass_.behind)
         probe = self._probe
-        cut = probe.before(tensor, reading.roots) if probe is not None else None
-        return _Site(tensor, reading, cut, self.context.graph.uses(tensor))
-
-    def _proved(
-        self, node: Node, site: _Site, new: Tensor, pass_: Pass, trust: Trust | None
-    ) -> tuple[Certificate, Equal]:
-        """The proof that a tensor equals the one before the change, as the one trusted reads that.
-
-        Raises:
-            UncertifiedError: It differs, or something still reads the old one.
-        """
-        if new is not site.tensor:
-            self._check_uses(site.tensor, new, site.uses)
-        after = self._certifier.read(node, new, site.reading, steps=pass_.behind)
-        certificate, reading = self._certifier.certify(site.reading, after, trust)
-        return certificate, Equal(reading, site.tensor, new)
+        cut = probe.before(tensor, roots) if probe is not None else None
+        return _Site(tensor, roots, cut, self.context.graph.uses(tensor))
 
     def _probed(
         self, site: _Site, new: Tensor, certificate: Certificate
@@ -346,15 +334,15 @@ class Editor:
         """The result of a probe in words, and the certificate with what it then assumes.
 
         Raises:
-            UncertifiedError: The two sides differ, or `strict` forbids the assumption.
+            DiffersError: The two sides differ, or `strict` forbids the assumption.
         """
         if self._probe is None:
             return "", certificate
         is_specified = Assumption.TRUSTS_SPEC in certificate.assumptions
         compare = self._probe.after_specified if is_specified else self._probe.after
-        same, seen = compare(new, site.reading.roots, site.cut)
+        same, seen = compare(new, site.roots, site.cut)
         if same is False:
-            raise UncertifiedError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
+            raise DiffersError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
         if same is None and Assumption.NOT_PROBED not in certificate.assumptions:
             taken = (*certificate.assumptions, Assumption.NOT_PROBED)
             certificate = replace(certificate, assumptions=taken)
@@ -365,11 +353,11 @@ class Editor:
         """Raises unless the assumptions of a certificate are allowed.
 
         Raises:
-            UncertifiedError: There are assumptions, and `strict` forbids them.
+            DiffersError: There are assumptions, and `strict` forbids them.
         """
         refused = certificate.refused if self._strict else ()
         if refused:
-            raise UncertifiedError(
+            raise DiffersError(
                 f"it assumes {', '.join(refused)}, and --strict forbids that",
                 Reason.ASSUMPTION_REFUSED,
                 assumptions=[*refused],
@@ -392,13 +380,13 @@ class Editor:
         """Raises unless the `Pad`s and Slices that hide a harmful size still do.
 
         Raises:
-            UncertifiedError: One was removed, or its amounts are constant now.
+            DiffersError: One was removed, or its amounts are constant now.
         """
         graph = self.context.graph
         for crop, hazard in hiding:
             if not graph.has_node(crop) or not _hides(graph, crop):
                 node = hazard.node
-                raise UncertifiedError(
+                raise DiffersError(
                     f"with known sizes there, {RUNTIME} would {hazard.does}",
                     hazard.reason,
                     operator=graph.label(node),
@@ -407,9 +395,9 @@ class Editor:
     def _check_uses(self, old: Tensor, new: Tensor, uses: Sequence[Use]) -> None:
         graph = self.context.graph
         if graph.is_read(old):
-            raise UncertifiedError(f"{old.name!r} is still read")
+            raise DiffersError(f"{old.name!r} is still read")
         if any(use.node.inputs[use.index].name != new.name for use in uses):
-            raise UncertifiedError(f"not everything that read {old.name!r} reads {new.name!r} now")
+            raise DiffersError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
 
 def _upstream(tensor: Tensor, roots: Sequence[str]) -> Iterator[Tensor]:

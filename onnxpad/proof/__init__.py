@@ -1,1 +1,1 @@
-"""Proof that a rewritten graph computes the same."""
+"""The proof: a term for each tensor, in one form, and one comparison that decides everything."""

@@ -27,8 +27,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
-from onnxpad.sizes.analysed import AnalysedDomains, analysed_domains
-from onnxpad.sizes.domain import SizeDomain
+from onnxpad.sizes.domain import AnalysedDomains, SizeDomain, analysed_domains
 
 if TYPE_CHECKING:
     from onnxpad.padding.computed_pads import DynamicSites

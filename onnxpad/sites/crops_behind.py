@@ -15,16 +15,16 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream, nodes_upstream
-from onnxpad.operators.amounts import ENDLESS, Pair, Pairs, is_same_fill
+from onnxpad.operators.amounts import ENDLESS, Pair, Pairs
 from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_giving
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.parting import sound_amounts
 from onnxpad.padding.readers import readers_of
-from onnxpad.padding.step_fills import EitherZero
-from onnxpad.padding.step_table import PadLayer, behind, data_inputs
+from onnxpad.padding.steps import PadLayer, behind, data_inputs
 from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
+from onnxpad.semantics.layers import EITHER_ZERO, Fill, fill_of
 from onnxpad.sites.cropped_form import check_gives, crop_of, form_of, leaves_nothing
 from onnxpad.sizes.wording import Wording
 
@@ -205,7 +205,7 @@ class CropsBehind:
         """The nodes behind an operator, one after the other, and why one cannot be taken over."""
         graph, rank = self.graph, len(op.axes) + 2
         tensor, places = op.node.outputs[0], tuple[int | None, ...](range(rank))
-        fill = _fill(graph, op.bias)
+        fill: Fill | None = _fill(graph, op.bias)
         grown = set[int]()
         for _ in range(_MOST_STEPS):
             readers = [each for each in readers_of(graph, tensor) if not self._asks(each)]
@@ -340,11 +340,11 @@ class CropsBehind:
         is_pad = node.op == "Pad"
         return pad_giving(self.graph, self.analysis, node.outputs[0]) if is_pad else None
 
-    def _is_filled(self, node: Node, fill: float | int | None) -> bool:
+    def _is_filled(self, node: Node, fill: Fill | None) -> bool:
         pad = self._pad(node)
-        if pad is None or None in (fill, pad.value) or isinstance(fill, EitherZero):
+        if pad is None or pad.value is None or fill is None:
             return False
-        return is_same_fill(fill, pad.value)
+        return fill_of(pad.value) == fill
 
     def _unknown(self, node: Node, amounts: Pairs) -> RefusalError | None:
         """The refusal of a `Pad` whose value only run time knows, unless it only crops."""
@@ -358,32 +358,28 @@ class CropsBehind:
         node: Node,
         index: int,
         places: tuple[int | None, ...],
-        fill: float | int | None,
+        fill: Fill | None,
         tensor: Tensor,
-    ) -> tuple[tuple[int | None, ...], float | int | None]:
+    ) -> tuple[tuple[int | None, ...], Fill | None]:
         """The axes behind a step, and the value there where no window reaches, if it is known."""
         shape = self.analysis.shape(tensor)
         known = [place for place in places if place is not None]
         rank = len(shape) if shape is not None else max(known) + 1
         found: list[int | None] = []
         for place in places:
-            layer = None if place is None else self._behind(node, index, rank, place, (-1, 0), 0)
+            layer = None if place is None else self._behind(node, rank, place, (-1, 0), 0)
             padded = [] if layer is None else [a for a, p in enumerate(layer.amounts) if any(p)]
             found.append(padded[0] if len(padded) == 1 else None)
         value, kept = None, [p for p, f in zip(places, found, strict=True) if f is not None]
         if fill is not None and kept and kept[-1] is not None:
-            layer = self._behind(node, index, rank, kept[-1], (0, 1), fill)
-            value = None if layer is None else layer.value
+            layer = self._behind(node, rank, kept[-1], (0, 1), fill)
+            value = None if layer is None else layer.fill
         return tuple(found), value
 
-    def _behind(
-        self, node: Node, index: int, rank: int, axis: int, pair: Pair, value: float | int
-    ) -> PadLayer | None:
+    def _behind(self, node: Node, rank: int, axis: int, pair: Pair, fill: Fill) -> PadLayer | None:
         amounts = tuple(pair if each == axis else (0, 0) for each in range(rank))
         try:
-            return behind(
-                self.graph, self.analysis, node, (index,), [PadLayer(amounts, value)]
-            ).layer
+            return behind(self.graph, self.analysis, node, [PadLayer(amounts, fill)]).layer
         except RefusalError:
             return None
 
@@ -452,7 +448,7 @@ def take(graph: Graph, analysis: Analysis, taking: Taking) -> None:
         after = None
         if stage.node.op in _WRITES_SIZES:
             layer = _later(taking.stages[number:], stage.places, _rank(analysis, stage))
-            after = behind(graph, analysis, stage.node, (stage.place,), [layer])
+            after = behind(graph, analysis, stage.node, [layer])
         for index, values in ({} if after is None else after.constants).items():
             name = f"{stage.node.name or stage.node.outputs[0].name}_{index}"
             inputs[index] = graph.add_initializer(values, name)
@@ -505,9 +501,8 @@ def _read_elsewhere(tensor: Tensor) -> RefusalError:
     return RefusalError(Reason.READ_ELSEWHERE, said, tensor=tensor.name)
 
 
-def _fills_otherwise(fill: float | int | None) -> RefusalError:
-    known = isinstance(fill, float | int) and not isinstance(fill, EitherZero)
-    result = f"is {fill}" if known else "is not one known number"
+def _fills_otherwise(fill: Fill | None) -> RefusalError:
+    result = "is not one known number" if fill in {None, EITHER_ZERO} else f"is {fill}"
     said = f"it pads with another value: where no window reaches, the result {result}"
     return RefusalError(Reason.FILL_DIFFERS, said)
 

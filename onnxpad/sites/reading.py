@@ -27,10 +27,10 @@ from onnxpad.operators.read import (
 )
 from onnxpad.operators.table import Fill, Operator, lowest
 from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.step_fills import Number
-from onnxpad.padding.step_table import PadLayer, behind, data_inputs
+from onnxpad.padding.steps import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
 from onnxpad.records import NamedTuple, dataclass
+from onnxpad.semantics.layers import fill_of, number_of
 from onnxpad.sites.cropped_form import crop_of
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})
@@ -59,7 +59,7 @@ class Front(NamedTuple):
     pads: tuple[tuple[Node, ...], ...]
     amounts: ExtentPairs | None
     is_whole: bool
-    fill: Number | None = None
+    fill: float | int | None = None
 
     def along(self, axes: Sequence[int]) -> Front:
         """The same along some axes."""
@@ -384,12 +384,13 @@ class _Walk:
         tries = ([fills] if len(fills) == len(data) else []) + [[0] * len(data)]
         for written in tries:
             try:
-                layers = [PadLayer(*each) for each in zip(known, written, strict=True)]
-                layer = behind(graph, self._analysis, node, data, layers).layer
+                pairs = zip(known, map(fill_of, written), strict=True)
+                layers = [PadLayer(*each) for each in pairs]
+                layer = behind(graph, self._analysis, node, layers).layer
             except RefusalError:
                 continue
             if len(layer.amounts) == rank:
-                fill = layer.value if written is fills else None
+                fill = number_of(layer.fill) if written is fills else None
                 whole = all(each.is_whole for each in inside)
                 return Front(around.pads, layer.amounts, whole, fill)
         return around
@@ -398,7 +399,7 @@ class _Walk:
         """The inputs of a node whose padding it hands on."""
         if self._graph.is_standard(node) and node.op in _COPIES:
             return (0,)
-        return tuple(i for i in data_inputs(self._graph, node) if i < len(node.inputs))
+        return data_inputs(self._graph, node)
 
 
 def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | None:

@@ -13,7 +13,6 @@ from math import lcm
 from typing import Final
 
 from onnxpad.analysis import Analysis, OpenAxis, is_constant, open_axes
-from onnxpad.arithmetic.residue_table import residue_table
 from onnxpad.arithmetic.size import (
     GREATEST,
     LEAST,
@@ -424,6 +423,8 @@ def _tables(
     pairs: Mapping[int, ExtentPair], sizes: Mapping[int, Extent | None], labels: Mapping[str, str]
 ) -> dict[int, object]:
     """Tables of a `Pad`'s begin and end by remainder, by axis; none where there are too many."""
+    from onnxpad.arithmetic.residue_table import residue_table
+
     found: dict[int, object] = {}
     for axis, pair in pairs.items():
         table = residue_table(pair, sizes[axis], constant=True)

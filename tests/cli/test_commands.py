@@ -691,16 +691,6 @@ def test_check_fix_check(same: Path) -> None:
     assert onnxpad_runs("fix", same, "--diff").exit_code == 0
 
 
-def test_a_check_of_many_names_the_command_after_which_it_passes(same: Path) -> None:
-    other = same.with_name("other.onnx")
-    other.write_bytes(same.read_bytes())
-    found = re.search(r"onnxpad (fix MODEL .*) for each", onnxpad_runs("check", same.parent).stdout)
-    assert found is not None
-    for path in (same, other):
-        assert onnxpad_runs(*found[1].replace("MODEL", str(path)).split()).exit_code == 0
-    assert onnxpad_runs("check", same.parent).exit_code == 0
-
-
 def test_the_json_report_tells_repairs(same: Path, tmp_path: Path) -> None:
     dilated = tmp_path / "dilated.onnx"
     onnx.save(onnx.parser.parse_model(SAME.replace("strides", "dilations")), dilated)

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.proof.scattering import SCATTERING
+from onnxpad.semantics.transposed import TRANSPOSED
 from tests.support import SLIDING
 
 Nodes: TypeAlias = Sequence[onnx.NodeProto]
@@ -67,7 +67,7 @@ def _node(
         function = functions[node.domain, node.op_type]
         inside.append(_graph(function.node, function.output, {}, functions))
     words = [node.op_type, *(f"{{ {each} }}" for each in dict.fromkeys(inside) if each)]
-    if (node.domain, node.op_type) in {*SLIDING, *SCATTERING}:
+    if (node.domain, node.op_type) in {*SLIDING, *TRANSPOSED}:
         words += _window(attributes)
         words += ["(of the call)" for a in node.attribute if a.ref_attr_name == "pads"]
     return " ".join(words)

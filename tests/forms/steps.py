@@ -187,9 +187,12 @@ KINDS: Final = (
             "Relu": Step("t = Relu (a)", value=-3), "Neg": Step("t = Neg (a)"),
             "Abs": Step("t = Abs (a)"), "Ceil": Step("t = Ceil (a)"),
             "Floor": Step("t = Floor (a)"), "Round": Step("t = Round (a)"),
+            "Sign": Step("t = Sign (a)"),
             "Clip": Step("t = Clip (a, k)", "float k = {0}", value=-3),
         },
-        (Step("t = Floor (a)", value=0.5, title="Floor of 0.5"),),
+        (Step(
+            "t = Clip (a, k, l)", "float k = {1}, float l = {0}", title="Clip whose bounds cross"
+        ),),
     ),
     Kind(
         "the other operand is constant, of size 1 along padded axes; one value comes out",

@@ -241,7 +241,6 @@ def test_a_limit_is_part_of_the_proof() -> None:
     with onnxpad.registered(own(limit=lambda pads, attributes: "never"), Careless):
         (undone,) = onnxpad.fix(model).undone
     assert (undone.code, undone.reason_code) == ("ACME001", "not-certified")
-    assert "never" in undone.reason
 
 
 def test_the_probe_of_a_body_finds_a_wrong_declaration() -> None:

@@ -22,7 +22,7 @@ from onnxpad.operators.table import (
     Operator,
     lowest,
 )
-from onnxpad.proof import meaning
+from onnxpad.proof import refine
 from onnxpad.validation.inputs import _WEIGHTS
 from tests.support.rows import each_row
 
@@ -201,7 +201,7 @@ def test_inputs_are_drawn_for_the_channels_of_every_weight() -> None:
     assert weights == {op: _WEIGHTS[op] for op in weights}
 
 
-@pytest.mark.parametrize("least_of", [lowest, meaning.least_of])
+@pytest.mark.parametrize("least_of", [lowest, refine.least_of])
 def test_the_lowest_of_each_type_is_that_of_numpy(least_of: Any) -> None:
     for dtype in set(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}:
         kind = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(dtype))

@@ -14,7 +14,7 @@ import pytest
 
 import onnxpad
 from onnxpad.graph import Graph
-from onnxpad.sizes.analysed import analysed_domains
+from onnxpad.sizes.domain import analysed_domains
 from onnxpad.sizes.size_options import given_domain
 from tests.exported.results import original
 from tests.support import decided, one, op_types, ran, run, session

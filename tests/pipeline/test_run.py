@@ -50,45 +50,41 @@ PADDED = one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}")
 
 
 BROKEN = [
-    pytest.param(PADDED, Swapped, "the first window starts at", id="sides swapped"),
-    pytest.param(PADDED, Lost, "the output has", id="padding lost"),
-    pytest.param(PADDED, Regrouped, "the window itself differs", id="groups changed"),
-    pytest.param(PADDED, Reweighted, "other inputs differ", id="weight changed"),
-    pytest.param(PADDED, Cluttering, "the output has", id="nodes and constants added"),
+    pytest.param(PADDED, Swapped, id="sides swapped"),
+    pytest.param(PADDED, Lost, id="padding lost"),
+    pytest.param(PADDED, Regrouped, id="groups changed"),
+    pytest.param(PADDED, Reweighted, id="weight changed"),
+    pytest.param(PADDED, Cluttering, id="nodes and constants added"),
     pytest.param(
         one("a = Pad (x, p) y = AveragePool <kernel_shape = [3, 3]> (a)", initializers=PADS),
         Forgotten,
-        "outside the data",
         id="divisor forgotten",
     ),
     pytest.param(
         one("a = Pad (x, z) b = Relu (a) d = Abs (a) y = Add (b, d)",
             initializers="int64[8] z = {0, 0, 0, 0, 0, 0, 0, 0}"),
         Halfway,
-        "'a' is still read",
         id="one reader forgotten",
     ),
     pytest.param(
         one("other = Neg (x) a = Pad (x, z) b = Relu (a) y = Add (b, other)",
             initializers="int64[8] z = {0, 0, 0, 0, 0, 0, 0, 0}"),
         Elsewhere,
-        "reads 'other' where the original reads 'x'",
         id="another tensor",
     ),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "broken", "reason"), BROKEN)
+@pytest.mark.parametrize(("before", "broken"), BROKEN)
 def test_what_cannot_be_certified_is_taken_back(
-    before: onnx.ModelProto, broken: type[Pass], reason: str
+    before: onnx.ModelProto, broken: type[Pass]
 ) -> None:
     graph = Graph.from_proto(before)
     outcome = Run(graph, Options(), passes=(broken,)).rewrite()
     assert not outcome.changes
     (undone,) = outcome.undone
     assert (undone.code, undone.severity) == (broken.code, Severity.INFO)
-    assert undone.reason.startswith("undone: ")
-    assert reason in undone.reason
+    assert undone.reason_code == Reason.NOT_CERTIFIED
     assert not outcome.findings, "told twice"
     assert graph.model.to_bytes() == before.SerializeToString()
     assert not graph.model.changed

@@ -7,14 +7,14 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.finding import Certificate
 from onnxpad.graph import Graph
 from onnxpad.options import Options
 from onnxpad.pipeline.run import Run
 from onnxpad.probe import cut as cutting
 from onnxpad.probe.cut import Neighbourhood, NeighbourhoodProbe, Scene, UnprobeableError
 from onnxpad.probe.run import ProbeResult, compare_runs, compare_scenes
-from onnxpad.proof import certify
+from onnxpad.proof import coverage
+from onnxpad.proof.term import Equal
 from onnxpad.rewrite.pass_api import Pass
 from tests.broken import Forgotten, Lost, Misread, OtherSide, Swapped, Unguarded
 from tests.support import PADS, W, feeds_of, one, run
@@ -464,12 +464,9 @@ def test_a_wrong_change_shows_without_the_proof(
     open_sizes: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def believe(*_: object) -> Certificate:
-        return Certificate("whatever")
-
     if open_sizes and broken is not OtherSide:  # that one finds nothing at open sizes
         proto = opened(proto)
-    monkeypatch.setattr(certify.Certifier, "certify", believe)
+    monkeypatch.setattr(coverage, "refine", lambda *_: Equal("believed"))
     graph = Graph.from_proto(proto)
     outcome = Run(graph, Options(), probe=NeighbourhoodProbe(graph), passes=(broken,)).rewrite()
     assert not outcome.changes

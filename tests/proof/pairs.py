@@ -1,11 +1,11 @@
-"""Pairs of small graphs, drawn, with the proof that both compute the same, or why there is none.
+"""Pairs of small graphs, drawn, and whether both are proved to compute the same.
 
-`pairs.txt` keeps them: what is proved of more, fewer or other pairs than before shows there.
+`pairs.txt` keeps them, each with the rule and the assumptions of its proof: what is proved of more,
+fewer or other pairs than before shows there.
 """
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +14,13 @@ import onnx
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.finding import Assumption, Trust
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.proof.certify import Certifier, Reading, UncertifiedError
-from onnxpad.proof.meaning import slides
+from onnxpad.graph import Graph
+from onnxpad.proof.assume import Facts
+from onnxpad.proof.read import Reader
+from onnxpad.proof.refine import refine
+from onnxpad.proof.term import DiffersError, Equal, Term, Terms
 from tests.support import one
-from tests.support.lines import Lines, facts
+from tests.support.lines import Lines
 
 _LINE: Final = re.compile(
     r"opset (\d+), (\w+ )?length (\w+)(?:, trusts (\w+))?: (.*)  or  (.*)  =>  (.*)"
@@ -75,50 +77,49 @@ def _ends(body: str) -> str:
     return f"float[] {names[-1]}"
 
 
-def verdict(line: str) -> str:
-    """What the proof says of the pair of a line."""
-    graphs = [Graph.from_proto(proto) for proto in models(line)]
-    certifiers = []
-    for graph in graphs:
-        analysis = Analysis(graph)
-        certifiers.append(Certifier(graph, analysis, Signs(graph, analysis)))
-    try:
-        old, new = _readings(certifiers, graphs)
-        trust = re.search(r"^[^:]*, trusts (\w+)", line)
-        found = certifiers[1].certify(old, new, None if trust is None else Trust(trust[1]))
-    except UncertifiedError as error:
-        return f"refused {_told(error.facts)}"
-    return " ".join(["proved", *codes(found.assumptions), _told(found.facts)])
+class Read:
+    """A model whose terms are read, by what is done and not by what is written."""
+
+    def __init__(self, proto: onnx.ModelProto, terms: Terms | None = None) -> None:
+        self.graph = Graph.from_proto(proto)
+        self.analysis = Analysis(self.graph)
+        reader = Reader(self.graph, self.analysis, terms, lazy=False)
+        signs = Signs(self.graph, self.analysis)
+        self.facts = Facts(self.graph, self.analysis, signs, reader)
+        reader.read_all()
+
+    def term(self, name: str = "y") -> Term:
+        """The term of a tensor."""
+        return self.facts.reader.read(self.graph.tensor(name))
 
 
-def codes(assumptions: Iterable[str]) -> list[str]:
+def refined(
+    before: onnx.ModelProto, after: onnx.ModelProto, name: str = "y", trust: Trust | None = None
+) -> Equal:
+    """How a tensor of one model is shown to be equal to that of the same name of another one.
+
+    Raises:
+        DiffersError: It is not.
+    """
+    terms = Terms()
+    old, new = Read(before, terms), Read(after, terms)
+    return refine(new.term(name), old.term(name), new.facts, new.graph.tensor(name), trust)
+
+
+def codes(assumptions: Sequence[str] | frozenset[Assumption]) -> list[str]:
     """The codes of what a proof assumes."""
-    return [each.code for each in assumptions if isinstance(each, Assumption)]
-
-
-def _readings(certifiers: list[Certifier], graphs: list[Graph]) -> tuple[Reading, Reading]:
-    """What `y` is computed from in both graphs: by a window, by `Pad`s alone, or through steps."""
-    (first, one), (second, other) = (_writer(graph) for graph in graphs)
-    if not {first.op, second.op} <= {"Pad", "Identity"} and not slides(graphs[0], first):
-        old = certifiers[0].steps(one)
-        return old, certifiers[1].steps(other, old.roots)
-    return certifiers[0].read(first, one), certifiers[1].read(second, other)
-
-
-def _writer(graph: Graph) -> tuple[Node, Tensor]:
-    """The node that writes `y`, and that tensor."""
-    node = graph.producer(graph.tensor("y"))
-    assert node is not None
-    return node, graph.tensor("y")
-
-
-def _told(found: Mapping[str, object]) -> str:
-    return json.dumps(facts(found), default=str)
+    return [each.code for each in sorted(assumptions) if isinstance(each, Assumption)]
 
 
 def said(line: str) -> str:
     """The line with what is said now."""
-    return f"{line.partition('  =>  ')[0]}  =>  {verdict(line)}"
+    trust = re.search(r"^[^:]*, trusts (\w+)", line)
+    try:
+        equal = refined(*models(line), trust=None if trust is None else Trust(trust[1]))
+        told = " ".join(["proved", equal.rule, *codes(equal.assumptions)])
+    except DiffersError:
+        told = "refused"
+    return f"{line.partition('  =>  ')[0]}  =>  {told}"
 
 
 LINES: Final = Lines(Path(__file__).with_name("pairs.txt"), said)

@@ -34,4 +34,3 @@ def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
     short = text_of(target_document({str(path): load(path)}, in_full=False), Screen(400))
     assert f"--target {path}\n" in short
     assert "wrong     Other: op Conv (+1)" in short
-    assert "takes: op LpPool\n" in short

@@ -195,9 +195,9 @@ class TestOnADevice:
         both = validate_models(PAD, FOLD, providers=(CUDA,))
         assert both.ok
         assert not both.runs[0].ok
-        assert both.warnings == (
-            f"{CUDA} and the CPU differ in output 'y' of the original already",
-        )
+        (warning,) = both.warnings
+        assert CUDA in warning
+        assert "'y'" in warning
         device.bias = {"Pad": 1.0}
         cured = validate_models(PAD, FOLD, providers=(CUDA,))
         assert cured.ok

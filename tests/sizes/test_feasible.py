@@ -17,8 +17,7 @@ from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
 from onnxpad.operators.table import operator_of
 from onnxpad.sizes import feasible
-from onnxpad.sizes.analysed import analysed_domains
-from onnxpad.sizes.domain import SizeDomain, in_words
+from onnxpad.sizes.domain import SizeDomain, analysed_domains, in_words
 from onnxpad.sizes.feasible import feasible_sizes
 from onnxpad.validation.inputs import describe, size_choices
 from tests.random_models.draw import Drawn, draw_model

@@ -124,8 +124,7 @@ def _torch_reaches(axis: Axis, found: AxisAnswer) -> str:
     wanted, least = axis.size * stride, found.output - found.output_padding
     if axis.output_padding is not None or least <= wanted < least + stride:
         return ""
-    most = f" to {least + stride - 1}" * (stride > 1)
-    return f"PyTorch's ConvTranspose reaches {least}{most} here, not {wanted}"
+    return f"PyTorch's ConvTranspose reaches {least} to {least + stride - 1} here, not {wanted}"
 
 
 _NAMED: Final[Mapping[Limit, str]] = {_torch_appends: "PyTorch", _torch_reaches: "PyTorch"}

@@ -15,8 +15,11 @@ from onnxpad.arithmetic.window import end_read, output_size, pool_output_size
 from onnxpad.frameworks.conventions.effect import divisors
 from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
 
-_KERAS: Final = {"tensorflow-same": "same", "keras-same": "same", "keras-causal": "causal"}
-"""Keras's own words for the padding of conventions."""
+KERAS_NAMES: Final = {
+    "same": frozenset({"tensorflow-same", "keras-same"}),
+    "causal": frozenset({"keras-causal"}),
+}
+"""Keras's own words for padding, with the conventions that they stand for."""
 
 
 def written(question: Question, answer: Answer, names: Sequence[str] = ()) -> dict[str, str]:
@@ -153,8 +156,9 @@ def _keras(question: Question, answer: Answer, names: Sequence[str]) -> str:
         layer = f"{kind}{rank}D({_slide(question, answer, '')}"
     if question.is_strided and _is_dilated(answer):
         return ""
-    if words := [_KERAS[name] for name in names if name in _KERAS]:
-        return f"{layer}, padding='{words[0]}')"
+    for word, known in KERAS_NAMES.items():
+        if known.intersection(names):
+            return f"{layer}, padding='{word}')"
     pads = [(axis.begin, _end(axis)) for axis in answer.axes]
     if not any(map(any, pads)):
         return f"{layer})"
@@ -171,8 +175,9 @@ def _keras_transposed(question: Question, answer: Answer, names: Sequence[str]) 
         return ""
     rank = len(answer.axes)
     layer = f"Conv{rank}DTranspose(n, {_slide(question, answer, 'dilation_rate')}"
-    if words := [_KERAS[name] for name in names if name in _KERAS]:
-        return f"{layer}, padding='{words[0]}')"
+    for word, known in KERAS_NAMES.items():
+        if known.intersection(names):
+            return f"{layer}, padding='{word}')"
     # Keras's valid appends zeros where the extent is below the stride.
     kept = [max(axis.window.stride - axis.window.extent, 0) for axis in answer.axes]
     ends = [

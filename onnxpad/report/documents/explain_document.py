@@ -390,8 +390,7 @@ def _written(explanation: ExplainReport) -> Iterator[str]:
 
 def _stands_for(explanation: ExplainReport) -> str:
     """The letters that lines of code have for what the question does not say, in brackets."""
-    groups = ", g groups" * explanation.question.grouped
-    return f" (c channels, n filters{groups})" if "conv" in explanation.op else ""
+    return "" if explanation.op in {"maxpool", "avgpool"} else " (c channels, n filters)"
 
 
 def _code(label: str, lines: Mapping[str, str]) -> Iterator[str]:

@@ -31,14 +31,19 @@ def words_of(when: Iterable[tuple[str, Condition]]) -> str:
     'op Conv or MaxPool, stride from 2'
     """
     conditions = dict(when)
-    is_exact = conditions.keys() >= USUAL.keys()
+    exact = _is_exact(conditions)
     told = [
         f"{name} {_values(each)}"
         for name, each in conditions.items()
-        if not (is_exact and each.values == (USUAL.get(name),))
+        if not (exact and each.values == (USUAL.get(name),))
     ]
-    told += ["all else as usual"] * is_exact
+    told += ["all else as usual"] * exact
     return ", ".join(told) or "every form"
+
+
+def _is_exact(names: Iterable[str]) -> bool:
+    """Whether a cell is about one form, with a condition on each field."""
+    return {*names} >= USUAL.keys()
 
 
 def _values(condition: Condition) -> str:
@@ -78,19 +83,16 @@ def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document
 
 def _summary(name: str, target: Target) -> Group:
     """What a target takes, what it does not take by topic, and how that is written for it."""
-    told = [cell for cell in target.cells if len(cell.when) < len(USUAL)]  # others repeat runs
+    told = [cell for cell in target.cells if not _is_exact(dict(cell.when))]  # runs tell others
     told.sort(key=lambda cell: VERDICTS.index(cell.verdict))
     by_topic = {each: [cell for cell in told if each in _topics(cell)] for each in TOPICS}
     against = {each: [c for c in cells if c.verdict != "right"] for each, cells in by_topic.items()}
-    others = [words_of(cell.when) for cell in by_topic.pop("other") if cell.verdict == "right"]
-    right = [TOPICS[each] for each, cells in by_topic.items() if cells and not against[each]]
-    lines = [
-        Line(f"takes: {and_list(right + others) or 'nothing known'}"),
-        Line("does not take, or not always:"),
-        *(_told(TOPICS[each], *cells) for each, cells in against.items() if cells),
-        Line(f"write it so: onnxpad fix MODEL --target {shlex.quote(name)}"),
-        Line(f"all that is known: onnxpad targets {shlex.quote(name)} -v"),
-    ]
+    right = [each for each in TOPICS if by_topic[each] and not against[each] and each != "other"]
+    lines = [Line(f"takes: {and_list(TOPICS[each] for each in right)}")] if right else []
+    lines.append(Line("does not take, or not always:"))
+    lines += [_told(TOPICS[each], *cells) for each, cells in against.items() if cells]
+    lines.append(Line(f"write it so: onnxpad fix MODEL --target {shlex.quote(name)}"))
+    lines.append(Line(f"all that is known: onnxpad targets {shlex.quote(name)} -v"))
     return Group("", [*_head(target), *lines])
 
 

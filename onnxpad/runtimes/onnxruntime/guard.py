@@ -119,10 +119,7 @@ def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[tuple[str, str], int])
 def _neighbours(context: Context) -> dict[tuple[str, tuple[str, ...]], tuple[Node, ...]]:
     """The neighbours that are fused wrongly, by what comes of it and the names of their results."""
     found = Neighbours(context.graph, context.analysis, context.sites.fusion).wrong()
-    return {
-        (each.does, tuple(node.outputs[0].name for node in each.nodes)): each.nodes
-        for each in found
-    }
+    return {(does, tuple(node.outputs[0].name for node in nodes)): nodes for nodes, does in found}
 
 
 def takes_empty_fill(context: Context, pad: Node) -> bool:

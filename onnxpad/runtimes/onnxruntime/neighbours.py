@@ -33,7 +33,6 @@ from onnx import TensorProto
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
 
 _Array: TypeAlias = np.ndarray[Any, Any]
@@ -68,11 +67,8 @@ MEETING: Final = frozenset({"Clip", "DequantizeLinear", "Div", "Mul", "QuantizeL
 """Operators at an end of such neighbours."""
 
 
-class Meeting(NamedTuple):
-    """Neighbours that would be fused wrongly, upstream first, and what would come of it."""
-
-    nodes: tuple[Node, ...]
-    does: str
+Meeting: TypeAlias = tuple[tuple[Node, ...], str]
+"""Neighbours that would be fused wrongly, upstream first, and what would come of it."""
 
 
 class Neighbours:
@@ -104,11 +100,11 @@ class Neighbours:
             return
         if self._graph.opset < 11:
             if clip.attrs.get("max", 0) < 0:
-                yield Meeting((relu, clip), "with a least value above the greatest one")
+                yield (relu, clip), "with a least value above the greatest one"
             return
         dtype = self._analysis.dtype(clip.inputs[0])
         if clip.operand(1) is not None and dtype not in _RELU_CLIP:
-            yield Meeting((relu, clip), "as if they were of float")
+            yield (relu, clip), "as if they were of float"
 
     def _quotient(self, div: Node) -> Iterator[Meeting]:
         one = self._graph.constant(div.inputs[0])
@@ -116,7 +112,7 @@ class Neighbours:
             return
         mul = self._only_reader(div, "Mul")
         if mul is not None:
-            yield Meeting((div, mul), "into one division, which rounds otherwise")
+            yield (div, mul), "into one division, which rounds otherwise"
 
     def _two_pairs(self, first: Node) -> Iterator[Meeting]:
         chain: list[Node] = []
@@ -136,13 +132,13 @@ class Neighbours:
             types = {self._analysis.dtype(each.outputs[0]) for each in nodes[::2]}
             are_pairs = _is_same(before, one) and _is_same(other, after)
             if are_pairs and len(types) == 1 and types <= {*_REMOVED, None}:
-                yield Meeting(tuple(nodes), "into one pair, though they saturate differently")
+                yield tuple(nodes), "into one pair, though they saturate differently"
             place += 2
 
     def _typed(self, quantise: Node) -> Iterator[Meeting]:
         dequantise = self._only_reader(quantise, _DEQUANTISE)
         if dequantise is not None and quantise.attrs.get("output_dtype") == TensorProto.INT8:
-            yield Meeting((quantise, dequantise), "as uint8, though output_dtype says int8")
+            yield (quantise, dequantise), "as uint8, though output_dtype says int8"
 
     def _copied(self, dequantise: Node) -> Iterator[Meeting]:
         graph, pair = self._graph, self._scalar_pair(dequantise)
@@ -155,7 +151,7 @@ class Neighbours:
             return
         uses = self._read_by(step, moves=False)
         if uses is None or any(use.node.op != "QuantizeLinear" for use in uses):
-            yield Meeting((dequantise, step), "by a copy of the DequantizeLinear downstream")
+            yield (dequantise, step), "by a copy of the DequantizeLinear downstream"
 
     def _unit(self, dequantise: Node) -> Iterator[Meeting]:
         is_scalar = self._scalar_pair(dequantise) is not None
@@ -182,7 +178,7 @@ class Neighbours:
         copied += quantisers if len(steps) > 1 else []
         is_rounded = is_scalar and node.op in _WEIGHED and self._has_float_weight(node)
         if is_rounded:
-            yield Meeting((*way, *quantisers), "with weights that are rounded to 8 bits")
+            yield (*way, *quantisers), "with weights that are rounded to 8 bits"
         others = {index: self._dequantiser(each) for index, each in enumerate(node.inputs)}
         if weighed:
             is_unit, sources = is_rounded or others.get(_WEIGHT) is not None, []
@@ -192,13 +188,13 @@ class Neighbours:
             is_unit = node.op == "Where" or len(sources) == len(others)
         ends = (dequantise, *sources, *quantisers)
         if is_unit and self._counts_rounding(node):
-            yield Meeting((*way, *quantisers), "into one that counts what ceil_mode rounds up")
+            yield (*way, *quantisers), "into one that counts what ceil_mode rounds up"
         if not is_unit or all(self._is_scalar(each, node.op) for each in ends):
             return
         now = set(map(self._type_of, ends))
         later = {self._later_type_of(each, copied=each in copied) for each in ends}
         if later == {TensorProto.UINT8} or (len(now) == 1 and node.op != "Conv"):
-            yield Meeting((*way, *quantisers), "into an operator that takes only one scale")
+            yield (*way, *quantisers), "into an operator that takes only one scale"
 
     def _counts_rounding(self, node: Node) -> bool:
         """Whether a node is an average whose quantised kin has a larger divisor, or becomes one."""

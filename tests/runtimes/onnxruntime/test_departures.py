@@ -12,8 +12,6 @@ from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.arithmetic.window import OpenWindow, Window
 from onnxpad.operators.read import WindowOp, read_window
 from onnxpad.operators.table import OPERATORS as ROWS
-from onnxpad.proof.meaning import SlideSpec, WindowAxis, meaning_of
-from onnxpad.proof.windows_by_engine import onnxruntime, specification
 from onnxpad.runtimes.onnxruntime.departures import (
     DEPARTURES,
     Departures,
@@ -26,6 +24,10 @@ from onnxpad.runtimes.onnxruntime.departures import (
     specified,
     why_not_run,
 )
+from onnxpad.semantics.engines import onnxruntime, specification
+from onnxpad.semantics.rows import Call
+from onnxpad.semantics.window import WINDOWS as MEANINGS
+from onnxpad.semantics.window import WindowAxis, WindowForm, form_of
 from tests.operators.test_read import graph_of
 from tests.support.rows import each_row
 
@@ -47,12 +49,12 @@ OPERATORS: list[tuple[str, int, int, dict[str, Any]]] = [
 ]
 
 
-def same(op: str, opset: int, auto_pad: str, **given: Any) -> tuple[WindowOp, SlideSpec]:
+def same(op: str, opset: int, auto_pad: str, **given: Any) -> tuple[WindowOp, WindowForm]:
     """An operator with SAME as the passes read it, and as the proof does."""
     if op != "Conv":
         given["kernel_shape"] = [3, 3]
     node = graph_of(op, "x w" if op == "Conv" else "x", opset, auto_pad=auto_pad, **given)
-    return read_window(*node), meaning_of(*node)
+    return read_window(*node), form_of(Call(*node, MEANINGS["", op]))
 
 
 @pytest.mark.parametrize("auto_pad", AUTO_PADS)
@@ -61,12 +63,13 @@ def test_both_say_where_windows_are_and_where_engines_differ(
     op: str, opset: int, dtype: int, given: dict[str, Any], auto_pad: str
 ) -> None:
     """A pool that is dilated is refused at any size, for it pads by chance only alike."""
-    read, slide = same(op, opset, auto_pad, **given)
+    read, form = same(op, opset, auto_pad, **given)
     for window, size in product(WINDOWS, range(1, 9)):
         axes = (WindowAxis(window.kernel, window.stride, window.dilation), WindowAxis(1, 1, 1))
-        slide = slide._replace(axes=axes, pads=((0, 0), (0, 0)))
-        spec, ort = specification(slide, 0, size, dtype), onnxruntime(slide, 0, size, dtype)
+        form = form._replace(axes=axes, pads=((0, 0), (0, 0)))
+        spec, ort = specification(form, 0, size, dtype), onnxruntime(form, 0, size, dtype)
         ours, theirs = specified(read, window, size), computed(read, window, size)
+        assert spec is not None
         assert ours == spec[:3]
         runs = ort is not None and ort.runs == 1
         if ort is not None:

@@ -149,7 +149,7 @@ def neighbours(body: str, opset: int = 17) -> str:
     analysis = Analysis(graph)
     fusion = Sites(graph, analysis, Signs(graph, analysis)).fusion
     found = Neighbours(graph, analysis, fusion).wrong()
-    return ", ".join(" ".join(node.op for node in each.nodes) for each in found)
+    return ", ".join(" ".join(node.op for node in nodes) for nodes, _ in found)
 
 
 MEETINGS = [

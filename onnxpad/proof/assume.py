@@ -1,0 +1,208 @@
+"""What the proof asks of a graph: sizes, types, signs and infinities of a term.
+
+Each is asked of a tensor that has the term, in the graph as it is now.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from onnx import TensorProto
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.rules.shape_table import KEEPING
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.size import Extent, Unknown, symbol
+from onnxpad.arithmetic.size import Sizes as Range
+from onnxpad.errors import ModelError
+from onnxpad.finding import Trust
+from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.proof.read import Reader
+from onnxpad.proof.term import Applied, DiffersError, Ranked, Slid, Source, Stepped, Term
+from onnxpad.proof.windows import Comparison, Padded, Sizes, compare
+from onnxpad.semantics.layers import Layer, Operand, around, crops, is_finite
+from onnxpad.semantics.rows import Call, UnreadError
+from onnxpad.semantics.table import row_of
+
+FLOATS: Final = frozenset(
+    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
+)
+_FAR: Final = 256  # tensors downstream that are looked at, and upstream
+
+
+class Facts:
+    """Facts about terms of one graph, at the sizes that its analysis admits."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs, reader: Reader) -> None:
+        """Asks the graph as it is at each call."""
+        self.graph = graph
+        self.reader = reader
+        self._analysis = analysis
+        self._signs = signs
+        self._compared: dict[tuple[object, ...], Comparison | DiffersError] = {}
+
+    def compared(
+        self, old: Padded, new: Padded, sizes: Sizes, dtype: int | None, trust: Trust | None
+    ) -> Comparison:
+        """As `windows.compare`, once for each pair: networks repeat the same few windows.
+
+        Raises:
+            DiffersError: As there.
+        """
+        key = old, new, sizes, dtype, trust
+        found = self._compared.get(key)
+        if found is None:
+            try:
+                found = compare(old, new, sizes, dtype, trust)
+            except DiffersError as error:
+                found = error.with_traceback(None)
+            self._compared[key] = found
+        if isinstance(found, DiffersError):
+            raise found
+        return found
+
+    def sizes(self, data: Term, axes: range, rank: int) -> tuple[Extent, ...]:
+        """The sizes of data on some axes; symbols where they are unknown until run time.
+
+        Args:
+            data: The data.
+            axes: The axes.
+            rank: The number of axes that the data must have.
+
+        Raises:
+            DiffersError: It has another number of axes.
+        """
+        held = self.reader.around(data)
+        shape = None if held is None else self._analysis.shape(held[0])
+        if shape is not None and len(shape) != rank:
+            raise DiffersError(f"the data has {len(shape)} axes, the window {rank}")
+        found: list[Extent] = []
+        for place, axis in enumerate(axes):
+            size: Extent = Unknown("run time alone knows") if shape is None else shape[axis]
+            if held is not None and held[1] != data.layers:
+                size = size - around(held[1], axis) + around(data.layers, axis)
+            if isinstance(size, Unknown):
+                name = f"data {id(data)}" if held is None else self.graph.unique(held[0].name)
+                size = symbol(f"{name}[{place}]", Range(self._least_size(data)))
+            found.append(size)
+        return tuple(found)
+
+    def shape(self, term: Term) -> tuple[Extent, ...] | None:
+        """The shape of a term; None where it is unknown."""
+        tensor = self.reader.holder(term)
+        return None if tensor is None else self._analysis.shape(tensor)
+
+    def dtype(self, data: Term) -> int | None:
+        """The element type of data; None where it is unknown."""
+        held = self.reader.around(data)
+        return None if held is None else self._analysis.dtype(held[0])
+
+    def bound(self, data: Term) -> float:
+        """A number that no element of data is below."""
+        held = self.reader.around(data)
+        if held is None or any(crops(layer.amounts) for layer in held[1]):
+            return -math.inf
+        return min([self._signs.bound(held[0]), *map(least_of_fill, data.layers)])
+
+    def check_finite(self, data: Term) -> None:
+        """Raises where data certainly holds infinities or NaN.
+
+        Raises:
+            DiffersError: It does; or nothing is known about it.
+        """
+        if not all(is_finite(layer.fill) for layer in data.layers):
+            raise DiffersError("the padding of the data is infinite")
+        held = self.reader.around(data)
+        if held is not None and all(is_finite(layer.fill) for layer in held[1]):
+            if (origin := self._signs.infinite(held[0])) is not None:
+                raise DiffersError(f"{held[0].name!r} holds {origin.what}, {origin.why}")
+        elif isinstance(data.head, Stepped):
+            for each in data.args:
+                self.check_finite(each.bare)
+        else:
+            raise DiffersError("nothing is known about the data")
+
+    def check_zeros_unseen(self, tensor: Tensor) -> None:
+        """Raises where something downstream may tell 0.0 from -0.0.
+
+        Raises:
+            DiffersError: It may.
+        """
+        if teller := self._signs.telling(tensor):
+            raise DiffersError(f"{teller.text} may tell 0.0 from -0.0")
+
+    def check_sign_is_lost(self, tensor: Tensor) -> None:
+        """Checks that the signs of zeros in a tensor make no difference downstream.
+
+        Steps make equal numbers of 0.0 and -0.0, which may be zeros of other signs again, until
+        they are integers, or a sum of products takes them.
+
+        Raises:
+            DiffersError: They may make a difference.
+        """
+        graph, pending, seen = self.graph, [tensor], {tensor}
+        while pending:
+            tensor = pending.pop()
+            if self._analysis.dtype(tensor) not in {None, *FLOATS}:
+                continue
+            if graph.is_output(tensor) or len(seen) > _FAR:
+                raise DiffersError(f"the sign of zeros in {tensor.name!r} differs")
+            for use in graph.uses(tensor):
+                if self._loses_sign(use.node, use.index):
+                    continue
+                if not self._keeps_numbers(use.node, use.index):
+                    raise DiffersError(
+                        f"{use.node.op} {describe(use.node)!r} may tell 0.0 from -0.0",
+                        operator=use.node.op,
+                    )
+                further = [each for each in use.node.outputs if each.name and each not in seen]
+                pending += further
+                seen.update(further)
+
+    def _loses_sign(self, node: Node, place: int) -> bool:
+        """Whether a window adds what it reads to 0.0, so that no sign of a zero shows."""
+        row = row_of(self.graph, node) if place == 0 else None
+        return row is not None and row.window is not None and row.window.loses_signs
+
+    def _keeps_numbers(self, node: Node, place: int) -> bool:
+        """Whether equal numbers give equal numbers, at an operand."""
+        if not self.graph.is_standard(node) or (node.op == "Div" and place == 1):
+            return False
+        if node.op in {"Identity", "Pad"}:
+            return place == 0
+        row = row_of(self.graph, node)
+        if row is None or row.step is None:
+            return False
+        try:
+            return place in Call(self.graph, self._analysis, node, row).data_places()
+        except (UnreadError, ModelError):
+            return False
+
+    def _least_size(self, data: Term) -> int:
+        """The least size that an axis of data may have: 1 or, where it is computed, 0.
+
+        The axes of the main graph's inputs have elements. Runtimes refuse a convolution without
+        window.
+        """
+        graph, head = self.graph, data.head
+        while True:
+            if isinstance(head, Source):
+                return 1 if graph.is_main and head.name in graph.inputs else 0
+            if isinstance(head, Slid):
+                return 1 if head.form.window.rounding == "floor" else 0
+            shortens = isinstance(head, Stepped) and head.key[0] in ("cropped", "Slice", "Split")
+            keeps = (
+                isinstance(head, Applied) and head.written[0] == 0 and head.written[1] in KEEPING
+            )
+            if data.layers or shortens or not (keeps or isinstance(head, Stepped | Ranked)):
+                return 0
+            data = data.args[0]
+            head = data.head
+
+
+def least_of_fill(layer: Layer) -> float:
+    """A number that the fill of a layer is not below; -inf for -0.0 and what is no number."""
+    if isinstance(layer.fill, str | Operand) or math.isnan(layer.fill):
+        return -math.inf
+    return layer.fill

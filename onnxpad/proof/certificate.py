@@ -1,0 +1,264 @@
+"""Proofs under the weakest assumptions that are enough, as data and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from onnxpad.analysis.signs import Signs
+from onnxpad.declared import Row, operator_name, row_declared
+from onnxpad.facts import Facts as Data
+from onnxpad.finding import Assumption, Certificate, Trust
+from onnxpad.graph import Graph, Tensor, Touched
+from onnxpad.graph.walk import nodes_upstream
+from onnxpad.proof.assume import Facts
+from onnxpad.proof.coverage import settle
+from onnxpad.proof.read import Reader
+from onnxpad.proof.refine import LOST_SIGN
+from onnxpad.proof.term import DiffersError, Equal, Spread, Stepped, Term, Terms
+from onnxpad.proof.windows import known_sizes
+from onnxpad.semantics.layers import touched_axes
+from onnxpad.sizes.domain import AnalysedDomain, AnalysedDomains
+
+_Domain: TypeAlias = tuple[AnalysedDomain, Mapping[str, Any], Facts]
+"""A domain of sizes, its limits as data, and the facts of a graph there."""
+
+
+class Prover:
+    """Proves edits of one graph in the first domain of sizes, the weakest first, that is enough.
+
+    `begin` comes before an edit, `settle` or `undo` behind it.
+    """
+
+    def __init__(self, graph: Graph, domains: AnalysedDomains, signs: Signs) -> None:
+        """Reads nothing yet; passes decide by the last domain."""
+        self._graph = graph
+        terms = Terms()
+        self._domains: list[_Domain] = [
+            (
+                each,
+                each.domain.facts(graph),
+                Facts(graph, each.analysis, signs, Reader(graph, each.analysis, terms)),
+            )
+            for each in domains
+        ]
+        self._roots: dict[Tensor, tuple[str, ...]] = {}
+        self._is_read = False
+
+    def begin(self) -> None:
+        """Takes the graph as it is for the original of the edit that comes."""
+        for *_, facts in self._domains:
+            if not self._is_read:
+                facts.reader.read_all()
+            facts.reader.begin()
+        self._is_read = True
+
+    def undo(self) -> None:
+        """Takes back what was settled since `begin`; the graph was rolled back."""
+        for *_, facts in self._domains:
+            facts.reader.undo()
+
+    def term(self, tensor: Tensor) -> Term:
+        """The term of a tensor, at the sizes by which passes decide."""
+        return self._domains[-1][2].reader.read(tensor)
+
+    def roots(self, tensor: Tensor, *, behind: bool = False) -> tuple[str, ...]:
+        """The names of the tensors that a tensor is computed from, without padding on the way.
+
+        Args:
+            tensor: The tensor.
+            behind: Whether to look through other operators than `Pad`s also where a window or a
+                `Pad` writes the tensor.
+        """
+        reader = self._domains[-1][2].reader
+        found = self._roots[tensor] = tuple(_roots(self._graph, reader, tensor, behind=behind))
+        return found
+
+    def settle(
+        self,
+        touched: Sequence[Touched],
+        replaced: Mapping[Tensor, Tensor],
+        trust: Trust | None = None,
+    ) -> list[Certificate]:
+        """Proves that an edit leaves each tensor what it was.
+
+        Args:
+            touched: The nodes that it touched.
+            replaced: The tensors to prove, each with the one that it replaces; without any, each
+                that changed is to be proved.
+            trust: Whose reading of the original counts where the runtime and the specification
+                disagree; without it, nothing is proved there.
+
+        Returns:
+            The certificate of each tensor to prove, under the weakest assumptions that are enough.
+
+        Raises:
+            DiffersError: A tensor may be another one; the message says how.
+        """
+        failure: DiffersError | None = None
+        assuming: tuple[_Domain, dict[Tensor, Equal], list[Certificate]] | None = None
+        for each in self._domains:
+            try:
+                equal = settle(each[2], touched, replaced, trust)
+            except DiffersError as error:
+                failure = error
+                each[2].reader.undo()
+                continue
+            found = [
+                self._certificate(each, new, old, equal.get(new)) for new, old in replaced.items()
+            ]
+            if not any(certificate.assumptions for certificate in found):
+                return self._accepted(each, replaced, equal, found)
+            if assuming is None:
+                assuming = each, equal, found
+            else:
+                each[2].reader.undo()
+        if assuming is None:
+            raise failure or DiffersError("nothing is known about it")
+        return self._accepted(assuming[0], replaced, *assuming[1:])
+
+    def _accepted(
+        self,
+        at: _Domain,
+        replaced: Mapping[Tensor, Tensor],
+        equal: Mapping[Tensor, Equal],
+        found: list[Certificate],
+    ) -> list[Certificate]:
+        """Takes an edit for proved, in each domain; returns the certificates with declarations."""
+        changed = at[2].reader.logged()
+        for each in self._domains:
+            if each is at:
+                continue
+            reader = each[2].reader
+            reader.undo()
+            terms = {new: reader.known(old) for new, old in replaced.items()}
+            for tensor in changed:
+                reader.forget(tensor)
+            for tensor, term in terms.items():
+                if term is None:
+                    continue
+                now = reader.read(tensor)
+                if tensor in equal and now is not term and equal[tensor].rule != LOST_SIGN:
+                    reader.equate(now, term, equal[tensor])
+                reader.keep(tensor, term)
+        return found
+
+    def _certificate(
+        self, at: _Domain, new: Tensor, old: Tensor, equal: Equal | None
+    ) -> Certificate:
+        """What was proved of a tensor."""
+        equal = equal or Equal("same")
+        certificate = _stated(self._roots.get(old, (old.name,)), at[2], new, old, equal)
+        domain, limits = at[0].domain, at[1]
+        trusts = (Trust.INITIALIZERS.assumption,) * bool(self._graph.model.main.trusted)
+        assumed = (*domain.assumptions, *trusts)
+        if limits or assumed:
+            certificate = replace(
+                certificate,
+                limits=str(domain),
+                assumptions=(*certificate.assumptions, *assumed),
+                facts=Data(certificate.facts, **({"sizes": limits} if limits else {})),
+                within={name: sizes.as_data() for name, sizes in domain.given.items()},
+            )
+        return _resting(certificate, self._declared(at, new, old))
+
+    def _declared(self, at: _Domain, new: Tensor, old: Tensor) -> frozenset[Row]:
+        """The declarations that a proof rests on: of what it read, and of what gave the sizes."""
+        graph = self._graph
+        rows = [row_declared(graph, node) for each in (new, old) if (node := each.producer)]
+        read = frozenset(row for row in rows if row is not None)
+        sizes = frozenset(at[0].analysis.declared)
+        if sizes <= read or at[1] or not graph.is_main:
+            return read | sizes
+        for node in nodes_upstream(graph, [new], graph.sources):
+            if node is None:
+                return read | sizes
+            own = row_declared(graph, node)
+            read |= frozenset() if own is None else {own}
+        return read
+
+
+def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool = False) -> Iterator[str]:
+    """The names of the first tensors upstream of one around which there is no padding."""
+    start = graph.origin(tensor)
+    first = graph.producer(start)
+    through = behind or first is None or not (reader.slides(first) or first.op == "Pad")
+    pending, seen = [(start, False)], set[Tensor]()
+    while pending:
+        at, is_root = pending.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        node = None if is_root else graph.producer(at)
+        if node is not first and node is not None:
+            passed = reader.adds_padding(node) or (through and reader.read(at).is_open)
+            node = node if passed else None
+        data = () if node is None else reader.data(node)
+        if node is None or not data:
+            yield at.name
+            continue
+        # What a transposed convolution spreads, and what indices count, is a root.
+        counts = reader.slides(node) and any(each.name for each in node.outputs[1:])
+        ends = counts or node.op == "ConvTranspose"
+        pending += [(graph.origin(each), ends) for each in reversed(data)]
+
+
+def _stated(
+    roots: Sequence[str], facts: Facts, new: Tensor, old: Tensor, equal: Equal
+) -> Certificate:
+    """What was proved of a tensor, in words and as data."""
+    reader = facts.reader
+    names, data = ", ".join(map(repr, roots)), ", ".join("the data" for _ in roots)
+    node = new.producer
+    kind = "windows" if node is not None and reader.slides(node) else "padding"
+    found = {"kind": kind, "root": roots[0], **equal.facts}
+    statement: Callable[[str, str], str]
+    if kind == "windows":
+        sizes = equal.sizes
+
+        def statement(result: str, of: str) -> str:
+            return f"each window reads the same positions of {of}, {equal.words}"
+    else:
+        found["roots"] = list(roots)
+        if equal.repair:
+            found["repair"] = True
+        sizes = _sizes(facts, reader.read(new))
+
+        def statement(result: str, of: str) -> str:
+            return f"{result} holds the same elements of {of}, {equal.words}"
+
+    return Certificate(
+        statement(repr(old.name), names),
+        assumptions=tuple(sorted(equal.assumptions)),
+        facts=Data(found),
+        general=statement("the result", data),
+        data=sizes,
+    )
+
+
+def _sizes(facts: Facts, term: Term) -> tuple[int | None, ...]:
+    """The sizes for which a proof without a window holds.
+
+    They are those of padded axes and of all but the first two, from which amounts may come.
+    """
+    plain = not isinstance(term.head, Stepped | Spread)
+    shape, padded = facts.shape(term.bare if plain else term), touched_axes(term.layers)
+    axes = enumerate(() if shape is None else shape)
+    return known_sizes(tuple([size for axis, size in axes if axis > 1 or axis in padded]))
+
+
+def _resting(certificate: Certificate, declared: Collection[Row]) -> Certificate:
+    """A certificate that says on which declarations of operators by users it rests."""
+    if not declared:
+        return certificate
+    names = sorted(set(map(operator_name, declared)))
+    runnable = all(each.body is not None for each in declared)
+    as_declared = f"; as declared of {', '.join(names)}"
+    return replace(
+        certificate,
+        statement=certificate.statement + as_declared,
+        general=certificate.general and certificate.general + as_declared,
+        assumptions=(*certificate.assumptions, Assumption.DECLARED),
+        facts=Data(certificate.facts, declared=names, runnable=runnable),
+    )

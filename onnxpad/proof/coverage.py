@@ -1,0 +1,201 @@
+"""Settles an edit: every tensor that was there before, and is still read, is what it was.
+
+A proof is about one tensor, but an edit may touch nodes on which that does not depend. So the term
+of each tensor that a touched node writes is read anew. Where it is the same object, nothing
+changed. Where it is another, either nothing reads the tensor any more, or it is one that was to be
+proved, and is: facts of a tensor are kept, so what gives it may be made anew, but not altered.
+
+The cost depends on the number of touched nodes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Final, TypeAlias
+
+from onnxpad.finding import Trust
+from onnxpad.graph import Graph, Node, Tensor, Touched
+from onnxpad.proof.assume import Facts
+from onnxpad.proof.refine import LOST_SIGN, refine
+from onnxpad.proof.term import DiffersError, Equal, Slid, Term
+
+_Claim: TypeAlias = tuple[Term, Term | None, Equal | None]
+"""What a tensor that is to be proved is now, what it should be, and a proof that is known."""
+_NAME: Final = attrgetter("name")
+
+
+def settle(
+    facts: Facts,
+    touched: Sequence[Touched],
+    replaced: Mapping[Tensor, Tensor],
+    trust: Trust | None = None,
+) -> dict[Tensor, Equal]:
+    """Shows that an edit leaves each tensor that is read what it was.
+
+    Args:
+        facts: What is known of the terms, with the reader that read them before the edit.
+        touched: The nodes that the edit touched.
+        replaced: The tensors to prove, each with the one that it replaces, perhaps itself; without
+            any, each that changed is to be proved.
+        trust: As `refine` has it.
+
+    Returns:
+        What was shown of each tensor that is not literally what it was.
+
+    Raises:
+        DiffersError: A tensor may be another one.
+    """
+    return _Settling(facts, replaced, trust).run(touched)
+
+
+def _written_anew(touched: Sequence[Touched], graph: Graph) -> list[Node]:
+    """The nodes to read anew.
+
+    Raises:
+        DiffersError: The body of one was edited.
+    """
+    for each in touched:
+        if each.was is None and graph.has_node(each.node) and graph.runs_graphs(each.node):
+            raise DiffersError(
+                f"the rewrite also edits the bodies of {each.node.op} {graph.label(each.node)!r}",
+                touched=graph.label(each.node),
+            )
+    return [each.node for each in touched if graph.has_node(each.node)]
+
+
+class _Settling:
+    """One edit that is being settled.
+
+    A tensor that is to be proved is taken for what it should be while all others are read. Only
+    then it is compared, when every tensor that facts are asked of has the term that it has now.
+    """
+
+    def __init__(
+        self, facts: Facts, replaced: Mapping[Tensor, Tensor], trust: Trust | None
+    ) -> None:
+        self._facts = facts
+        self._graph = facts.graph
+        self._reader = facts.reader
+        self._replaced = replaced
+        self._trust = trust
+        self._was: dict[Tensor, Term | None] = {}
+        self._claims: dict[Tensor, _Claim] = {}
+        self._loose: list[Tensor] = []
+
+    def run(self, touched: Sequence[Touched]) -> dict[Tensor, Equal]:
+        """Settles the edit, as `settle` has it."""
+        for each in touched:
+            for tensor in filter(_NAME, each.node.outputs):
+                self._was.setdefault(tensor, self._reader.forget(tensor))
+        nodes = _written_anew(touched, self._graph)
+        self._read([tensor for node in nodes for tensor in filter(_NAME, node.outputs)])
+        for new in self._replaced.keys() - self._claims.keys():
+            self._claims[new] = self._reader.read(new), self._before(self._replaced[new]), None
+        for each in touched:
+            if each.was is None and each.again and self._graph.has_node(each.node):
+                self._loose += filter(self._is_altered, each.node.outputs)
+        for tensor in self._loose:
+            raise self._unaccounted(tensor)
+        return self._proved()
+
+    def _read(self, tensors: Sequence[Tensor]) -> None:
+        """Reads tensors anew, the operands of each before it."""
+        pending, done = [*reversed(tensors)], set[Tensor]()
+        while pending:
+            tensor = pending[-1]
+            operands = [*self._reader.operands(tensor)]
+            unread = [each for each in operands if each in self._was and each not in done]
+            if unread and tensor not in done:
+                pending += unread
+                continue
+            pending.pop()
+            if tensor not in done:
+                done.add(tensor)
+                self._reread(tensor)
+
+    def _reread(self, tensor: Tensor) -> None:
+        """Reads a tensor anew, and notes what is to be shown of it."""
+        before = self._before(tensor)
+        now, proof = self._reader.reread(tensor, before)
+        wanted = self._wanted(tensor, before, now)
+        if wanted is not None:
+            self._claims[tensor] = now, wanted, proof
+            self._reader.keep(tensor, wanted)
+        elif before is not None and now is not before and self._graph.is_read(tensor):
+            self._loose.append(tensor)
+
+    def _is_altered(self, tensor: Tensor) -> bool:
+        """Whether a tensor of a new node that was altered is read, and not proved."""
+        return tensor not in self._claims and self._graph.is_read(tensor)
+
+    def _before(self, tensor: Tensor) -> Term | None:
+        return self._was[tensor] if tensor in self._was else self._reader.read(tensor)
+
+    def _wanted(self, tensor: Tensor, before: Term | None, now: Term) -> Term | None:
+        """The term to which that of a tensor must be equal; None where it may change."""
+        old = self._replaced.get(tensor)
+        if old is not None:
+            return self._before(old)
+        is_more = isinstance(now.head, Slid) and now.head.output > 0
+        must_stay = not self._replaced or is_more
+        return before if must_stay and now is not before else None
+
+    def _proved(self) -> dict[Tensor, Equal]:
+        """What is shown of each tensor that is to be proved.
+
+        Raises:
+            DiffersError: One is not shown to be what it should be.
+        """
+        reader, found = self._reader, dict[Tensor, Equal]()
+        for tensor, (now, _, _) in self._claims.items():
+            reader.keep(tensor, now)
+        for tensor, (now, wanted, proof) in self._claims.items():
+            if wanted is None:
+                raise self._unaccounted(tensor)
+            if proof is not None:
+                found[tensor] = proof
+            if now is not wanted:
+                found[tensor] = refine(now, wanted, self._facts, tensor, self._trust)
+        for tensor, (now, wanted, _) in self._claims.items():
+            if wanted is None:
+                continue
+            if now is not wanted and found[tensor].rule != LOST_SIGN:
+                reader.equate(now, wanted, found[tensor])
+            reader.keep(tensor, wanted)
+        return found
+
+    def _unaccounted(self, tensor: Tensor) -> DiffersError:
+        node = self._graph.producer(tensor)
+        label = self._graph.label(node) if node is not None else tensor.name
+        op = node.op if node is not None else "an input"
+        return DiffersError(
+            f"the rewrite also touches {op} {label!r}, about which nothing is proved",
+            touched=label,
+        )
+
+
+def check_elsewhere(graph: Graph, mark: int) -> None:
+    """Raises unless all other graphs of the model are as they were, but for what nothing reads.
+
+    What a body captured may become unused, and is then removed from the graph around.
+
+    Raises:
+        DiffersError: A node of another graph was edited or inserted.
+    """
+    for each, is_there in graph.touched_elsewhere(mark):
+        was, now = each.before, each.node
+        if is_there and (was is None or _says(was) != _says(now)):
+            raise DiffersError(
+                f"the rewrite also touches {now.op} {graph.label(now)!r} outside of its graph",
+                touched=graph.label(now),
+            )
+
+
+def _says(node: Node) -> tuple[object, ...]:
+    """Everything that defines a node; an empty name at the end means what its absence means."""
+    inputs = [tensor.name for tensor in node.inputs]
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    outputs = [tensor.name for tensor in node.outputs]
+    return node.op, node.domain or "", dict(node.attrs), inputs, outputs

@@ -1,0 +1,540 @@
+"""Reads the term of a tensor from the graph.
+
+Terms are read once, in the order of the graph, and kept. An edit calls for `reread`, which reads
+what was touched, and says which of the tensors that were there before have another term now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.nodes import written
+from onnxpad.proof.term import (
+    Applied,
+    Equal,
+    Ranked,
+    Slid,
+    Source,
+    Spread,
+    Stepped,
+    Term,
+    Terms,
+)
+from onnxpad.semantics.layers import (
+    NO_LAYERS,
+    Amounts,
+    Layer,
+    Layers,
+    Operand,
+    around,
+    fill_of,
+    is_empty,
+    merged,
+    never_pads,
+    of_axes,
+    touched_axes,
+    without_sign,
+)
+from onnxpad.semantics.rows import Call, Row, UnreadError
+from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
+from onnxpad.semantics.window import form_of, interned
+
+_SHORT: Final = 64
+"""Constants of up to so many elements are known by these, longer ones by their names."""
+_ALIKE_BY_CHANCE: Final = frozenset(
+    {
+        "Bernoulli",
+        "Dropout",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+    }
+)
+"""Operators that two nodes may compute differently, although both are written alike."""
+
+
+class Reader:
+    """The terms of the tensors of one graph, by an analysis of it.
+
+    Attributes:
+        terms: Makes the terms; readers that share it can compare theirs.
+    """
+
+    def __init__(
+        self, graph: Graph, analysis: Analysis, terms: Terms | None = None, *, lazy: bool = True
+    ) -> None:
+        """Reads nothing yet.
+
+        Args:
+            graph: The graph.
+            analysis: An analysis of it.
+            terms: Makes the terms.
+            lazy: Whether a step through which no padding is carried is told by what is written,
+                which asks for no shape, until an edit makes it differ.
+        """
+        self._lazy = lazy
+        self.terms = terms or Terms()
+        self._graph = graph
+        self._analysis = analysis
+        self._known: dict[Tensor, Term] = {}
+        self._holders: dict[Term, Tensor] = {}
+        self._around: dict[Term, list[Tensor]] = {}
+        self._same: dict[Term, tuple[Term, Equal]] = {}
+        self._log: list[tuple[Tensor, Term | None]] = []
+        self._equated: list[Term] = []
+
+    def read_all(self) -> None:
+        """Reads each tensor that a node writes, before the first edit."""
+        for node in self._graph.nodes:
+            for tensor in node.outputs:
+                if tensor.name and tensor not in self._known:
+                    self._keep(tensor, self._computed(tensor, as_written=self._lazy))
+        self.begin()
+
+    def read(self, tensor: Tensor) -> Term:
+        """The term of a tensor.
+
+        It is read once; so an edit must be followed by `reread`.
+        """
+        known = self._known
+        if (found := known.get(tensor)) is not None:
+            return found
+        pending = [tensor]
+        while pending:
+            at = pending[-1]
+            if at in known:
+                pending.pop()
+                continue
+            unread = [each for each in self.operands(at) if each not in known]
+            if unread:
+                pending += unread
+                continue
+            pending.pop()
+            found = self._computed(at, as_written=self._lazy)
+            self._keep(at, self._same[found][0] if found in self._same else found)
+        return known[tensor]
+
+    def known(self, tensor: Tensor) -> Term | None:
+        """The term of a tensor that was read; None for one that was not there then."""
+        return self._known.get(tensor)
+
+    def holder(self, term: Term) -> Tensor | None:
+        """A tensor of the graph, as it is now, that has a term; None where none is known."""
+        found = self._holders.get(term)
+        if found is None or not self._graph.holds(found) or self._known.get(found) is not term:
+            return None
+        return found
+
+    def around(self, term: Term) -> tuple[Tensor, Layers] | None:
+        """A tensor of the graph that has a term or at least its bare one, and its own padding."""
+        for tensor in (self.holder(term), self.holder(term.bare)):
+            if tensor is not None:
+                return tensor, self._known[tensor].layers
+        held = [
+            (tensor, self._known[tensor].layers)
+            for tensor in self._around.get(term.bare, ())
+            if self._graph.holds(tensor) and self._known[tensor].bare is term.bare
+        ]
+        return min(held, key=lambda each: len(each[1]), default=None)
+
+    def keep(self, tensor: Tensor, term: Term) -> None:
+        """Takes a tensor for what a term says, which was proved equal to its own."""
+        self._keep(tensor, term)
+
+    def reread(self, tensor: Tensor, before: Term | None) -> tuple[Term, Equal | None]:
+        """The term that the node of a tensor gives now: `before`, if it still is that one.
+
+        Its operands are read as they are kept. Where the term was proved equal to another before,
+        that one comes with the proof.
+        """
+        for each in self.operands(tensor):
+            self.read(each)
+        proof: Equal | None = None
+        for as_written in (True, False) if self._lazy else (False,):
+            now = self._computed(tensor, as_written=as_written)
+            if now in self._same:
+                now, proof = self._same[now]
+            if now is before or not isinstance(now.head, Applied):
+                break
+        self._keep(tensor, now)
+        return now, proof
+
+    def equate(self, new: Term, old: Term, proof: Equal) -> None:
+        """Takes a term for another, to which it was proved equal, wherever it is read."""
+        self._same[new] = old, proof
+        self._equated.append(new)
+
+    def begin(self) -> None:
+        """Starts to note what is kept from now on, for `undo`."""
+        self._log, self._equated = [], []
+
+    def undo(self) -> None:
+        """Takes back what was kept and forgotten since `begin`."""
+        for tensor, term in reversed(self._log):
+            if term is None:
+                self._known.pop(tensor, None)
+            else:
+                self._known[tensor] = term
+        for new in self._equated:
+            self._same.pop(new, None)
+        self.begin()
+
+    def logged(self) -> list[Tensor]:
+        """The tensors whose terms were kept or forgotten since `begin`."""
+        return [*dict.fromkeys(tensor for tensor, _ in self._log)]
+
+    def slides(self, node: Node) -> bool:
+        """Whether a node is a window."""
+        row = padding_row(self._graph, node)
+        return row is not None and row.window is not None
+
+    def adds_padding(self, node: Node) -> bool:
+        """Whether a node is a `Pad` that adds a layer around its data, if anything."""
+        row = row_of(self._graph, node)
+        if row is None or row.op != "Pad":
+            return False
+        found = self.read(node.outputs[0])
+        return bool(found.layers) or found is self.read(node.inputs[0])
+
+    def data(self, node: Node) -> Sequence[Tensor]:
+        """The operands of a node whose padding it hands on, or over which it slides."""
+        row = row_of(self._graph, node)
+        if row is None or not node.inputs:
+            return ()
+        if row.step is None:
+            return node.inputs[:1]
+        try:
+            places = Call(self._graph, self._analysis, node, row).data_places()
+        except (UnreadError, ModelError):
+            return ()
+        return [node.inputs[place] for place in places]
+
+    def forget(self, tensor: Tensor) -> Term | None:
+        """Drops the term of a tensor, so that it is read anew; returns it, if there was one."""
+        term = self._known.pop(tensor, None)
+        if term is not None:
+            self._log.append((tensor, term))
+        return term
+
+    def _keep(self, tensor: Tensor, term: Term) -> None:
+        self._log.append((tensor, self._known.get(tensor)))
+        self._known[tensor] = term
+        self._holders[term] = tensor
+        if term.layers:
+            self._around.setdefault(term.bare, []).append(tensor)
+
+    def operands(self, tensor: Tensor) -> Iterator[Tensor]:
+        """The tensors that a tensor's node reads, and that a node computes."""
+        origin = self._graph.origin(tensor)
+        if origin is not tensor:
+            yield origin
+        elif tensor.producer is not None:
+            yield from (each for each in self._graph.sources(tensor.producer) if each.producer)
+
+    def _computed(self, tensor: Tensor, *, as_written: bool) -> Term:
+        """The term of a tensor whose operands are read.
+
+        Args:
+            tensor: The tensor.
+            as_written: Whether a step through which no padding is carried is told by what is
+                written, which asks for no shape, and not by what it does.
+        """
+        graph = self._graph
+        origin = graph.origin(tensor)
+        if origin is not tensor:
+            return self.read(origin)
+        node = graph.producer(tensor)
+        if node is None:
+            return self._source(tensor)
+        known = self._known
+        sources = [*graph.sources(node)]
+        while sources and not sources[-1].name:
+            sources.pop()  # an empty name at the end means what its absence means
+        args = tuple([known.get(each) or self.read(each) for each in sources])
+        row = padding_row(graph, node)
+        if row is None and (not as_written or self._carries(node, args)):
+            row = row_of(graph, node)
+        if row is not None:
+            output = 0 if tensor is node.outputs[0] else node.outputs.index(tensor)
+            try:
+                found = self._meant(Call(graph, self._analysis, node, row, output), row, args)
+            except (UnreadError, ModelError):
+                found = None
+            if found is not None:
+                return found
+        return self._applied(node, tensor, args)
+
+    def _carries(self, node: Node, args: Sequence[Term]) -> bool:
+        return node.op == "Slice" or any(arg.is_open for arg in args[: len(node.inputs)])
+
+    def _source(self, tensor: Tensor) -> Term:
+        """The term of an input, or of an initializer; one without a name for a left out operand."""
+        found = self.terms.sources.get(tensor)
+        if found is None:
+            graph, home = self._graph.home(tensor)
+            found = self._constant(graph, home) or self.terms.make(
+                Source(tensor.name and graph.unique(home.name))
+            )
+            self.terms.sources[tensor] = found
+        self._keep(tensor, found)
+        return found
+
+    def _constant(self, graph: Graph, tensor: Tensor) -> Term | None:
+        """The term of a short constant."""
+        declared = graph.declared(tensor)
+        if declared is None or declared.shape is None:
+            return None
+        count = 1
+        for size in declared.shape:
+            count *= size if isinstance(size, int) else _SHORT + 1
+        if count > _SHORT:
+            return None
+        try:
+            array = graph.constant(tensor)
+        except ModelError:
+            return None
+        if array is None or array.dtype.hasobject:
+            return None
+        return self.terms.make(
+            Applied((0, "Constant", declared.dtype, array.shape, array.tobytes()))
+        )
+
+    def _applied(self, node: Node, tensor: Tensor, args: tuple[Term, ...]) -> Term:
+        """The term of a node of which nothing is known but that it computes something."""
+        graph = self._graph
+        if node.op == "Constant" and (found := self._constant(graph, tensor)) is not None:
+            return found
+        notes = node.notes
+        if _APPLIED not in notes:
+            says = written(node)
+            is_own = not graph.is_standard(node) or graph.runs_graphs(node)
+            is_own = is_own or says is None or node.op in _ALIKE_BY_CHANCE or node.op == "Constant"
+            # What is no number or text is what it was while it is the same object.
+            held = node.op, node.domain, *[(name, id(each)) for name, each in node.attrs.items()]
+            notes[_APPLIED] = says or held, is_own
+        says, is_own = notes[_APPLIED]
+        name = (graph.unique(tensor.name),) if is_own else ()
+        return self.terms.make(Applied((node.outputs.index(tensor), *says, *name)), args)
+
+    def _meant(self, call: Call, row: Row, args: tuple[Term, ...]) -> Term | None:
+        """The term of a node by its row; None where the row has no meaning for it.
+
+        Raises:
+            UnreadError: Likewise.
+        """
+        if row.window is not None:
+            return self._slid(call, args)
+        if row.transposed is not None:
+            from onnxpad.semantics.transposed import spread_of
+
+            found = spread_of(call)
+            args = (args[0], *[args[place] for place in found.others])
+            says = written(call.node) or (call.unique(call.node.outputs[0]),)
+            head = Spread(found.key, found.runs, says if found.disputed else ())
+            return self.terms.padded(self.terms.make(head, args), *found.layers)
+        if row.op == "Pad":
+            return self._padded(call, pad_of(call), args)
+        return self._stepped(call, args) if row.step is not None else None
+
+    # Windows
+
+    def _slid(self, call: Call, args: tuple[Term, ...]) -> Term:
+        """The term of a window: layers around the axes over which it slides belong to it."""
+        form = form_of(call)
+        if isinstance(form.own, Operand) and isinstance(form.own.of, int):
+            form = interned(form._replace(own=Operand(args[form.own.of])))
+        data = args[0]
+        if isinstance(data.head, Ranked) and not data.layers and data.head.rank == form.rank:
+            data = data.args[0]
+        # Indices count positions of the tensor that is pooled, padding included.
+        layers = NO_LAYERS if form.has_indices else data.layers
+        if layers and len(layers[0].amounts) != form.rank:
+            raise UnreadError("data of another rank than the window slides over")
+        if layers:
+            inside, layers = _taken(layers, form.spatial, form.window.loses_signs)
+            data = self.terms.make(data.head, data.args, inside)
+        return self.terms.make(Slid(form, layers, call.output), (data, *args[1:]))
+
+    # Pads
+
+    def _padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
+        """The term of a `Pad`: a layer, if it is constant and its amounts are known."""
+        data = args[0]
+        rank = _rank(call, pad, data)
+        if rank is None and pad.amounts is not None and is_empty(pad.amounts):
+            if pad.axes is not None:
+                return data
+            if pad.axes_known:
+                return self.terms.make(Ranked(len(pad.amounts)), (data,))
+        full = None if rank is None else pad.over(rank)
+        if full is not None and is_empty(full):
+            return data
+        layer = None if full is None else _layer(call, pad, full, args)
+        if layer is not None:
+            return self.terms.padded(data, layer)
+        amounts = full if full is not None and _all_known(full) else None
+        kept = (data, *args[2:3]) if amounts is not None and len(args) > 1 else args
+        axes = None if amounts is not None else pad.axes
+        return self.terms.make(Applied((0, "Pad", pad.mode, amounts, axes)), kept)
+
+    # Steps
+
+    def _stepped(self, call: Call, args: tuple[Term, ...]) -> Term:
+        """The term of a step: layers that commute with it come around it.
+
+        Raises:
+            UnreadError: It is none.
+        """
+        assert call.row.step is not None
+        places = call.data_places()
+        if call.row.op == "Slice" and (found := self._cropped(call, args)) is not None:
+            return found
+        inner = [args[place].layers for place in places]
+        for inside, outside in _partings(inner):
+            try:
+                passed = call.row.step(call, outside)
+            except UnreadError:
+                continue
+            data = [
+                self.terms.make(args[place].head, args[place].args, layers)
+                for place, layers in zip(places, inside, strict=True)
+            ]
+            others = [args[place] for place in passed.others]
+            return self.terms.make(Stepped(passed.key), (*data, *others), merged(passed.layers))
+        raise UnreadError("no part of the padding commutes with it")
+
+    def _cropped(self, call: Call, args: tuple[Term, ...]) -> Term | None:
+        """The term of a Slice that crops, which is a layer; None where it is another step."""
+        from onnxpad.semantics.moving import crop_of
+
+        data = args[0]
+        try:
+            amounts, key = crop_of(call, data.layers)
+        except UnreadError:
+            return None
+        if key and is_empty(amounts):
+            return None
+        if key:
+            data = self.terms.make(Stepped(key), (data.bare,), data.layers)
+        return data if is_empty(amounts) else self.terms.padded(data, Layer(amounts, 0))
+
+
+def _rank(call: Call, pad: PadForm, data: Term) -> int | None:
+    """The number of axes of the data of a `Pad`; None where unknown.
+
+    Amounts for all axes say it, if there are any: with others, the `Pad` does not run.
+    """
+    if data.layers:
+        return len(data.layers[0].amounts)
+    if pad.axes is None and pad.axes_known and pad.amounts and not is_empty(pad.amounts):
+        return len(pad.amounts)
+    return data.head.rank if isinstance(data.head, Ranked) else call.rank()
+
+
+@lru_cache(maxsize=1024)
+def _is_plain(amounts: Amounts) -> bool:
+    """Whether all amounts are numbers, and none crops."""
+    return all(isinstance(n, int) and n >= 0 for pair in amounts for n in pair)
+
+
+def _layer(call: Call, pad: PadForm, full: Amounts, args: Sequence[Term]) -> Layer | None:
+    """The layer that a `Pad` adds; None where it is none.
+
+    A crop must not be longer than the data, or there is no layer either.
+    """
+    if pad.mode != "constant":
+        return None
+    layer = Layer(full, Operand(args[2]) if pad.value is None else fill_of(pad.value))
+    if _is_plain(full):
+        return layer
+    if not _all_known(full):
+        return None
+    if never_pads(full):
+        layer = Layer(full, 0)
+    for axis, (begin, end) in enumerate(full):
+        crop = minimum(begin, 0) + minimum(end, 0)
+        if not (isinstance(crop, int) and crop == 0):
+            size = _least_size(call, args[0], axis)
+            if always(less_equal(0, size + crop)) is not True:
+                return None
+    return layer
+
+
+def _least_size(call: Call, data: Term, axis: int) -> Extent:
+    """A size that an axis of data has at least: the one known, or as much as is padded."""
+    shape = call.shape()
+    if shape is not None and axis < len(shape) and not isinstance(shape[axis], Unknown):
+        return shape[axis]
+    if any(not isinstance(n, int) or n < 0 for each in data.layers for n in each.amounts[axis]):
+        return 0
+    return around(data.layers, axis)
+
+
+_APPLIED: Final = object()
+"""The key of what is written of a node, among its notes."""
+
+
+def _all_known(amounts: Amounts) -> bool:
+    return not any(isinstance(n, Unknown) for pair in amounts for n in pair)
+
+
+@lru_cache(maxsize=1024)
+def _taken(layers: Layers, spatial: range, loses_signs: bool) -> tuple[Layers, Layers]:
+    """The layers inside of the data that a window reads, and those that it takes for its own."""
+    inside, taken = _outermost(layers, frozenset(spatial))
+    return inside, merged(without_sign(taken)) if loses_signs else taken
+
+
+def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
+    """The layers in two parts: the longest outer one that pads only some axes, and what is in it.
+
+    Where a layer pads other axes too, the part of it that pads these is the outer one, provided
+    that it is the innermost layer that is taken.
+    """
+    for count in range(len(layers)):
+        outer = layers[count:]
+        if touched_axes(outer) <= axes:
+            return layers[:count], outer
+        if touched_axes(outer[1:]) <= axes and touched_axes(outer[:1]) & axes:
+            kept = touched_axes(outer[:1]) - axes
+            inner = (*layers[:count], of_axes(outer[0], kept))
+            return inner, (of_axes(outer[0], axes), *outer[1:])
+    return layers, NO_LAYERS
+
+
+def _partings(inner: Sequence[Layers]) -> Iterator[tuple[Sequence[Layers], Sequence[Layers]]]:
+    """The ways to part the layers around each operand in those inside of a step and outside of it.
+
+    All outside comes first, then as much as may be; last, nothing.
+    """
+    nothing = [NO_LAYERS] * len(inner)
+    yield nothing, inner
+    if not any(inner):
+        return
+    every = sorted(frozenset().union(*map(touched_axes, inner)))
+    found = [
+        ([layers[:count] for layers in inner], [layers[count:] for layers in inner])
+        for count in range(1, max(map(len, inner)))
+    ]
+    for axes in ({*every} - {axis} for axis in every):
+        parts = [_outermost(layers, frozenset(axes)) for layers in inner]
+        found.append(([inside for inside, _ in parts], [outer for _, outer in parts]))
+    for axis in every:
+        parts = [_outermost(layers, frozenset({axis})) for layers in inner]
+        found.append(([inside for inside, _ in parts], [outer for _, outer in parts]))
+    found.sort(key=lambda parting: -sum(map(_count_sides, parting[1])))
+    yield from (each for each in found if any(each[1]))
+    yield inner, nothing
+
+
+def _count_sides(layers: Layers) -> int:
+    """How many axes the layers pad or crop, each for itself."""
+    return sum(pair != (0, 0) for layer in layers for pair in layer.amounts)

@@ -1,0 +1,333 @@
+"""The one comparison that decides: does a new term compute what the old one does?
+
+Ten rules in a fixed order look at a pair of terms. Each says that it does not apply, that the pair
+is equal, that it is equal if further pairs are, or why it is not. The order is part of the
+contract: the first rule that applies gives the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
+
+from onnxpad.arithmetic.size import always, less_equal
+from onnxpad.finding import Assumption, Trust
+from onnxpad.graph import Tensor
+from onnxpad.proof.assume import FLOATS, Facts, least_of_fill
+from onnxpad.proof.term import DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
+from onnxpad.proof.windows import REPAIRED, Compared, Comparison, Padded, blind_axis, known_sizes
+from onnxpad.records import NamedTuple
+from onnxpad.semantics.layers import LEAST, Layer, Layers, Operand, merged, without_sign
+from onnxpad.semantics.window import WindowForm
+
+_LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
+
+
+LOST_SIGN: Final = "lost-sign"
+"""The rule that holds of a tensor, for all that reads it, and not of its term."""
+_LOST_SIGN: Final = Equal(
+    LOST_SIGN, words="with zeros, whose sign nothing downstream can tell, at the same places"
+)
+
+
+class Pair(NamedTuple):
+    """Two terms to compare.
+
+    Attributes:
+        new: The new one.
+        old: The original.
+        at: The tensor that has the new one; None for a pair inside of others.
+        trust: Whose reading of the original counts, where the engines disagree about it.
+        facts: What is known of the terms.
+    """
+
+    new: Term
+    old: Term
+    at: Tensor | None
+    trust: Trust | None
+    facts: Facts
+
+
+Found: TypeAlias = tuple[Equal, list[tuple[Term, Term]]]
+"""A pair is equal as said, if further pairs are."""
+Rule: TypeAlias = Callable[[Pair], Found | None]
+
+
+def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None = None) -> Equal:
+    """Shows that a new term computes what the old one does, at every size at which that is defined.
+
+    Args:
+        new: The term of a tensor after a change.
+        old: The term of the tensor that it replaces.
+        facts: What is known of the terms.
+        at: The tensor that has the new term.
+        trust: Whose reading of the original counts where the runtime and the specification
+            disagree; without it, nothing is proved there.
+
+    Raises:
+        DiffersError: It does not, or that could not be shown.
+    """
+    pending, seen, found = [Pair(new, old, at, trust, facts)], set[tuple[Term, Term]](), None
+    assumptions = frozenset[Assumption]()
+    while pending:
+        pair = pending.pop()
+        if pair.new is pair.old or (pair.new, pair.old) in seen:
+            continue
+        seen.add((pair.new, pair.old))
+        equal, further = _ruled(pair)
+        found = equal if found is None or found.rule == "congruent" else found
+        assumptions |= equal.assumptions
+        pending += [Pair(*each, None, trust, facts) for each in further]
+    return (found or Equal("same"))._replace(assumptions=assumptions)
+
+
+def _ruled(pair: Pair) -> Found:
+    """What the first rule that applies says of a pair.
+
+    Raises:
+        DiffersError: No rule applies, or one says how the terms differ.
+    """
+    for rule in RULES:
+        found = rule(pair)
+        if found is not None:
+            return found
+    raise DiffersError("other steps are computed")
+
+
+def congruent(pair: Pair) -> Found | None:
+    """The same is done to operands that are equal."""
+    new, old = pair.new, pair.old
+    same = type(new.head) is type(old.head) and new.head == old.head
+    if not same or new.layers != old.layers or len(new.args) != len(old.args):
+        return None
+    return Equal("congruent"), _arguments(pair)
+
+
+def layers(pair: Pair) -> Found | None:
+    """The padding around the same is the same, but for the signs of zeros that nothing can tell."""
+    new, old = pair.new, pair.old
+    if new.bare is not old.bare:
+        return None
+    if without_sign(new.layers) != without_sign(old.layers):
+        raise DiffersError("the padding differs")
+    if pair.at is None:
+        raise DiffersError("the signs of zeros in the padding differ")
+    pair.facts.check_sign_is_lost(pair.at)
+    return _LOST_SIGN, []
+
+
+def ranked(pair: Pair) -> Found | None:
+    """A `Pad` of nothing stops for data of another rank; where it runs, it is the data."""
+    old = pair.old
+    if not isinstance(old.head, Ranked) or old.layers:
+        return None
+    return Equal("ranked"), [(pair.new, old.args[0])]
+
+
+def scattered(pair: Pair) -> Found | None:
+    """Transposed convolutions have the same full result, of which the same part is the output."""
+    new, old = pair.new, pair.old
+    if not (isinstance(new.head, Spread) and isinstance(old.head, Spread)):
+        return None
+    if new.head.key != old.head.key or len(new.args) != len(old.args):
+        raise DiffersError("the transposed convolution itself differs")
+    if without_sign(new.layers) != without_sign(old.layers):
+        raise DiffersError("another part of the full result is the output")
+    if new.layers != old.layers:
+        if pair.at is None:
+            raise DiffersError("the signs of zeros in the padding differ")
+        pair.facts.check_sign_is_lost(pair.at)
+    if old.head.runs and not new.head.runs:
+        raise DiffersError("onnxruntime does not run the rewritten node")
+    trusts = pair.trust is Trust.RUNTIME
+    if new.head.disputed or (old.head.disputed and not trusts):
+        raise DiffersError("the specification leaves open what the operator gives")
+    assumptions, facts = frozenset[Assumption](), {}
+    if old.head.disputed and pair.trust is not None:
+        facts, assumptions = {"trusts": str(pair.trust)}, frozenset({pair.trust.assumption})
+    repair = not old.head.runs
+    words = "with the same fill at the same places"
+    if repair:
+        words += REPAIRED
+    if facts:
+        words += ", as onnxruntime reads the original (the specification leaves it open)"
+    found = Equal("scattered", assumptions, facts, repair=repair, words=words)
+    return found, _arguments(pair)
+
+
+def steps(pair: Pair) -> Found | None:
+    """The same step does something to operands that are equal, and the padding is the same."""
+    new, old = pair.new, pair.old
+    if not (isinstance(new.head, Stepped) and isinstance(old.head, Stepped)):
+        return None
+    if new.head != old.head or len(new.args) != len(old.args):
+        raise DiffersError("between the padding and the tensor other steps are computed")
+    if without_sign(new.layers) != without_sign(old.layers):
+        raise DiffersError("the padding differs")
+    if pair.at is None:
+        raise DiffersError("the signs of zeros in the padding differ")
+    pair.facts.check_sign_is_lost(pair.at)
+    return _LOST_SIGN, _arguments(pair)
+
+
+def windows(pair: Pair) -> Found | None:
+    """Windows over the same data read the same elements, under each engine."""
+    new, old = pair.new.head, pair.old.head
+    if not (isinstance(new, Slid) and isinstance(old, Slid)) or pair.new.layers != pair.old.layers:
+        return None
+    _check_same_window(new, old)
+    if len(pair.new.args) != len(pair.old.args):
+        raise DiffersError("the operator's other inputs differ")
+    if pair.new.args[0] is not pair.old.args[0]:
+        return _over_other_data(pair, new, old)
+    data, facts = pair.new.args[0], pair.facts
+    form = old.form
+    sizes = facts.sizes(data, form.spatial, form.rank)
+    dtype = facts.dtype(data) if form.compares else None
+    both = Padded(form, old.layers), Padded(new.form, new.layers)
+    found = facts.compared(*both, sizes, dtype, pair.trust)
+    if found.same:
+        assumptions = _check_crops(pair, form, new.form, dtype, data)
+    else:
+        assumptions = _check_loses(pair, found, dtype, data)
+    if found.trust is not None:
+        assumptions |= {found.trust.assumption}
+    known = known_sizes(found.sizes)
+    equal = Equal("windows", assumptions, found.facts(), known, found.repair, found.words())
+    return equal, [*zip(pair.new.args[1:], pair.old.args[1:], strict=True)]
+
+
+RULES: Final[tuple[Rule, ...]] = (congruent, layers, ranked, scattered, steps, windows)
+"""The rules in their order."""
+
+
+def _arguments(pair: Pair) -> list[tuple[Term, Term]]:
+    return [*zip(pair.new.args, pair.old.args, strict=True)]
+
+
+def _check_same_window(new: Slid, old: Slid) -> None:
+    one, other = old.form, new.form
+    if (one.kind, one.axes, one.others) != (other.kind, other.axes, other.others):
+        raise DiffersError("the window itself differs")
+    if new.output != old.output:
+        raise DiffersError("another output of the window")
+    if not other.empty <= one.empty:
+        raise DiffersError(f"{', '.join(other.empty - one.empty)} became an empty list")
+    if other.says_twice and not one.says_twice:
+        raise DiffersError("auto_pad and pads are both there, and engines differ on that")
+    if one.has_indices != other.has_indices:
+        raise DiffersError("the indices count positions of another tensor")
+
+
+def _over_other_data(pair: Pair, new: Slid, old: Slid) -> Found:
+    """A window over data that must be equal, where the windows themselves are the same."""
+    if (new.form, new.layers) != (old.form, old.layers):
+        raise DiffersError("the window slides over other data")
+    return Equal("congruent"), _arguments(pair)
+
+
+def _check_crops(
+    pair: Pair, old: WindowForm, new: WindowForm, dtype: int | None, data: Term
+) -> frozenset[Assumption]:
+    """The assumptions under which a MaxPool with SAME and one with explicit pads are equal.
+
+    Where SAME would have to crop (its total is negative), onnxruntime runs another kernel. For a
+    window of -inf some kernels give -inf and some the lowest finite number.
+
+    Raises:
+        DiffersError: The data certainly holds infinities or NaN.
+    """
+    may_crop = any(always(less_equal(each.stride, each.extent)) is not True for each in old.axes)
+    if not (old.compares and old.is_same != new.is_same and may_crop):
+        return frozenset()
+    if dtype not in {None, *FLOATS}:
+        return frozenset()
+    _check_finite(pair, data)
+    return frozenset({Assumption.FINITE_DATA})
+
+
+def _check_finite(pair: Pair, data: Term) -> None:
+    """Raises where data, or a fill around it that an operand holds, certainly is not finite."""
+    pair.facts.check_finite(data)
+    for head in (pair.old.head, pair.new.head):
+        for layer in head.layers if isinstance(head, Slid) else ():
+            if isinstance(layer.fill, Operand) and isinstance(layer.fill.of, Term):
+                pair.facts.check_finite(layer.fill.of)
+
+
+def _check_loses(
+    pair: Pair, found: Comparison, dtype: int | None, data: Term
+) -> frozenset[Assumption]:
+    """The assumptions under which different fills lose every comparison in a maximum.
+
+    Raises:
+        DiffersError: A fill may win, or a window may read no data at all.
+    """
+    _check_finite(pair, data)
+    floor = min([pair.facts.bound(data), *map(least_of_fill, found.inner)])
+    assumptions = frozenset[Assumption]()
+    for each in found.each:
+        if each.differs:
+            assumptions |= _check_lost(found, each, dtype, floor)
+    fills = [
+        layer.fill
+        for each in found.each
+        for side in (each.first, each.second)
+        for layer in side.layers
+    ]
+    if dtype in FLOATS and pair.facts.bound(data) <= 0 and any(fill == 0 for fill in fills):
+        if (at := pair.at or pair.facts.reader.holder(pair.new)) is None:
+            raise DiffersError("something downstream may tell 0.0 from -0.0")
+        pair.facts.check_zeros_unseen(at)
+    return assumptions
+
+
+def _check_lost(
+    found: Comparison, each: Compared, dtype: int | None, floor: float
+) -> frozenset[Assumption]:
+    """The assumptions under which the fills of two windows lose, as one engine reads them.
+
+    Raises:
+        DiffersError: One may win, or a window may read no data at all.
+    """
+    assumptions: set[Assumption] = set()
+    replaced: set[object] = set()
+    sides: list[Layers] = []
+    for side in (each.first, each.second):
+        lost = [_losing(layer, dtype, floor) for layer in side.layers]
+        changed = [a.fill for a, b in zip(side.layers, lost, strict=True) if a != b]
+        replaced.update(changed)
+        if changed and dtype in FLOATS:
+            assumptions.add(Assumption.FINITE_DATA)
+        sides.append(merged(lost))
+    if sides[0] != sides[1]:
+        raise DiffersError(each.differs)
+    if dtype is not None and dtype not in FLOATS and replaced <= {least_of(dtype)}:
+        return frozenset()  # a maximum of integers over nothing but padding is the least of them
+    if (axis := blind_axis(found, each)) is not None:
+        raise DiffersError(f"on axis {axis} a window may lie wholly in the padding", axis=axis)
+    return frozenset(assumptions)
+
+
+def _losing(layer: Layer, dtype: int | None, floor: float) -> Layer:
+    """The layer with the fill `LEAST` in place of one that loses every comparison."""
+    fill = layer.fill
+    if dtype is None or isinstance(fill, str | Operand):
+        return layer
+    loses = fill == least_of(dtype) or fill <= floor
+    if dtype in _LOWEST_FINITE:
+        loses = loses or fill <= float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
+    return layer._replace(fill=LEAST) if loses else layer
+
+
+def least_of(dtype: int) -> float | int | None:
+    """The value that loses every comparison in an element type; None where there is none."""
+    if dtype in FLOATS:
+        return -math.inf
+    kind = np.dtype(tensor_dtype_to_np_dtype(dtype))
+    return int(np.iinfo(kind).min) if kind.kind in "iu" else None

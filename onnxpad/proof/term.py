@@ -1,0 +1,163 @@
+"""Terms: what a tensor is computed from, each one object.
+
+A term is made of an operator and the terms of its operands alone, so it says nothing of the graph
+around it. Padding is always outermost: what pads upstream is carried through every operator that
+commutes with it, so a `Pad` before and behind a Transpose give one term. Equal terms are one
+object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from onnxpad.finding import Assumption
+from onnxpad.graph import Tensor
+from onnxpad.reasons import Reason
+from onnxpad.records import NamedTuple
+from onnxpad.semantics.layers import NO_LAYERS, Layer, Layers, merged
+from onnxpad.semantics.window import WindowForm
+
+
+class Source(NamedTuple):
+    """A tensor of the graph about which nothing else is known, by its unique name."""
+
+    name: str
+
+
+class Applied(NamedTuple):
+    """An operator applied to its operands, as it is written.
+
+    It is told by its output, its op type, and all else that is written but names. A short constant
+    has its elements; a `Pad` that is no layer its mode, and its amounts where these are known.
+    """
+
+    written: tuple[object, ...]
+
+
+class Stepped(NamedTuple):
+    """A step of which padding was carried out: what it does to data without padding."""
+
+    key: tuple[object, ...]
+
+
+class Slid(NamedTuple):
+    """A window that slides over the first operand with layers of padding around it."""
+
+    form: WindowForm
+    layers: Layers
+    output: int
+
+
+class Spread(NamedTuple):
+    """The full result of a transposed convolution: all that its windows reach.
+
+    Attributes:
+        key: What it computes.
+        runs: Whether onnxruntime runs the node.
+        disputed: What is written in the node, if the specification leaves open what that gives.
+    """
+
+    key: tuple[object, ...]
+    runs: bool
+    disputed: tuple[object, ...]
+
+
+class Ranked(NamedTuple):
+    """Data itself, which must have a number of axes: what a `Pad` of nothing says."""
+
+    rank: int
+
+
+Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Ranked
+
+
+class Term:
+    """What a tensor is computed from.
+
+    Attributes:
+        head: What is done to the operands.
+        args: The operands.
+        layers: The padding around the result, from the inside out.
+        bare: The term without that padding.
+        is_open: Whether padding may be carried on from here: there are layers, or a transposed
+            convolution, around whose full result they may come.
+    """
+
+    __slots__ = ("args", "bare", "head", "is_open", "layers")
+
+    def __init__(self, head: Head, args: tuple[Term, ...], layers: Layers, bare: Term | None):
+        """Only `Terms.make` calls this: terms are compared by identity."""
+        self.head = head
+        self.args = args
+        self.layers = layers
+        self.bare: Term = self if bare is None else bare
+        carries = isinstance(head, Stepped) and any(arg.is_open for arg in args)
+        self.is_open: bool = bool(layers) or carries or isinstance(head, Spread)
+
+
+class Terms:
+    """Makes terms, one for each content.
+
+    Attributes:
+        sources: The terms of tensors that no node computes.
+    """
+
+    def __init__(self) -> None:
+        """There are none at first."""
+        self.sources: dict[Tensor, Term] = {}
+        self._made: dict[tuple[Any, ...], Term] = {}
+        self._padded: dict[tuple[Term, tuple[Layer, ...]], Term] = {}
+
+    def make(self, head: Head, args: tuple[Term, ...] = (), layers: Layers = NO_LAYERS) -> Term:
+        """The term of this content; layers must be in their normal form."""
+        key = type(head), head, args, layers
+        found = self._made.get(key)
+        if found is None:
+            bare = self.make(head, args) if layers else None
+            found = self._made[key] = Term(head, args, layers, bare)
+        return found
+
+    def padded(self, term: Term, *layers: Layer) -> Term:
+        """A term with more layers around it."""
+        key = term, layers
+        found = self._padded.get(key)
+        if found is None:
+            found = self.make(term.head, term.args, merged((*term.layers, *layers)))
+            self._padded[key] = found
+        return found
+
+
+class Equal(NamedTuple):
+    """Both terms compute the same, wherever the original is defined.
+
+    Attributes:
+        rule: The rule that decided at the place where they differ; `same` where they do not.
+        assumptions: What it rests on beyond the specification.
+        facts: The proof as data, as `Certificate.facts` has it.
+        sizes: The sizes of the data for which it holds; None for every size of an axis.
+        repair: Whether onnxruntime does not run the original, so that the specification decided.
+        words: What is the same, in words.
+    """
+
+    rule: str
+    assumptions: frozenset[Assumption] = frozenset()
+    facts: Mapping[str, Any] = {}
+    sizes: tuple[int | None, ...] = ()
+    repair: bool = False
+    words: str = "with the same fill at the same places"
+
+
+class DiffersError(Exception):
+    """Two terms could not be shown to compute the same.
+
+    Attributes:
+        code: The reason.
+        facts: The names, axes and numbers concerned.
+    """
+
+    def __init__(self, text: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
+        """Takes another code where something other than the terms decided."""
+        super().__init__(text)
+        self.code = code
+        self.facts = facts

@@ -1,0 +1,551 @@
+"""Compares two windows over padding around the same data, under each engine.
+
+Each engine brings both into canonical form: where the first window starts, how many windows there
+are, and which layers of padding they reach. Two windows over the same data that have one form read
+the same elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from onnxpad.arithmetic.size import (
+    Extent,
+    Size,
+    Unknown,
+    always,
+    equal,
+    less_equal,
+    maximum,
+    minimum,
+    where,
+)
+from onnxpad.facts import Later
+from onnxpad.finding import Trust
+from onnxpad.proof.term import DiffersError
+from onnxpad.records import NamedTuple
+from onnxpad.semantics.engines import ENGINES, SPECIFICATION, Placed, divides_by_kernel
+from onnxpad.semantics.layers import (
+    EXCLUDED,
+    LEAST,
+    NEGATIVE_ZERO,
+    Layer,
+    Layers,
+    Operand,
+    around,
+    is_empty,
+    merged,
+    total,
+    without_sign,
+)
+from onnxpad.semantics.window import WindowAxis, WindowForm
+
+ONNXRUNTIME: Final = "onnxruntime"
+Sizes = tuple[Extent, ...]
+"""The size of the data on each axis over which a window slides."""
+
+
+class Padded(NamedTuple):
+    """A window, and the layers of padding around its data."""
+
+    form: WindowForm
+    layers: Layers
+
+
+class Reach(NamedTuple):
+    """One axis of a canonical form, in positions relative to the first element of the data.
+
+    Attributes:
+        start: The first position that is read.
+        windows: The number of windows.
+        last: The last position that is read.
+    """
+
+    start: Extent
+    windows: Extent
+    last: Extent
+
+
+class Canonical(NamedTuple):
+    """Windows over padded data: the reach on each axis, and the layers that they read."""
+
+    axes: tuple[Reach, ...]
+    layers: Layers
+
+
+def placed(
+    engine: str, window: Padded, sizes: Sizes, dtype: int | None
+) -> tuple[Placed, ...] | None:
+    """The windows on each axis, as an engine places them; None where it runs at no size."""
+    found = []
+    for place, (axis, size) in enumerate(zip(window.form.spatial, sizes, strict=True)):
+        inner = size + around(window.layers, axis)
+        each = ENGINES[engine](window.form, place, inner, dtype)
+        if each is None or always(each.runs) is False:
+            return None
+        found.append(each)
+    return tuple(found)
+
+
+def canonical(
+    engine: str, window: Padded, places: tuple[Placed, ...], sizes: Sizes, defined: Sizes
+) -> Canonical:
+    """The canonical form of a window over data of some sizes.
+
+    Layers end at the last position that is read: padding that is never read makes no difference.
+    Where a pool that rounds up reads past all padding, an outermost layer has the fill that counts
+    there.
+
+    Args:
+        engine: Who places the windows.
+        window: The window.
+        places: Where the engine places it.
+        sizes: The sizes of the data.
+        defined: By axis, 1 at the sizes that count, 0 elsewhere.
+    """
+    form, layers = window
+    if form.window.loses_signs:
+        layers = without_sign(layers)
+    axes = []
+    for axis, slides, each in zip(form.spatial, form.axes, places, strict=True):
+        before = total(layer.amounts[axis][0] for layer in layers) + each.begin
+        last = (each.windows - 1) * slides.stride + slides.extent - 1 - before
+        axes.append(Reach(-before, each.windows, last))
+    own = Layer(form.over((each.begin, each.end) for each in places), form.own)
+    excludes = form.window.own == EXCLUDED and not divides_by_all(engine, form)
+    beyond = EXCLUDED if excludes else form.own
+    # Wide enough to reach past the last position that is read; the cut shortens it.
+    past = Layer(form.over((0, maximum(axis.last + 1, 0)) for axis in axes), beyond)
+    cut = _cut(merged((*layers, own, past)), sizes, axes, form.before)
+    reached = [_where(defined, layer, form) for layer in cut]
+    limited = [
+        Reach(*[_only(some, n) for n in axis]) for some, axis in zip(defined, axes, strict=True)
+    ]
+    return Canonical(tuple(limited), merged(reached))
+
+
+def divides_by_all(engine: str, form: WindowForm) -> bool:
+    """Whether an average divides by its whole kernel even where that reaches past all padding."""
+    return engine == ONNXRUNTIME and divides_by_kernel(form)
+
+
+def meets_data(form: WindowForm, place: int, read: Reach, size: Extent, some: Extent) -> bool:
+    """Whether every window reads an element of the data on an axis, at the sizes that count.
+
+    Args:
+        form: The window.
+        place: The axis, among those over which it slides.
+        read: Its reach there.
+        size: The size of the data there.
+        some: 1 at the sizes that count.
+    """
+    axis = form.axes[place]
+    last = read.start + (read.windows - 1) * axis.stride
+    conditions = [
+        less_equal(1, size),
+        less_equal(0, read.start + axis.extent - 1),
+        less_equal(last, size - 1),
+    ]
+    if axis.dilation != 1 and axis.kernel != 1:
+        conditions.append(less_equal(axis.dilation, size))  # or it might step over short data
+    return all(always(where(some, each, 1)) is True for each in conditions)
+
+
+def known_sizes(sizes: Sizes) -> tuple[int | None, ...]:
+    """The sizes that a proof about data of these sizes holds for; None for every size."""
+    return tuple([size if isinstance(size, int) else None for size in sizes])
+
+
+def runs_where(places: tuple[Placed, ...]) -> Sizes:
+    """By axis, 1 at the sizes at which an engine runs a window; all where that is not known."""
+    return tuple([1 if isinstance(each.runs, Unknown) else each.runs for each in places])
+
+
+def _only(some: Extent, extent: Extent) -> Extent:
+    """An extent where a condition holds, and 0 elsewhere."""
+    return extent if always(some) is True else where(some, extent, 0)
+
+
+def _where(defined: Sizes, layer: Layer, form: WindowForm) -> Layer:
+    """A layer with amounts of 0 at the sizes that do not count."""
+    amounts = list(layer.amounts)
+    for some, axis in zip(defined, form.spatial, strict=True):
+        begin, end = amounts[axis]
+        amounts[axis] = _only(some, begin), _only(some, end)
+    return layer._replace(amounts=tuple(amounts))
+
+
+def _cut(layers: Layers, sizes: Sizes, axes: list[Reach], before: int) -> Iterator[Layer]:
+    """The layers without the parts past the last position that is read, crops there included."""
+    edges = list(sizes)
+    for layer in layers:
+        amounts = list(layer.amounts)
+        for place, read in enumerate(axes):
+            begin, end = amounts[place + before]
+            left = maximum(read.last + 1 - edges[place], 0)
+            edges[place] = edges[place] + end
+            end = minimum(end, left)
+            if always(less_equal(read.last + 1, edges[place])) is True:
+                end = maximum(end, 0)
+            amounts[place + before] = begin, end
+        yield layer._replace(amounts=tuple(amounts))
+
+
+ENGINE_OF: Final = {Trust.SPEC: SPECIFICATION, Trust.RUNTIME: ONNXRUNTIME}
+"""The engine that is trusted, by what the user chose."""
+REPAIRED: Final = "; a repair by the specification alone: onnxruntime does not run the original"
+_FILLS: Final = {
+    LEAST: "a value that never wins",
+    EXCLUDED: "uncounted padding",
+    NEGATIVE_ZERO: "-0",
+}
+
+
+class Compared(NamedTuple):
+    """Two windows as one engine reads them; they read the same positions of the data.
+
+    Attributes:
+        engine: The engine that reads the second window.
+        places: Where both place their windows.
+        first: The original in canonical form.
+        second: The other one.
+        defined: By axis, 1 at the sizes that count.
+        differs: How the fills differ that they read; empty where they do not.
+    """
+
+    engine: str
+    places: tuple[tuple[Placed, ...], tuple[Placed, ...]]
+    first: Canonical
+    second: Canonical
+    defined: Sizes
+    differs: str
+
+
+class Comparison(NamedTuple):
+    """Two windows as all engines read them.
+
+    Attributes:
+        pair: Both windows; only outer layers, where the data includes those that they share.
+        inner: The inner layers that both share.
+        sizes: The sizes of the data with these.
+        each: What each engine that reads them otherwise than those before it makes of them.
+        repair: Whether onnxruntime does not run the original.
+        trust: Whose reading of the original counts.
+    """
+
+    pair: tuple[Padded, Padded]
+    inner: Layers
+    sizes: Sizes
+    each: tuple[Compared, ...]
+    repair: bool
+    trust: Trust | None
+
+    @property
+    def same(self) -> bool:
+        """Whether both read the same fills outside of the data too."""
+        return not any(each.differs for each in self.each)
+
+    def facts(self) -> dict[str, Any]:
+        """The original as the first engine reads it, as data."""
+        first = self.each[0].first
+        form = self.pair[0].form
+        axes = [*zip(form.spatial, first.axes, self.sizes, form.axes, strict=True)]
+        found: dict[str, Any] = {
+            "axes": Later(_axes_facts, axes),
+            "outside": [_said(layer.fill) for layer in first.layers],
+            "repair": self.repair,
+        }
+        return found if self.trust is None else {**found, "trusts": str(self.trust)}
+
+    def words(self) -> str:
+        """What both windows read outside of the data, and whose reading that is."""
+        found = f"with {_text(self.each[0].first.layers)} outside"
+        if self.repair:
+            found += REPAIRED
+        if self.trust is not None:
+            other = "onnxruntime does not" if self.trust is Trust.SPEC else "not as specified"
+            found += f", as {ENGINE_OF[self.trust]} reads the original ({other})"
+        return found
+
+
+def compare(
+    old: Padded, new: Padded, sizes: Sizes, dtype: int | None, trust: Trust | None
+) -> Comparison:
+    """Compares two windows under both engines, or as the trusted one reads the original.
+
+    Args:
+        old: The original.
+        new: The other one.
+        sizes: The sizes of the data.
+        dtype: The element type of the data, where that matters.
+        trust: Whose reading of the original counts, where the engines disagree about it.
+
+    Raises:
+        DiffersError: They do not read the same positions, or they read different fills and take no
+            maximum, in which these might lose; or the engines disagree and none is trusted.
+    """
+    twice = old.form.says_twice and not new.form.says_twice
+    disputed = twice and not _agrees_with_pads(old, new, sizes, dtype)
+    if not disputed:
+        try:
+            found = _compared(old, new, sizes, dtype, None)
+        except DiffersError:
+            if trust is None or not _is_disputed(old, sizes, dtype):
+                raise
+        else:
+            if found.same or trust is None or not _is_disputed(old, sizes, dtype):
+                return found
+    if trust is None:
+        raise DiffersError("auto_pad and pads are both there and disagree")
+    if disputed and trust is Trust.SPEC:
+        raise DiffersError("auto_pad and pads are both there, which the specification forbids")
+    return _compared(old, new, sizes, dtype, trust)
+
+
+def _agrees_with_pads(old: Padded, new: Padded, sizes: Sizes, dtype: int | None) -> bool:
+    """Whether the `pads` of the original say the same as the other window."""
+    explicit = old._replace(form=old.form._replace(auto_pad="NOTSET"))
+    try:
+        _compared(explicit, new, sizes, dtype, None)
+    except DiffersError:
+        return False
+    return True
+
+
+def _is_disputed(window: Padded, sizes: Sizes, dtype: int | None) -> bool:
+    """Whether both engines run a window, and place or fill it differently."""
+    each = {engine: placed(engine, window, sizes, dtype) for engine in ENGINES}
+    specified, ours = each.values()
+    if specified is None or ours is None:
+        return False
+    placing = zip(specified, ours, strict=True)
+    if any((a.begin, a.windows) != (b.begin, b.windows) for a, b in placing):
+        return True
+    anywhere = (1,) * len(sizes)
+    forms = [
+        canonical(engine, window, places, sizes, anywhere)
+        for engine, places in each.items()
+        if places is not None
+    ]
+    return forms[0].layers != forms[1].layers
+
+
+def _compared(
+    old: Padded, new: Padded, sizes: Sizes, dtype: int | None, trust: Trust | None
+) -> Comparison:
+    """Compares two windows; the inner layers that both share are treated as data.
+
+    Raises:
+        DiffersError: As `compare` has it.
+    """
+    inner, *rest = _parted(old, new)
+    outer = rest[0], rest[1]
+    axes = zip(old.form.spatial, sizes, strict=True)
+    inner_sizes = tuple([size + around(inner, axis) for axis, size in axes])
+    found: list[Compared] = []
+    repair = False
+    for engine in ENGINES:
+        judge = engine if trust is None else ENGINE_OF[trust]
+        first = placed(judge, outer[0], inner_sizes, dtype)
+        second = placed(engine, outer[1], inner_sizes, dtype)
+        if first is None and found:
+            repair = True  # the specification alone decides
+            continue
+        if first is None or second is None:
+            which = "the original" if first is None else "the rewritten node"
+            who = judge if first is None else engine
+            raise DiffersError(f"{who} does not run {which}", engine=who)
+        places = first, second
+        if engine == ONNXRUNTIME and old.form.window.rounds_apart:
+            _check_covers_less(outer, places, inner_sizes)
+        if found and _read_alike(engine, outer, places, found[0]):
+            continue
+        found.append(_as_read((judge, engine), outer, places, inner_sizes))
+    return Comparison(outer, inner, inner_sizes, tuple(found), repair, trust)
+
+
+def _parted(old: Padded, new: Padded) -> tuple[Layers, Padded, Padded]:
+    """The padding that both windows share, which is treated as data, and what each has around it.
+
+    A maximum shares none that is infinite, on which kernels differ.
+    """
+    shared: list[Layer] = []
+    one, other = [*old.layers], [*new.layers]
+    while one and other and one[0].fill == other[0].fill:
+        if old.form.compares and one[0].fill in (math.inf, -math.inf):
+            break
+        if one[0] != other[0]:
+            common = _common(one[0], other[0])
+            if not is_empty(common.amounts):
+                shared.append(common)
+                one[0], other[0] = _without(one[0], common), _without(other[0], common)
+            break
+        shared.append(one.pop(0))
+        other.pop(0)
+    rest = old._replace(layers=merged(one)), new._replace(layers=merged(other))
+    return tuple(shared), *rest
+
+
+def _common(one: Layer, other: Layer) -> Layer:
+    """The part of two layers of one fill that both have, where their amounts are numbers."""
+
+    def least(a: Extent, b: Extent) -> Extent:
+        return min(a, b) if isinstance(a, int) and isinstance(b, int) and min(a, b) > 0 else 0
+
+    pairs = zip(one.amounts, other.amounts, strict=True)
+    return one._replace(amounts=tuple([(least(a, c), least(b, d)) for (a, b), (c, d) in pairs]))
+
+
+def _without(layer: Layer, inner: Layer) -> Layer:
+    pairs = zip(layer.amounts, inner.amounts, strict=True)
+    return layer._replace(amounts=tuple([(a - c, b - d) for (a, b), (c, d) in pairs]))
+
+
+def _read_alike(
+    engine: str,
+    pair: Sequence[Padded],
+    places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
+    first: Compared,
+) -> bool:
+    """Whether another engine reads a pair in exactly the way of the first one."""
+    return places == first.places and not any(divides_by_all(engine, each.form) for each in pair)
+
+
+def _as_read(
+    engines: tuple[str, str],
+    pair: tuple[Padded, Padded],
+    places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
+    sizes: Sizes,
+) -> Compared:
+    """Compares two windows, each as one of the engines reads it.
+
+    Raises:
+        DiffersError: They do not read the same positions, or they read other fills and take no
+            maximum.
+    """
+    engine = engines[1]
+    defined = runs_where(places[0])
+    form = pair[0].form
+    for axis, some, new in zip(form.spatial, defined, places[1], strict=True):
+        if always(where(some, new.runs, 1)) is not True:
+            raise DiffersError(
+                f"axis {axis} may be empty, or SAME may have to crop it, which {engine} refuses",
+                engine=engine,
+                axis=axis,
+            )
+    first, second = (
+        canonical(by, each, its, sizes, defined)
+        for by, each, its in zip(engines, pair, places, strict=True)
+    )
+    told = "" if engine == SPECIFICATION else f"according to {engine}, "
+    for axis, was, now in zip(form.spatial, first.axes, second.axes, strict=True):
+        _check_equal(engine, axis, f"{told}on axis {axis} the output has", was.windows, now.windows)
+        text = f"{told}on axis {axis} the first window starts at"
+        _check_equal(engine, axis, text, was.start, now.start)
+    differs = ""
+    if not _known_and_equal(first.layers, second.layers):
+        differs = f"outside the data {_text(second.layers)} instead of {_text(first.layers)}"
+        if not form.compares:
+            raise DiffersError(f"{told}{differs}", engine=engine)
+    return Compared(engine, places, first, second, defined, differs)
+
+
+def _check_equal(engine: str, axis: int, text: str, was: Extent, now: Extent) -> None:
+    if not isinstance(was, int | Size) or was != now:
+        raise DiffersError(
+            f"{text} {now}, not {was}", engine=engine, axis=axis, found=str(now), wanted=str(was)
+        )
+
+
+def _known_and_equal(one: Layers, other: Layers) -> bool:
+    known = all(isinstance(n, int | Size) for layer in one for pair in layer.amounts for n in pair)
+    return known and one == other
+
+
+def blind_axis(comparison: Comparison, each: Compared) -> int | None:
+    """An axis on which a window may read no data; None where there is none."""
+    form = comparison.pair[0].form
+    for place, axis in enumerate(form.spatial):
+        size, some = comparison.sizes[place], each.defined[place]
+        if not meets_data(form, place, each.first.axes[place], size, some):
+            return axis
+    return None
+
+
+def _check_covers_less(
+    pair: tuple[Padded, Padded],
+    places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
+    sizes: Sizes,
+) -> None:
+    """Raises unless two windows cover all data without padding at no size.
+
+    Raises:
+        DiffersError: They may, and onnxruntime then rounds otherwise.
+    """
+    defined = runs_where(places[0])
+    for window, its in zip(pair, places, strict=True):
+        axes = zip(window.form.spatial, window.form.axes, its, sizes, defined, strict=True)
+        if not any(
+            always(where(some, _covers(window, axis, slides, each, size), 0)) is False
+            for axis, slides, each, size, some in axes
+        ):
+            raise DiffersError(
+                "according to onnxruntime, an average rounds otherwise where its kernel is all of "
+                "the data and nothing is padded, which may be so",
+                engine=ONNXRUNTIME,
+            )
+
+
+def _covers(window: Padded, axis: int, slides: WindowAxis, each: Placed, size: Extent) -> Extent:
+    """1 where the kernel is as long as the data on an axis and nothing is padded, else 0."""
+    bare = minimum(equal(each.begin, 0), equal(each.end, 0))
+    return minimum(equal(size + around(window.layers, axis), slides.kernel), bare)
+
+
+def _said(fill: object) -> object:
+    return _word(fill) if isinstance(fill, Operand) else fill
+
+
+def _word(fill: object) -> str:
+    return "the value of an operand" if isinstance(fill, Operand) else str(fill)
+
+
+def _text(layers: Layers) -> str:
+    fills = [
+        f"{layer.fill:g}"
+        if isinstance(layer.fill, int | float)
+        else _FILLS.get(str(layer.fill), _word(layer.fill))
+        for layer in layers
+    ]
+    return ", then ".join(fills) or "nothing"
+
+
+def _axes_facts(
+    axes: Sequence[tuple[int, Reach, Extent, WindowAxis]],
+) -> list[Mapping[str, object]]:
+    return [_axis_facts(*axis) for axis in axes]
+
+
+def _axis_facts(axis: int, read: Reach, size: Extent, window: WindowAxis) -> dict[str, object]:
+    """One axis of a window over data of a size, as data; by remainder, where it varies."""
+    from onnxpad.arithmetic.residue_table import residue_table
+
+    facts: dict[str, object] = {
+        "axis": axis,
+        "start": _datum(read.start),
+        "windows": _datum(read.windows),
+        "size": _datum(size),
+        "kernel": _datum(window.kernel),
+        "stride": window.stride,
+        "dilation": window.dilation,
+    }
+    table = residue_table((size, read.start, read.windows), size)
+    if table is not None:
+        facts["cases"] = table.as_data("size", "start", "windows")
+    return facts
+
+
+def _datum(extent: Extent) -> int | str:
+    return extent if isinstance(extent, int) else str(extent)

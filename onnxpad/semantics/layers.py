@@ -1,0 +1,204 @@
+"""Layers of constant padding around data, in one form: equal paddings are written alike.
+
+A layer pads or (with negative amounts) crops axes of what is inside of it. Layers are listed from
+the inside out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from typing import Final, TypeAlias
+
+from onnxpad.arithmetic.size import Extent, always, less_equal
+from onnxpad.records import NamedTuple
+
+Pair: TypeAlias = tuple[Extent, Extent]
+"""(begin, end) along one axis."""
+Amounts: TypeAlias = tuple[Pair, ...]
+"""(begin, end) for each axis of the data."""
+
+
+class Operand(NamedTuple):
+    """The fill of a layer that an operand holds, unknown until run time.
+
+    A row gives the operand by its place among the inputs; then its term takes that one's place.
+    """
+
+    of: object
+
+
+Fill: TypeAlias = float | int | str | Operand
+"""The value of a layer: a number, an operand, or one of the texts below."""
+
+LEAST: Final = "least"
+"""Loses every comparison."""
+EXCLUDED: Final = "excluded"
+"""Counts neither in the sum nor in the divisor of an average."""
+NEGATIVE_ZERO: Final = "-0"
+"""Equals 0.0 as a number, but is another element."""
+EITHER_ZERO: Final = "0 or -0"
+"""Perhaps another one for each element."""
+
+
+class Layer(NamedTuple):
+    """Constant padding: (begin, end) on each axis, and its value."""
+
+    amounts: Amounts
+    fill: Fill
+
+
+Layers: TypeAlias = tuple[Layer, ...]
+NO_LAYERS: Final[Layers] = ()
+
+
+def fill_of(number: float | int) -> Fill:
+    """The fill of a number; 0.0 and -0.0 are different fills, and all NaN are one."""
+    if math.isnan(number):
+        return math.nan
+    return NEGATIVE_ZERO if number == 0 and math.copysign(1, number) < 0 else number
+
+
+def number_of(fill: Fill) -> float | int:
+    """The number of a fill that is one; 0.0 stands for a zero of either sign."""
+    if isinstance(fill, float | int):
+        return fill
+    return -0.0 if fill == NEGATIVE_ZERO else 0.0
+
+
+def without_sign(layers: Layers) -> Layers:
+    """The layers with 0 for a zero of any sign, for what cannot tell them apart."""
+    zeros = (NEGATIVE_ZERO, EITHER_ZERO)
+    return tuple([each._replace(fill=0) if each.fill in zeros else each for each in layers])
+
+
+def is_empty(amounts: Iterable[Pair]) -> bool:
+    """Whether nothing is padded or cropped at any size."""
+    return all(pair == (0, 0) for pair in amounts)
+
+
+def touched_axes(layers: Layers) -> frozenset[int]:
+    """The axes that some layer pads or crops."""
+    pairs = (enumerate(layer.amounts) for layer in layers)
+    return frozenset(axis for each in pairs for axis, pair in each if pair != (0, 0))
+
+
+def total(amounts: Iterable[Extent]) -> Extent:
+    """The sum of amounts."""
+    found: Extent = 0
+    for amount in amounts:
+        found = found + amount
+    return found
+
+
+def around(layers: Layers, axis: int) -> Extent:
+    """How much the layers add to the length of an axis."""
+    return total(amount for layer in layers for amount in layer.amounts[axis])
+
+
+def of_axes(layer: Layer, axes: Collection[int]) -> Layer:
+    """The part of a layer that concerns some axes."""
+    pairs = enumerate(layer.amounts)
+    return layer._replace(amounts=tuple([p if at in axes else (0, 0) for at, p in pairs]))
+
+
+def is_finite(fill: Fill) -> bool:
+    """Whether a fill is known to be a finite number."""
+    zeros = (NEGATIVE_ZERO, EITHER_ZERO)
+    return fill in zeros if isinstance(fill, str | Operand) else math.isfinite(fill)
+
+
+def crops(amounts: Iterable[Pair]) -> bool:
+    """Whether amounts may crop at some size."""
+    return not all(_is_least(amount) for pair in amounts for amount in pair)
+
+
+def never_pads(amounts: Iterable[Pair]) -> bool:
+    """Whether amounts pad at no size: they only crop, if anything."""
+    return all(_is_least(-amount) for pair in amounts for amount in pair)
+
+
+def _is_least(amount: Extent) -> bool:
+    """Whether an amount is 0 or more at every size."""
+    return amount >= 0 if isinstance(amount, int) else always(less_equal(0, amount)) is True
+
+
+def merged(layers: Iterable[Layer]) -> Layers:
+    """The normal form: each amount is as far inside as it may be, and no layer is empty.
+
+    On one side of one axis, two amounts in turn are their sum where both pad or both crop, or the
+    inner one pads. Layers of one fill pad each side as if it were alone. And what is cropped from a
+    side that a layer does not pad may be cropped before. A layer that only crops has no fill of its
+    own, and is written with 0.
+    """
+    found = [each for each in layers if not is_empty(each.amounts)]
+    if len(found) == 1:
+        return (_fillless(found[0]),)
+    while True:
+        sunk: list[_Sides] = []
+        for each in found:
+            _sink(sunk, each)
+        kept = [each.layer() for each in sunk if any(_is_some(n) for n in each.amounts)]
+        if kept == found:
+            return tuple(map(_fillless, kept))
+        found = kept
+
+
+class _Sides:
+    """A layer that is being built, with the amounts of all sides in one list."""
+
+    __slots__ = ("amounts", "fill")
+
+    def __init__(self, amounts: list[Extent], fill: Fill) -> None:
+        self.amounts = amounts
+        self.fill = fill
+
+    def layer(self) -> Layer:
+        """The layer."""
+        return Layer(tuple(zip(self.amounts[::2], self.amounts[1::2], strict=True)), self.fill)
+
+
+def _sink(inner: list[_Sides], layer: Layer) -> None:
+    """Adds a layer around others, each amount as far inside as it may be."""
+    fill = layer.fill
+    if inner and _only_crops(layer):
+        fill = inner[-1].fill
+    elif inner and _only_crops(inner[-1].layer()):
+        inner[-1].fill = fill
+    amounts: list[Extent] = [amount for pair in layer.amounts for amount in pair]
+    left = _Sides([0] * len(amounts), fill)
+    inner.append(left)
+    for side, amount in enumerate(amounts):
+        if not _is_some(amount):
+            continue
+        is_crop = isinstance(amount, int) and amount < 0
+        place = left
+        for each in reversed(inner[:-1]):
+            if not is_crop and each.fill != fill:
+                break
+            held = each.amounts[side]
+            if _is_some(held):
+                if _adds(held, amount):
+                    place, amount = each, held + amount
+                break
+            place = each
+        place.amounts[side] = amount
+
+
+def _fillless(layer: Layer) -> Layer:
+    return layer._replace(fill=0) if _only_crops(layer) else layer
+
+
+def _is_some(amount: Extent) -> bool:
+    return not (isinstance(amount, int) and amount == 0)
+
+
+def _only_crops(layer: Layer) -> bool:
+    return all(isinstance(n, int) and n <= 0 for pair in layer.amounts for n in pair)
+
+
+def _adds(inner: Extent, outer: Extent) -> bool:
+    """Whether padding one side by two amounts in turn pads it by their sum."""
+    if isinstance(inner, int) and isinstance(outer, int):
+        return inner >= 0 or outer <= 0
+    return _is_least(inner) and _is_least(outer)

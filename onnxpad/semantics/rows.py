@@ -1,0 +1,389 @@
+"""What a row says of an operator, and how it reads a node.
+
+A row is all that is known of one operator. Where there is none, an operator computes something of
+its inputs and attributes, and nothing else is known. A row lists every attribute that its schema
+has in the versions that it was compared with; a node of another version, with another attribute, or
+with a value of another type has no row either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import onnx
+
+from onnxpad import declared
+from onnxpad.arithmetic.size import Extent
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.reasons import Reason
+from onnxpad.records import NamedTuple
+from onnxpad.semantics.layers import Layers
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from onnxpad.analysis import Analysis
+
+
+ZERO: Final = 0
+"""The fill of an operator that pads with 0."""
+
+
+class UnreadError(Exception):
+    """A row has no meaning for a node, so nothing can be proved through it; the text says why.
+
+    Attributes:
+        code: The reason to leave padding in front of the node.
+        facts: The axes or the tensor concerned.
+    """
+
+    def __init__(self, text: str, code: Reason = Reason.STEPS_BETWEEN, /, **facts: object) -> None:
+        """Takes another code where the type, the padded axes or the fill decided."""
+        super().__init__(text)
+        self.code = code
+        self.facts = facts
+
+
+class Kind:
+    """The types that an attribute without a default may have; a default gives its own type."""
+
+    INT: Final = int
+    FLOAT: Final = float
+    STRING: Final = str
+    INTS: Final = (int,)
+    FLOATS: Final = (float,)
+
+
+class Passed(NamedTuple):
+    """What a step makes of padded data: the step of the data alone, and layers around its result.
+
+    Attributes:
+        key: All that the step does to data without the layers and to `others`; with equal keys, it
+            does the same.
+        layers: The layers around the result, over its axes.
+        others: The places of the other operands that it reads, but for those that the key says.
+        runs: Whether onnxruntime runs it, where that is known.
+        disputed: Whether this is what onnxruntime computes, and the specification leaves it open.
+    """
+
+    key: tuple[object, ...]
+    layers: Layers
+    others: tuple[int, ...] = ()
+    runs: bool = True
+    disputed: bool = False
+
+
+Step: TypeAlias = "Callable[[Call, Sequence[Layers]], Passed]"
+"""What a node makes of padded data, given the layers around each of its data inputs.
+
+It raises UnreadError where the padding does not commute with the node. Without layers it says what
+the node does, as its key.
+"""
+
+
+class Window(NamedTuple):
+    """How the window of an operator slides over axes of its first input.
+
+    Attributes:
+        weight: The input whose axes from the third on are the kernel; None where an attribute
+            gives it.
+        rounding: How windows are counted: `floor`, or `pool` (which has `ceil_mode`).
+        own: The fill of the operator's own padding: `ZERO`, `LEAST`, or `EXCLUDED`, which
+            `count_include_pad` turns into `ZERO`.
+        zero_point: The input with the value that stands for `ZERO` in the data; None where that
+            is 0.
+        last: Whether the channels are the last axis instead of the second one; None where the
+            attribute `channels_last` says that.
+        declaration: What a user declared of it, which is all that is known; None for others.
+        rounds_apart: Whether onnxruntime rounds otherwise where the kernel is as large as the data
+            on all axes and nothing is padded: it then runs the operator's global kin.
+    """
+
+    weight: int | None
+    rounding: Literal["floor", "pool"]
+    own: int | str
+    zero_point: int | None = None
+    last: bool | None = False
+    declaration: declared.Row | None = None
+    rounds_apart: bool = False
+
+    @property
+    def loses_signs(self) -> bool:
+        """Whether it pads with zeros, whose sign cannot be told from what it computes."""
+        return self.own == ZERO and self.declaration is None
+
+
+class Row(NamedTuple):
+    """All that is known of one operator.
+
+    Attributes:
+        op: Its name.
+        versions: The versions with this meaning, by the schema's `since_version`; of an operator
+            that onnx has no schema of, by its domain's version. None listed for a user's operator
+            of which any version is declared.
+        attributes: Each attribute of these versions: its default, or its type where it has none.
+        inputs: The most inputs that it has; None for any number.
+        domain: Its domain; empty for ONNX's own.
+        step: What it makes of a padding; None where it is no step.
+        data: The inputs whose padding a step hands on: `first`, `all`, or `operand` for the one
+            that is no constant.
+        parts: Whether each output of a step is a part of the data; else only the first is.
+        window: How its window slides; None where it has none.
+        transposed: The inputs that hold the weight and the bias of an operator that spreads its
+            elements over windows; None for others.
+        others: Whether it may have other attributes, of which nothing is known: a user's may.
+    """
+
+    op: str
+    versions: frozenset[int]
+    attributes: Mapping[str, Any]
+    inputs: int | None = 1
+    domain: str = ""
+    step: Step | None = None
+    data: str = "first"
+    parts: bool = False
+    window: Window | None = None
+    transposed: tuple[int, int] | None = None
+    others: bool = False
+
+
+class Call:
+    """One node as its row reads it: what is written, and the facts of its operands by place.
+
+    Attributes:
+        node: The node.
+        row: Its row.
+        version: The version of its operator.
+        output: Which of its outputs is asked about.
+    """
+
+    __slots__ = ("_facts", "_graph", "node", "output", "row", "version")
+
+    def __init__(self, graph: Graph, facts: Analysis, node: Node, row: Row, output: int = 0):
+        """Reads a node of a graph.
+
+        Raises:
+            UnreadError: Its version, an attribute or the number of its inputs is not in the row.
+        """
+        self.node = node
+        self.row = row
+        self.output = output
+        self._graph = graph
+        self._facts = facts
+        notes, key = node.notes, (checked_version, row.op)
+        version: int | None = notes.get(key)
+        if version is None:
+            version = notes[key] = checked_version(graph, node, row)
+        self.version = version
+
+    def attribute(self, name: str) -> Any:
+        """The value of an attribute, its default where it is absent; None where it has neither."""
+        found = self.node.attrs.get(name)
+        if found is not None:
+            return found
+        default = self.row.attributes[name]
+        return None if _is_type(default) else default
+
+    def operand(self, place: int) -> Tensor | None:
+        """An input; None where it is left out."""
+        return self.node.operand(place)
+
+    def data_places(self) -> tuple[int, ...]:
+        """The inputs whose padding a step hands on.
+
+        Raises:
+            UnreadError: There are none, or another output than the first is read.
+        """
+        node, row = self.node, self.row
+        if not row.parts and (self.output or any(map(self._graph.is_read, node.outputs[1:]))):
+            raise UnreadError("another output than the first is read")
+        places = places_of(self._graph, node, row)
+        if not places:
+            raise UnreadError(f"{node.op} is no step, or not just one operand varies")
+        return places
+
+    def shape(self, place: int = 0) -> tuple[Extent, ...] | None:
+        """The shape of an input; None where even the rank is unknown."""
+        return self._facts.shape(self.node.inputs[place])
+
+    def rank(self, place: int = 0) -> int | None:
+        """The number of axes of an input; None where unknown."""
+        shape = self.shape(place)
+        return None if shape is None else len(shape)
+
+    def result_shape(self) -> tuple[Extent, ...] | None:
+        """The shape of the output; None where even the rank is unknown."""
+        return self._facts.shape(self.node.outputs[self.output])
+
+    def dtype(self, place: int = 0) -> int | None:
+        """The element type of an input, as `TensorProto.DataType`; None where unknown."""
+        tensor = self.operand(place)
+        return None if tensor is None else self._facts.dtype(tensor)
+
+    def element_type(self, place: int = 0) -> int:
+        """As `dtype`, where it is known.
+
+        Raises:
+            UnreadError: It is not.
+        """
+        found = self.dtype(place)
+        if found is None:
+            name = self.node.inputs[place].name
+            raise UnreadError("the element type is unknown", Reason.TYPE_UNKNOWN, tensor=name)
+        return found
+
+    def axes(self) -> tuple[int, ...] | None:
+        """The axes that a Squeeze or an Unsqueeze names; None where it names none.
+
+        Raises:
+            UnreadError: They are unknown.
+        """
+        if self.version < 13:
+            written = self.attribute("axes")
+            return None if written is None else tuple(written)
+        return None if self.operand(1) is None else self.numbers(1)
+
+    def integers(self, place: int) -> tuple[Extent, ...] | None:
+        """The contents of an input that is a short list of integers; None where unknown."""
+        tensor = self.operand(place)
+        return None if tensor is None else self._facts.integers(tensor)
+
+    def numbers(self, place: int) -> tuple[int, ...]:
+        """As `integers`, if all are numbers.
+
+        Raises:
+            UnreadError: They are not, or unknown.
+        """
+        found = self.integers(place)
+        numbers = tuple([number for number in found or () if isinstance(number, int)])
+        if found is None or len(numbers) < len(found):
+            raise UnreadError(f"the numbers of input {place} are unknown")
+        return numbers
+
+    def constant(self, place: int) -> np.ndarray[Any, Any] | None:
+        """The elements of an input that is constant; None where it is left out or computed.
+
+        Raises:
+            UnreadError: They cannot be read.
+        """
+        tensor = self.operand(place)
+        try:
+            return None if tensor is None else self._graph.constant(tensor)
+        except ModelError as error:
+            raise UnreadError(str(error)) from error
+
+    def element(self, place: int) -> float | int | None:
+        """The one element of an input; None where unknown, or unless there is just one number."""
+        tensor, array = self.operand(place), self.constant(place)
+        if tensor is None or array is None:
+            return None if tensor is None else self._facts.scalar(tensor)
+        if array.size != 1 or array.dtype.kind not in "fiubV":
+            return None
+        found = array.reshape(-1)[0]
+        return float(found) if array.dtype.kind in "fV" else int(found)
+
+    def constant_dtype(self, place: int) -> int | None:
+        """The declared element type of a constant input; None where there is none."""
+        tensor = self.operand(place)
+        declared = None if tensor is None else self._graph.declared(tensor)
+        return None if declared is None else declared.dtype
+
+    def unique(self, tensor: Tensor) -> str:
+        """The name of a tensor that no other tensor of the model has."""
+        return self._graph.unique(tensor.name)
+
+
+def places_of(graph: Graph, node: Node, row: Row) -> tuple[int, ...]:
+    """The inputs of a node whose padding it may hand on; none where it is no step."""
+    inputs = node.inputs
+    if row.step is None or not inputs or not node.outputs:
+        return ()
+    places: Sequence[int] = (0,)
+    if row.data == "all":
+        places = range(len(inputs))
+    elif row.data == "operand":
+        places = [place for place, each in enumerate(inputs) if graph.constant(each) is None]
+        if len(places) != 1:
+            return ()
+    return tuple(places) if all(inputs[place].name for place in places) else ()
+
+
+def named(call: Call, layers: Layers, *says: object) -> Passed:
+    """A step that its attributes and its other operands define."""
+    data, inputs = call.data_places(), enumerate(call.node.inputs)
+    others = tuple([place for place, each in inputs if each.name and place not in data])
+    written = tuple(sorted((name, *frozen(value)) for name, value in call.node.attrs.items()))
+    key = call.row.op, call.version, *says, data, others, written, call.output
+    return Passed(key, layers, others)
+
+
+def frozen(value: object) -> tuple[str, object]:
+    """The value of an attribute with its type, as 1, 1.0 and True are equal in Python."""
+    if isinstance(value, list):
+        return f"list of {type(value[0]).__name__ if value else ''}", tuple(map(_exact, value))
+    if isinstance(value, onnx.AttributeProto):
+        return "proto", value.SerializeToString(deterministic=True)
+    return type(value).__name__, _exact(value)
+
+
+def checked_version(graph: Graph, node: Node, row: Row) -> int:
+    """The version of a node's operator, which its row must know, with all that is written.
+
+    Raises:
+        UnreadError: The version, an attribute, its type, or the number of inputs is not in the row.
+    """
+    if row.domain:
+        version, known = graph.opsets.get(row.domain, 0), frozenset(row.attributes)
+    else:
+        version, known = _schema(node.op, graph.opset)
+    if not version or (row.versions and version not in row.versions):
+        raise UnreadError(f"{node.op} of version {version} is not in the table")
+    for name, value in node.attrs.items():
+        if name not in known or name not in row.attributes:
+            if row.others:
+                continue
+            raise UnreadError(f"{node.op} of version {version} has no attribute {name}")
+        if not _is_of(row.attributes[name], value):
+            raise UnreadError(f"attribute {name} of {node.op} has a value of another type")
+    if row.inputs is not None and any(tensor.name for tensor in node.inputs[row.inputs :]):
+        raise UnreadError(f"{node.op} has {row.inputs} inputs at most")
+    return version
+
+
+def _schema(op: str, opset: int) -> tuple[int, frozenset[str]]:
+    """The version of an operator in an opset, and its attributes."""
+    found = _schemas.get((op, opset))
+    if found is None:
+        try:
+            schema = onnx.defs.get_schema(op, opset, "")
+        except onnx.defs.SchemaError as error:
+            raise UnreadError(f"opset {opset} has no {op}") from error
+        found = schema.since_version, frozenset(schema.attributes)
+        _schemas[op, opset] = found
+    return found
+
+
+_schemas: dict[tuple[str, int], tuple[int, frozenset[str]]] = {}
+
+
+def _is_type(default: object) -> bool:
+    return isinstance(default, type) or default in (Kind.INTS, Kind.FLOATS)
+
+
+def _is_of(default: object, value: object) -> bool:
+    """Whether a value has the type of an attribute that has this default or type."""
+    kind: object = default if _is_type(default) else _kind_of(default)
+    if isinstance(kind, tuple):
+        return isinstance(value, list) and set(kind).issuperset(map(type, value))
+    return type(value) is kind
+
+
+def _kind_of(default: object) -> object:
+    return (type(default[0]),) if isinstance(default, list | tuple) else type(default)
+
+
+def _exact(value: object) -> object:
+    """A value that equals only itself: 0.0 and -0.0 differ."""
+    return value.hex() if isinstance(value, float) else value

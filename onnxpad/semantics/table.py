@@ -1,0 +1,172 @@
+"""All that is known of operators, one row each.
+
+Without a row, nothing is proved through an operator; nor of a version, an attribute or a type that
+its row does not name. Rows that few models need are imported with the first node that needs one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from onnx import TensorProto
+
+from onnxpad.arithmetic.size import Extent, Unknown
+from onnxpad.declared import row_declared
+from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.nodes import noted
+from onnxpad.records import NamedTuple
+from onnxpad.semantics.layers import Amounts, Pair
+from onnxpad.semantics.rows import Call, Kind, Row, UnreadError
+from onnxpad.semantics.window import LONGEST, WINDOWS, declared_row
+
+_PAD: Final = Row(
+    "Pad",
+    frozenset({1, 2, 11, 13, 18, 19, 21, 23, 24, 25}),
+    {"mode": "constant", "paddings": Kind.INTS, "pads": Kind.INTS, "value": 0.0},
+    inputs=4,
+)
+_MODES = ("constant", "reflect", "edge", "wrap")
+_TYPES = {1: (TensorProto.INT64,), 3: (TensorProto.INT32, TensorProto.INT64)}
+_PADDING: Final[Mapping[tuple[str, str], Row]] = {("", "Pad"): _PAD, **WINDOWS}
+
+
+def rows() -> dict[tuple[str, str], Row]:
+    """All rows by domain and op type, but those of users."""
+    from onnxpad.semantics.steps import STEPS
+    from onnxpad.semantics.transposed import TRANSPOSED
+
+    return {**_PADDING, **TRANSPOSED, **{("", op): row for op, row in STEPS.items()}}
+
+
+@noted
+def padding_row(graph: Graph, node: Node) -> Row | None:
+    """The row of a `Pad`, of an operator with a window, or of what a user declared; else None.
+
+    A function of the model has none: its body says what it computes.
+    """
+    if graph.is_standard(node):
+        if node.op == "ConvTranspose":
+            from onnxpad.semantics.transposed import TRANSPOSED
+
+            return TRANSPOSED["", node.op]
+        return _PADDING.get(("", node.op))
+    if not node.domain or graph.is_function(node):
+        return None
+    row = _PADDING.get((node.domain, node.op))
+    if row is None and (declaration := row_declared(graph, node)) is not None:
+        return declared_row(declaration)
+    return row
+
+
+@noted
+def row_of(graph: Graph, node: Node) -> Row | None:
+    """The row of a node's operator, as `padding_row`, or as a step; None where it has none."""
+    found = padding_row(graph, node)
+    if found is not None or not graph.is_standard(node):
+        return found
+    from onnxpad.semantics.steps import STEPS
+
+    return STEPS.get(node.op)
+
+
+class PadForm(NamedTuple):
+    """A `Pad`, according to the specification.
+
+    Attributes:
+        mode: `constant`, `reflect`, `edge` or `wrap`.
+        amounts: (begin, end) for each of `axes`, or for all axes; None where unknown.
+        axes: The axes it names; None for all of them.
+        axes_known: Whether the axes are known.
+        value: The fill; None where it is known only at run time.
+        filler: The tensor that holds the fill; None for an omitted one.
+    """
+
+    mode: str
+    amounts: Amounts | None
+    axes: tuple[int, ...] | None
+    axes_known: bool
+    value: float | int | None
+    filler: Tensor | None
+
+    def over(self, rank: int) -> Amounts | None:
+        """(begin, end) for each of `rank` axes; None where unknown or undefined."""
+        if self.amounts is None or not self.axes_known:
+            return None
+        return _over(self.amounts, self.axes, rank)
+
+
+@lru_cache(maxsize=1024)
+def _over(amounts: Amounts, axes: tuple[int, ...] | None, rank: int) -> Amounts | None:
+    """As `PadForm.over`; networks repeat the same few paddings."""
+    if any(isinstance(amount, Unknown) for pair in amounts for amount in pair):
+        return None
+    if axes is None:
+        return amounts if len(amounts) == rank else None
+    places = [axis % rank if -rank <= axis < rank else -1 for axis in axes]
+    if -1 in places or len(set(places)) < len(places):
+        return None
+    full: list[Pair] = [(0, 0)] * rank
+    for place, pair in zip(places, amounts, strict=True):
+        full[place] = pair
+    return tuple(full)
+
+
+def pad_of(call: Call) -> PadForm:
+    """What a `Pad` says.
+
+    Source: the page of Pad in the ONNX specification. onnxruntime runs `wrap` before opset 19 too.
+
+    Raises:
+        UnreadError: The node is malformed.
+    """
+    mode, inputs = call.attribute("mode"), call.node.inputs
+    if mode not in _MODES or not inputs or not inputs[0].name or not call.node.outputs:
+        raise UnreadError(f"a Pad of mode {mode}, which is not specified, or without data")
+    if call.version < 11:
+        written = call.attribute("pads" if call.version > 1 else "paddings")
+        if written is None:
+            raise UnreadError("a Pad without amounts")
+        return PadForm(
+            mode, _pairs(tuple(written), None), None, True, call.attribute("value"), None
+        )
+    if call.operand(1) is None:
+        raise UnreadError("a Pad without amounts")
+    _check_types(call)
+    filler, axes, axes_known = call.operand(2), None, True
+    if call.operand(3) is not None:
+        found = call.integers(3)
+        known = tuple([axis for axis in found or () if isinstance(axis, int)])
+        axes_known = found is not None and len(known) == len(found)
+        axes = known if axes_known else None
+    flat = call.integers(1)
+    pairs = None if flat is None else _pairs(flat, axes)
+    value = 0 if filler is None else call.element(2)
+    return PadForm(mode, pairs, axes, axes_known, value, filler)
+
+
+def _check_types(call: Call) -> None:
+    """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
+    for place, types in _TYPES.items():
+        if call.operand(place) is None:
+            continue
+        known = call.constant_dtype(place)
+        shape = call.shape(place)
+        if (known or call.dtype(place)) not in (None, *types):
+            raise UnreadError(f"input {place} is of a type that Pad does not take")
+        if shape is not None and len(shape) != 1 and shape[:-1] != (1,):
+            raise UnreadError(f"input {place} is no list, as Pad takes it")
+    if call.operand(2) is not None and len({call.dtype(2), call.dtype(0)} - {None}) > 1:
+        raise UnreadError("the value of a Pad is of another type than the data")
+
+
+@lru_cache(maxsize=1024)
+def _pairs(flat: tuple[Extent, ...], axes: tuple[int, ...] | None) -> Amounts:
+    """Amounts in ONNX order as (begin, end) pairs."""
+    half = len(flat) // 2
+    if len(flat) % 2 or (axes is not None and half != len(axes)):
+        raise UnreadError(f"a Pad with {len(flat)} amounts")
+    if any(isinstance(amount, int) and abs(amount) > LONGEST for amount in flat):
+        raise UnreadError("no axis is as long as the amounts of a Pad")
+    return tuple(zip(flat[:half], flat[half:], strict=True))

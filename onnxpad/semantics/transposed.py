@@ -1,0 +1,184 @@
+"""How a transposed convolution spreads elements, and how that is read of a node.
+
+A transposed convolution spreads each element over one window of a line that has no end on either
+side. Where no window reaches, the line holds the bias alone. `pads`, `output_padding`,
+`output_shape` and `auto_pad` only say which part of the line is the output. So the output is the
+full result with a layer around it: negative amounts crop, positive ones append what the line holds.
+
+The full result is all that windows reach, where the line holds one known number elsewhere. Where
+that is not so, the elements that `output_padding` may append (one less than the stride, at the end
+of each axis) belong to it too, and the layer only crops.
+
+Source: the page of ConvTranspose in the ONNX specification; what onnxruntime does was measured,
+and is in its conv_transpose_attributes.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
+from onnxpad.semantics.layers import Amounts, Fill, Layer, Operand, merged, never_pads
+from onnxpad.semantics.rows import Call, Kind, Passed, Row, UnreadError, frozen
+from onnxpad.semantics.window import AUTO_PADS, LONGEST, WindowAxis, axes_of, integers, kernel_of
+
+TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
+    ("", "ConvTranspose"): Row(
+        "ConvTranspose",
+        frozenset({1, 11, 22}),
+        {
+            "auto_pad": "NOTSET",
+            "dilations": Kind.INTS,
+            "group": 1,
+            "kernel_shape": Kind.INTS,
+            "output_padding": Kind.INTS,
+            "output_shape": Kind.INTS,
+            "pads": Kind.INTS,
+            "strides": Kind.INTS,
+        },
+        inputs=3,
+        transposed=(1, 2),
+    )
+}
+"""Operators that spread elements over windows, by domain and name."""
+_PLACING: Final = frozenset(
+    {"auto_pad", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "strides"}
+)
+_BEFORE: Final = 2  # batch and channels
+
+
+def spread_of(call: Call) -> Passed:
+    """How a node spreads elements, as onnxruntime and the specification have it.
+
+    The specification wants `pads` of 0 or more, and onnxruntime refuses others. Its formula for the
+    size is read for negative ones too, which exporters write: these append.
+
+    Where the output may be empty, which onnxruntime refuses, the key also holds which part of that
+    axis of the line is output.
+
+    Raises:
+        UnreadError: The node is malformed, or appends what the layer cannot hold.
+    """
+    node, how = call.node, call.row.transposed
+    if how is None or call.operand(0) is None or not node.outputs:
+        raise UnreadError(f"{node.op} does not spread, or lacks its data or its output")
+    axes = axes_of(call, kernel_of(call, how[0]))
+    rank = len(axes)
+    pads = integers(call, "pads", 2 * rank, least=-LONGEST)
+    appended = integers(call, "output_padding", rank, least=0) or (0,) * rank
+    found = tuple(_ends(call, axes, pads, appended))
+    ends: Amounts = tuple((begin, end) for begin, end, _ in found)
+    fill = _beyond(call, how[1])
+    key = call.row.op, call.version, axes, _written(call), _perhaps_empty(call, axes, ends)
+    pairs = zip(axes, ends, strict=True)
+    cropped = tuple((begin, end - (axis.stride - 1)) for axis, (begin, end) in pairs)
+    is_further = fill is None and never_pads(cropped)
+    ends = cropped if is_further else ends
+    value: Fill = Operand(how[1]) if fill is None else fill
+    number = 0 if never_pads(ends) else value
+    return Passed(
+        (*key, is_further),
+        merged([Layer((*((0, 0),) * _BEFORE, *ends), number)]),
+        tuple(place for place, each in enumerate(node.inputs) if place and each.name),
+        runs=_runs(call, axes, pads, appended, found),
+        disputed=any(is_open for _, _, is_open in found),
+    )
+
+
+def _runs(
+    call: Call,
+    axes: tuple[WindowAxis, ...],
+    pads: tuple[int, ...] | None,
+    appended: tuple[int, ...],
+    ends: tuple[tuple[Extent, Extent, bool], ...],
+) -> bool:
+    """Whether onnxruntime runs it, which appends less than a stride, by whatever attribute.
+
+    An empty `auto_pad` beside `pads` fails its inference of shapes, from version 11 on.
+    """
+    is_empty = call.version >= 11 and call.attribute("auto_pad") == ""
+    if pads is not None and (min(pads) < 0 or is_empty):
+        return False
+    return all(
+        more < axis.stride and always(less(end - more, axis.stride)) is True
+        for axis, more, (_, end, _) in zip(axes, appended, ends, strict=True)
+    )
+
+
+def _written(call: Call) -> tuple[tuple[str, str, object], ...]:
+    """The attributes that do not place windows."""
+    attrs = call.node.attrs.items()
+    return tuple(sorted((n, *frozen(value)) for n, value in attrs if n not in _PLACING))
+
+
+def _ends(
+    call: Call,
+    axes: tuple[WindowAxis, ...],
+    pads: tuple[int, ...] | None,
+    appended: tuple[int, ...],
+) -> Iterator[tuple[Extent, Extent, bool]]:
+    """How much the output is longer than what windows reach, at the begin and end of each axis.
+
+    Where more elements are asked for than there are, the specification divides a negative number,
+    and leaves open how: the third one says so. onnxruntime appends those of an `output_shape` at
+    the end, and none of SAME.
+    """
+    rank = len(axes)
+    auto_pad = AUTO_PADS.get(call.attribute("auto_pad"))
+    if auto_pad is None or (auto_pad != "NOTSET" and pads is not None):
+        raise UnreadError("auto_pad is not specified, or beside pads")
+    wanted = integers(call, "output_shape", rank, least=1)
+    for place, (axis, more) in enumerate(zip(axes, appended, strict=True)):
+        if wanted is None and not auto_pad.startswith("SAME"):
+            begin, end = (pads[place], pads[rank + place]) if pads else (0, 0)
+            yield -begin, more - end, False
+            continue
+        total: Extent
+        if wanted is None:  # the size n cancels out of s(n - 1) + extent + more - sn
+            total = axis.extent + more - axis.stride
+        else:
+            total = _reach(call, axes, place) + more - wanted[place]
+        if isinstance(total, int) and total < 0:
+            yield 0, more - (0 if wanted is None else total), True
+            continue
+        if isinstance(total, Unknown) or always(less_equal(0, total)) is not True:
+            raise UnreadError("the full result may be shorter than the output asked for")
+        half = floor_div(total, 2)
+        first = half if auto_pad == "SAME_UPPER" else total - half
+        yield -first, more - (total - first), False
+
+
+def _reach(call: Call, axes: tuple[WindowAxis, ...], place: int) -> Extent:
+    """How many elements of the line windows reach along an axis; unknown where its size is."""
+    shape = call.shape()
+    if shape is None or len(shape) != _BEFORE + len(axes):
+        return Unknown("the size of the data is unknown")
+    return axes[place].stride * (shape[_BEFORE + place] - 1) + axes[place].extent
+
+
+def _perhaps_empty(
+    call: Call, axes: tuple[WindowAxis, ...], ends: Amounts
+) -> tuple[tuple[int, tuple[Extent, Extent]], ...]:
+    """The axes on which the output may have no elements at some size, each with its ends."""
+    return tuple(
+        (place, (begin, end))
+        for place, (begin, end) in enumerate(ends)
+        if always(less_equal(1, _reach(call, axes, place) + begin + end)) is not True
+    )
+
+
+def _beyond(call: Call, bias: int) -> float | None:
+    """What the line holds where no window reaches; None where that is no known number.
+
+    Both engines add the bias to 0, so a bias of -0.0 gives 0.0.
+    """
+    if call.operand(bias) is None:
+        return 0.0
+    array = call.constant(bias)
+    if array is None or not array.size or array.dtype.kind != "f":
+        return None
+    values = np.unique(array)
+    return float(values[0]) + 0.0 if len(values) == 1 else None

@@ -1,0 +1,407 @@
+"""How a row's window slides, and how that is read of a node.
+
+Source: the operators' pages in the ONNX specification; of onnxruntime's own operators, in its
+docs/ContribOperators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias
+
+from onnxpad import declared
+from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
+from onnxpad.records import NamedTuple
+from onnxpad.semantics.layers import EXCLUDED, LEAST, Amounts, Fill, Operand
+from onnxpad.semantics.rows import ZERO, Call, Kind, Row, UnreadError, Window, frozen
+
+AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]
+LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
+IN_WEIGHT: Final = 2  # in every weight of the table the kernel begins at this axis
+AUTO_PADS: Final[Mapping[str, AutoPad]] = {
+    "": "NOTSET",
+    "NOTSET": "NOTSET",
+    "VALID": "VALID",
+    "SAME_UPPER": "SAME_UPPER",
+    "SAME_LOWER": "SAME_LOWER",
+}
+
+
+class WindowAxis(NamedTuple):
+    """One axis of a window: its taps are `dilation` apart, its positions `stride`."""
+
+    kernel: int | Size
+    stride: int
+    dilation: int
+
+    @property
+    def extent(self) -> Extent:
+        """Elements from the first tap to the last."""
+        return (self.kernel - 1) * self.dilation + 1
+
+
+class WindowForm(NamedTuple):
+    """How the window of one node slides; nodes that slide alike have one form.
+
+    `interned` gives the one object of a form, by which forms are compared.
+
+    Attributes:
+        kind: The operator, with its domain where that is not ONNX's own.
+        version: The version of the operator.
+        window: How all windows of this operator slide.
+        axes: The window along each spatial axis.
+        before: The number of axes before the spatial ones.
+        after: The number of axes after them.
+        auto_pad: The attribute `auto_pad`.
+        pads: (begin, end) per spatial axis, which apply where `auto_pad` is NOTSET.
+        pads_written: Whether the node has the attribute `pads`.
+        ceil: Whether the number of windows rounds up.
+        counts: Whether its own padding counts in the divisor of an average.
+        own: The fill of its own padding; an operand by its place.
+        has_indices: Whether it has an output for the positions of maxima.
+        empty: Names of attributes that are empty lists, which not every runtime takes.
+        others: All other attributes, each with its name, type and value.
+    """
+
+    kind: str
+    version: int
+    window: Window
+    axes: tuple[WindowAxis, ...]
+    before: int
+    after: int
+    auto_pad: AutoPad
+    pads: tuple[tuple[int, int], ...]
+    pads_written: bool
+    ceil: bool
+    counts: bool
+    own: Fill
+    has_indices: bool
+    empty: frozenset[str]
+    others: tuple[tuple[str, str, object], ...]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same object."""
+        return self is other
+
+    def __hash__(self) -> int:
+        """A hash of the object, as forms are part of many keys."""
+        return id(self)
+
+    @property
+    def rank(self) -> int:
+        """Axes of the data."""
+        return self.before + len(self.axes) + self.after
+
+    @property
+    def spatial(self) -> range:
+        """The axes that the window slides over."""
+        return range(self.before, self.before + len(self.axes))
+
+    def over(self, spatial: Iterable[tuple[Extent, Extent]]) -> Amounts:
+        """Amounts for all axes, given those of the spatial ones: zeros on the others."""
+        return (*((0, 0),) * self.before, *spatial, *((0, 0),) * self.after)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether `auto_pad` is SAME_UPPER or SAME_LOWER."""
+        return self.auto_pad.startswith("SAME")
+
+    @property
+    def says_twice(self) -> bool:
+        """Whether the node has both `auto_pad` and `pads`, which the specification forbids."""
+        return self.auto_pad != "NOTSET" and self.pads_written
+
+    @property
+    def compares(self) -> bool:
+        """Whether it takes a maximum, in which its own padding never wins."""
+        return self.window.own == LEAST
+
+
+_PLACED: Final[Mapping[str, Any]] = {
+    "auto_pad": "NOTSET",
+    "kernel_shape": Kind.INTS,
+    "pads": Kind.INTS,
+    "strides": Kind.INTS,
+}
+_DILATED: Final[Mapping[str, Any]] = {**_PLACED, "dilations": Kind.INTS}
+_CONVOLVING: Final[Mapping[str, Any]] = {**_DILATED, "group": 1}
+_POOLING: Final[Mapping[str, Any]] = {**_DILATED, "ceil_mode": 0}
+_AVERAGING: Final[Mapping[str, Any]] = {**_POOLING, "count_include_pad": 0}
+_QUANTISED_AVERAGING: Final[Mapping[str, Any]] = {
+    **_PLACED,
+    "ceil_mode": 0,
+    "channels_last": 0,
+    "count_include_pad": 0,
+}
+_SLIDING: Final = frozenset(_AVERAGING)
+"""The attributes that have a place of their own in a form."""
+_CONVOLUTION: Final = Window(weight=1, rounding="floor", own=ZERO)
+_INTEGER: Final = Window(weight=1, rounding="floor", own=ZERO, zero_point=2)
+_QUANTISED: Final = Window(weight=3, rounding="floor", own=ZERO, zero_point=2)
+_MAXIMUM: Final = Window(weight=None, rounding="pool", own=LEAST)
+_AVERAGE: Final = Window(weight=None, rounding="pool", own=EXCLUDED)
+_POWER: Final = Window(weight=None, rounding="pool", own=ZERO)
+_MICROSOFT: Final = "com.microsoft"
+_ROWS: Final = (
+    Row("Conv", frozenset({1, 11, 22}), _CONVOLVING, inputs=3, window=_CONVOLUTION),
+    Row(
+        "MaxPool",
+        frozenset({1, 8, 10, 11, 12, 22}),
+        {**_POOLING, "storage_order": 0},
+        window=_MAXIMUM,
+    ),
+    Row("AveragePool", frozenset({1, 7, 10, 11, 19, 22}), _AVERAGING, window=_AVERAGE),
+    Row("LpPool", frozenset({2, 11, 18, 22}), {**_POOLING, "p": 2}, window=_POWER),
+    Row("ConvInteger", frozenset({10}), _CONVOLVING, inputs=4, window=_INTEGER),
+    Row("QLinearConv", frozenset({10}), _CONVOLVING, inputs=9, window=_QUANTISED),
+    Row(
+        "QLinearConv",
+        frozenset({1}),
+        {**_CONVOLVING, "channels_last": 0},
+        inputs=9,
+        domain=_MICROSOFT,
+        window=_QUANTISED._replace(last=None),
+    ),
+    Row(
+        "FusedConv",
+        frozenset({1}),
+        {**_CONVOLVING, "activation": Kind.STRING, "activation_params": Kind.FLOATS},
+        inputs=4,
+        domain=_MICROSOFT,
+        window=_CONVOLUTION,
+    ),
+    Row(
+        "NhwcMaxPool",
+        frozenset({1}),
+        _POOLING,
+        domain=_MICROSOFT,
+        window=_MAXIMUM._replace(last=True),
+    ),
+    Row(
+        "QLinearAveragePool",
+        frozenset({1}),
+        _QUANTISED_AVERAGING,
+        inputs=5,
+        domain=_MICROSOFT,
+        window=_AVERAGE._replace(zero_point=2, last=None, rounds_apart=True),
+    ),
+)
+WINDOWS: Final[Mapping[tuple[str, str], Row]] = {(row.domain, row.op): row for row in _ROWS}
+"""Operators with a sliding window, by domain and name."""
+
+
+@lru_cache(maxsize=256)
+def declared_row(declaration: declared.Row) -> Row:
+    """The row of an operator that a user declared: all that is known of it."""
+    pools = declaration.like != "Conv"
+    fills: Mapping[str, int | str] = {"zero": ZERO, "lowest": LEAST, "excluded": EXCLUDED}
+    window = Window(
+        weight=declaration.kernel,
+        rounding="pool" if pools else "floor",
+        own=fills[declaration.filled],
+        zero_point=declaration.zero_point,
+        last=declaration.channels_last,
+        declaration=declaration,
+    )
+    return Row(
+        declaration.op_type,
+        frozenset(declaration.versions),
+        _AVERAGING if pools else _CONVOLVING,
+        inputs=None,
+        domain=declaration.domain,
+        window=window,
+        others=True,
+    )
+
+
+_forms: dict[tuple[object, ...], WindowForm] = {}
+
+
+def interned(form: WindowForm) -> WindowForm:
+    """The one object of a form."""
+    return _forms.setdefault(tuple(form), form)
+
+
+def form_of(call: Call) -> WindowForm:
+    """How the window of a node slides, whose first input is the data.
+
+    Raises:
+        UnreadError: The node is malformed, or has what its row does not list.
+    """
+    node, window = call.node, call.row.window
+    if window is None or call.operand(0) is None or not node.outputs:
+        raise UnreadError(f"{node.op} lacks a window, its data, or its output")
+    kernel = None if window.weight is None else kernel_of(call, window.weight)
+    zero = _zero(call, window)
+    key = form_of, kernel, zero
+    form: WindowForm | None = node.notes.get(key)
+    if form is None:  # networks repeat the same few windows
+        form = node.notes[key] = interned(_form(call, window, kernel, zero))
+    return form
+
+
+def _form(
+    call: Call, window: Window, weight: tuple[int | Size, ...] | None, zero: Fill
+) -> WindowForm:
+    """How a node slides, given the kernel that its weight has, and the fill that stands for 0."""
+    node, row = call.node, call.row
+    kernel = weight or integers(call, "kernel_shape", None, least=1)
+    if not kernel:
+        raise UnreadError(f"{node.op} has no kernel_shape")
+    axes = axes_of(call, kernel)
+    rank = len(axes)
+    auto_pad = AUTO_PADS.get(call.attribute("auto_pad"))
+    if auto_pad is None:
+        raise UnreadError(f"auto_pad={call.attribute('auto_pad')!r} is not specified")
+    pads = integers(call, "pads", 2 * rank, least=0)
+    pairs = tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank
+    if window.declaration is not None:
+        _check_declared(call, window.declaration, pairs if auto_pad == "NOTSET" else None)
+    counts = _is_set(call, "count_include_pad")
+    last = _channels_last(call) if window.last is None else window.last
+    return WindowForm(
+        kind=".".join(filter(None, (row.domain, row.op))),
+        version=call.version,
+        window=window,
+        axes=axes,
+        before=1 if last else 2,
+        after=1 if last else 0,
+        auto_pad=auto_pad,
+        pads=pairs,
+        pads_written=pads is not None,
+        ceil=_is_set(call, "ceil_mode"),
+        counts=counts,
+        own=_own(call, window, counts, zero),
+        has_indices=len(node.outputs) > 1 and bool(node.outputs[1].name),
+        empty=frozenset(name for name, value in node.attrs.items() if value == []),
+        others=tuple(
+            sorted((n, *frozen(value)) for n, value in node.attrs.items() if n not in _SLIDING)
+        ),
+    )
+
+
+def axes_of(call: Call, kernel: tuple[int | Size, ...]) -> tuple[WindowAxis, ...]:
+    """The window of a node along each axis, given its kernel.
+
+    Raises:
+        UnreadError: Strides or dilations are malformed.
+    """
+    rank = len(kernel)
+    strides = integers(call, "strides", rank, least=1) or (1,) * rank
+    dilations = integers(call, "dilations", rank, least=1) or (1,) * rank
+    return tuple(map(WindowAxis, kernel, strides, dilations))
+
+
+def integers(call: Call, name: str, count: int | None, *, least: int) -> tuple[int, ...] | None:
+    """An attribute of integers; None where it is absent or empty, which means the default.
+
+    Args:
+        call: The node.
+        name: The name of the attribute.
+        count: How many integers it must have; None for any number.
+        least: The least of them that is allowed.
+
+    Raises:
+        UnreadError: It has another number of them, or one is out of bounds.
+    """
+    value = call.attribute(name) if name in call.row.attributes else None
+    if not value:
+        return None
+    if count is not None and len(value) != count:
+        raise UnreadError(f"{name} has {len(value)} values instead of {count}")
+    if not least <= min(value) <= max(value) <= LONGEST:
+        raise UnreadError(f"{name} is out of bounds: {value}")
+    return tuple(value)
+
+
+def kernel_of(call: Call, place: int) -> tuple[int | Size, ...]:
+    """The kernel of a node's weight; a symbol for a size that is unknown until run time.
+
+    Raises:
+        UnreadError: There is no weight, or it contradicts `kernel_shape`.
+    """
+    weight = call.operand(place)
+    if weight is None:
+        raise UnreadError(f"{call.node.op} has no weight")
+    shape, written = call.shape(place), integers(call, "kernel_shape", None, least=1)
+    sizes = None if shape is None else shape[IN_WEIGHT:]
+    if written:
+        if sizes is not None and not _fits(sizes, written):
+            raise UnreadError("kernel_shape is not the weight's")
+        return written
+    if sizes is None:
+        sizes = (Unknown("known only at run time"),) * _spatial(call)
+    name = call.unique(weight)
+    return tuple(
+        [
+            size if isinstance(size, int | Size) else symbol(f"{name}[{axis}]")
+            for axis, size in enumerate(sizes, IN_WEIGHT)
+        ]
+    )
+
+
+def _fits(sizes: tuple[Extent, ...], written: tuple[int, ...]) -> bool:
+    return len(sizes) == len(written) and not any(
+        isinstance(size, int) and size != number
+        for size, number in zip(sizes, written, strict=True)
+    )
+
+
+def _spatial(call: Call) -> int:
+    """The number of axes that a node slides over, where its weight's shape is unknown."""
+    for name, parts in (("strides", 1), ("dilations", 1), ("pads", 2)):
+        if name in call.node.attrs:
+            return len(call.attribute(name)) // parts
+    rank = call.rank()
+    if rank is None or rank <= IN_WEIGHT:
+        raise UnreadError(f"the number of axes of {call.node.op} is unknown")
+    return rank - IN_WEIGHT  # batch and channels are two axes of the data too
+
+
+def _zero(call: Call, window: Window) -> Fill:
+    """The fill that stands for 0 in a node's data; the specification wants one for all data."""
+    place = window.zero_point
+    if place is None or call.operand(place) is None:
+        return ZERO
+    if len({call.dtype(place), call.dtype()} - {None}) > 1:
+        raise UnreadError("the zero point is of another type than the data")
+    if call.shape(place) in ((), (1,)):
+        for number in call.integers(place) or ():
+            if isinstance(number, int):
+                return number
+    return Operand(place)
+
+
+def _own(call: Call, window: Window, counts: bool, zero: Fill) -> Fill:
+    """The fill of an operator's own padding, given the one that stands for 0 in its data.
+
+    An LpPool leaves its padding out. With p above 0 that equals zeros, whose power is 0.
+    """
+    if "p" in call.row.attributes and call.attribute("p") <= 0:
+        raise UnreadError("the power of an LpPool is not above 0")
+    if window.own == EXCLUDED:
+        return zero if counts else EXCLUDED
+    return zero if window.own == ZERO else window.own
+
+
+def _check_declared(
+    call: Call, declaration: declared.Row, pads: tuple[tuple[int, int], ...] | None
+) -> None:
+    """Refuses what is not declared: further outputs, and pads beyond the limit."""
+    if any(output.name for output in call.node.outputs[1:]):
+        raise UnreadError(f"nothing is declared of the further outputs of {call.node.op}")
+    refusal = "" if pads is None else declaration.refuses(pads, call.node.attrs)
+    if refusal:
+        raise UnreadError(refusal)
+
+
+def _is_set(call: Call, name: str) -> bool:
+    return name in call.row.attributes and call.attribute(name) != 0
+
+
+def _channels_last(call: Call) -> bool:
+    value: int = call.attribute("channels_last")
+    if value not in (0, 1):
+        raise UnreadError(f"channels_last is {value}, neither 0 nor 1")
+    return value == 1

@@ -1,0 +1,239 @@
+"""What is moved past a step: the layer as its row says, and the node as it stays right."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from onnxpad.analysis import Analysis
+from onnxpad.errors import ModelError
+from onnxpad.graph import Graph, Node
+from onnxpad.operators.amounts import Pairs
+from onnxpad.padding import steps
+from onnxpad.padding.steps import Behind, PadLayer
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.layers import Fill, Layer, fill_of
+from onnxpad.semantics.table import rows
+from tests.semantics import drawn_steps as drawn
+from tests.support import one, ran
+from tests.support.rows import each_row
+
+SPATIAL = ((0, 0), (0, 0), (1, 2), (0, 3))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A node on data of a shape with `SPATIAL` around it; it writes `y` and perhaps `z`."""
+
+    body: str
+    given: str = ""
+    shape: tuple[int, ...] = (2, 3, 4, 5)
+    fill: Fill = 0
+    opset: int = 17
+    dtype: str = "float"
+    outputs: str = "y"
+
+    def behind(self) -> Behind:
+        sizes = [size + sum(pair) for size, pair in zip(self.shape, SPATIAL, strict=True)]
+        shape = ", ".join(map(str, sizes))
+        proto = one(
+            self.body,
+            inputs=f"{self.dtype}[{shape}] x, {self.dtype}[{shape}] q, int64[4] r",
+            outputs=", ".join(f"float[] {o}" for o in self.outputs.split()),
+            initializers=self.given,
+            opset=self.opset,
+        )
+        for output in proto.graph.output:
+            output.ClearField("type")
+        return moved(*read(proto), PadLayer(SPATIAL, self.fill))
+
+
+def read(proto: onnx.ModelProto) -> tuple[Graph, Analysis, Node]:
+    """A graph of one node, its analysis, and the node."""
+    graph = Graph.from_proto(proto)
+    (node,) = graph.nodes
+    return graph, Analysis(graph), node
+
+
+def moved(graph: Graph, analysis: Analysis, node: Node, layer: PadLayer) -> Behind:
+    inputs = steps.data_inputs(graph, node)
+    if not inputs:
+        raise RefusalError(Reason.STEPS_BETWEEN, "it is no step")
+    return steps.behind(graph, analysis, node, [layer] * len(inputs))
+
+
+def on_bare_data(model: onnx.ModelProto, shape: tuple[int, ...], behind: Behind) -> None:
+    """Leaves the model as a rewrite would, for data of a shape without padding."""
+    for value in model.graph.input:
+        for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
+            dim.dim_value = size
+    (node,) = model.graph.node
+    for index, array in behind.constants.items():
+        node.input[index] = f"new_{index}"
+        model.graph.initializer.append(numpy_helper.from_array(array, f"new_{index}"))
+    kept = [each for each in node.attribute if each.name not in behind.attributes]
+    made = [helper.make_attribute(name, value) for name, value in behind.attributes.items()]
+    del node.attribute[:]
+    node.attribute.extend([*kept, *made])
+
+
+STEPS = sorted({op for (_, op), row in rows().items() if row.step} - steps._DIFFER_BY_PLACE)
+
+
+@each_row("op", [op for op in STEPS if op != "Swish"], at_once=8)
+def test_a_step_on_bare_data_is_as_onnxruntime_runs_it(op: str) -> None:
+    seen = 0
+    for seed in range(60):
+        case = replace(drawn.drawn(seed, op), open=frozenset())
+        if len(case.layers) != 1 or case.layers[0].fill not in drawn.NUMBERS:
+            continue
+        ((amounts, fill),) = case.layers
+        pairs = tuple((int(str(begin)), int(str(end))) for begin, end in amounts)
+        model = case.model()
+        try:
+            behind = moved(*read(model), PadLayer(pairs, fill))
+        except (RefusalError, ModelError):
+            continue
+        if behind.vanishes:
+            continue
+        feeds = case.feeds()
+        wide = {name: drawn.padded(each, case.layers) for name, each in feeds.items()}
+        whole = ran(model, wide)
+        on_bare_data(model, case.shape, behind)
+        inner = ran(model, feeds)
+        assert isinstance(whole, str) == isinstance(inner, str), case
+        if isinstance(whole, str) or isinstance(inner, str):
+            continue
+        for one_result, other in zip(whole, inner, strict=True):
+            expected = drawn.padded(other, (Layer(*behind.layer),))
+            assert one_result.shape == expected.shape
+            np.testing.assert_allclose(one_result, expected, 1e-5)
+            seen += 1
+    assert seen
+
+
+AXES = "int64[1] s = {%s}, int64[1] e = {%s}, int64[1] a = {%s}, int64[1] t = {%s}"
+IN_TURN = ((0, 0), (0, 0), (0, 0), (1, 2), (0, 3))
+WITHOUT_FIRST = ((0, 0), (1, 2), (0, 3))
+
+
+def reshape(sizes: str, opset: int = 17) -> Case:
+    return Case("y = Reshape (x, c)", f"int64[5] c = {{{sizes}}}", opset=opset)
+
+
+def sliced(*given: int) -> Case:
+    return Case("y = Slice (x, s, e, a, t)", AXES % (*given, 1)[:4])
+
+
+WRITTEN: list[tuple[Case, Pairs, dict[int | str, list[int]]]] = [
+    (Case("y = Squeeze (x)", shape=(1, 3, 4, 5)), WITHOUT_FIRST, {}),
+    (reshape("2, 3, 1, 7, 8"), IN_TURN, {1: [2, 3, 1, 4, 5]}),
+    (reshape("2, 3, 1, 7, 8", opset=5), IN_TURN, {1: [2, 3, 1, 4, 5]}),
+    (reshape("0, 0, 1, -1, 8"), IN_TURN, {1: [0, 0, 1, -1, 5]}),
+    (Case("y = Expand (x, c)", "int64[5] c = {2, 1, 1, 7, 8}"), IN_TURN, {1: [2, 1, 1, 4, 5]}),
+    (Case("y = Expand (x, c)", "int64[2] c = {7, 8}"), SPATIAL, {1: [4, 5]}),
+    (Case("y = Expand (x, c)", "int64[4] c = {2, 3, 7, 1}"), SPATIAL, {1: [2, 3, 4, 1]}),
+    (Case("y = Expand (x, c)", "int64[1] c = {1}"), SPATIAL, {}),
+    (sliced(0, -4, 1), SPATIAL, {}),
+    (sliced(1, 9, 3), SPATIAL, {1: [1], 2: [2147483647]}),
+    (sliced(0, 9, 1, 2), SPATIAL, {}),
+    (
+        Case("y = Slice <starts = [1, 1], ends = [-2, 2], axes = [2, 1]> (x)", opset=9),
+        (*SPATIAL[:2], (0, 0), (0, 3)),
+        {"starts": [0, 1], "ends": [2147483647, 2]},
+    ),
+    (
+        Case(
+            "y = Slice (x, s, e, a)",
+            "int32[2] s = {1, 1}, int32[2] e = {-2, 2}, int32[2] a = {2, 1}",
+        ),
+        (*SPATIAL[:2], (0, 0), (0, 3)),
+        {1: [0, 1], 2: [2147483647, 2]},
+    ),
+]
+
+
+@each_row(("case", "amounts", "changes"), WRITTEN, at_once=8)
+def test_what_is_written_anew(
+    case: Case, amounts: Pairs, changes: dict[int | str, list[int]]
+) -> None:
+    behind = case.behind()
+    written: dict[int | str, list[int]] = {
+        place: array.tolist() for place, array in behind.constants.items()
+    }
+    assert behind.layer.amounts == amounts
+    assert written | dict(behind.attributes) == changes
+    assert not behind.vanishes
+
+
+@pytest.mark.parametrize(
+    ("case", "pairs"),
+    [
+        (sliced(1, 9, 2), ((0, 2), (0, 3))),
+        (sliced(1, 5, 2), ((0, 0), (0, 3))),
+        (sliced(0, -2, -2), ((1, 0), (0, 3))),
+        (sliced(-6, 100, 2), ((0, 2), (0, 3))),
+        (
+            Case("y = Slice <starts = [1], ends = [-2], axes = [2]> (x)", opset=9),
+            ((0, 0), (0, 3)),
+        ),
+    ],
+)
+def test_a_slice_of_padding_alone_goes(case: Case, pairs: Pairs) -> None:
+    behind = case.behind()
+    assert behind.vanishes
+    assert behind.layer.amounts == (*SPATIAL[:2], *pairs)
+
+
+REFUSED: list[tuple[Case, Reason]] = [
+    (Case("y = Sigmoid (x)"), Reason.STEPS_BETWEEN),
+    (Case("y = Asin (x)"), Reason.STEPS_BETWEEN),
+    (Case("y = Sub (x, q)"), Reason.STEPS_BETWEEN),
+    (Case("y = Add (x, c)", "float c = {1}", opset=6), Reason.STEPS_BETWEEN),
+    (Case("y, z = Dropout (x)", outputs="y z"), Reason.STEPS_BETWEEN),
+    (Case("y = Reshape (x, r)"), Reason.STEPS_BETWEEN),
+    (reshape("2, 3, 4, 1, 14"), Reason.STEPS_BETWEEN),
+    (
+        Case("y = Reshape <allowzero = 1> (x, c)", "int64[5] c = {2, 3, 1, 7, 8}"),
+        Reason.STEPS_BETWEEN,
+    ),
+    (Case("y = Reshape <shape = [2, 3, 1, 7, 8]> (x)", opset=4), Reason.STEPS_BETWEEN),
+    (Case("y = Expand (x, c)", "int64[1] c = {9}"), Reason.STEPS_BETWEEN),
+    (Case("y = Squeeze (x)", shape=(1, 3, 1, 5)), Reason.AXIS_TAKEN),
+    (Case("y = Squeeze (x, c)", "int64[1] c = {2}", shape=(1, 3, 1, 5)), Reason.AXIS_TAKEN),
+    (Case("y = Add (x, c)", "float[8] c = {1,1,1,1,1,1,1,1}"), Reason.AXIS_TAKEN),
+    (Case("y = Concat <axis = 2> (x, q)"), Reason.AXIS_TAKEN),
+    (Case("y, z = Split <axis = 2> (x)", outputs="y z", opset=11), Reason.AXIS_TAKEN),
+    (
+        Case("y = QuantizeLinear <axis = 2> (x, s)", "float[7] s = {1, 1, 1, 1, 1, 1, 1}"),
+        Reason.AXIS_TAKEN,
+    ),
+    (sliced(2, 9, 2), Reason.AXIS_TAKEN),
+    (sliced(1, -4, 3), Reason.AXIS_TAKEN),
+    (sliced(0, 9, 2, 2), Reason.AXIS_TAKEN),
+    (sliced(4, 2, 2), Reason.AXIS_TAKEN),
+    (sliced(6, 9, 3), Reason.AXIS_TAKEN),
+    (Case("y = Tanh (x)", fill=1), Reason.FILL_CHANGES),
+    (Case("y = Cast <to = 10> (x)", fill=0.1), Reason.FILL_CHANGES),
+    (Case("y = Add (x, c)", "float[3, 1, 1] c = {1, 1, 2}", fill=2), Reason.FILL_CHANGES),
+    (Case("y = Div (x, c)", "int32 c = {1}", dtype="int32"), Reason.FILL_CHANGES),
+]
+
+
+@each_row(("case", "reason"), REFUSED, at_once=8)
+def test_why_it_stays(case: Case, reason: Reason) -> None:
+    with pytest.raises(RefusalError) as told:
+        case.behind()
+    assert told.value.code == reason
+
+
+def test_a_fill_needs_a_known_type() -> None:
+    proto = one("y = Tanh (t)", inputs="float[2] x")
+    proto.graph.node[0].input[0] = "t"
+    proto.graph.node.insert(0, helper.make_node("Own", ["x"], ["t"], domain="own"))
+    graph = Graph.from_proto(proto)
+    with pytest.raises(RefusalError) as told:
+        moved(graph, Analysis(graph), [*graph.nodes][1], PadLayer(((1, 1),), fill_of(0)))
+    assert told.value.code == Reason.TYPE_UNKNOWN

@@ -1,0 +1,319 @@
+"""Steps on padded data, drawn, are what onnxruntime computes: bit for bit, from what the key says.
+
+Each result on padded data is compared with layers around the result on bare data. That is computed
+of the key alone, where the key says everything, so equal keys give equal results.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from onnxpad.errors import ModelError
+from onnxpad.semantics.layers import EITHER_ZERO, NEGATIVE_ZERO, Layer, Layers, Operand
+from onnxpad.semantics.moving import crop_of
+from onnxpad.semantics.pointwise import keeps_zero
+from onnxpad.semantics.rows import Passed, UnreadError
+from onnxpad.semantics.table import rows
+from tests.semantics.drawn_steps import OPS, Case, drawn, floats, ints, node, number, padded
+from tests.support import Array, ran
+from tests.support.rows import each_row
+
+FAST: Final = 150
+LOW: Final = np.array(0, np.float32)
+ONE: Final = (Layer(((0, 0), (0, 0), (1, 2), (0, 3)), 0),)
+
+
+def passed(case: Case, output: int = 0) -> Passed | None:
+    """What a step says; None where it refuses."""
+    try:
+        call = case.call(output)
+        step = call.row.step
+        assert step is not None
+        return step(call, [case.layers] * len(call.data_places()))
+    except (UnreadError, ModelError):
+        return None
+
+
+def bare_of(case: Case, told: Passed, feeds: dict[str, Array], output: int) -> Array | None:
+    """The result on bare data, of the key; None where onnxruntime does not run what it names."""
+    what, *says = told.key
+    first: Any = says[0] if says else None
+    data = [feeds[each] for each in case.operands if isinstance(each, str)]
+    match what:
+        case "Identity":
+            return data[0]
+        case "Transpose":
+            return data[0].transpose(first)
+        case "Reshape":
+            return data[0].reshape([number(case, size) for size in first])
+        case "Unsqueeze":
+            return np.expand_dims(data[0], first)
+        case "Squeeze":
+            return np.squeeze(data[0], first)
+        case "Expand":
+            shape = [number(case, size) for size in first]
+            return np.broadcast_to(data[0], np.broadcast_shapes(data[0].shape, shape))
+        case "Concat":
+            axis: Any = says[1]
+            return np.concatenate(data, axis)
+        case "Slice":
+            return cut(case, data[0], says)
+    found = ran(replace(case, layers=(), open=frozenset()).model(), feeds)
+    return None if isinstance(found, str) else found[output]
+
+
+def cut(case: Case, array: Array, says: Sequence[Any]) -> Array:
+    """What the key of a Slice leaves of data."""
+    crops, others = says
+    for axis, pair in crops:
+        begin, end = (-number(case, amount) for amount in pair)
+        array = array.take(range(begin, array.shape[axis] - end), axis)
+    for axis, (start, end, step) in others:
+        size, low, high = array.shape[axis], number(case, start), number(case, end)
+        low, high = (each + size if each < 0 else each for each in (low, high))
+        least, most = (0, size) if step > 0 else (-1, size - 1)
+        low, high = max(low, 0), max(high, least)
+        array = array.take(range(min(low, most), min(high, most), step), axis)
+    return array
+
+
+def same(whole: Array, expected: Array, layers: Layers, *, rounds: bool = False) -> bool:
+    """Whether two arrays have the same bits, but for signs of zeros that the layers leave open.
+
+    Kernels that work on several elements at a time round some otherwise than those at an end.
+    """
+    if (
+        rounds
+        and whole.shape == expected.shape
+        and np.allclose(whole, expected, 1e-6, equal_nan=True)
+    ):
+        whole, expected = (np.where(expected == 0, each, 1) for each in (whole, expected))
+    if any(layer.fill == EITHER_ZERO for layer in layers):
+        whole, expected = whole + 0.0, expected + 0.0
+    alike = (whole.shape, whole.dtype) == (expected.shape, expected.dtype)
+    return alike and whole.tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+def checked(case: Case) -> str:
+    """How a case went; it fails where a step says what onnxruntime does not compute."""
+    if any(fill == EITHER_ZERO for _, fill in case.layers) and case.kind.kind != "f":
+        return "no zero"
+    feeds = case.feeds()
+    whole = ran(case.model(), {name: padded(each, case.layers) for name, each in feeds.items()})
+    if isinstance(whole, str):
+        return "not run"
+    for output in range(case.outputs):
+        told = passed(case, output)
+        if told is None:
+            return "refused"
+        assert passed(case, output) == told
+        hash(told.key)
+        bare = bare_of(case, told, feeds, output)
+        if bare is None:
+            return "bare not run"
+        expected = padded(bare, told.layers)
+        rounds = rows()["", case.op].step is keeps_zero
+        assert same(whole[output], expected, told.layers, rounds=rounds), (case, told)
+    return "padded" if case.layers else "bare"
+
+
+@pytest.mark.parametrize(
+    "block", [pytest.param(at, marks=pytest.mark.night if at else ()) for at in range(120)]
+)
+def test_drawn_steps_are_as_onnxruntime_runs_them(block: int) -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(block * FAST, (block + 1) * FAST):
+        counts[checked(drawn(seed))] += 1
+    assert counts["padded"] > FAST / 7, counts
+
+
+@each_row("op", OPS)
+def test_each_step_passes_some_padding(op: str) -> None:
+    if op == "Swish":  # onnxruntime has no kernel
+        assert passed(Case(op, 24, layers=ONE))
+    else:
+        assert "padded" in (checked(drawn(seed, op)) for seed in range(80))
+
+
+def test_a_fill_that_is_no_number_passes_where_nothing_is_computed() -> None:
+    for fill in ("least", "excluded", Operand(2)):
+        layers = (ONE[0]._replace(fill=fill),)
+        moved = passed(replace(node("Transpose", perm=[0, 2, 3, 1]), layers=layers))
+        assert moved is not None
+        assert moved.layers == (Layer(((0, 0), (1, 2), (0, 3), (0, 0)), fill),)
+        assert passed(Case("Relu", layers=layers)) is None
+        cropping = (Layer(((0, 0), (0, 0), (-1, 0), (0, 0)), fill),)
+        assert passed(Case("Relu", layers=cropping))
+
+
+def test_zeros_of_two_signs_are_joined_and_other_fills_are_not() -> None:
+    call = node("Concat", "x", "u", axis=1).call()
+    step = call.row.step
+    assert step is not None
+    negative = (ONE[0]._replace(fill=NEGATIVE_ZERO),)
+    assert step(call, [ONE, negative]).layers == (ONE[0]._replace(fill=EITHER_ZERO),)
+    for other in ((ONE[0]._replace(fill=1),), (), (*ONE, *ONE)):
+        with pytest.raises(UnreadError):
+            step(call, [ONE, other])
+
+
+@each_row("seed", range(100), at_once=100)
+def test_a_slice_read_as_a_crop_takes_what_onnxruntime_takes(seed: int) -> None:
+    case = drawn(seed, "Slice")
+    feeds = case.feeds()
+    wide = {name: padded(each, case.layers) for name, each in feeds.items()}
+    whole = ran(case.model(), wide)
+    if isinstance(whole, str):
+        return
+    try:
+        amounts, key = crop_of(case.call(), case.layers)
+    except UnreadError:
+        return
+    inner = cut(case, feeds["x"], key[1:]) if key else feeds["x"]
+    numbers = tuple((number(case, begin), number(case, end)) for begin, end in amounts)
+    expected = padded(inner, (*case.layers, Layer(numbers, 0)))
+    assert same(whole[0], expected, case.layers)
+
+
+UNIT: Final = (2, 3, 1, 5)
+LINE: Final = (4, 1, 5)
+ALIKE: Final = [
+    (
+        node("Slice", "x", ints(1), ints(3), ints(2)),
+        node("Slice", "x", ints(-3), ints(-1), ints(-2), ints(1)),
+        node("Slice", "x", ints(1, 0), ints(3, 9), ints(2, 3)),
+        node("Slice", opset=9, axes=[2], ends=[3], starts=[1]),
+    ),
+    (
+        node("Expand", "x", ints(6, 1, 1, 1, 1)),
+        node("Expand", "x", ints(6, 2, 3, 4, 5)),
+        node("Expand", "x", ints(6, 1, 3, 1, 5), opset=8),
+    ),
+    (
+        node("Squeeze", "x", ints(2), shape=UNIT),
+        node("Squeeze", "x", ints(-2), shape=UNIT),
+        node("Squeeze", opset=11, axes=[2], shape=UNIT),
+    ),
+    (
+        node("Squeeze", shape=UNIT),
+        node("Reshape", "x", ints(2, 3, 5), shape=UNIT),
+        node("Reshape", "x", ints(0, -1, 5), opset=14, shape=UNIT),
+    ),
+    (
+        node("Flatten", axis=1, shape=LINE),
+        node("Flatten", axis=-2, shape=LINE),
+        node("Reshape", "x", ints(4, 5), shape=LINE),
+    ),
+    (node("Unsqueeze", "x", ints(-1, 0)), node("Unsqueeze", opset=11, axes=[0, 5])),
+    (node("Transpose"), node("Transpose", opset=21, perm=[3, 2, 1, 0])),
+    (
+        node("Concat", "x", "u", axis=1),
+        node("Concat", "x", "u", opset=4, axis=-3),
+        node("Concat", "x", "u", opset=1),
+    ),
+    (node("Dropout"), node("Identity"), node("Dropout", opset=10, ratio=0.25)),
+]
+"""One function each, spelled in several ways."""
+UNLIKE: Final = [
+    (node("Cast", to=7), node("Cast", to=6)),
+    (node("Elu", alpha=1.0), node("Elu", alpha=2.0)),
+    (node("Sub", "x", floats(1)), node("Sub", floats(1), "x")),
+    (node("Clip", "x", LOW), node("Clip", "x", None, LOW), node("Clip")),
+    (node("Split", "x", ints(1, 1)), node("Split", "x", ints(1, 1), axis=1)),
+    (
+        node("Slice", "x", ints(1), ints(3), ints(2)),
+        node("Slice", "x", ints(1), ints(3), ints(3)),
+        node("Slice", "x", ints(0), ints(3), ints(2), ints(2)),
+    ),
+    (node("Relu"), node("Neg")),
+]
+"""Different functions each."""
+
+
+@each_row("spelled, count", [*((each, 1) for each in ALIKE), *((each, 0) for each in UNLIKE)])
+def test_what_is_the_same_has_the_same_key(spelled: tuple[Case, ...], count: int) -> None:
+    keys = [told.key for told in map(passed, spelled) if told is not None]
+    assert len(keys) == len(spelled)
+    assert len(set(keys)) == (count or len(spelled))
+
+
+def test_padded_and_bare_data_have_the_same_key() -> None:
+    for case, wide in (
+        (node("Reshape", "x", ints(2, 3, 1, 4, 5)), ints(2, 3, 1, 7, 8)),
+        (node("Expand", "x", ints(6, 2, 3, 4, 5)), ints(6, 2, 3, 7, 8)),
+        (node("Slice", "x", ints(1), ints(2), ints(1)), None),
+        (node("Relu"), None),
+    ):
+        operands = case.operands if wide is None else ("x", wide)
+        bare, around = passed(case), passed(replace(case, layers=ONE, operands=operands))
+        assert bare is not None
+        assert around is not None
+        assert bare.key == around.key
+
+
+def test_outputs_of_a_split_have_keys_of_their_own() -> None:
+    case = replace(node("Split", "x", ints(1, 1)), outputs=2)
+    assert len({told.key for told in map(passed, (case, case), (0, 1)) if told is not None}) == 2
+
+
+def test_operands_that_the_key_does_not_say_are_named() -> None:
+    for case, places in (
+        (node("Mul", floats(2), "x"), (0,)),
+        (node("Clip", "x", None, LOW), (2,)),
+        (node("Reshape", "x", ints(6, 4, 5)), ()),
+    ):
+        told = passed(case)
+        assert told is not None
+        assert told.others == places
+
+
+POINT: Final = np.array(3, np.uint8)
+EIGHT: Final = floats(*range(1, 9))
+SAME_SIZE: Final = (Layer(((0, 0), (0, 0), (1, -1), (0, 0)), 0),)
+REFUSED: Final = [
+    (node("Transpose", perm=[0, 1, 2, 2]), 0),
+    (node("Dropout", opset=6, ratio=0.5), 0),
+    (node("Dropout", "x", None, "u"), 0),
+    (node("Concat", axis=3), 0),
+    (node("Cast", to=9), 0),
+    (node("Cast", to=6), 0.5),
+    (node("Elu", alpha=-1.0), 0),
+    (node("Elu"), NEGATIVE_ZERO),
+    (node("Clip", "x", floats(2), floats(1)), 3),
+    (node("Clip", "x", LOW), np.inf),
+    (node("Clip", "x", floats(1, 2)), 3),
+    (node("Clip", "x", np.ones(1)), 3),
+    (node("Mul", "x", floats(np.inf)), 1),
+    (node("Mul", "x", floats(1, 2)[:, None, None, None]), 1),
+    (node("Mul", "x", EIGHT), 0),
+    (node("Mul", "x", np.ones(1)), 0),
+    (node("QuantizeLinear", "x", floats(1), opset=21, block_size=2), 0),
+    (node("QuantizeLinear", "x", EIGHT, axis=3), 0),
+    (node("QuantizeLinear", "x", EIGHT, opset=10), 0),
+    (node("QuantizeLinear", "x", floats(1), POINT, opset=21, output_dtype=3), 0),
+    (node("QuantizeLinear", "x", floats(-1)), 0),
+    (node("QuantizeLinear", "x", np.ones(1)), 1),
+    (node("QuantizeLinear", "x", floats(1), "u"), 0),
+    (replace(node("DequantizeLinear", "x", floats(1), ints(3).astype("int32")), dtype="int32"), 0),
+]
+"""Steps that zeros, or another fill, on the last two axes do not pass."""
+
+
+@each_row("case, fill", REFUSED)
+def test_what_does_not_pass_is_refused(case: Case, fill: float) -> None:
+    assert passed(replace(case, layers=(ONE[0]._replace(fill=fill),))) is None
+
+
+def test_an_axis_that_is_padded_to_a_size_of_1_neither_goes_nor_is_repeated() -> None:
+    for case in (
+        node("Reshape", "x", ints(2, 3, 5), shape=UNIT),
+        node("Squeeze", "x", ints(2), shape=UNIT),
+        node("Expand", "x", ints(4, 1), shape=UNIT),
+    ):
+        assert passed(case)
+        assert passed(replace(case, layers=SAME_SIZE)) is None
+    assert passed(replace(node("Expand", "x", ints(6, 1, 1, 1, 1)), layers=ONE))

@@ -1,0 +1,378 @@
+"""The rows of windows against the operators' schemas, what they read, and what they refuse."""
+
+from itertools import product
+from typing import Any, Final
+
+import onnx
+import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+
+from onnxpad.analysis import Analysis
+from onnxpad.arithmetic.size import Unknown, evaluate, symbol
+from onnxpad.declared import Row as Declaration
+from onnxpad.graph import Graph
+from onnxpad.semantics.engines import divides_by_kernel, onnxruntime, specification
+from onnxpad.semantics.layers import EXCLUDED, LEAST, Layer, Operand
+from onnxpad.semantics.rows import Call, Row, UnreadError
+from onnxpad.semantics.transposed import TRANSPOSED, spread_of
+from onnxpad.semantics.window import WINDOWS, AutoPad, WindowAxis, WindowForm, declared_row, form_of
+from tests.support import one
+from tests.support.rows import each_row
+
+ROWS: Final = {**WINDOWS, **TRANSPOSED}
+UNLISTED: Final = {("", "LpPool"): {1}}
+"""Versions without a row: onnxruntime does not run them, so nothing can hold a reading to them."""
+KINDS: Final = {"INT": int, "FLOAT": float, "STRING": str, "INTS": (int,), "FLOATS": (float,)}
+ONES: Final = ", ".join(["1"] * 90)
+GIVEN: Final = f"""
+    float[3, 2, 3, 5] w = {{{ONES}}}, uint8[3, 2, 3, 5] k = {{{ONES}}}, uint8 z = {{7}},
+    uint8[1] z1 = {{7}}, uint8[2] z2 = {{7, 7}}, int8 zi = {{7}}, float s = {{1}},
+    float[2, 3, 3, 2] t = {{{", ".join(["1"] * 36)}}}, float[3] b = {{2, 2, 2}},
+    float[3] biases = {{1, 2, 3}}, float[3] minus = {{-0.0, 0.0, -0.0}}
+"""
+INPUTS: Final = (
+    "float[1, 2, 9, 8] x, uint8[1, 2, 9, 8] u, float[3, 2, a, 5] open, float[] free, "
+    "uint8 zero, float[1, 2, h, 5] wide, float[3] computed"
+)
+
+
+def schemas_of(key: tuple[str, str]) -> dict[int, Any]:
+    """All schemas of an operator by version, as onnx or onnxruntime describe them."""
+    known = get_all_operator_schema() if key[0] else onnx.defs.get_all_schemas_with_history()
+    return {each.since_version: each for each in known if (each.domain, each.name) == key}
+
+
+def described(attribute: Any) -> object:
+    """The default of an attribute of a schema, or its type where it has none."""
+    default = onnx.AttributeProto.FromString(attribute._default_value)
+    if default.type:
+        value = onnx.helper.get_attribute_value(default)
+        return value.decode() if isinstance(value, bytes) else value
+    return KINDS[str(attribute.type).rpartition(".")[2]]
+
+
+def called(body: str, opset: int = 17, row: Row | None = None) -> Call:
+    """The only node of a model in text, as its row reads it."""
+    body = body if " = MaxPool" in body else f"y = {body}"
+    proto = one(body.replace(" <>", ""), inputs=INPUTS, initializers=GIVEN, opset=opset)
+    graph = Graph.from_proto(proto)
+    (node,) = graph.nodes
+    return Call(graph, Analysis(graph), node, row or ROWS[node.domain or "", node.op])
+
+
+@each_row("key", ROWS)
+def test_a_row_has_the_versions_and_attributes_of_the_schemas(key: tuple[str, str]) -> None:
+    row, schemas = ROWS[key], schemas_of(key)
+    assert schemas.keys() - row.versions == UNLISTED.get(key, set())
+    assert {each for each in row.versions if each <= max(schemas)} <= schemas.keys()
+    told = {}
+    for version in schemas.keys() & row.versions:
+        schema = schemas[version]
+        for name, attribute in schema.attributes.items():
+            assert (name, row.attributes[name]) == (name, described(attribute))
+            told[name] = row.attributes[name]
+        assert row.inputs == len(schema.inputs)
+    assert told == row.attributes
+
+
+BODIES: Final = {
+    "Conv": "Conv <{}> (x, w{})",
+    "MaxPool": "MaxPool <{}> (x{})",
+    "AveragePool": "AveragePool <{}> (x{})",
+    "LpPool": "LpPool <{}> (x{})",
+    "ConvInteger": "ConvInteger <{}> (u, k{})",
+    "QLinearConv": "QLinearConv <{}> (u, s, z, k, s, z, s, z{})",
+    "FusedConv": "com.microsoft.FusedConv <{}> (x, w{})",
+    "NhwcMaxPool": "com.microsoft.NhwcMaxPool <{}> (u{})",
+    "QLinearAveragePool": "com.microsoft.QLinearAveragePool <{}> (u, s, z, s, z{})",
+    "ConvTranspose": "ConvTranspose <{}> (x, t{})",
+}
+WRONG: Final = {int: "1.5", str: "3", (int,): "[1.5]", (float,): "[1]"}
+
+
+def read(body: str, opset: int = 17, row: Row | None = None) -> object:
+    """What is read of a node."""
+    call = called(body, opset, row)
+    return spread_of(call) if call.row.transposed else form_of(call)
+
+
+@each_row("key", ROWS)
+def test_what_a_row_does_not_list_is_refused(key: tuple[str, str]) -> None:
+    """Another attribute or version, an attribute of another type, one input too many."""
+    row, body = ROWS[key], BODIES[key[1]]
+    if key == ("com.microsoft", "QLinearConv"):
+        body = "com.microsoft." + body
+    usual = "kernel_shape = [3, 2]" if row.window and row.window.weight is None else ""
+    read(body.format(usual, ""), row=row)
+    wrong = [f"unheard = {value}" for value in ("1", '"1"', "[1]")]
+    for name, default in row.attributes.items():
+        kind = default if isinstance(default, type | tuple) else type(default)
+        wrong.append(f"{name} = {WRONG[kind]}")
+    for each in wrong:
+        rest = "" if each.startswith("kernel_shape") else usual
+        with pytest.raises(UnreadError, match=r"no attribute|another type"):
+            read(body.format(", ".join(filter(None, [rest, each])), ""), row=row)
+    assert row.inputs is not None
+    more = ", ".join(["s"] * (row.inputs + 1))
+    with pytest.raises(UnreadError, match="inputs at most"):
+        read(body.format(usual, f", {more}"), row=row)
+    (version,) = {called(body.format(usual, ""), row=row).version}
+    with pytest.raises(UnreadError, match="of version"):
+        read(body.format(usual, ""), row=row._replace(versions=row.versions - {version} | {99}))
+
+
+@each_row(
+    ("body", "opset"),
+    [
+        ("Conv <strides = [0, 1]> (x, w)", 17),
+        ("Conv <dilations = [1, 0]> (x, w)", 17),
+        ("Conv <pads = [1, 1]> (x, w)", 17),
+        ("Conv <pads = [-1, 0, 0, 0]> (x, w)", 17),
+        ("Conv <pads = [0, 0, 0, 2147483648]> (x, w)", 17),
+        ('Conv <auto_pad = "SAME"> (x, w)', 17),
+        ("Conv <kernel_shape = [3, 4]> (x, w)", 17),
+        ("Conv (x)", 17),
+        ("Conv (free, free)", 17),
+        ("Conv (, w)", 17),
+        ("MaxPool (x)", 17),
+        ("MaxPool <kernel_shape = [3, 0]> (x)", 17),
+        ("MaxPool <kernel_shape = [3, 2], dilations = [1, 2]> (x)", 9),
+        ("MaxPool <kernel_shape = [3, 2], storage_order = 1> (x)", 7),
+        ("AveragePool <kernel_shape = [3, 2], count_include_pad = 1> (x)", 6),
+        ("LpPool <kernel_shape = [3, 2], ceil_mode = 1> (x)", 17),
+        ("LpPool <kernel_shape = [3, 2], p = 0> (x)", 17),
+        ("LpPool <kernel_shape = [3, 2]> (x)", 1),
+        ("ConvInteger (u, k, zi)", 17),
+        ("ConvInteger (u, k)", 9),
+        ("com.microsoft.QLinearConv <channels_last = 2> (u, s, z, k, s, z, s, z)", 17),
+        ("ConvTranspose <output_padding = [-1, 0]> (x, t)", 17),
+        ("ConvTranspose <output_shape = [0, 4]> (x, t)", 17),
+        ("ConvTranspose <output_shape = [5, 4]> (wide, t)", 17),
+        ("ConvTranspose <output_shape = [5, 4]> (free, t)", 17),
+        ('ConvTranspose <auto_pad = "SAME"> (x, t)', 17),
+        ('ConvTranspose <auto_pad = "VALID", pads = [0, 0, 0, 0]> (x, t)', 17),
+    ],
+)
+def test_what_is_malformed_or_not_specified_is_refused(body: str, opset: int) -> None:
+    with pytest.raises(UnreadError):
+        read(body, opset)
+
+
+def form(body: str, opset: int = 17, row: Row | None = None) -> WindowForm:
+    return form_of(called(body, opset, row))
+
+
+def test_a_form_has_all_that_is_written() -> None:
+    """Each attribute and default has its place, and equal forms are one key."""
+    plain = form("MaxPool <kernel_shape = [3, 2]> (x)")
+    said = (plain.kind, plain.version, plain.auto_pad, plain.pads, plain.own, plain.others)
+    assert said == ("MaxPool", 12, "NOTSET", ((0, 0), (0, 0)), LEAST, ())
+    assert [tuple(axis) for axis in plain.axes] == [(3, 1, 1), (2, 1, 1)]
+    assert (plain.pads_written, plain.ceil, plain.counts, plain.has_indices) == (False,) * 4
+    assert (plain.rank, plain.spatial) == (4, range(2, 4))
+    full = form(
+        "MaxPool <kernel_shape = [3, 2], strides = [2, 3], dilations = [1, 4], ceil_mode = 1, "
+        'pads = [1, 0, 0, 1], storage_order = 1, auto_pad = "VALID"> (x)'
+    )
+    assert [tuple(axis) for axis in full.axes] == [(3, 2, 1), (2, 3, 4)]
+    assert (full.auto_pad, full.pads) == ("VALID", ((1, 0), (0, 1)))
+    assert (full.ceil, full.pads_written, full.says_twice) == (True, True, True)
+    assert full.others == (("storage_order", "int", 1),)
+    assert form("y, at = MaxPool <kernel_shape = [3, 2]> (x)").has_indices
+    assert len({plain, full, form("MaxPool <kernel_shape = [3, 2]> (x)")}) == 2
+    empty = form("Conv <strides: ints = [], pads: ints = []> (x, w)")
+    assert empty.empty == frozenset({"strides", "pads"})
+    assert not empty.pads_written
+    last = form("com.microsoft.NhwcMaxPool <kernel_shape = [3, 2]> (u)")
+    assert (last.before, last.after, last.spatial) == (1, 1, range(1, 3))
+    assert last.over([(1, 2), (0, 3)]) == ((0, 0), (1, 2), (0, 3), (0, 0))
+
+
+AVERAGE: Final = "com.microsoft.QLinearAveragePool <kernel_shape = [3, 2]{}> (u, s, zero, s, z)"
+
+
+@each_row(
+    ("body", "own"),
+    [
+        ("AveragePool <kernel_shape = [3, 2]> (x)", EXCLUDED),
+        ("AveragePool <kernel_shape = [3, 2], count_include_pad = 1> (x)", 0),
+        ("ConvInteger (u, k)", 0),
+        ("ConvInteger (u, k, z1)", 7),
+        ("ConvInteger (u, k, z2)", Operand(2)),
+        ("ConvInteger (u, k, zero)", Operand(2)),
+        ("QLinearConv (u, s, z1, k, s, z, s, z)", 7),
+        (AVERAGE.format(""), EXCLUDED),
+        (AVERAGE.format(", count_include_pad = 1"), Operand(2)),
+    ],
+)
+def test_the_fill_of_own_padding(body: str, own: object) -> None:
+    assert form(body).own == own
+    assert divides_by_kernel(form(body)) == ("count_include_pad = 1" in body)
+    assert not divides_by_kernel(form(body)._replace(version=19, ceil=True, counts=False))
+
+
+def test_a_kernel_that_is_open_has_symbols() -> None:
+    axes = form("Conv (x, open)").axes
+    assert [str(axis.kernel) for axis in axes] == ["a", "5"]
+    axes = form("Conv <strides = [2, 1]> (x, free)").axes
+    assert [axis.kernel for axis in axes] == [symbol("free[2]"), symbol("free[3]")]
+    assert onnxruntime(form("Conv <pads = [1, 1, 1, 1]> (x, open)"), 0, 9, None) is not None
+
+
+def refuse(pads: object, attributes: object) -> str:
+    return "not these" if pads != ((0, 0), (0, 0)) else ""
+
+
+@each_row(
+    ("told", "body", "own"),
+    [
+        ({"like": "Conv"}, "u.Own (x, w)", 0),
+        ({"like": "Conv", "weight": 2, "zero_point": 1}, "u.Own <more = 1.5> (u, z, k)", 7),
+        ({"like": "MaxPool"}, "u.Own <kernel_shape = [3, 2], ceil_mode = 1> (x)", LEAST),
+        ({"like": "AveragePool"}, "u.Own <kernel_shape = [3, 2]> (x, s)", EXCLUDED),
+        ({"like": "Conv", "channels_last": True, "limit": refuse}, "u.Own (x, w)", 0),
+        ({"like": "Conv", "versions": (2,)}, "u.Own (x, w)", None),
+        ({"like": "Conv"}, "u.Own <group = 1.5> (x, w)", None),
+        ({"like": "Conv"}, "u.Own (x)", None),
+        ({"like": "Conv", "limit": refuse}, "u.Own <pads = [1, 0, 0, 0]> (x, w)", None),
+    ],
+)
+def test_what_a_user_declares_is_a_row(told: dict[str, Any], body: str, own: object) -> None:
+    row = declared_row(Declaration(domain="u", op_type="Own", **told))
+    if own is None:
+        with pytest.raises(UnreadError):
+            form(body, row=row)
+        return
+    found = form(body, row=row)
+    assert (found.own, found.window.loses_signs, found.kind) == (own, False, "u.Own")
+    assert (found.before, found.after) == ((1, 1) if told.get("channels_last") else (2, 0))
+
+
+def test_a_size_cancels_out_where_windows_are_one_apart() -> None:
+    """The padding of SAME is known, though the size is not."""
+    same = form('Conv <auto_pad = "SAME_LOWER"> (x, w)')
+    for engine in (specification, onnxruntime):
+        placed = engine(same, 1, Unknown("of any size"), None)
+        assert placed is not None
+        assert (placed.begin, placed.end) == (2, 2)
+
+
+MAX: Final = "MaxPool <kernel_shape = [1, 1], strides = [4, 4], auto_pad = {}> (x)"
+FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
+
+
+@each_row(
+    ("body", "opset", "dtype", "placed"),
+    [
+        ('Conv <auto_pad = "SAME_UPPER", dilations = [1, 2]> (x, w)', 17, FLOAT, None),
+        ('Conv <auto_pad = "VALID", pads = [0, 0, 0, 0]> (x, w)', 17, FLOAT, None),
+        (
+            "MaxPool <kernel_shape = [2, 2], dilations = [3, 3], pads = [0, 2, 0, 0]> (x)",
+            17,
+            1,
+            None,
+        ),
+        ("MaxPool <kernel_shape = [9, 1], strides = [3, 1]> (x)", 17, FLOAT, (0, 1, 1)),
+        (MAX.format('"SAME_UPPER"'), 17, FLOAT, (-1, 2, 0)),
+        (MAX.format('"SAME_UPPER"'), 17, onnx.TensorProto.FLOAT16, (-1, 2, 0)),
+        (MAX.format('"SAME_UPPER"'), 17, DOUBLE, (-1, 2, 1)),
+        (MAX.format('"SAME_LOWER"'), 17, DOUBLE, (0, 2, 1)),
+        (MAX.format('"SAME_UPPER", storage_order = 1'), 17, FLOAT, (-1, 2, 1)),
+        (MAX.format('"SAME_UPPER", dilations = [1, 2]'), 17, FLOAT, (-1, 2, 1)),
+        (f"y, at = {MAX}".format('"SAME_UPPER"'), 17, FLOAT, (-1, 2, 1)),
+        (MAX.format('"SAME_UPPER"').replace("Max", "Average"), 17, FLOAT, (-1, 2, 0)),
+        (MAX.format('"SAME_UPPER"').replace("Max", "Average"), 19, FLOAT, (-1, 2, 1)),
+        (MAX.format('"SAME_UPPER"').replace("Max", "Lp"), 17, FLOAT, (-1, 2, 1)),
+    ],
+)
+def test_where_onnxruntime_departs(
+    body: str, opset: int, dtype: int, placed: tuple[int, int, int] | None
+) -> None:
+    """Drawn nodes show the same, but seldom: its limits, and what it makes of a negative total."""
+    found = onnxruntime(form(body, opset), 0, 7, dtype)
+    assert (found and (found.begin, found.windows, found.runs)) == placed
+
+
+def starts(form: WindowForm, size: int) -> tuple[int, list[int]]:
+    """The padding at the begin of axis 0, and where its windows start, one by one."""
+    axis, extent = form.axes[0], evaluate(form.axes[0].extent, {})
+    if form.is_same:
+        found = [*range(0, size, axis.stride)]
+        missing = max(found[-1] + extent - size, 0)
+        begin = missing // 2 if form.auto_pad == "SAME_UPPER" else missing - missing // 2
+        return begin, [start - begin for start in found]
+    begin, end = form.pads[0] if form.auto_pad == "NOTSET" else (0, 0)
+    found = [*range(-begin, size + end, axis.stride)]
+    if form.ceil:  # what the one before does not reach, unless it starts behind the data
+        before = extent - axis.stride
+        return begin, [each for each in found if each + before < size + end and each < size]
+    return begin, [each for each in found if each + extent <= size + end]
+
+
+def test_the_specification_places_windows_as_counted_one_by_one() -> None:
+    conv, pool = form("Conv (x, w)"), form("MaxPool <kernel_shape = [3, 2]> (x)")
+    auto_pads: tuple[AutoPad, ...] = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+    for auto_pad, row, kernel, stride, dilation in product(
+        auto_pads, (conv, pool, pool._replace(ceil=True)), (1, 2, 5), (1, 2, 4), (1, 3)
+    ):
+        axes = (WindowAxis(kernel, stride, dilation),) * 2
+        one = row._replace(axes=axes, auto_pad=auto_pad, pads=((1, 0), (0, 0)))
+        placed = specification(one, 0, symbol("n"), None)
+        assert placed is not None
+        for size in range(1, 14):
+            begin, end, windows, runs = (evaluate(each, {"n": size}) for each in placed)
+            told, found = starts(one, size)
+            windows = max(windows, 0) if row is conv else windows
+            assert (begin, windows, runs) == (told, len(found), 1)
+            if one.is_same and found[-1] + one.axes[0].extent >= size:  # type: ignore[operator]
+                assert found[-1] + one.axes[0].extent == size + end
+        empty = specification(one, 0, 0, None)
+        assert empty is not None
+        assert empty.runs == (row is conv and not one.is_same)
+        ours = onnxruntime(one, 0, 0, None)
+        assert ours is None or ours.runs == empty.runs
+
+
+@each_row(
+    ("attributes", "bias", "layers", "flags"),
+    [
+        ("pads = [1, 0, 0, 1]", ", b", [("-1+0 0+-1", 0)], "runs"),
+        ("pads = [-1, 0, 0, 0]", ", b", [("1+0 0+0", 2)], ""),
+        ("pads = [0, 0, 0, -1]", ", minus", [("0+0 0+1", 0)], ""),
+        ("pads = [0, 0, 0, -1]", ", biases", [("0+0 0+1", Operand(2))], ""),
+        ("strides = [2, 3], output_padding = [2, 0]", ", computed", [("0+2 0+0", Operand(2))], ""),
+        ("strides = [2, 3], output_padding = [1, 2]", ", b", [("0+1 0+2", 2)], "runs"),
+        ("strides = [2, 3], output_padding = [1, 2]", ", biases", [], "runs"),
+        ("strides = [2, 3], output_padding = [1, 0]", ", computed", [("0+0 0+-2", 0)], "runs"),
+        ("strides = [2, 3], output_padding = [0, 3]", "", [("0+0 0+3", 0)], ""),
+        ("pads = [1, 0, 0, 1]", ", biases", [("-1+0 0+-1", 0)], "runs"),
+        ('auto_pad = "SAME_UPPER"', "", [("-1+-1 0+-1", 0)], "runs"),
+        ('auto_pad = "SAME_UPPER", strides = [4, 3]', "", [], "runs disputed"),
+        ("output_shape = [12, 11]", ", b", [("0+1 0+2", 2)], "disputed"),
+        ("output_shape = [20, 25], strides = [2, 3]", ", b", [("0+1 0+2", 2)], "runs disputed"),
+        ('auto_pad = "", pads = [0, 0, 0, 1]', "", [("0+0 0+-1", 0)], ""),
+    ],
+)
+def test_a_transposed_convolution_has_one_layer(
+    attributes: str, bias: str, layers: list[tuple[str, object]], flags: str
+) -> None:
+    found = spread_of(called(f"ConvTranspose <{attributes}> (x, t{bias})"))
+    told = [
+        (" ".join(f"{begin}+{end}" for begin, end in layer.amounts[2:]), layer.fill)
+        for layer in found.layers
+    ]
+    assert told == layers
+    assert [name for name in ("runs", "disputed") if getattr(found, name)] == flags.split()
+
+
+def test_the_key_of_a_full_result() -> None:
+    """It says nothing of what is output, unless that may be nothing."""
+    key = spread_of(called("ConvTranspose (x, t)")).key
+    cropped = spread_of(called("ConvTranspose <pads = [1, 0, 0, 1]> (x, t)"))
+    assert (cropped.key, cropped.others) == (key, (1,))
+    assert cropped.layers == (Layer(((0, 0), (0, 0), (-1, 0), (0, -1)), 0),)
+    for other in ("<strides = [2, 1]> (x, t)", "<pads = [6, 0, 5, 0]> (x, t)", "(x, t, biases)"):
+        assert spread_of(called(f"ConvTranspose {other}")).key != key
+    assert spread_of(called("ConvTranspose <pads = [2, 0, 1, 0]> (wide, t)")).key != key
+    (crop,) = spread_of(called("ConvTranspose <output_shape = [1, 4]> (wide, t, b)")).layers
+    assert crop.fill == 0
