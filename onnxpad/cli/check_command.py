@@ -141,15 +141,14 @@ def check(
         if file.error:
             report_error(file.error)
     if lists:
-        from onnxpad.report.documents.check_document import brief, file_text, parted
+        from onnxpad.report.documents.check_document import brief, findings_text
 
         told = files
         if quiet:
             told = [replace(each, findings=each.failing(fail_on), notes=()) for each in files]
         elif view == "brief":
             told = [brief(each, user_options, fail_on) for each in files]
-        for part in parted(told):
-            write(file_text(part, place))
+        write(findings_text(told, place))
     report = CheckReport(
         user_options,
         fail_on,
@@ -221,7 +220,8 @@ def fix_command(files: "Sequence[FileReport]", words: Sequence[str], sizes: "Sha
     options = [*words, *taken[0]] if all(each == taken[0] for each in taken) else words
     name = paths[0] if len(paths) == 1 else "MODEL"
     name = f"./{name}" if name.startswith("-") else name
-    command = shown(shlex.join(["onnxpad", "fix", name, *options]))
+    place = ["--in-place"] * (len(files) > 1)  # else the next check finds the old models, too
+    command = shown(shlex.join(["onnxpad", "fix", name, *place, *options]))
     return command if len(paths) == 1 else f"{command} for each of {len(paths):,} models"
 
 

@@ -9,7 +9,7 @@ import pytest
 import onnxpad
 from onnxpad.finding import Severity
 from onnxpad.report import FileReport
-from onnxpad.report.documents.check_document import file_text
+from onnxpad.report.documents.check_document import findings_text
 from tests.random_models.draw import draw_model
 from tests.support import PADS, STYLES, W, one, silent
 from tests.support.rows import each_row
@@ -305,7 +305,7 @@ def test_all_padding_of_bodies_is_told_of() -> None:
         ("PAD206", "If 'outer' > else_branch > Pad '<v>'"),
         ("PAD206", "If 'outer' > else_branch > Pad '<y>'"),
     ]
-    text = file_text(FileReport("m", findings))
+    text = findings_text([FileReport("m", findings)])
     assert "If 'outer' > else_branch > Pad '<v>'" in text
 
 
@@ -341,7 +341,7 @@ def test_many_are_one_line() -> None:
     )
     result = onnxpad.check(model)
     assert len(result.findings) == 40
-    text = file_text(FileReport("m", result.findings))
+    text = findings_text([FileReport("m", result.findings)])
     assert text.count("\n") == 1
     assert "40 nodes (p0, p1" in text
 

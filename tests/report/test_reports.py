@@ -14,7 +14,7 @@ from onnxpad.options import Options
 from onnxpad.report import CheckReport, Delivery, FileReport, FixReport, ValidateReport
 from onnxpad.report.documents.check_document import (
     LINES_A_GROUP,
-    file_text,
+    findings_text,
 )
 from onnxpad.report.documents.fix_document import fix_text as short_text
 from onnxpad.report.documents.fix_in_full import fix_in_full
@@ -204,7 +204,7 @@ class TestShortText:
 class TestCheckText:
     def test_many_findings_of_one_code_are_limited_and_counted(self) -> None:
         file = FileReport("m.onnx", tuple(warning(f"c{i}") for i in range(200)))
-        lines = file_text(file).splitlines()
+        lines = findings_text([file]).splitlines()
         assert len(lines) == LINES_A_GROUP + 1
         assert "and 180 more" in lines[-1]
 

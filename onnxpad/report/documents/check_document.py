@@ -54,7 +54,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         "", [*configurations(each.config for each in files), "; ".join(filter(None, said))]
     )
     if view != "page":
-        groups = [*map(file_group, files if view == "full" else shorter), of_all]
+        groups = [*findings_groups(files if view == "full" else shorter), of_all]
     else:
         passes = not (report.fails or report.exit_code)
         verdict = marked("passes", "good") if passes else marked("fails", "error")
@@ -118,22 +118,27 @@ def brief(file: FileReport, options: Options, fail_on: Severity) -> FileReport:
     return replace(file, findings=tuple(listed))
 
 
-def parted(files: Sequence[FileReport]) -> Iterator[FileReport]:
-    """The findings of files, errors of all before warnings of any, and remarks at last."""
+def findings_groups(files: Sequence[FileReport]) -> Iterator[Group]:
+    """The findings of files, errors of all before warnings of any, and remarks at last.
+
+    Each has a line; those that stay for one reason share one.
+    """
     for severity in reversed(Severity):
         for file in files:
-            found = tuple(each for each in file.findings if each.severity is severity)
+            found = [each for each in file.findings if each.severity is severity]
             if found:
-                yield replace(file, findings=found, notes=(), warnings=())
-    yield from (replace(file, findings=()) for file in files if file.notes or file.warnings)
+                yield Group(shown(file.path), [*_fixable(found), *_staying(found)])
+    for file in files:
+        if told := [*remarks(file)]:
+            yield Group(shown(file.path), told)
 
 
-def file_text(file: FileReport, screen: Screen = UNBROKEN) -> str:
-    """The findings of one file as text, errors first; empty if there are none.
+def findings_text(files: Sequence[FileReport], screen: Screen = UNBROKEN) -> str:
+    """The findings of files as text; empty if there are none.
 
     On a terminal they stand below the path, else each has one line that begins with the path.
     """
-    return by_path(file_group(file), screen)
+    return "".join(by_path(group, screen) for group in findings_groups(files))
 
 
 def severities(report: CheckReport) -> str:
@@ -149,15 +154,6 @@ def severities(report: CheckReport) -> str:
     if missing:
         counts.append(marked(f"{counted(missing, 'path')} without a model", "error"))
     return ", ".join(counts or [marked("nothing found", "good")])
-
-
-def file_group(file: FileReport) -> Group:
-    """The findings in one file, a line each; those that stay for one reason share a line."""
-    lines = list[Block]()
-    for severity in reversed(Severity):
-        findings = [each for each in file.findings if each.severity is severity]
-        lines += [*_fixable(findings), *_staying(findings)]
-    return Group(shown(file.path), [*lines, *remarks(file)])
 
 
 def finding_text(finding: Finding) -> str:
