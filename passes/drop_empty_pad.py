@@ -12,7 +12,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 
-_NOTHING: Final = Named.of("Pad of nothing")
+_NOTHING: Final = Named.of("Pad with amounts of 0")
 
 
 class DropEmptyPad(Pass):

@@ -97,15 +97,15 @@ class FixAmounts(Pass):
                     severity=severity,
                 )
                 continue
-            computes = context.wanted(pad.node).dynamic == "pad"
-            if elsewhere is None and not computes:
+            if elsewhere is None:
                 resolved = map(context.open_sites.resolves, context.windows())
                 elsewhere = {id(other.node) for other in resolved if other is not None}
-            if computes or elsewhere is None or id(pad.node) not in elsewhere:
+            is_same = id(pad.node) in elsewhere  # which need not be computed
+            computes = context.wanted(pad.node).dynamic == "pad"
+            if computes or not is_same:
                 why = context.sites.wording.amounts(pad)
                 is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
-                by = context.asks_to_compute or ("--target" if computes else "")
-                asked = by if is_open else ""
+                asked = context.asks_to_compute or "--target" if is_same and is_open else ""
                 yield self.refused(context, pad.node, message, why, asked=asked)
 
     def _is_folded(self, context: Context, pad: PadOp) -> bool:

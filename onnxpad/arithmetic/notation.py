@@ -63,8 +63,8 @@ def axes_text(pairs: Pairs, axes: Sequence[int] | None = None) -> str:
     >>> axes_text(((0, 0), (0, 0), (1, 2), (0, 1))), axes_text(((1, 1),), [-1])
     ('axis 2 1+2, axis 3 0+1', 'axis -1 1+1')
     >>> axes_text(((0, 0), (0, 0)))
-    'nothing'
+    '0 on each axis'
     """
     named = zip(range(len(pairs)) if axes is None else axes, pairs, strict=True)
     padded = [f"axis {axis} {begin}+{end}" for axis, (begin, end) in named if begin or end]
-    return ", ".join(padded) or "nothing"
+    return ", ".join(padded) or "0 on each axis"

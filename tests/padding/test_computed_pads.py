@@ -430,6 +430,12 @@ def test_what_stays_says_first_what_it_is(name: str) -> None:
     assert {f.reason.split(";")[0] for f in asked} == {"this is what --dynamic auto-pad asks for"}
 
 
+@pytest.mark.parametrize(("name", "asked"), [(TIMM[0], "--dynamic pad"), (UNET[0], "")])
+def test_computed_amounts_are_asked_for_only_in_place_of_auto_pad(name: str, asked: str) -> None:
+    found = onnxpad.fix(original(name), dynamic="pad", validate=False).findings
+    assert {each.asked for each in found} == {asked}
+
+
 @pytest.mark.parametrize("name", [*TIMM, *UNET])
 def test_a_computed_pad_is_told_of_once(name: str) -> None:
     findings = onnxpad.fix(original(name), validate=False).findings
