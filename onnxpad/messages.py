@@ -12,7 +12,7 @@ RUNTIME: Final = "onnxruntime"
 
 _LONGEST_WORD: Final = 400  # file systems take names of 255 bytes
 _LONGEST_TEXT: Final = 3_000
-_HEAD, _TAIL = 80, 20
+_HEAD, _TAIL = 20, 80  # the end tells names apart
 _TYPED: Final = 100  # characters: longer names are pasted, not typed
 
 
@@ -22,8 +22,8 @@ def shortened(text: str) -> str:
     Nothing limits the length of the names in a model: one may take a megabyte. A slash ends a word,
     so that paths stay whole.
 
-    >>> shortened("node 'conv'"), shortened("node " + "n" * 1_000_000)[-40:]
-    ("node 'conv'", '[999,900 characters]nnnnnnnnnnnnnnnnnnnn')
+    >>> shortened("node 'conv'"), shortened("node " + "n" * 1_000_000)[-100:-75]
+    ("node 'conv'", '[999,900 characters]nnnnn')
     """
     if len(text) <= _LONGEST_WORD:
         return text

@@ -28,7 +28,7 @@ def test_a_long_word_loses_its_middle(length: int) -> None:
     if length <= 400:
         assert found == word
     else:
-        assert found == f"{word[:80]}...[{length - 100:,} characters]{word[-20:]}"
+        assert found == f"{word[:20]}...[{length - 100:,} characters]{word[-80:]}"
     assert shortened(f"{word} {word}/{word}") == f"{found} {found}/{found}"
 
 
@@ -149,9 +149,9 @@ WORDS = "ab " * 1000
     ("text", "short"),
     [
         ("n" * 400, "n" * 400),
-        ("n" * 401, f"{'n' * 80}...[301 characters]{'n' * 20}"),
+        ("n" * 401, f"{'n' * 20}...[301 characters]{'n' * 80}"),
         (f"{'n' * 400} {'m' * 400}/{'k' * 401}",
-         f"{'n' * 400} {'m' * 400}/{'k' * 80}...[301 characters]{'k' * 20}"),
+         f"{'n' * 400} {'m' * 400}/{'k' * 20}...[301 characters]{'k' * 80}"),
         (WORDS, WORDS),
         (f"{WORDS}c", f"{WORDS[:2500]}...[201 characters]{WORDS[-299:]}c"),
     ],
