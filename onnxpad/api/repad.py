@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from onnxpad.validation.arrays import Arrays
     from onnxpad.validation.result import Validation
 
-_COMPUTED_SAME = "PAD501"
-"""The code of a computed `Pad` that equals SAME."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class RepadResult(RepadReport):
@@ -190,9 +187,8 @@ def repad(
     fixed = fix(model, dynamic="auto-pad", shapes=shapes, dims=dims, validate=False)
     graph = graph_of(fixed)
     repaired = [each.node for each in fixed.changes if each.repairs]
-    computed = {each.node for each in fixed.changes if each.code == _COMPUTED_SAME}
     runnable = graph.model.to_run() if repaired else None
-    changes, unchanged = repad_graph(graph, framework, names, computed)
+    changes, unchanged = repad_graph(graph, framework, names)
     if not changes:
         graph.rollback(0)
     with kinds.limited(run_timeout, graph):

@@ -310,10 +310,9 @@ class SharedSizes:
                 continue
             if self._asked == 1:
                 raise UsageError(errors[0])
-            none = f"none of the {self._asked} models has"
-            if not name:
-                raise UsageError(f"{none} a single input, which a shape without a name is about")
-            raise UsageError(f"{none} {'an input' if kind == 'shapes' else 'a dimension'} {name!r}")
+            lacks = f"{'an input' if kind == 'shapes' else 'a dimension'} {name!r}"
+            lacks = lacks if name else "a single input, which a shape without a name is about"
+            raise UsageError(f"none of the {self._asked} models has {lacks}")
 
 
 def model_files(folder: Path) -> tuple[list[Path], list[OSError]]:

@@ -462,7 +462,6 @@ WORDS: Final = {
         (
             "drawn",
             "is_pad",
-            "is_warned",
             "brief",
             "general",
             "alike",

@@ -39,22 +39,21 @@ def relaid(original: Source, rewritten: Source) -> tuple[Source, tuple[str, ...]
             if moved is None:
                 continue
             name, inner = value.name, f"{value.name}, {moved.value}"
-            order = _order(moved, len(own))
-            _rename(graph.node, name, inner)
+            order = perm = _order(moved, len(own))
+            ends, place = (inner, name), len(graph.node)
             if kind == "input":
-                back = sorted(range(len(own)), key=order.__getitem__)
-                node = helper.make_node("Transpose", [name], [inner], inner, perm=back)
-                graph.node.insert(0, node)
-            else:
-                node = helper.make_node("Transpose", [inner], [name], inner, perm=order)
-                graph.node.append(node)
+                perm = sorted(range(len(own)), key=order.__getitem__)
+                ends, place = (name, inner), 0
+            _rename(graph.node, name, inner)
+            node = helper.make_node("Transpose", ends[:1], ends[1:], inner, perm=perm)
+            graph.node.insert(place, node)
             shape = value.type.tensor_type.shape
             shape.CopyFrom(onnx.TensorShapeProto(dim=[shape.dim[axis] for axis in order]))
             notes.append(f"{kind} {name!r} of the rewritten model is transposed: {moved.value}")
     if not notes:
         return rewritten, ()
-    place, data = folder_of(rewritten), model.SerializeToString()
-    return data if place is None else InFolder(data, place), tuple(notes)
+    folder, data = folder_of(rewritten), model.SerializeToString()
+    return data if folder is None else InFolder(data, folder), tuple(notes)
 
 
 def moved_to(shape: Sequence[int | str], other: Sequence[int | str]) -> Moved | None:

@@ -84,7 +84,6 @@ class Run:
             agreement is no evidence.
         drawn: The two parts of `inputs` if they were drawn: names, types and shapes, and how the
             data was drawn; empty for inputs given.
-        is_warned: Whether a warning of the verdict says what `note` does.
     """
 
     provider: str
@@ -99,7 +98,6 @@ class Run:
     excused: bool = False
     flat: bool = False
     drawn: tuple[str, str] = ("", "")
-    is_warned: bool = False
 
     @property
     def tells(self) -> bool:

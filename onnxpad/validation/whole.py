@@ -665,7 +665,7 @@ class _Check:
         if oracle.name == "original":
             run = self._steady(run, sample)
         if not run.ok and (better := self._better(provider, sample, found, referred)):
-            run = replace(run, note=better, ok=True, is_warned=True)
+            run = replace(run, note=better, ok=True)
             oracle = Oracle("rewritten", found)
             self._warnings.append(better)
         elif oracle.name == "original" and self._divergence is None and not run.ok:
@@ -768,15 +768,7 @@ class _Check:
             note = "with full optimisation the original differs from the reference"
             self._warnings.append(f"{RUNTIME}'s own optimiser: {note}")
             runs = [
-                each
-                if each.ok
-                else replace(
-                    each,
-                    note=each.note or note,
-                    ok=True,
-                    excused=True,
-                    is_warned=not each.note,
-                )
+                each if each.ok else replace(each, note=each.note or note, ok=True, excused=True)
                 for each in runs
             ]
         return runs if run is None else [*runs, run]
@@ -813,7 +805,6 @@ class _Check:
         run = excused(run, oracle, ours, found, self._tolerance, quantised=quantised)
         if run.ok:
             self._blame_optimiser(run.note, run)
-            run = replace(run, is_warned=True)
         return run
 
     def _blame_optimiser(self, note: str, run: Run) -> None:

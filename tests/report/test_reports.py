@@ -43,7 +43,6 @@ IN_JSON = {
     "general": "",
     "alike": "",
     "form": "",
-    "is_warned": "",
     "data": "",
     "elements": "",
     "words": "",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.arithmetic.window import Window, same_of
+from onnxpad.arithmetic.window import same_of
 from onnxpad.errors import ModelError
 from onnxpad.frameworks.conventions.table import FRAMEWORKS, AbsentError
 from onnxpad.frameworks.fitting.case import Case, Fit, Likeness, case_of, sliding
@@ -65,16 +65,6 @@ class Padded:
         """Its name in reports."""
         return self.site.label
 
-    @property
-    def place(self) -> tuple[Context, Node]:
-        """The graph that it is in, and its node there."""
-        return self.context, self.site.node
-
-    @property
-    def windows(self) -> tuple[Window, ...]:
-        """One per spatial axis."""
-        return self.site.windows
-
     def kept_by_repad(self, framework: str) -> str:
         """Why repad leaves its padding as it is; empty if it does not."""
         graph, site = self.context.graph, self.site
@@ -114,7 +104,7 @@ class Padded:
         if pads is None or self.is_transposed or padding.ceil or min(map(min, pads)) < 0:
             return False
         fills_zero = self.case.op == "conv" or (self.case.op == "avgpool" and padding.counted)
-        return fills_zero or self.site.padding.pads == ((0, 0),) * len(self.windows)
+        return fills_zero or self.site.padding.pads == ((0, 0),) * len(self.site.windows)
 
     @property
     def is_known(self) -> bool:
@@ -129,18 +119,20 @@ class Padded:
     def fit(self, framework: str) -> Fit:
         """Whether it fits a framework of `FRAMEWORKS`."""
         found = self.case.fit(framework)
-        if found.pads is None or len(found.pads) == len(self.windows):
+        if found.pads is None or len(found.pads) == len(self.site.windows):
             return found
         rest = iter(found.pads)
-        pads = tuple(next(rest) if kept else (0, 0) for kept in sliding(self.windows, self.padding))
+        pads = tuple(
+            next(rest) if kept else (0, 0) for kept in sliding(self.site.windows, self.padding)
+        )
         return replace(found, pads=pads)
 
     def facts(self) -> dict[str, object]:
         """The facts that decide which conventions it fits, as data."""
         return {
-            "kernel": [window.kernel for window in self.windows],
-            "stride": [window.stride for window in self.windows],
-            "dilation": [window.dilation for window in self.windows],
+            "kernel": [window.kernel for window in self.site.windows],
+            "stride": [window.stride for window in self.site.windows],
+            "dilation": [window.dilation for window in self.site.windows],
             "size": [size if isinstance(size, int) else str(size) for size in self.sizes],
             "pads": self.pads or self.auto_pad,
             "output_padding": self.padding.output_padding,
@@ -153,7 +145,7 @@ class Padded:
         """(begin, end) for each axis; None where they depend on an open size."""
         known = tuple(size for size in self.sizes if isinstance(size, int))
         if self.padding.pads is None and len(known) == len(self.sizes):
-            return self.padding.amounts(known, self.windows)
+            return self.padding.amounts(known, self.site.windows)
         return self.padding.pads
 
     @property

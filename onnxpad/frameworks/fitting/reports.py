@@ -130,7 +130,7 @@ class ReportConvention:
             said.append(words)
             evidence[name] = {kind: [e.label for e in some] for kind, some in groups.items()}
         first = padded[0] if padded else min(told[0][2].values(), key=len)[0]
-        yield self._about_model(first.place, "; ".join(said), evidence)
+        yield _finding((first.context, first.site.node), "; ".join(said), evidence)
 
     def _unfit(self, model: ModelPadding) -> Iterator[Finding]:
         """One finding about each that does not fit the convention asked for."""
@@ -140,7 +140,7 @@ class ReportConvention:
             if each.case.follows(model.convention):
                 continue
             if fit.holds == "absent" or (fit.holds == "sometimes" and not each.is_known):
-                untold.append(each.place)
+                untold.append((each.context, each.site.node))
             elif each.case.over_pad:
                 continue
             elif fit.rounds:
@@ -161,46 +161,46 @@ class ReportConvention:
             labels = [context.label(node) for context, node in untold]
             some = "1 operator fits" if len(labels) == 1 else f"{len(labels)} operators fit"
             said = f"whether {some} {model.title} is not known (first: {labels[0]!r})"
-            yield self._about_model(untold[0], said, {"operators": labels})
-
-    def _about_model(
-        self, place: tuple[Context, Node], message: str, evidence: Mapping[str, object]
-    ) -> Finding:
-        """A finding about the whole model, which names an operator concerned."""
-        context, node = place
-        return Finding(
-            self.code,
-            Severity.INFO,
-            context.label(node),
-            node.op,
-            message,
-            _STAYS,
-            Facts(evidence),
-            reason_code=Reason.CONVENTION_TOLD,
-            location=context.graph.location(node),
-        )
+            yield _finding(untold[0], said, {"operators": labels})
 
     def _warned(self, about: Padded, convention: str, message: str, **pads: object) -> Finding:
         """A finding about one operator that does not fit the convention asked for."""
         kept = about.kept_by_repad(convention)
         cure = f"onnxpad repad MODEL --to {convention} changes it"
         if pads and not about.padding.is_same:
-            meant = "explicit cropping" if about.is_transposed else _EXPLICIT.get(convention)
             cure = (
-                f"right if {meant or 'explicit padding'} was meant, which onnxpad validate MODEL "
-                f"--reference FILE tells; if not, {cure}"
+                "right if explicit padding was meant, which onnxpad validate MODEL --reference "
+                f"FILE tells; if not, {cure}"
             )
-        return Finding(
-            self.code,
-            Severity.WARNING,
-            about.label,
-            about.site.node.op,
-            message,
-            f"fix and repad leave it: {kept}" if kept else cure,
-            Facts({**about.facts(), "convention": convention, **pads}),
-            reason_code=Reason.FRAMEWORK_CONVENTION,
-            location=about.context.graph.location(about.site.node),
+        reason = f"fix and repad leave it: {kept}" if kept else cure
+        facts = {**about.facts(), "convention": convention, **pads}
+        place = about.context, about.site.node
+        return _finding(
+            place, message, facts, reason, Severity.WARNING, Reason.FRAMEWORK_CONVENTION
         )
+
+
+def _finding(
+    place: tuple[Context, Node],
+    message: str,
+    facts: Mapping[str, object],
+    reason: str = _STAYS,
+    severity: Severity = Severity.INFO,
+    code: Reason = Reason.CONVENTION_TOLD,
+) -> Finding:
+    """A finding about an operator, or about the whole model, which names one concerned."""
+    context, node = place
+    return Finding(
+        ReportConvention.code,
+        severity,
+        context.label(node),
+        node.op,
+        message,
+        reason,
+        Facts(facts),
+        reason_code=code,
+        location=context.graph.location(node),
+    )
 
 
 _Told: TypeAlias = "tuple[str, str, Mapping[str, Sequence[Padded]]]"
@@ -281,10 +281,6 @@ def _convention(each: Padded) -> str:
     return _NAMES[each.likeness]
 
 
-_EXPLICIT: Final = {"keras": "ZeroPadding", "tensorflow": "tf.pad", "pytorch": "F.pad"}
-"""The explicit padding of a framework, whose numbers are right as they are."""
-
-
 def _facts(each: Padded) -> dict[str, object]:
     return {
         "node": each.label,
@@ -319,6 +315,6 @@ def _other(each: Padded, fit: Fit, name: str) -> str:
         return f"where {name} {verb} {pads_text(fit.pads)}"
     if fit.same_at:
         listed = " or ".join(map(str, fit.same_at))
-        where = f"sizes that leave {listed} when divided by {each.windows[0].stride}"
+        where = f"sizes that leave {listed} when divided by {each.site.windows[0].stride}"
         return f"which is {name}'s padding only at {where}"
     return f"where what {name} {verb} depends on the size"

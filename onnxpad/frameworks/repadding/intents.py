@@ -59,12 +59,8 @@ def intent_of(site: Site) -> Intent:
         raise AbsentError(f"its pads {pads} may be {' or '.join(sorted(fits))}")
     if site.is_transposed:
         raise AbsentError(f"its pads {pads} neither give size * stride nor crop nothing")
-    if all(_may_be_same(site, place) for place in range(len(site.windows))):
-        raise AbsentError(
-            f"its pads {pads} are SAME's at some sizes only, and its size is open; fix it with "
-            "--shape or --dim"
-        )
-    raise AbsentError(f"its pads {pads} are neither SAME's, nor half the kernel, nor none")
+    advice = "; --shape or --dim fixes its sizes" if None in site.known_sizes else ""
+    raise AbsentError(f"its pads {pads} are neither SAME's, nor half the kernel, nor none{advice}")
 
 
 def _pads(site: Site, place: int) -> Iterator[Intent]:
@@ -81,15 +77,6 @@ def _pads(site: Site, place: int) -> Iterator[Intent]:
     is_line = not site.is_pool and sum(each.extent > 1 for each in site.windows) <= 1
     if is_line and pair == (window.extent - 1, 0):
         yield "causal"
-
-
-def _may_be_same(site: Site, place: int) -> bool:
-    """Whether the numbers on one axis are SAME's at its size, or at some if it is open."""
-    window, (begin, end) = site.windows[place], _pair(site, place)
-    if _total(site.known_sizes[place], window) is not None:
-        return "same" in _pads(site, place)
-    least = max(window.extent - window.stride, 0)
-    return least <= begin + end < window.extent and abs(begin - end) <= 1
 
 
 def _crops(site: Site, place: int) -> Iterator[Intent]:
@@ -162,10 +149,8 @@ def chosen(
         ):
             _require_runnable(site, padding, tried, sizes, opset)
             return padding
-    why = f"no attributes of {site.node.op} pad as {framework.title} does"
-    if None in sizes:
-        raise AbsentError(f"{why} at every size; fix the sizes with --shape or --dim")
-    raise AbsentError(f"{why} here")
+    where = "at every size; fix the sizes with --shape or --dim" if None in sizes else "here"
+    raise AbsentError(f"no attributes of {site.node.op} pad as {framework.title} does {where}")
 
 
 def _require_size(framework: Framework, answers: Sequence[Answer]) -> None:

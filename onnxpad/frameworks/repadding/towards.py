@@ -58,7 +58,6 @@ def repad_graph(
     graph: Graph,
     framework: Framework,
     only: Collection[str] = (),
-    computed: Collection[str] = (),
 ) -> tuple[tuple[Rewritten, ...], tuple[Unchanged, ...]]:
     """Writes the padding of a framework into a graph.
 
@@ -68,7 +67,6 @@ def repad_graph(
         graph: The model, its padding folded.
         framework: The framework.
         only: The names of operators to rewrite; all if empty.
-        computed: The names of operators whose `auto_pad` was a computed `Pad` before it was folded.
 
     Returns:
         The operators that were rewritten, and those that stay as they are, in file order.
@@ -86,7 +84,7 @@ def repad_graph(
     plans: list[_Plan] = []
     for site in sites:
         if site.label in wanted:
-            planned = _planned(main, site, framework, was_computed=site.label in computed)
+            planned = _planned(main, site, framework)
             if isinstance(planned, _Plan):
                 plans.append(planned)
             else:
@@ -120,11 +118,9 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
         yield name
 
 
-def _planned(
-    context: Context, site: Site, framework: Framework, *, was_computed: bool
-) -> _Plan | Unchanged:
+def _planned(context: Context, site: Site, framework: Framework) -> _Plan | Unchanged:
     """An operator with the intent of its padding, or why that is not known."""
-    op, before = op_of(site), _words(site.padding, was_computed=was_computed)
+    op, before = op_of(site), _words(site.padding)
     why = f"no framework has a convention for {site.node.op}"
     if op is not None:
         try:
@@ -272,10 +268,9 @@ def _kept(framework: Framework, plan: _Plan) -> Unchanged:
     return Unchanged(site.label, site.node.op, plan.before, why, not plan.refused)
 
 
-def _words(padding: Padding, pads: Pairs = (), *, was_computed: bool = False) -> str:
+def _words(padding: Padding, pads: Pairs = ()) -> str:
     """A padding in words."""
     if padding.is_same and not pads:
         counted = ", padding counted (count_include_pad)" if padding.counted else ""
-        what = "computed Pad equal to" if was_computed else "auto_pad"
-        return f"{what} SAME_{'UPPER' if padding.odd == 'end' else 'LOWER'}{counted}"
+        return f"SAME_{'UPPER' if padding.odd == 'end' else 'LOWER'}{counted}"
     return described(padding, padding.pads or pads)

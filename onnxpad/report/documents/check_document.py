@@ -48,7 +48,7 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
         said.append("--verbose lists what stays")
     said.append(marked(code, "faint") * bool(code))
     if fixable := sum(each.fixable for file in files for each in file.findings):
-        with_what = report.fix_command or _call(report.options)
+        with_what = report.fix_command or "onnxpad.fix and the same options"
         said.append(f"{fixable:,} fixable with {with_what.replace(' ', UNBREAKABLE)}")
     of_all = Group(
         "", [*configurations(each.config for each in files), "; ".join(filter(None, said))]
@@ -69,17 +69,6 @@ def check_document(report: CheckReport, view: View = "brief") -> Document:
             groups.append(Group(f"{badge}{shown(file.path)}", _page_blocks(file)))
     title = files[0].path if len(files) == 1 else f"{count:,} models"
     return Document("check", title, groups)
-
-
-def _call(options: Options) -> str:
-    """The call of the library that rewrites what was found with some options."""
-    usual = dict(Options().keywords)
-    asked = [
-        f"{name}={str(value)!r}" if isinstance(value, str) else f"{name}={value!r}"
-        for name, value in options.keywords.items()
-        if value and value != usual[name]
-    ]
-    return f"onnxpad.fix(..., {', '.join(asked)})" if asked else "onnxpad.fix"
 
 
 def _verdict(file: FileReport, report: CheckReport) -> str:

@@ -23,7 +23,7 @@ from onnxpad.report.documents import (
 from onnxpad.report.documents.validation_document import (
     divergence,
     failure,
-    noted,
+    result_words,
     times,
 )
 from onnxpad.report.groups import (
@@ -48,10 +48,9 @@ from onnxpad.report.text import (
     remarks,
     shown,
 )
-from onnxpad.validation.result import BY_ONNX
 
 if TYPE_CHECKING:
-    from onnxpad.validation.result import Comparison, Run, Validation
+    from onnxpad.validation.result import Run, Validation
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
@@ -302,8 +301,8 @@ def _compared(report: FixReport) -> str:
     validation = report.compared
     assert validation is not None
     ours = [run for run in validation.runs if run.subject == "rewritten"]
-    ran = [run for run in ours if run.comparisons and not run.flat]
-    runs = [run for run in ran if run.tells and all(each.ok for each in run.comparisons)]
+    agree = (run for run in ours if run.tells and not run.flat)
+    runs = [run for run in agree if all(each.ok for each in run.comparisons)]
     where = " and ".join(dict.fromkeys(r.provider.removesuffix("ExecutionProvider") for r in runs))
     said = []
     for level in dict.fromkeys(run.optimisation for run in runs):
@@ -318,14 +317,9 @@ def _compared(report: FixReport) -> str:
         said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}{part}")
     probed = _probed(report.changes) if validation.probes else ""
     many = counted(len(runs), "comparison")
-    if by_onnx := sum(run.against == BY_ONNX for run in runs):
-        some = "" if by_onnx == len(runs) else f", {by_onnx} of them"
-        many += f"{some} with the original in onnx's reference evaluator"
     told = f"outputs are equal in {RUNTIME} ({shown(where)}, {many}) {', '.join(said)}{probed}"
     if any(run.against == "reference" and run.tells for run in runs):
         told += "; the reference is reproduced"
-    if len(runs) < len(ran):
-        told += f"; of {counted(len(ran) - len(runs), 'other run')} see the warning"
     return told
 
 
@@ -432,25 +426,21 @@ def _run_result(run: Run) -> str:
     """`equal bit for bit`, or the outputs that differ, worst first; then the times."""
     differing = [c for c in run.comparisons if not c.equal]
     differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
-    if run.excused and not run.comparisons and run.is_warned:
-        result = "not compared; see the warning"
-    elif not run.comparisons:
+    if not run.comparisons:
         result = shown(run.note) or "did not run"
     elif not differing:
         result = f"{counted(len(run.comparisons), 'output')} equal bit for bit"
     else:
-        worst = "; ".join(_difference(c) for c in differing[:NODES_A_REASON])
+        worst = "; ".join(
+            f"{shown(repr(c.output))}: {result_words(c, verbose=False)}"
+            for c in differing[:NODES_A_REASON]
+        )
         rest = len(differing) - NODES_A_REASON
         result = f"{worst}; and {counted(rest, 'more output')}" if rest > 0 else worst
     if run.comparisons:
         result += f" ({times(run)})"
-        result += f"; {note}" if (note := noted(run)) else ""
+        result += f"; {shown(run.note)}" if run.note else ""
     return result if run.ok else f"{marked('DIFFERS', 'error')}: {result}"
-
-
-def _difference(comparison: Comparison) -> str:
-    numbers = f"max abs {comparison.max_abs:.3g}, {comparison.max_rel:.3g} of the greatest value"
-    return f"{shown(repr(comparison.output))}: {shown(comparison.detail) or numbers}"
 
 
 def ending(report: FixReport) -> str:

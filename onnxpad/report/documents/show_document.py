@@ -223,15 +223,10 @@ def _conventions(result: ShowReport) -> Iterator[str]:
 def _ending(result: ShowReport) -> Iterator[str]:
     sites = result.sites
     fixable, stay = sum(s.fixable for s in sites), sum(s.stays for s in sites)
-    leaves = f"{stay:,} as {'it is' if stay == 1 else 'they are'}, wholly or in part"
-    if fixable and stay:
-        said = f"onnxpad fix rewrites {fixable:,} of these, and leaves {leaves}"
-    elif stay:
-        said = f"onnxpad fix leaves {leaves}"
-    else:
-        said = f"onnxpad fix rewrites {fixable:,} of these"
-    if fixable or stay:
-        yield f"{said}; --node NAME says why"
+    done = [f"rewrites {fixable:,} of these"] * bool(fixable)
+    done += [f"leaves {stay:,}, wholly or in part"] * bool(stay)
+    if done:
+        yield f"onnxpad fix {' and '.join(done)}; --node NAME says why"
     elif any(map(_pads, sites)) and result.is_checked:
         yield "onnxpad fix has nothing to rewrite"
     stays = [each for site in sites if site.stays for each in site.helps if each != FIX]

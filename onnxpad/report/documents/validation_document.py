@@ -156,25 +156,13 @@ def failure(found: Validation) -> str:
         worst = max(wrong, key=lambda each: (each.max_rel != each.max_rel, each.max_rel))
         others = len({each.output for each in wrong}) - 1
         too = f", and {counted(others, 'other output')} differ{'s' * (others == 1)}" * bool(others)
-        said.append(f"output {shown(repr(worst.output))}{_apart(worst)}{too}")
+        how = shown(figures(worst, all_of_them=False) or worst.detail)
+        said.append(f"output {shown(repr(worst.output))} differs: {how}{too}")
     elif mine:
         said.append(shown(mine[0].note) or "it does not run")
     if where := culprit(found):
         said.append(f"it begins at {shown(where)}")
     return "; ".join(said)
-
-
-def _apart(comparison: Comparison) -> str:
-    """How far an output is off: ` differs by up to 3.1 % of its greatest value`."""
-    if comparison.special:
-        return f" has NaN or infinity on one side in {counted(comparison.special, 'place')}"
-    share = comparison.max_rel
-    if math.isnan(comparison.max_abs):
-        return f" {shown(comparison.detail)}"
-    if not math.isfinite(share):
-        return f" differs by up to {comparison.max_abs:.2g}"
-    far = f"{share:.1g} of" if share < 0.001 else f"{100 * share:.2g} % of"
-    return f" differs by up to {f'{share:.2g} times' if share >= 1 else far} its greatest value"
 
 
 def _runs(validation: Validation, *, verbose: bool) -> Iterator[list[Block]]:
@@ -233,7 +221,7 @@ def _who(run: Run) -> str:
 def _run(run: Run, validation: Validation, *, verbose: bool) -> list[Block]:
     where, who = _where(run, run.inputs), _who(run)
     time = f" ({times(run)})" if verbose and times(run) else ""
-    note = f"; {said}" if (said := noted(run)) else ""
+    note = f"; {shown(run.note)}" if run.note else ""
     weight = "error" if run.subject == validation.subject else "info"
     verdict = "" if run.ok else f"{marked('DIFFERS', weight)}: "
     plainly = [each for each in run.comparisons if each.equal and not each.alignment]
@@ -302,11 +290,6 @@ def _placement(place: Placement) -> str:
     if place.elsewhere:
         line += f"; elsewhere {few(map(shown, place.elsewhere), NODES_A_REASON)}"
     return line
-
-
-def noted(run: Run) -> str:
-    """The note of a run, or a pointer to the warning that already says the same."""
-    return "see the warning" if run.is_warned else shown(run.note)
 
 
 def times(run: Run) -> str:

@@ -40,7 +40,7 @@ FITS = [
     ),
     pytest.param(
         conv("pads = [2, 0, 0, 1]", "8, 8", "strides = [1, 1]"),
-        "fits explicit padding only, such as ZeroPadding2D or F.pad (first: 'c')",
+        "fits no framework's own padding (first: 'c')",
         id="numbers of no framework",
     ),
     pytest.param(
@@ -50,7 +50,7 @@ FITS = [
             inputs="float[1, 2, 9, 9] x",
             initializers="int64[8] p = {0, 0, 1, 0, 0, 0, 0, 2}",
         ),
-        "fits explicit padding only, such as ZeroPadding2D or F.pad (first: 'c')",
+        "fits no framework's own padding (first: 'c')",
         id="a Pad of zeros before a pool",
     ),
     pytest.param(
@@ -58,7 +58,7 @@ FITS = [
             "[c] y = MaxPool <kernel_shape = [3, 3], pads = [2, 0, 0, 1]> (x)",
             inputs="float[1, 2, 9, 9] x",
         ),
-        "fits no framework's padding (first: 'c')",
+        "fits no framework's own padding (first: 'c')",
         id="numbers of no framework, and no zeros",
     ),
     pytest.param(
