@@ -13,8 +13,6 @@ from onnxpad.runtimes.sessions import folder_of, read_proto
 from onnxpad.validation.align import Moved
 from onnxpad.validation.inputs import declared
 
-_LEAST_RANK = 3
-
 
 def relaid(original: Source, rewritten: Source) -> tuple[Source, tuple[str, ...]]:
     """The second of two models with its inputs and outputs in the layout of the first.
@@ -62,7 +60,7 @@ def moved_to(shape: Sequence[int | str], other: Sequence[int | str]) -> Moved | 
     An open size fits any, so the layout counts in which more of the sizes are known to agree.
     """
     rank = len(shape)
-    if len(other) != rank or rank < _LEAST_RANK:
+    if len(other) != rank or rank < 3:
         return None
 
     def agreeing(way: Moved | None) -> int:

@@ -112,9 +112,9 @@ class Padded:
         return not any(isinstance(size, Unknown) for size in self.sizes)
 
     @property
-    def is_transposed(self) -> bool:
-        """Whether its pads crop its output."""
-        return self.case.op == "convtranspose"
+    def verb(self) -> str:
+        """The verb for its pads: those of a transposed convolution crop."""
+        return "crops" if self.case.op == "convtranspose" else "pads"
 
     def fit(self, framework: str) -> Fit:
         """Whether it fits a framework of `FRAMEWORKS`."""

@@ -297,7 +297,7 @@ def _padding(each: Padded) -> str:
     pads = each.pads
     if pads is None:
         return f"pads as {each.auto_pad}"
-    said = f"{'crops' if each.is_transposed else 'pads'} {pads_text(pads)}"
+    said = f"{each.verb} {pads_text(pads)}"
     if any(each.padding.output_padding):
         said += f", output_padding {list(each.padding.output_padding)}"
     return said
@@ -310,11 +310,10 @@ def _where(each: Padded) -> str:
 
 def _other(each: Padded, fit: Fit, name: str) -> str:
     """The padding of the framework in words."""
-    verb = "crops" if each.is_transposed else "pads"
     if fit.pads is not None:
-        return f"where {name} {verb} {pads_text(fit.pads)}"
+        return f"where {name} {each.verb} {pads_text(fit.pads)}"
     if fit.same_at:
         listed = " or ".join(map(str, fit.same_at))
         where = f"sizes that leave {listed} when divided by {each.site.windows[0].stride}"
         return f"which is {name}'s padding only at {where}"
-    return f"where what {name} {verb} depends on the size"
+    return f"where what {name} {each.verb} depends on the size"

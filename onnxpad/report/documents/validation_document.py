@@ -201,9 +201,7 @@ def _agreeing(runs: Sequence[Run]) -> list[Block]:
         told = figures(worst, all_of_them=False)
         most = f", at most {told} ({shown(repr(worst.output))})" if told else ""
         said.append(f"{counted(len(apart), 'comparison')} within rounding{most}")
-    note = f"; {runs[0].note}" if runs[0].note else ""
-    head = f"{where}: {_who(runs[0])}{note}"
-    return [Line(head, "", "    "), Line("; ".join(said), "  ", "  ")]
+    return [Line(f"{where}: {_who(runs[0])}", "", "    "), Line("; ".join(said), "  ", "  ")]
 
 
 def _where(run: Run, inputs: str) -> str:
@@ -215,13 +213,12 @@ def _who(run: Run) -> str:
     who = f"{run.subject} against {run.against}"
     if run.optimisation == "full" and run.against != "reference":
         who += ", which ran without optimisation"
-    return who
+    return f"{who}; {shown(run.note)}" if run.note else who
 
 
 def _run(run: Run, validation: Validation, *, verbose: bool) -> list[Block]:
     where, who = _where(run, run.inputs), _who(run)
     time = f" ({times(run)})" if verbose and times(run) else ""
-    note = f"; {shown(run.note)}" if run.note else ""
     weight = "error" if run.subject == validation.subject else "info"
     verdict = "" if run.ok else f"{marked('DIFFERS', weight)}: "
     plainly = [each for each in run.comparisons if each.equal and not each.alignment]
@@ -230,7 +227,7 @@ def _run(run: Run, validation: Validation, *, verbose: bool) -> list[Block]:
     rest = len(told) - len(listed)
     equal = counted(len(plainly), "output")
     return [
-        Line(f"{verdict}{where}: {who}{time}{note}", "", "    "),
+        Line(f"{verdict}{where}: {who}{time}", "", "    "),
         Pairs([(_output(each), result_words(each, verbose=verbose)) for each in listed]),
         *([Line(f"and {counted(rest, 'more output')}; --verbose lists all")] if rest else []),
         *([Line(f"{equal} equal bit for bit")] if plainly and not verbose else []),
