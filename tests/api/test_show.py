@@ -118,3 +118,13 @@ def test_what_fix_rewrites_after_another_change_does_not_stay(model: onnx.ModelP
     assert shown.sites
     assert not any(site.stays for site in shown.sites)
     assert "leaves" not in str(shown)
+
+
+def test_a_page_counts_the_operators_that_pad_as_the_text_does() -> None:
+    """One of SAME_UPPER that pads by nothing is no operator that pads."""
+    same = 'auto_pad = "SAME_UPPER"'
+    body = f"a = MaxPool <{same}, kernel_shape = [1, 1]> (x) "
+    body += f"y = MaxPool <{same}, kernel_shape = [3, 3]> (a)"
+    found = onnxpad.show(one(body, inputs="float[1, 2, 8, 8] x"))
+    assert "2 operators that can pad, of which 1 pads" in repr(found)
+    assert "<dt>do pad</dt><dd>1</dd>" in found.to_html().replace("\n", "")

@@ -388,6 +388,21 @@ class TestQuiet:
         assert (result.exit_code, result.stdout) == (2, "")
 
 
+class TestLoop:
+    def test_the_command_that_a_check_of_a_folder_names_leaves_nothing(
+        self, tmp_path: Path
+    ) -> None:
+        for name in ("zeropad_opset10", "conv1d_keras"):
+            copy = tmp_path / f"{name}.onnx"
+            copy.write_bytes((MODELS / f"{name}.onnx").read_bytes())
+        before = onnxpad_runs("check", tmp_path)
+        named = before.stdout.splitlines()[-1].partition("fixable with onnxpad ")[2].split()
+        assert (before.exit_code, named[:3]) == (1, ["fix", "MODEL", "--in-place"])
+        for path in sorted(tmp_path.iterdir()):
+            assert onnxpad_runs("fix", path, "--in-place", "--no-validate").exit_code == 0
+        assert onnxpad_runs("check", tmp_path).exit_code == 0
+
+
 class TestErrors:
     def test_a_package_error_is_one_line_with_its_code(self, api: Api, model: Path) -> None:
         api.fixed = ModelError("model.onnx: is not an ONNX model\nat byte 3\x1b[2J")

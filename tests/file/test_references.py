@@ -106,38 +106,27 @@ def folder(tmp_path: Path) -> Path:
 
 
 @each_row(
-    ("entries", "said"),
+    ("entries", "is_there"),
     [
-        ({"location": "a"}, ""),
-        ({"location": "inside", "length": "24"}, ""),
-        ({"location": "a", "offset": "4", "length": "20"}, ""),
-        ({"location": "d/../a"}, ""),
-        ({"location": "a", "offset": "1"},
-         " up to byte 25, but that file has 24; it is cut short: export or download it again"),
-        ({"location": "b"}, ", which is not in F; put it beside the model"),
-        ({"location": "d\\a"}, (", which is not in F; put it beside the model; its name is written "
-         "with backslashes")),
-        ({"location": "e/../a"}, (", which is not in F; put it beside the model by that path: a "
-         "folder that the path passes through is missing")),
-        ({"location": "d"}, ", which is a folder in F; put a file beside the model"),
-        ({"location": "nowhere"},
-         ", a symbolic link that leads to no file; put the file itself there"),
-        ({"location": "model"}, ", which is the model file itself; export the model again"),
-        ({"location": "itself"}, ", which is the model file itself; export the model again"),
-        ({"location": "outside"}, (f", a symbolic link out of the model's folder to "
-         f"{Path(__file__).resolve()}; put the file itself beside the model")),
-        ({"location": "x" * 300}, ", which cannot be read: File name too long"),
+        ({"location": "a"}, True),
+        ({"location": "inside", "length": "24"}, True),
+        ({"location": "a", "offset": "4", "length": "20"}, True),
+        ({"location": "d/../a"}, True),
+        ({"location": "a", "offset": "1"}, False),
+        *(({"location": each}, False) for each in ("b", "d\\a", "e/../a", "d", "nowhere", "model")),
+        *(({"location": each}, False) for each in ("itself", "outside", "x" * 300)),
     ],
-)  # fmt: skip
-def test_what_is_said_of_a_file(folder: Path, entries: dict[str, str], said: str) -> None:
+)
+def test_where_the_data_of_a_file_may_be(
+    folder: Path, entries: dict[str, str], is_there: bool
+) -> None:
     tensors = [external(location="a"), external(**entries)]
-    if not said:
+    if is_there:
         check_external(tensors, folder / "model")
         return
     with pytest.raises(ModelError) as caught:
         check_external(tensors, folder / "model")
-    told = str(caught.value).replace(str(folder), "F")
-    assert told == f"tensor 'w' keeps its data in '{entries['location']}'{said}"
+    assert str(caught.value).startswith(f"tensor 'w' keeps its data in '{entries['location']}'")
 
 
 def test_a_linked_model_finds_data_where_the_link_leads(folder: Path) -> None:
