@@ -179,15 +179,11 @@ def validate(
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
-    from onnxpad.validation.layouts import relaid
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
-    moved: tuple[str, ...] = ()
-    if len(models) > 1:
-        models[1], moved = relaid(*models)
-    graphs, domain, both, padding = _compared(models, shapes, dims)
+    graphs, domain, both, padding, moved = _compared(models, shapes, dims)
     with kinds.limited(run_timeout, *graphs):
         found = validate_models(
             models[0],
@@ -317,13 +313,17 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
 
 
 def _compared(
-    models: Sequence[Source], shapes: Shapes, dims: Dims
-) -> tuple[Sequence[Graph], SizeDomain, RecordedByBoth, tuple[PaddingDifference, ...]]:
+    models: list[Source], shapes: Shapes, dims: Dims
+) -> tuple[
+    Sequence[Graph], SizeDomain, RecordedByBoth, tuple[PaddingDifference, ...], tuple[str, ...]
+]:
     """Reads the models, and finds the sizes at which to compare them.
 
+    The second one is replaced by one in the layout of the first.
+
     Returns:
-        The models, the sizes to draw, those that the models' metadata allows, and the operators
-        whose padding differs.
+        The models, the sizes to draw, those that the models' metadata allows, the operators whose
+        padding differs, and a line on each input and output that was moved.
 
     Raises:
         ModelError: A model cannot be read; the message says why in one line.
@@ -334,8 +334,13 @@ def _compared(
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within
+    from onnxpad.validation.layouts import relaid
 
     graphs = [Graph.read(model) for model in models]
+    moved: tuple[str, ...] = ()
+    if len(models) > 1:
+        models[1], moved = relaid(*models)
+        graphs[1] = Graph.read(models[1]) if moved else graphs[1]
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)
     untouched = original.mark()
@@ -346,7 +351,7 @@ def _compared(
         limits = SizeDomain(given=domain.given)
         padding = padding_differences(original, rewritten, domain=limits)
     original.rollback(untouched)
-    return graphs, domain, both, padding
+    return graphs, domain, both, padding, moved
 
 
 def _resized(original: Graph, rewritten: Graph) -> str:
