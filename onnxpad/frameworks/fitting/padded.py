@@ -101,7 +101,7 @@ class Padded:
         Any framework has that: Keras' ZeroPadding2D, TensorFlow's tf.pad, PyTorch's F.pad.
         """
         pads, padding = self.padding.pads, self.padding
-        if pads is None or self.is_transposed or padding.ceil or min(map(min, pads)) < 0:
+        if pads is None or self.verb == "crops" or padding.ceil or min(map(min, pads)) < 0:
             return False
         fills_zero = self.case.op == "conv" or (self.case.op == "avgpool" and padding.counted)
         return fills_zero or self.site.padding.pads == ((0, 0),) * len(self.site.windows)
