@@ -20,8 +20,6 @@ from onnxpad.records import dataclass
 if TYPE_CHECKING:
     import onnx
 
-    from onnxpad.graph import Graph, Node
-
 Key: TypeAlias = tuple[str, str]
 """Domain and op type of an operator; the domain of ONNX's own operators is empty."""
 Pads: TypeAlias = tuple[tuple[int, int], ...]
@@ -156,18 +154,6 @@ def withdraw(one: Row) -> bool:
 def declaration_of(domain: str | None, op_type: str) -> Row | None:
     """The declaration of an operator; None where there is none."""
     return _declared.get((domain or "", op_type)) if _declared else None
-
-
-def row_declared(graph: Graph, node: Node) -> Row | None:
-    """A user's declaration of a node's operator, in the version that the graph imports.
-
-    A function of the model needs none: its body says what it computes.
-    """
-    one = declaration_of(node.domain, node.op)
-    if one is None or graph.is_function(node):
-        return None
-    opset = graph.opsets.get(one.domain)
-    return one if opset is not None and (not one.versions or opset in one.versions) else None
 
 
 def op_types() -> frozenset[str]:

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import onnxpad
-from onnxpad.padding.steps import _DIFFER_BY_PLACE
+from onnxpad.padding.step_edits import _DIFFER_BY_PLACE
 from onnxpad.reasons import Reason
 from onnxpad.semantics.steps import STEPS
 from onnxpad.semantics.window import WINDOWS
@@ -54,7 +54,7 @@ TOLD_ELSEWHERE: Final = {
 DECIDING: Final = (
     "padding/limits.py",
     "padding/pad_limits.py",
-    "padding/steps.py",
+    "padding/step_edits.py",
     "padding/sinking.py",
 )
 """The modules that refuse what an operator or a step does not allow."""

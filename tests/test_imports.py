@@ -31,7 +31,7 @@ ORDER: Final = (
     # One graph, what is known of it, and what its nodes say.
     "graph", "operators", "analysis", "sizes",
     # Proving, by one table of meaning: it knows no pass.
-    "semantics", "terms",
+    "semantics", "proof",
     # Running models: it knows no pass either.
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
@@ -51,7 +51,7 @@ ORDER: Final = (
 OPTIMISER: Final = {row for row in ORDER if row.startswith("runtimes.")}
 """What is known of a runtime besides how it runs."""
 
-KNOWING: Final = {"analysis", "operators", "sizes", "semantics", "terms"}
+KNOWING: Final = {"analysis", "operators", "sizes", "semantics", "proof"}
 """Packages that know what a graph computes."""
 
 APART: Final = {
@@ -59,8 +59,8 @@ APART: Final = {
     "file": {"arithmetic", "process"},
     "semantics": {"process", "operators", "sizes"},
     "terms": {"process", "operators"},
-    "runtimes": {"process", "arithmetic", "file", "graph", *KNOWING},
-    "probe": {"semantics", "terms"},
+    "runtimes": {"process", "arithmetic", "graph", *KNOWING},
+    "probe": {"semantics", "proof"},
     "validation": KNOWING,
     "report": {"graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
     "page": {"file", "graph", "padding", "sites", "rewrite", *KNOWING, *OPTIMISER},

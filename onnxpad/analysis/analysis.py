@@ -34,9 +34,9 @@ from onnxpad.analysis.rules.pools_and_convs import WINDOWS, of_row
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.analysis.value import INT64, INTEGERS, Shape, Value, constant_elements, is_constant
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
-from onnxpad.declared import row_declared
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
+from onnxpad.graph.graph import row_declared
 from onnxpad.operators.table import declared_operator
 from onnxpad.records import NamedTuple
 

@@ -15,7 +15,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis.analysis import Analysis
-from onnxpad.analysis.floats import FLOAT, FLOATS, FloatFormat
+from onnxpad.analysis.rounding import FLOAT, FLOATS, FloatFormat
 from onnxpad.analysis.value import is_constant
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.read import pad_giving

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxpad.analysis.floats import FLOATS
+from onnxpad.analysis.rounding import FLOATS
 from onnxpad.arithmetic.size import Extent, Unknown, bounds
 from onnxpad.records import dataclass
 

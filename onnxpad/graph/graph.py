@@ -19,6 +19,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from onnxpad import declared
 from onnxpad.arguments import InFolder, Source
 from onnxpad.errors import ModelError, UsageError
 from onnxpad.file.copy_external import ExternalData
@@ -871,6 +872,18 @@ class Graph:
                 raise ModelError(
                     f"node '{describe(node)}' (Identity) has no input; export the model again"
                 )
+
+
+def row_declared(graph: Graph, node: Node) -> declared.Row | None:
+    """A user's declaration of a node's operator, in the version that the graph imports.
+
+    A function of the model needs none: its body says what it computes.
+    """
+    one = declared.declaration_of(node.domain, node.op)
+    if one is None or graph.is_function(node):
+        return None
+    opset = graph.opsets.get(one.domain)
+    return one if opset is not None and (not one.versions or opset in one.versions) else None
 
 
 @contextmanager

@@ -1,10 +1,10 @@
 """The table of window operators: each row states every trait of one operator.
 
-A new operator is a new row here, one of where a runtime departs on it (`departures`), and one in
-`proof.meaning` if it gathers or `proof.scattering` if it scatters, which share nothing with this
-table. Rows that gather take a `Pad`; rules of their own take those that scatter. No other module
-infers one trait from another, or assumes that batch and channels are the first two axes. Names of
-operators stand elsewhere only where something else is said about them: their shapes
+A new operator is a new row here, one of where a runtime departs on it (`departures`), and one of
+what it means to the proof (`semantics.window`, `semantics.transposed`), which shares nothing with
+this table. Rows that gather take a `Pad`; rules of their own take those that scatter. No other
+module infers one trait from another, or assumes that batch and channels are the first two axes.
+Names of operators stand elsewhere only where something else is said about them: their shapes
 (`analysis.rules`), which of them keep signs (`analysis.signs`), and which the reference evaluator
 computes correctly (`validation.evaluator`).
 """
@@ -23,8 +23,9 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.arithmetic.notation import named
-from onnxpad.declared import Key, Row, row_declared
+from onnxpad.declared import Key, Row
 from onnxpad.graph import Graph, Node
+from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.records import NamedTuple, dataclass

@@ -1,6 +1,6 @@
 """Moves constant `Pad`s downstream, past the steps between them and the operators that could pad.
 
-A step is a node of which `padding.steps` says what becomes of padding behind it. A *cut* is a
+A step is a node of which `padding.step_edits` says what becomes of padding behind it. A *cut* is a
 step behind which the padding is written: the data of the node is read without the `Pad`s, and
 a `Pad` with the layer behind it follows each output. Steps that only each other read need no `Pad`.
 """
@@ -23,7 +23,7 @@ from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.site import Sites
-from onnxpad.padding.steps import Behind, PadLayer, behind, data_inputs, joins_otherwise
+from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import EITHER_ZERO, fill_of, number_of

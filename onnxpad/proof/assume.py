@@ -191,7 +191,7 @@ class Facts:
                 return 1 if graph.is_main and head.name in graph.inputs else 0
             if isinstance(head, Slid):
                 return 1 if head.form.window.rounding == "floor" else 0
-            shortens = isinstance(head, Stepped) and head.key[0] in ("cropped", "Slice", "Split")
+            shortens = isinstance(head, Stepped) and head.key[0] in ("Slice", "Split")
             keeps = (
                 isinstance(head, Applied) and head.written[0] == 0 and head.written[1] in KEEPING
             )

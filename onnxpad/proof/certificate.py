@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from onnxpad.analysis.signs import Signs
-from onnxpad.declared import Row, operator_name, row_declared
+from onnxpad.declared import Row, operator_name
 from onnxpad.facts import Facts as Data
 from onnxpad.finding import Assumption, Certificate, Trust
 from onnxpad.graph import Graph, Tensor, Touched
+from onnxpad.graph.graph import row_declared
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.coverage import settle

@@ -20,7 +20,7 @@ from onnxpad.proof.assume import Facts
 from onnxpad.proof.refine import LOST_SIGN, refine
 from onnxpad.proof.term import DiffersError, Equal, Slid, Term
 
-_Claim: TypeAlias = tuple[Term, Term | None, Equal | None]
+_Claim: TypeAlias = tuple[Term, Term, Equal | None]
 """What a tensor that is to be proved is now, what it should be, and a proof that is known."""
 _NAME: Final = attrgetter("name")
 
@@ -91,7 +91,10 @@ class _Settling:
         nodes = _written_anew(touched, self._graph)
         self._read([tensor for node in nodes for tensor in filter(_NAME, node.outputs)])
         for new in self._replaced.keys() - self._claims.keys():
-            self._claims[new] = self._reader.read(new), self._before(self._replaced[new]), None
+            wanted = self._before(self._replaced[new])
+            if wanted is None:
+                raise self._unaccounted(new)
+            self._claims[new] = self._reader.read(new), wanted, None
         for each in touched:
             if each.was is None and each.again and self._graph.has_node(each.node):
                 self._loose += filter(self._is_altered, each.node.outputs)
@@ -151,15 +154,12 @@ class _Settling:
         for tensor, (now, _, _) in self._claims.items():
             reader.keep(tensor, now)
         for tensor, (now, wanted, proof) in self._claims.items():
-            if wanted is None:
-                raise self._unaccounted(tensor)
-            if proof is not None:
-                found[tensor] = proof
+            equal = proof or Equal("same")
             if now is not wanted:
-                found[tensor] = refine(now, wanted, self._facts, tensor, self._trust)
+                shown = refine(now, wanted, self._facts, tensor, self._trust)
+                equal = shown._replace(assumptions=shown.assumptions | equal.assumptions)
+            found[tensor] = equal
         for tensor, (now, wanted, _) in self._claims.items():
-            if wanted is None:
-                continue
             if now is not wanted and found[tensor].rule != LOST_SIGN:
                 reader.equate(now, wanted, found[tensor])
             reader.keep(tensor, wanted)

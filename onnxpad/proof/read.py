@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, combinations
 from typing import Final
 
 from onnxpad.analysis import Analysis
@@ -43,7 +44,7 @@ from onnxpad.semantics.layers import (
 )
 from onnxpad.semantics.rows import Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
-from onnxpad.semantics.window import form_of, interned
+from onnxpad.semantics.window import form_of
 
 _SHORT: Final = 64
 """Constants of up to so many elements are known by these, longer ones by their names."""
@@ -350,7 +351,7 @@ class Reader:
         """The term of a window: layers around the axes over which it slides belong to it."""
         form = form_of(call)
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
-            form = interned(form._replace(own=Operand(args[form.own.of])))
+            form = self.terms.form(form._replace(own=Operand(args[form.own.of])))
         data = args[0]
         if isinstance(data.head, Ranked) and not data.layers and data.head.rank == form.rank:
             data = data.args[0]
@@ -380,10 +381,11 @@ class Reader:
         layer = None if full is None else _layer(call, pad, full, args)
         if layer is not None:
             return self.terms.padded(data, layer)
-        amounts = full if full is not None and _all_known(full) else None
-        kept = (data, *args[2:3]) if amounts is not None and len(args) > 1 else args
-        axes = None if amounts is not None else pad.axes
-        return self.terms.make(Applied((0, "Pad", pad.mode, amounts, axes)), kept)
+        kept = args
+        if full is not None:
+            kept = (data, *args[2:3]) if pad.mode == "constant" else (data,)
+        axes = None if full is not None else pad.axes
+        return self.terms.make(Applied((0, "Pad", pad.mode, full, axes)), kept)
 
     # Steps
 
@@ -455,8 +457,6 @@ def _layer(call: Call, pad: PadForm, full: Amounts, args: Sequence[Term]) -> Lay
     layer = Layer(full, Operand(args[2]) if pad.value is None else fill_of(pad.value))
     if _is_plain(full):
         return layer
-    if not _all_known(full):
-        return None
     if never_pads(full):
         layer = Layer(full, 0)
     for axis, (begin, end) in enumerate(full):
@@ -480,10 +480,6 @@ def _least_size(call: Call, data: Term, axis: int) -> Extent:
 
 _APPLIED: Final = object()
 """The key of what is written of a node, among its notes."""
-
-
-def _all_known(amounts: Amounts) -> bool:
-    return not any(isinstance(n, Unknown) for pair in amounts for n in pair)
 
 
 @lru_cache(maxsize=1024)
@@ -524,17 +520,14 @@ def _partings(inner: Sequence[Layers]) -> Iterator[tuple[Sequence[Layers], Seque
         ([layers[:count] for layers in inner], [layers[count:] for layers in inner])
         for count in range(1, max(map(len, inner)))
     ]
-    for axes in ({*every} - {axis} for axis in every):
+    for axes in chain(*[combinations(every, count) for count in range(1, len(every))]):
         parts = [_outermost(layers, frozenset(axes)) for layers in inner]
         found.append(([inside for inside, _ in parts], [outer for _, outer in parts]))
-    for axis in every:
-        parts = [_outermost(layers, frozenset({axis})) for layers in inner]
-        found.append(([inside for inside, _ in parts], [outer for _, outer in parts]))
-    found.sort(key=lambda parting: -sum(map(_count_sides, parting[1])))
+    found.sort(key=lambda parting: -sum(map(_count_axes, parting[1])))
     yield from (each for each in found if any(each[1]))
     yield inner, nothing
 
 
-def _count_sides(layers: Layers) -> int:
+def _count_axes(layers: Layers) -> int:
     """How many axes the layers pad or crop, each for itself."""
     return sum(pair != (0, 0) for layer in layers for pair in layer.amounts)

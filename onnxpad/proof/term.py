@@ -107,6 +107,7 @@ class Terms:
         """There are none at first."""
         self.sources: dict[Tensor, Term] = {}
         self._made: dict[tuple[Any, ...], Term] = {}
+        self._forms: dict[tuple[object, ...], WindowForm] = {}
         self._padded: dict[tuple[Term, tuple[Layer, ...]], Term] = {}
 
     def make(self, head: Head, args: tuple[Term, ...] = (), layers: Layers = NO_LAYERS) -> Term:
@@ -117,6 +118,10 @@ class Terms:
             bare = self.make(head, args) if layers else None
             found = self._made[key] = Term(head, args, layers, bare)
         return found
+
+    def form(self, form: WindowForm) -> WindowForm:
+        """The one object of a form that these terms share."""
+        return self._forms.setdefault(tuple(form), form)
 
     def padded(self, term: Term, *layers: Layer) -> Term:
         """A term with more layers around it."""

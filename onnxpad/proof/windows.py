@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from onnxpad.arithmetic.size import (
     Extent,
@@ -26,7 +26,7 @@ from onnxpad.facts import Later
 from onnxpad.finding import Trust
 from onnxpad.proof.term import DiffersError
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.engines import ENGINES, SPECIFICATION, Placed, divides_by_kernel
+from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
 from onnxpad.semantics.layers import (
     EXCLUDED,
     LEAST,
@@ -42,8 +42,7 @@ from onnxpad.semantics.layers import (
 )
 from onnxpad.semantics.window import WindowAxis, WindowForm
 
-ONNXRUNTIME: Final = "onnxruntime"
-Sizes = tuple[Extent, ...]
+Sizes: TypeAlias = tuple[Extent, ...]
 """The size of the data on each axis over which a window slides."""
 
 
@@ -207,7 +206,6 @@ class Compared(NamedTuple):
     """Two windows as one engine reads them; they read the same positions of the data.
 
     Attributes:
-        engine: The engine that reads the second window.
         places: Where both place their windows.
         first: The original in canonical form.
         second: The other one.
@@ -215,7 +213,6 @@ class Compared(NamedTuple):
         differs: How the fills differ that they read; empty where they do not.
     """
 
-    engine: str
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]]
     first: Canonical
     second: Canonical
@@ -449,7 +446,7 @@ def _as_read(
         differs = f"outside the data {_text(second.layers)} instead of {_text(first.layers)}"
         if not form.compares:
             raise DiffersError(f"{told}{differs}", engine=engine)
-    return Compared(engine, places, first, second, defined, differs)
+    return Compared(places, first, second, defined, differs)
 
 
 def _check_equal(engine: str, axis: int, text: str, was: Extent, now: Extent) -> None:

@@ -173,7 +173,9 @@ def divides_by_kernel(form: WindowForm) -> bool:
 
 SPECIFICATION: Final = "the specification"
 """The name of the engine that the specification is."""
-ENGINES: Final[dict[str, Engine]] = {
-    SPECIFICATION: specification,
-    "onnxruntime": onnxruntime,
-}
+ONNXRUNTIME: Final = "onnxruntime"
+"""The name of the other one."""
+ENGINES: Final[dict[str, Engine]] = {SPECIFICATION: specification, ONNXRUNTIME: onnxruntime}
+"""Both engines, in the order in which the proof asks them. There is no third: where another runtime
+places windows elsewhere is data of a target.
+"""

@@ -138,7 +138,7 @@ def merged(layers: Iterable[Layer]) -> Layers:
         sunk: list[_Sides] = []
         for each in found:
             _sink(sunk, each)
-        kept = [each.layer() for each in sunk if any(_is_some(n) for n in each.amounts)]
+        kept = [each.layer() for each in sunk if any(n != 0 for n in each.amounts)]
         if kept == found:
             return tuple(map(_fillless, kept))
         found = kept
@@ -169,7 +169,7 @@ def _sink(inner: list[_Sides], layer: Layer) -> None:
     left = _Sides([0] * len(amounts), fill)
     inner.append(left)
     for side, amount in enumerate(amounts):
-        if not _is_some(amount):
+        if amount == 0:
             continue
         is_crop = isinstance(amount, int) and amount < 0
         place = left
@@ -177,7 +177,7 @@ def _sink(inner: list[_Sides], layer: Layer) -> None:
             if not is_crop and each.fill != fill:
                 break
             held = each.amounts[side]
-            if _is_some(held):
+            if held != 0:
                 if _adds(held, amount):
                     place, amount = each, held + amount
                 break
@@ -187,10 +187,6 @@ def _sink(inner: list[_Sides], layer: Layer) -> None:
 
 def _fillless(layer: Layer) -> Layer:
     return layer._replace(fill=0) if _only_crops(layer) else layer
-
-
-def _is_some(amount: Extent) -> bool:
-    return not (isinstance(amount, int) and amount == 0)
 
 
 def _only_crops(layer: Layer) -> bool:

@@ -42,7 +42,7 @@ def dropout(call: Call, inner: Sequence[Layers]) -> Passed:
     trains = call.version < 7 and not call.attribute("is_test")
     if call.version >= 12 and call.operand(2) is not None:
         mode = call.constant(2)
-        trains = mode is None or bool(mode.any())
+        trains = mode is None or mode.size != 1 or bool(mode.any())
     if trains:
         raise UnreadError("a Dropout that may train")
     return unchanged(call, inner)

@@ -13,8 +13,8 @@ from typing import Final
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.declared import row_declared
 from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Amounts, Pair

@@ -20,11 +20,14 @@ from onnxpad.operators.read import PadOp, TransposedOp, is_transposed, pad_givin
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.parting import sound_amounts
 from onnxpad.padding.readers import readers_of
-from onnxpad.padding.steps import PadLayer, behind, data_inputs
+from onnxpad.padding.step_edits import PadLayer, behind, data_inputs
 from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.semantics.layers import EITHER_ZERO, Fill, fill_of
+from onnxpad.semantics.moving import bounds_of
+from onnxpad.semantics.rows import Call, UnreadError
+from onnxpad.semantics.table import row_of
 from onnxpad.sites.cropped_form import check_gives, crop_of, form_of, leaves_nothing
 from onnxpad.sizes.wording import Wording
 
@@ -509,14 +512,15 @@ def _fills_otherwise(fill: Fill | None) -> RefusalError:
 
 def _sliced(graph: Graph, analysis: Analysis, node: Node) -> Pairs | None:
     """The amounts, 0 or less, of a Slice in steps of 1, provided that the axes are long enough."""
-    shape = analysis.shape(node.inputs[0])
-    bounds = _bounds(graph, analysis, node)
-    if shape is None or bounds is None:
+    shape, row = analysis.shape(node.inputs[0]), row_of(graph, node)
+    if shape is None or row is None:
+        return None
+    try:
+        bounds = bounds_of(Call(graph, analysis, node, row), len(shape))
+    except UnreadError:
         return None
     found: list[Pair] = [(0, 0)] * len(shape)
-    for axis, start, end, step in bounds:
-        if step != 1 or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
-            return None
+    for axis, (start, end, step) in bounds.items():
         size = shape[axis]
         begin = size + start if always(less_equal(start, -1)) is True else start
         cut: Extent
@@ -526,33 +530,9 @@ def _sliced(graph: Graph, analysis: Analysis, node: Node) -> Pairs | None:
             cut = 0
         else:
             cut = size - end
-        if not isinstance(begin, int) or not isinstance(cut, int) or begin < 0 or cut < 0:
+        if step != 1 or not isinstance(begin, int) or not isinstance(cut, int):
             return None
-        if found[axis] != (0, 0):
+        if min(begin, cut) < 0:
             return None
         found[axis] = -begin, -cut
     return tuple(found)
-
-
-def _bounds(
-    graph: Graph, analysis: Analysis, node: Node
-) -> list[tuple[Extent, Extent, Extent, Extent]] | None:
-    """Axis, start, end and step for each axis that a Slice names; None where unknown."""
-    bounds: list[Sequence[Extent] | None] = []
-    for place, name in enumerate(("starts", "ends", "axes", "steps"), 1):
-        if graph.opset < 10:
-            bounds.append(node.attrs.get(name))
-            continue
-        tensor = node.operand(place)
-        values = None if tensor is None else analysis.integers(tensor)
-        if tensor is not None and values is None:
-            return None
-        bounds.append(values)
-    starts, ends, axes, steps = bounds
-    if starts is None or ends is None:
-        return None
-    axes = tuple(range(len(starts))) if axes is None else axes
-    steps = (1,) * len(starts) if steps is None else steps
-    if not len(starts) == len(ends) == len(axes) == len(steps):
-        return None
-    return list(zip(axes, starts, ends, steps, strict=True))

@@ -27,7 +27,7 @@ from onnxpad.operators.read import (
 )
 from onnxpad.operators.table import Fill, Operator, lowest
 from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.steps import PadLayer, behind, data_inputs
+from onnxpad.padding.step_edits import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.semantics.layers import fill_of, number_of

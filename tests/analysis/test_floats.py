@@ -10,7 +10,8 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.analysis import floats
-from onnxpad.analysis.floats import FLOATS, ZERO, Quotient, Real, Scaled
+from onnxpad.analysis.floats import ZERO, Quotient, Real, Scaled
+from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.value import INTEGERS, fit
 from onnxpad.arithmetic.size import Extent, Size, Unknown, evaluate, symbol
 from onnxpad.arithmetic.symbol import Sizes

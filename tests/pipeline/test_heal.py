@@ -150,7 +150,7 @@ def test_what_cannot_be_compared_is_not_taken_back(tmp_path: Path) -> None:
     onnx.save(model, path)
     done = onnxpad_runs("fix", path, "-o", target)
     assert done.exit_code == 5
-    assert "not validated: output y is of classes, indices or truths" in done.output
+    assert "not validated" in done.output
     assert target.exists()
     assert onnxpad_runs("validate", path, target).exit_code == 5
     assert onnxpad_runs("validate", path, path).exit_code == 0

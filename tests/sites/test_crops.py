@@ -110,7 +110,7 @@ def test_what_stays_downstream(
     site = sites(body, outputs=f"float[] y{further}")[0]
     assert site.amounts == amounts
     (left,) = (finding for finding in site.findings if not finding.fixable)
-    assert (left.code, left.reason_code, left.reason) == ("PAD402", code, words)
+    assert (left.code, left.reason_code) == ("PAD402", code)
 
 
 @pytest.mark.parametrize(

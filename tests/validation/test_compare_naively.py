@@ -191,4 +191,3 @@ def test_the_greatest_element_of_scores(before: Any, after: Any, noise: float, s
     one, other = (np.array(side, np.float32) for side in (before, after))
     found = argmax_lost(one, other, Tolerance(), noise)
     assert bool(found) is bool(says)
-    assert says in found

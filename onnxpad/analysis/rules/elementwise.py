@@ -15,7 +15,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.analysis import floats
-from onnxpad.analysis.floats import FLOATS
+from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.rule_api import Ask, Call, UndeterminedError, ValueRule, axis_in
 from onnxpad.analysis.rules.shape_table import reduced_axes
 from onnxpad.analysis.value import BOOL, INTEGERS, Elements, each, elements, fit

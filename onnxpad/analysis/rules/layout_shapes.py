@@ -6,7 +6,7 @@ opset it asks for.
 
 from __future__ import annotations
 
-from onnxpad.analysis.floats import FLOATS
+from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, known
 from onnxpad.analysis.rules.axis_math import (
     agreed,

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from onnxpad.analysis.floats import FLOATS
+from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.rule_api import Ask, Call, ShapeRule, UndeterminedError, axis_in, named
 from onnxpad.analysis.value import FLOAT, Shape
 from onnxpad.arithmetic.size import Extent, Size, Unknown, bounds, floor_div, symbol

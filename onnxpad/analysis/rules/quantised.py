@@ -14,7 +14,7 @@ from typing import Any
 from onnx import TensorProto
 
 from onnxpad.analysis import floats
-from onnxpad.analysis.floats import FLOATS
+from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.rule_api import Ask, Call, UndeterminedError, ValueRule, axis_in, named
 from onnxpad.analysis.value import FLOAT, INTEGERS, Elements, each, filled
 from onnxpad.arithmetic.size import Unknown

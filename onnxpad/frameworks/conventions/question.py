@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias, get_args
 
-from onnxpad.arithmetic.window import Window
+from onnxpad.arithmetic.window import (
+    Window,
+    output_size,
+    pool_output_size,
+    transposed_output_size,
+)
 from onnxpad.records import dataclass
 
 Op: TypeAlias = Literal["conv", "maxpool", "avgpool", "convtranspose"]
@@ -129,3 +134,23 @@ class Answer:
     def output_padding(self) -> tuple[int, ...]:
         """Elements appended to the output on each axis."""
         return tuple(axis.output_padding for axis in self.axes)
+
+
+def output_of(
+    op: Op, size: int, window: Window, pads: tuple[int, int], more: int, *, ceil: bool
+) -> int:
+    """The output size along an axis of data of a size, with `more` elements appended if it grows.
+
+    Args:
+        op: The operator.
+        size: The size of the data.
+        window: The window.
+        pads: (begin, end).
+        more: The `output_padding` of a transposed convolution.
+        ceil: Whether a pool rounds up.
+    """
+    if op == "convtranspose":
+        return transposed_output_size(size, window, *pads, more)
+    if op == "conv":
+        return output_size(size, window, *pads)
+    return pool_output_size(size, window, *pads, ceil_mode=ceil)

@@ -19,11 +19,16 @@ from onnxpad.arithmetic.window import (
     transposed_output_size,
 )
 from onnxpad.facts import Facts
-from onnxpad.frameworks.conventions.question import Answer, Axis, AxisAnswer, Op, Question
+from onnxpad.frameworks.conventions.question import (
+    Answer,
+    Axis,
+    AxisAnswer,
+    Op,
+    Question,
+    output_of,
+)
 from onnxpad.frameworks.conventions.rules import PaddingRule
 from onnxpad.frameworks.conventions.table import AbsentError, Convention
-from onnxpad.frameworks.fitting.case import answer_of
-from onnxpad.padding.padding import Padding
 from onnxpad.records import dataclass
 
 _MOST: Final = 64
@@ -337,7 +342,6 @@ def _changes(
     op: Op, place: int, own: AxisAnswer, output: int, *, ceil_mode: bool
 ) -> Iterator[NumberChange]:
     window = own.window
-    question = Question(op, (own.size,), (window,))
     longest = (output + own.size) * window.stride + window.extent
     most = {"end": longest, "begin": longest}
     if op == "convtranspose":
@@ -353,9 +357,8 @@ def _changes(
         def outputs(number: int, what: str = what, grows: bool = grows) -> int:
             told = {"begin": own.begin, "end": own.end, "more": own.output_padding}
             told["more" if what == "output_padding" else what] = number
-            pads, more = ((told["begin"], told["end"]),), (told["more"],)
-            padding = Padding(pads, ceil=ceil_mode, output_padding=more)
-            (found,) = answer_of(padding, question).output
+            pair = told["begin"], told["end"]
+            found = max(output_of(op, own.size, window, pair, told["more"], ceil=ceil_mode), 0)
             return found if grows else -found
 
         wanted = output if grows else -output

@@ -15,12 +15,9 @@ from typing import Final, Literal, TypeAlias
 from onnxpad.arithmetic.size import Extent, Size, always, equal, modulo
 from onnxpad.arithmetic.window import (
     Window,
-    output_size,
-    pool_output_size,
-    transposed_output_size,
 )
 from onnxpad.frameworks.conventions.effect import effect
-from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question
+from onnxpad.frameworks.conventions.question import Answer, AxisAnswer, Op, Question, output_of
 from onnxpad.frameworks.conventions.table import (
     FRAMEWORKS,
     INTENTS,
@@ -260,12 +257,7 @@ def answer_of(padding: Padding, question: Question) -> Answer:
     pads = padding.amounts(sizes, windows)
     axes = []
     for size, window, pair, more in zip(sizes, windows, pads, appended, strict=True):
-        if op == "convtranspose":
-            output = transposed_output_size(size, window, *pair, more)
-        elif op == "conv":
-            output = output_size(size, window, *pair)
-        else:
-            output = pool_output_size(size, window, *pair, ceil_mode=padding.ceil)
+        output = output_of(op, size, window, pair, more, ceil=padding.ceil)
         axes.append(AxisAnswer(size, window, *pair, output, more))
     return Answer(tuple(axes), padding.counted)
 

@@ -11,8 +11,8 @@ from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.operators.amounts import Pairs
-from onnxpad.padding import steps
-from onnxpad.padding.steps import Behind, PadLayer
+from onnxpad.padding import step_edits
+from onnxpad.padding.step_edits import Behind, PadLayer
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import Fill, Layer, fill_of
 from onnxpad.semantics.table import rows
@@ -58,10 +58,10 @@ def read(proto: onnx.ModelProto) -> tuple[Graph, Analysis, Node]:
 
 
 def moved(graph: Graph, analysis: Analysis, node: Node, layer: PadLayer) -> Behind:
-    inputs = steps.data_inputs(graph, node)
+    inputs = step_edits.data_inputs(graph, node)
     if not inputs:
         raise RefusalError(Reason.STEPS_BETWEEN, "it is no step")
-    return steps.behind(graph, analysis, node, [layer] * len(inputs))
+    return step_edits.behind(graph, analysis, node, [layer] * len(inputs))
 
 
 def on_bare_data(model: onnx.ModelProto, shape: tuple[int, ...], behind: Behind) -> None:
@@ -79,7 +79,7 @@ def on_bare_data(model: onnx.ModelProto, shape: tuple[int, ...], behind: Behind)
     node.attribute.extend([*kept, *made])
 
 
-STEPS = sorted({op for (_, op), row in rows().items() if row.step} - steps._DIFFER_BY_PLACE)
+STEPS = sorted({op for (_, op), row in rows().items() if row.step} - step_edits._DIFFER_BY_PLACE)
 
 
 @each_row("op", [op for op in STEPS if op != "Swish"], at_once=8)

@@ -86,11 +86,12 @@ def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[PadLay
         sizes = None if write is None else write(call, layers[0], layer)
         return Behind(layer, {} if sizes is None else {1: np.asarray(sizes, np.int64)})
     except UnreadError as error:
-        why, label, facts = str(error), graph.label(node), dict(error.facts)
+        why, label = str(error), graph.label(node)
+        facts = {"operator": label, **error.facts}
         if error.code is Reason.FILL_CHANGES:
-            facts["value"] = number_of(layers[0].fill)
+            facts = {"value": number_of(layers[0].fill), "operator": node.op}
         said = named(lambda name: f"{node.op}{name(label)} stands between: {why}")
-        raise RefusalError(error.code, said, operator=label, **facts) from error
+        raise RefusalError(error.code, said, **facts) from error
 
 
 def joins_otherwise(graph: Graph, node: Node) -> RefusalError:
@@ -118,15 +119,16 @@ def _squeeze(call: Call, inner: PadLayer, outer: PadLayer) -> None:
 
 def _reshape(call: Call, inner: PadLayer, outer: PadLayer) -> list[int]:
     """The shape of a Reshape: its own -1 stays right, and so does a 0 if both sizes are alike."""
-    before, after = call.shape() or (), call.result_shape() or ()
     if call.version < 5 or call.attribute("allowzero"):
         raise UnreadError("its shape has no constant that could be corrected")
+    before, after = (
+        [size - sum(pair) for size, pair in zip(shape or (), layer.amounts, strict=True)]
+        for shape, layer in ((call.shape(), inner), (call.result_shape(), outer))
+    )
     sizes = []
-    for axis, number in enumerate(call.numbers(1)):
-        size = after[axis] - sum(outer.amounts[axis])
-        copied = number == 0 and before[axis] - sum(inner.amounts[axis]) == size
-        stays = number == -1 or copied or not isinstance(size, int)
-        sizes.append(number if stays or not isinstance(size, int) else size)
+    for axis, (number, size) in enumerate(zip(call.numbers(1), after, strict=True)):
+        stays = number == -1 or (number == 0 and before[axis : axis + 1] == [size])
+        sizes.append(size if isinstance(size, int) and not stays else number)
     return sizes
 
 
