@@ -26,7 +26,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.layers import EITHER_ZERO, fill_of, number_of
+from onnxpad.semantics.layers import fill_of, is_either_zero, number_of
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
@@ -328,7 +328,7 @@ def check_taken(
         lifted = sinking.lifted(step.outputs[0])
         if lifted is None:
             continue  # a Slice upstream has cropped all of it
-        if lifted.layer.fill == EITHER_ZERO:
+        if is_either_zero(lifted.layer.fill):
             check_sign_is_lost(graph, analysis, step)
         if shared := sinking.shared(step):
             # What is read elsewhere too must be taken there as well, so it comes first.

@@ -126,13 +126,18 @@ class Prover:
         equal: Mapping[Tensor, Equal],
         found: list[Certificate],
     ) -> list[Certificate]:
-        """Takes an edit for proved, in each domain; returns the certificates with declarations."""
-        changed = at[2].reader.logged()
+        """Takes an edit for proved, in each domain; returns the certificates with declarations.
+
+        Terms are equal at no other sizes, and under no fewer assumptions, than at those of `at`.
+        """
+        changed, is_within = at[2].reader.logged(), False
         for each in self._domains:
             if each is at:
+                is_within = True
                 continue
             reader = each[2].reader
             reader.undo()
+            holds = is_within and {*at[0].domain.assumptions} <= {*each[0].domain.assumptions}
             terms = {new: reader.known(old) for new, old in replaced.items()}
             for tensor in changed:
                 reader.forget(tensor)
@@ -140,7 +145,12 @@ class Prover:
                 if term is None:
                     continue
                 now = reader.read(tensor)
-                if tensor in equal and now is not term and equal[tensor].rule != LOST_SIGN:
+                if (
+                    holds
+                    and tensor in equal
+                    and now is not term
+                    and equal[tensor].rule != LOST_SIGN
+                ):
                     reader.equate(now, term, equal[tensor])
                 reader.keep(tensor, term)
         return found

@@ -381,11 +381,13 @@ class Reader:
         layer = None if full is None else _layer(call, pad, full, args)
         if layer is not None:
             return self.terms.padded(data, layer)
-        kept = args
+        kept, value = args, None
         if full is not None:
             kept = (data, *args[2:3]) if pad.mode == "constant" else (data,)
+        if pad.mode == "constant" and pad.value is not None:
+            value = fill_of(pad.value)
         axes = None if full is not None else pad.axes
-        return self.terms.make(Applied((0, "Pad", pad.mode, full, axes)), kept)
+        return self.terms.make(Applied((0, "Pad", pad.mode, full, axes, value)), kept)
 
     # Steps
 

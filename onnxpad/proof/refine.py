@@ -156,7 +156,8 @@ def scattered(pair: Pair) -> Found | None:
         words += REPAIRED
     if facts:
         words += ", as onnxruntime reads the original (the specification leaves it open)"
-    found = Equal("scattered", assumptions, facts, repair=repair, words=words)
+    rule = "scattered" if new.layers == old.layers else LOST_SIGN
+    found = Equal(rule, assumptions, facts, repair=repair, words=words)
     return found, _arguments(pair)
 
 
@@ -192,13 +193,13 @@ def windows(pair: Pair) -> Found | None:
     both = Padded(form, old.layers), Padded(new.form, new.layers)
     found = facts.compared(*both, sizes, dtype, pair.trust)
     if found.same:
-        assumptions = _check_crops(pair, form, new.form, dtype, data)
+        rule, assumptions = "windows", _check_crops(pair, form, new.form, dtype, data)
     else:
-        assumptions = _check_loses(pair, found, dtype, data)
+        rule, assumptions = _check_loses(pair, found, dtype, data)
     if found.trust is not None:
         assumptions |= {found.trust.assumption}
     known = known_sizes(found.sizes)
-    equal = Equal("windows", assumptions, found.facts(), known, found.repair, found.words())
+    equal = Equal(rule, assumptions, found.facts(), known, found.repair, found.words())
     return equal, [*zip(pair.new.args[1:], pair.old.args[1:], strict=True)]
 
 
@@ -255,8 +256,8 @@ def _check_finite(pair: Pair, data: Term) -> None:
 
 def _check_loses(
     pair: Pair, found: Comparison, dtype: int | None, data: Term
-) -> frozenset[Assumption]:
-    """The assumptions under which different fills lose every comparison in a maximum.
+) -> tuple[str, frozenset[Assumption]]:
+    """The rule and the assumptions by which different fills lose every comparison in a maximum.
 
     Raises:
         DiffersError: A fill may win, or a window may read no data at all.
@@ -274,10 +275,11 @@ def _check_loses(
         for layer in side.layers
     ]
     if dtype in FLOATS and pair.facts.bound(data) <= 0 and any(fill == 0 for fill in fills):
-        if (at := pair.at or pair.facts.reader.holder(pair.new)) is None:
+        if pair.at is None:
             raise DiffersError("something downstream may tell 0.0 from -0.0")
-        pair.facts.check_zeros_unseen(at)
-    return assumptions
+        pair.facts.check_zeros_unseen(pair.at)
+        return LOST_SIGN, assumptions
+    return "windows", assumptions
 
 
 def _check_lost(

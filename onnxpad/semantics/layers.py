@@ -38,7 +38,8 @@ EXCLUDED: Final = "excluded"
 NEGATIVE_ZERO: Final = "-0"
 """Equals 0.0 as a number, but is another element."""
 EITHER_ZERO: Final = "0 or -0"
-"""Perhaps another one for each element."""
+"""Perhaps another one for each element; `either_zero` adds which."""
+_eithers: dict[tuple[Fill, ...], str] = {}
 
 
 class Layer(NamedTuple):
@@ -66,10 +67,24 @@ def number_of(fill: Fill) -> float | int:
     return -0.0 if fill == NEGATIVE_ZERO else 0.0
 
 
+def either_zero(*fills: Fill) -> Fill:
+    """Zeros of both signs that a step makes of fills: of others, it makes others."""
+    return _eithers.setdefault(fills, f"{EITHER_ZERO} ({len(_eithers)})")
+
+
+def is_either_zero(fill: Fill | None) -> bool:
+    """Whether a fill is a zero of a sign that is not known."""
+    return isinstance(fill, str) and fill.startswith(EITHER_ZERO)
+
+
+def is_zero(fill: Fill) -> bool:
+    """Whether a fill is a zero that perhaps has a sign, but no number."""
+    return isinstance(fill, str) and fill.startswith((NEGATIVE_ZERO, EITHER_ZERO))
+
+
 def without_sign(layers: Layers) -> Layers:
     """The layers with 0 for a zero of any sign, for what cannot tell them apart."""
-    zeros = (NEGATIVE_ZERO, EITHER_ZERO)
-    return tuple([each._replace(fill=0) if each.fill in zeros else each for each in layers])
+    return tuple([each._replace(fill=0) if is_zero(each.fill) else each for each in layers])
 
 
 def is_empty(amounts: Iterable[Pair]) -> bool:
@@ -104,8 +119,7 @@ def of_axes(layer: Layer, axes: Collection[int]) -> Layer:
 
 def is_finite(fill: Fill) -> bool:
     """Whether a fill is known to be a finite number."""
-    zeros = (NEGATIVE_ZERO, EITHER_ZERO)
-    return fill in zeros if isinstance(fill, str | Operand) else math.isfinite(fill)
+    return is_zero(fill) if isinstance(fill, str | Operand) else math.isfinite(fill)
 
 
 def crops(amounts: Iterable[Pair]) -> bool:

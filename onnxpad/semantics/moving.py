@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
-    EITHER_ZERO,
     Amounts,
     Layers,
     Pair,
     around,
+    either_zero,
     touched_axes,
     without_sign,
 )
@@ -278,7 +278,9 @@ def joined(inner: Sequence[Layers]) -> Layers:
     fills = zip(*([layer.fill for layer in each] for each in inner), strict=True)
     return tuple(
         [
-            layer if all(fill == layer.fill for fill in each) else layer._replace(fill=EITHER_ZERO)
+            layer
+            if all(fill == layer.fill for fill in each)
+            else layer._replace(fill=either_zero(*each))
             for layer, each in zip(first, fills, strict=True)
         ]
     )

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx import TensorProto
 
-from onnxpad.semantics.layers import EITHER_ZERO, NEGATIVE_ZERO, Fill, fill_of
+from onnxpad.semantics.layers import NEGATIVE_ZERO, Fill, either_zero, fill_of, is_zero
 from onnxpad.semantics.rows import UnreadError
 
 Number: TypeAlias = float | int
@@ -71,28 +71,28 @@ def mapped(
     """
     to = dtype if result is None else result
     numbers = [each for number in _numbers(fill, dtype) for each in function(number)]
-    return _one_of([exact(number, to) for number in numbers])
+    return _one_of([exact(number, to) for number in numbers], fill)
 
 
 def _numbers(fill: Fill, dtype: int) -> list[Number]:
     """The numbers that a fill may be in an element type."""
-    if fill == EITHER_ZERO:
-        found: Iterable[Number] = _ZEROS
-    elif isinstance(fill, float | int):
-        found = (fill,)
+    if isinstance(fill, float | int):
+        found: Iterable[Number] = (fill,)
     elif fill == NEGATIVE_ZERO:
         found = (-0.0,)
+    elif is_zero(fill):
+        found = _ZEROS
     else:
         raise UnreadError("padding that is no number")
     return [exact(number, dtype) for number in found]
 
 
-def _one_of(numbers: list[Number]) -> Fill:
-    """The one fill that all numbers are."""
+def _one_of(numbers: list[Number], of: Fill) -> Fill:
+    """The one fill that all numbers are, which a step made of another one."""
     fills = set(map(fill_of, numbers))
     if len(fills) > 1 and any(numbers):
         raise UnreadError("the fill varies with an operand")
-    return EITHER_ZERO if len(fills) > 1 else fills.pop()
+    return either_zero(of) if len(fills) > 1 else fills.pop()
 
 
 def exact(number: Number, dtype: int) -> Number:

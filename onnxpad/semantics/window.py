@@ -258,7 +258,7 @@ def _form(
     pairs = tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank
     if window.declaration is not None:
         _check_declared(call, window.declaration, pairs if auto_pad == "NOTSET" else None)
-    counts = _is_set(call, "count_include_pad")
+    counts, placing = _is_set(call, "count_include_pad"), _SLIDING.intersection(row.attributes)
     last = _channels_last(call) if window.last is None else window.last
     return WindowForm(
         kind=".".join(filter(None, (row.domain, row.op))),
@@ -276,7 +276,7 @@ def _form(
         has_indices=len(node.outputs) > 1 and bool(node.outputs[1].name),
         empty=frozenset(name for name, value in node.attrs.items() if value == []),
         others=tuple(
-            sorted((n, *frozen(value)) for n, value in node.attrs.items() if n not in _SLIDING)
+            sorted((n, *frozen(value)) for n, value in node.attrs.items() if n not in placing)
         ),
     )
 

@@ -24,7 +24,7 @@ from onnxpad.padding.step_edits import PadLayer, behind, data_inputs
 from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
-from onnxpad.semantics.layers import EITHER_ZERO, Fill, fill_of
+from onnxpad.semantics.layers import Fill, fill_of, is_either_zero
 from onnxpad.semantics.moving import bounds_of
 from onnxpad.semantics.rows import Call, UnreadError
 from onnxpad.semantics.table import row_of
@@ -505,7 +505,8 @@ def _read_elsewhere(tensor: Tensor) -> RefusalError:
 
 
 def _fills_otherwise(fill: Fill | None) -> RefusalError:
-    result = "is not one known number" if fill in {None, EITHER_ZERO} else f"is {fill}"
+    is_number = fill is not None and not is_either_zero(fill)
+    result = f"is {fill}" if is_number else "is not one known number"
     said = f"it pads with another value: where no window reaches, the result {result}"
     return RefusalError(Reason.FILL_DIFFERS, said)
 

@@ -29,7 +29,8 @@ CONSTANTS: Final = {
     "t22": "float[2, 2, 3] t22 = {1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, -6}",
     "biases": "float[2] biases = {1, 2}", "none3": "int64[6] none3 = {0, 0, 0, 0, 0, 0}",
     "scale": "float scale = {0.5}", "unit": "float unit = {1}", "nine": "uint8 nine = {9}",
-    "three": "uint8 three = {3}", "none2": "int64[2] none2 = {0, 0}",
+    "signs": "float[2, 1] signs = {1, -1}", "three": "uint8 three = {3}",
+    "none2": "int64[2] none2 = {0, 0}",
 }  # fmt: skip
 _AMOUNTS: Final = re.compile(r"\bp((?:_m?\d)+)\b")
 _NUMBERS: Final = re.compile(r"\b([ik])_(m?\d+)\b")

@@ -88,6 +88,40 @@ def test_the_weakest_sizes_that_are_enough_are_named() -> None:
     assert (whole.limits, whole.within) == ("", {})
 
 
+def test_what_is_proved_at_some_sizes_is_not_taken_for_proved_at_all() -> None:
+    conv = '= Conv <auto_pad = "SAME_UPPER", strides = [2]> (x, w3)'
+    graph = Graph.from_proto(model(f"y {conv} z {conv}"))
+    prover = prover_of(graph, given={"L": Sizes(2, 100, 2)})
+    for name in ("y", "z"):
+        tensor, mark = graph.tensor(name), graph.mark()
+        prover.begin()
+        assert tensor.producer is not None
+        graph.set_attributes(tensor.producer, {"pads": [0, 1], "auto_pad": None})
+        (found,) = prover.settle(graph.touched(mark), {tensor: tensor})
+        assert found.limits
+
+
+@pytest.mark.parametrize("last", ["Relu", "Reciprocal"])
+def test_a_sign_that_is_lost_behind_one_tensor_may_show_behind_another(last: str) -> None:
+    pool = "MaxPool <kernel_shape = [2]>"
+    body = f"h = Relu (x) a = Pad (h, p_1_1) b = Pad (h, p_1_1) m = {pool} (a) n = {pool} (b)"
+    proto = model(f"{body} y = Conv (m, w2) z = {last} (n)")
+    graph = Graph.from_proto(proto)
+    prover = prover_of(graph)
+    for name in ("m", "n"):
+        tensor, mark = graph.tensor(name), graph.mark()
+        prover.begin()
+        node = tensor.producer
+        assert node is not None
+        graph.set_input(node, 0, graph.tensor("h"))
+        graph.set_attributes(node, {"pads": [1, 1]})
+        if name == "n" and last == "Reciprocal":
+            with pytest.raises(DiffersError):
+                prover.settle(graph.touched(mark), {tensor: tensor})
+        else:
+            prover.settle(graph.touched(mark), {tensor: tensor})
+
+
 @each_row(
     ("body", "behind", "roots"),
     [

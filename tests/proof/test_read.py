@@ -60,6 +60,11 @@ UNLIKE = [
     ("a = Pad (x, p_1_1) y = Concat <axis = 1> (a, x)",
      "a = Concat <axis = 1> (x, x) y = Pad (a, p_1_1)"),
     ("y = MaxPool <kernel_shape = [2]> (x)", "y, z = MaxPool <kernel_shape = [2]> (x)"),
+    ("a = Pad (x, p_1_2) y = Mul (a, signs)", "a = Pad (x, p_1_2, minus) y = Mul (a, signs)"),
+    ("a = Pad (x, p_1_2) b = Pad (x, p_1_2, minus) y = Concat <axis = 1> (a, b)",
+     "a = Pad (x, p_1_2) b = Pad (x, p_1_2, minus) y = Concat <axis = 1> (b, a)"),
+    ("a = Pad (x, p_1_2, minus) b = Mul (a, signs) y = Relu (b)",
+     "a = Pad (x, p_1_2) b = Mul (a, signs) y = Relu (b)"),
 ]  # fmt: skip
 
 
@@ -67,6 +72,14 @@ UNLIKE = [
 def test_what_computes_something_else_is_another_term(one: str, other: str) -> None:
     terms = Terms()
     assert Read(model(one), terms).term() is not Read(model(other), terms).term()
+
+
+def test_the_value_of_an_early_pad_counts_where_it_is_no_layer() -> None:
+    """It may crop more than there is."""
+    old = "y = Pad <pads = [0, 0, -2, 0, 0, 2], value = {}> (x)"
+    terms = Terms()
+    found = {Read(model(old.format(n), 10), terms).term() for n in ("0.0", "-0.0", "1.0", "1.0")}
+    assert len(found) == 3
 
 
 @each_row(

@@ -23,6 +23,7 @@ from onnxpad.semantics.layers import (
     Layers,
     Operand,
     around,
+    is_zero,
 )
 from onnxpad.semantics.rows import Call
 from onnxpad.semantics.table import row_of, rows
@@ -37,7 +38,6 @@ NUMBERS: Final = (0, 0, 0, 0, NEGATIVE_ZERO, EITHER_ZERO, 1, 2.5, -3, -0.25, 0.1
 TEXTS: Final = (LEAST, EXCLUDED, Operand(2), float("inf"), float("-inf"))
 _OF_TEXTS: Final[dict[object, Any]] = {
     NEGATIVE_ZERO: -0.0,
-    EITHER_ZERO: 0.0,
     LEAST: -8,
     EXCLUDED: 7,
     Operand(2): 5,
@@ -138,7 +138,8 @@ def padded(array: Array, layers: Layers) -> Array:
     """An array with layers around it; negative amounts crop."""
     for layer in layers if array.ndim else ():
         pairs = [(int(str(begin)), int(str(end))) for begin, end in layer.amounts]
-        number = _OF_TEXTS.get(layer.fill, layer.fill)
+        known = _OF_TEXTS.get(layer.fill)
+        number = known or (0.0 if is_zero(layer.fill) else layer.fill)
         fill = np.array(number).astype(array.dtype)
         wide = [(max(begin, 0), max(end, 0)) for begin, end in pairs]
         array = np.pad(array, wide, constant_values=fill)

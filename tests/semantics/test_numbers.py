@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto
 
 from onnxpad.semantics import numbers
-from onnxpad.semantics.layers import EITHER_ZERO, EXCLUDED, LEAST, NEGATIVE_ZERO, Fill
+from onnxpad.semantics.layers import EITHER_ZERO, EXCLUDED, LEAST, NEGATIVE_ZERO, Fill, either_zero
 from onnxpad.semantics.numbers import Number, computed, exact, quantised
 from onnxpad.semantics.pointwise import rectified
 from onnxpad.semantics.rows import UnreadError
@@ -75,7 +75,7 @@ def test_types_of_16_bits_hold_few_numbers_and_signs_of_zeros_may_be_open() -> N
     """No array of bfloat16 goes through onnxruntime's Python interface."""
     assert exact(2.0**127, BRAIN) == 2.0**127
     assert computed("Mul", 1.5, 3.0, BRAIN) == 4.5
-    assert fill(rectified, NEGATIVE_ZERO) == EITHER_ZERO
+    assert fill(rectified, NEGATIVE_ZERO) == either_zero(NEGATIVE_ZERO)
     assert fill(lambda number: (-number,), 0) == NEGATIVE_ZERO
     assert fill(lambda number: (-number,), 0, INT8) == 0
     assert fill(lambda number: (number,), EITHER_ZERO, INT8) == 0

@@ -248,6 +248,11 @@ def test_what_a_user_declares_is_a_row(told: dict[str, Any], body: str, own: obj
     assert (found.before, found.after) == ((1, 1) if told.get("channels_last") else (2, 0))
 
 
+def test_an_attribute_that_only_other_operators_have_is_not_forgotten() -> None:
+    row = declared_row(Declaration(domain="u", op_type="Own", like="Conv"))
+    assert form("u.Own <ceil_mode = 1> (x, w)", row=row) is not form("u.Own (x, w)", row=row)
+
+
 def test_a_size_cancels_out_where_windows_are_one_apart() -> None:
     """The padding of SAME is known, though the size is not."""
     same = form('Conv <auto_pad = "SAME_LOWER"> (x, w)')
