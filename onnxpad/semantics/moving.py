@@ -69,7 +69,8 @@ def unsqueeze(call: Call, inner: Sequence[Layers]) -> Passed:
         raise UnreadError("there are no axes")
     axes = axes_of(written, None if rank is None else rank + len(written))
     old = iter(range(rank or 0))
-    sources = [None if at in axes else next(old) for at in range((rank or 0) + len(axes))]
+    places = range(rank + len(axes) if rank is not None else 0)  # unknown only without layers
+    sources = [None if at in axes else next(old) for at in places]
     return Passed(("Unsqueeze", tuple(sorted(axes))), _moved(layers, sources))
 
 

@@ -5,11 +5,15 @@ from itertools import pairwise
 import onnx
 from onnx import helper
 
+from onnxpad.analysis import Analysis
+from onnxpad.graph import Graph
+from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
-from onnxpad.proof.term import Applied, Ranked, Source, Terms
+from onnxpad.proof.term import Applied, Ranked, Source, Stepped, Terms
 from onnxpad.semantics.layers import NEGATIVE_ZERO, Layer, Operand
 from tests.proof.bodies import model
 from tests.proof.pairs import Read
+from tests.support import one
 from tests.support.rows import each_row
 
 ALIKE = [
@@ -196,3 +200,14 @@ def test_no_depth_is_too_deep() -> None:
     for _ in range(75_000):
         sides = [terms.make(head, (side,)) for side in sides]
     assert refine(sides[1], sides[0], new.facts, new.graph.tensor("y")).rule == "windows"
+
+
+def test_an_unsqueeze_of_data_of_unknown_rank_is_read() -> None:
+    text = one(
+        "r = Reshape (x, s) y = Unsqueeze <axes = [2]> (r)",
+        inputs="float[4] x, int64[K] s",
+        opset=11,
+    )
+    graph = Graph.from_proto(text)
+    found = Reader(graph, Analysis(graph), lazy=False).read(graph.tensor("y"))
+    assert found.head == Stepped(("Unsqueeze", (2,)))
