@@ -7,8 +7,7 @@ model says so (a Gather beyond the end, which no shape inference sees).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -20,7 +19,8 @@ from onnxpad.file.proto_walk import bodies, named_bodies
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import Session, Source, open_session, read_proto
-from onnxpad.validation.inputs import Draw, Input, feeds_text, inlined, numpy_type
+from onnxpad.validation.inputs import Draw, Input, described, inlined, numpy_type
+from onnxpad.validation.pairing import Pairing
 
 _MARK: Final = "onnxpad_enters"
 _FAILING: Final = """f () => () {{
@@ -52,55 +52,63 @@ def entering(
     inputs: Sequence[Input],
     draws: Sequence[Draw],
     *,
+    pairing: Pairing,
     folder: Path | None = None,
-    may_draw: bool = True,
 ) -> tuple[tuple[Draw, ...], list[str]]:
-    """The inputs with which each body is entered in which both models differ.
+    """The inputs with which each body is entered in which both models differ, or that one lacks.
 
     Args:
         original: The original model, which runs on the draws.
         rewritten: The rewritten model.
-        inputs: The inputs of the original.
+        inputs: Those of the original whose integers and bools may have other values.
         draws: The inputs that both run on in any case.
+        pairing: The rewritten model's own names of inputs.
         folder: Folder of the external data of models in memory.
-        may_draw: Whether integers and bools may have other values than in the draws.
 
     Returns:
         The draws that enter what others did not, and what is other and none enters, in words.
     """
     ours, theirs = inlined(read_proto(original)), inlined(read_proto(rewritten))
-    others = {each.path: each.graph for each in _graphs(theirs.graph)}
-    graphs = [*_graphs(ours.graph)]
-    places = dict[tuple[_Path, ...], str]()  # what differs, by the bodies that compute it
+    mine, others = ([*_graphs(model.graph)] for model in (ours, theirs))
+    changed = _places(mine, others)
+    added = {k: v for k, v in _places(others, mine).items() if v not in changed.values()}
+    found, left = list[Draw](), list[str]()
+    for model, places, names in ((ours, changed, Pairing()), (theirs, added, pairing)):
+        left += [*places.values()][_MOST_PLACES:]
+        if not places:
+            continue
+        bodies = list(dict.fromkeys(path for paths in places for path in paths))
+        shut = list[_Path]()
+        try:
+            with open_session(_with_failures(model, bodies), folder=folder) as session:
+                for paths, text in islice(places.items(), _MOST_PLACES):
+                    if all(any(path[: len(each)] == each for each in shut) for path in paths):
+                        continue  # all of it is in what is named already
+                    steered = islice(_steered(inputs, draws[0]), _MOST_DRAWS)
+                    waiting = [*draws, *found, *steered]
+                    fails = np.array([_BEYOND * (path in paths) for path in bodies])
+                    entered = _first_entering(session, map(names.fed, waiting), fails)
+                    if entered is None:
+                        left.append(text)
+                        shut += paths
+                    elif entered >= len(draws) + len(found):
+                        found.append(waiting[entered])
+        except EngineError:  # from opening it
+            left += places.values()
+    return tuple(found), left
+
+
+def _places(graphs: Sequence[_Graph], others: Sequence[_Graph]) -> dict[tuple[_Path, ...], str]:
+    """What is other than in a second model, in words, by the bodies that compute it."""
+    twins = {each.path: each.graph for each in others}
+    places = dict[tuple[_Path, ...], str]()
     for each in graphs:
-        other = others.get(each.path, onnx.GraphProto())
+        other = twins.get(each.path, onnx.GraphProto())
         if each.path and _is_other(each.graph, other):
             places[each.path,] = each.text
         inner = [body for body in graphs if each.path == body.path[: len(each.path)] != body.path]
         places |= _hidden(each.graph, other, inner)
-    left = [*places.values()][_MOST_PLACES:]
-    if not places:
-        return (), []
-    bodies = list(dict.fromkeys(path for paths in places for path in paths))
-    found, shut = list[Draw](), list[_Path]()
-    try:
-        with open_session(_with_failures(ours, bodies), folder=folder) as session:
-            for paths, text in islice(places.items(), _MOST_PLACES):
-                if all(any(path[: len(each)] == each for each in shut) for path in paths):
-                    continue  # all of it is in what is named already
-                waiting = [*draws, *found]
-                if may_draw:
-                    waiting += islice(_steered(inputs, draws[0]), _MOST_DRAWS)
-                fails = np.array([_BEYOND * (path in paths) for path in bodies])
-                entered = _first_entering(session, waiting, fails)
-                if entered is None:
-                    left.append(text)
-                    shut += paths
-                elif entered >= len(draws) + len(found):
-                    found.append(waiting[entered])
-    except EngineError:  # from opening it
-        left = [*places.values()]
-    return tuple(found), left
+    return places
 
 
 def _graphs(graph: onnx.GraphProto, path: _Path = (), text: str = "") -> Iterator[_Graph]:
@@ -179,7 +187,7 @@ def _with_failures(model: onnx.ModelProto, bodies: Sequence[_Path]) -> onnx.Mode
     return copy
 
 
-def _first_entering(session: Session, draws: Sequence[Draw], fails: np.ndarray) -> int | None:
+def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) -> int | None:
     """The number of the first draw with which a model fails at a node that was put in."""
     for number, each in enumerate(draws):
         try:
@@ -203,6 +211,4 @@ def _steered(inputs: Sequence[Input], first: Draw) -> Iterator[Draw]:
     for some in product(*values.values()) if values else ():
         steering = dict(zip(values, some, strict=True))
         told = ", ".join(f"{name} {data.flat[0]}" for name, data in steering.items() if data.size)
-        feeds = {**first.feeds, **steering}
-        parts = feeds_text(feeds), told
-        yield replace(first, feeds=feeds, label=", ".join(parts), again=True, drawn=parts)
+        yield described({**first.feeds, **steering}, told, again=True)

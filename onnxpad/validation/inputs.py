@@ -411,7 +411,7 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
             )
         generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
         feeds[each.name] = _data(each, shape, generator)
-    return _drawn(feeds, f"seed {seed}")
+    return described(feeds, f"seed {seed}")
 
 
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
@@ -435,10 +435,11 @@ def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
     if all(np.array_equal(data, first.feeds[name]) for name, data in feeds.items()):
         return None
     kind = "all negative" if below else "other data"
-    return _drawn(feeds, f"seed {seed}, {kind}", again=True)
+    return described(feeds, f"seed {seed}, {kind}", again=True)
 
 
-def _drawn(feeds: Mapping[str, Array], how: str, *, again: bool = False) -> Draw:
+def described(feeds: Mapping[str, Array], how: str, *, again: bool = False) -> Draw:
+    """Inputs of these values, with how they were drawn."""
     parts = feeds_text(feeds), how
     return Draw(feeds, ", ".join(filter(None, parts)), again, parts)
 
@@ -689,8 +690,8 @@ class _Consumers:
             held = self._constants.get(other)
             if held is None or math.prod(held.dims) != 1 or held.external_data:
                 continue
-            value = float(onnx.numpy_helper.to_array(held).reshape(()))
-            if value.is_integer() and abs(value) < _ENDLESS:
+            value = onnx.numpy_helper.to_array(held).reshape(())
+            if value.dtype != object and float(value).is_integer() and abs(value) < _ENDLESS:
                 found[int(value)] = None
         return tuple(found)
 

@@ -320,10 +320,10 @@ class _Check:
         draws, self._unentered = entering(
             self._sources["original"],
             self._sources["rewritten"],
-            self._model.inputs,
+            self._model.inputs if drawn else (),
             self._draws,
+            pairing=self._pairings["rewritten"],
             folder=self._folder,
-            may_draw=drawn,
         )
         if draws:
             self._draws += draws

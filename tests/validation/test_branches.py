@@ -85,3 +85,28 @@ def test_a_body_that_nothing_enters_is_named_and_not_ok(body: str, outer: str) -
     assert "then_branch" in left
     given = {"x": np.ones((1, 1, 8, 8), np.float32), "c": np.float32(2e30)}
     assert onnxpad.validate(model(RIGHT), model(WRONG), inputs=given).outcome == "failed"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("chosen", ["number, 77", "word, 'a'"])
+def test_a_body_that_only_the_second_model_has_is_entered_or_named(chosen: str) -> None:
+    """Whatever number it has: here it comes before the one that both have."""
+    value, constant = chosen.replace("'", '"').split(", ")
+
+    def model(before: str) -> object:
+        return parsed(f"""<ir_version: 9, opset_import: ["" : 19]>
+            g ({T} x, bool b, int32 number, string word) => ({T} y)
+            <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+             {"string" if value == "word" else "int32"}[1] k = {{{constant}}}>
+            {{ {before}
+               y = If (b) <then_branch = t () => ({T} p) {{ p = Neg (v) }},
+                           else_branch = e () => ({T} q) {{ q = Relu (v) }}> }}""")
+
+    plain = model(f"v = Conv <pads = [{RIGHT}]> (x, w)")
+    other = model(f"""c = Equal ({value}, k)
+        v = If (c) <then_branch = a () => ({T} i) {{ i = Conv <pads = [{WRONG}]> (x, w) }},
+                    else_branch = d () => ({T} o) {{ o = Conv <pads = [{RIGHT}]> (x, w) }}>""")
+    found = onnxpad.validate(plain, other)  # type: ignore[arg-type]
+    assert (found.outcome, found.exit_code) == ("nothing compared", 5)
+    (left,) = found.validation.uncompared
+    assert "then_branch of If 'v'" in left
+    assert not onnxpad.validate(other, plain).ok  # type: ignore[arg-type]
