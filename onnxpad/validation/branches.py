@@ -74,7 +74,7 @@ def entering(
     added = {k: v for k, v in _places(others, mine).items() if v not in changed.values()}
     found, left = list[Draw](), list[str]()
     for model, places, names in ((ours, changed, Pairing()), (theirs, added, pairing)):
-        left += [*places.values()][_MOST_PLACES:]
+        left += islice(places.values(), _MOST_PLACES, None)
         if not places:
             continue
         bodies = list(dict.fromkeys(path for paths in places for path in paths))
@@ -84,8 +84,7 @@ def entering(
                 for paths, text in islice(places.items(), _MOST_PLACES):
                     if all(any(path[: len(each)] == each for each in shut) for path in paths):
                         continue  # all of it is in what is named already
-                    steered = islice(_steered(inputs, draws[0]), _MOST_DRAWS)
-                    waiting = [*draws, *found, *steered]
+                    waiting = [*draws, *found, *islice(_steered(inputs, draws[0]), _MOST_DRAWS)]
                     fails = np.array([_BEYOND * (path in paths) for path in bodies])
                     entered = _first_entering(session, map(names.fed, waiting), fails)
                     if entered is None:
@@ -121,8 +120,7 @@ def _graphs(graph: onnx.GraphProto, path: _Path = (), text: str = "") -> Iterato
     within = f", in {text}" if text else ""
     for number, node in enumerate(holding):
         for name, body in named_bodies(node.attribute):
-            told = f"{name} of {_label(node)}{within}"
-            yield from _graphs(body, (*path, (number, name)), told)
+            yield from _graphs(body, (*path, (number, name)), f"{name} of {_label(node)}{within}")
 
 
 def _label(node: onnx.NodeProto) -> str:
@@ -134,15 +132,13 @@ def _is_other(graph: onnx.GraphProto, other: onnx.GraphProto) -> bool:
     fields = ("input", "output", "initializer", "sparse_initializer")
     if any(getattr(graph, field) != getattr(other, field) for field in fields):
         return True
-    return len(graph.node) != len(other.node) or not all(map(_are_same, graph.node, other.node))
+    return [*map(_own, graph.node)] != [*map(_own, other.node)]
 
 
-def _are_same(node: onnx.NodeProto, other: onnx.NodeProto) -> bool:
-    def own(each: onnx.NodeProto) -> tuple[object, ...]:
-        plain = [value for value in each.attribute if not any(named_bodies([value]))]
-        return each.op_type, each.domain, each.input, each.output, plain
-
-    return own(node) == own(other)
+def _own(node: onnx.NodeProto) -> tuple[object, ...]:
+    """All of a node but its name and the bodies in it."""
+    plain = [value for value in node.attribute if not any(named_bodies([value]))]
+    return node.op_type, node.domain, node.input, node.output, plain
 
 
 def _hidden(
@@ -156,7 +152,7 @@ def _hidden(
             live.update(node.input)
     for node in graph.node:
         twin = next((made[name] for name in node.output if name in made), onnx.NodeProto())
-        if live.isdisjoint(node.output) and not _are_same(node, twin):
+        if live.isdisjoint(node.output) and _own(node) != _own(twin):
             reached = {*node.output}
             for each in graph.node:
                 if not reached.isdisjoint(each.input):
@@ -164,8 +160,8 @@ def _hidden(
             readers = [each for each in bodies if not reached.isdisjoint(_read(each.graph))]
             if readers:
                 others = " and others" * (len(readers) > 1)
-                told = f"{_label(node)}, which only {readers[0].text}{others} read"
-                found[tuple(each.path for each in readers)] = told
+                paths = tuple(each.path for each in readers)
+                found[paths] = f"{_label(node)}, which only {readers[0].text}{others} read"
     return found
 
 
@@ -208,7 +204,7 @@ def _steered(inputs: Sequence[Input], first: Draw) -> Iterator[Draw]:
             chosen = (False, True) if dtype.kind == "b" else dict.fromkeys((*near, *_USUAL))
             fit = [n for n in chosen if np.array(n).astype(dtype) == n]
             values[each.name] = [np.full_like(data, n) for n in fit]
-    for some in product(*values.values()) if values else ():
+    for some in product(*values.values()):
         steering = dict(zip(values, some, strict=True))
         told = ", ".join(f"{name} {data.flat[0]}" for name, data in steering.items() if data.size)
         yield described({**first.feeds, **steering}, told, again=True)

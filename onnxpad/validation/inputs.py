@@ -463,19 +463,17 @@ def outline(model: onnx.ModelProto) -> Interface:
     if why := unfolds(model):
         raise UndrawableError(why)
     operators = [node.op_type for node in walked(model.graph.node)]
-    quantised = not _QUANTISERS.isdisjoint(operators)
     outputs = tuple(
         Output(value.name, value.type.tensor_type.elem_type, declared(value))
         for value in model.graph.output
     )
-    pads = not {"Pad", "MaxPool"}.isdisjoint(operators)
     inner = frozenset(name for node in model.graph.node for name in node.output if name)
     return Interface(
         describe(model),
         len(operators),
-        quantised,
+        not _QUANTISERS.isdisjoint(operators),
         outputs,
-        pads,
+        not {"Pad", "MaxPool"}.isdisjoint(operators),
         inner,
         bool(drawn(model)),
         dict(_shares(model.graph, outputs)),
@@ -567,8 +565,7 @@ def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -
             others = () if math.prod(shape) == 1 else (0, 1)  # alone, it may choose what runs
             return np.asarray(generator.choice((*each.compared, *others), shape)).astype(dtype)
         elif dtype.itemsize == 1:
-            found = generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-            return np.asarray(found)
+            return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
     if dtype.kind in "biu":
         return np.asarray(generator.integers(0, end, shape)).astype(dtype)
     real = np.asarray(generator.standard_normal(shape))
@@ -579,9 +576,7 @@ def _data(each: Input, shape: tuple[int, ...], generator: np.random.Generator) -
 
 def _is_signed(data: Array) -> bool:
     """Whether the data may be negative: floats, and 8-bit integers with a sign."""
-    if data.dtype.isbuiltin == 2:  # bfloat16, float8 and 4 bit integers
-        return "float" in data.dtype.name
-    return data.dtype.kind == "f" or data.dtype == np.int8
+    return "float" in data.dtype.name or data.dtype == np.int8
 
 
 def _negative(data: Array) -> Array:

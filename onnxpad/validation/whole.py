@@ -378,7 +378,9 @@ class _Check:
             self._divergence = self._divergence or self._parting(run, sample)
         for runs in sampled:
             runs = [
-                replace(run, flat=True, note=run.note or _FLAT_RUN) if self._is_flat(run) else run
+                replace(run, flat=True, note=run.note or _FLAT_RUN)
+                if run.tells and self._flat.issuperset(_names(run))
+                else run
                 for run in runs
             ]
             self._runs += runs
@@ -451,9 +453,6 @@ class _Check:
                 where = f"{run.provider}, optimisation {run.optimisation}, {run.inputs}"
                 self._skipped.append(Skipped(run.note, where))
 
-    def _is_flat(self, run: Run) -> bool:
-        return run.tells and self._flat.issuperset(_names(run))
-
     def _is_told_apart(
         self, provider: str, runs: Sequence[Run], oracles: Sequence[Oracle | None]
     ) -> bool:
@@ -509,8 +508,8 @@ class _Check:
                 )
             if inner.scores:
                 names = [name for name in hiding if name not in inner.hidden]
-                told = ", ".join(inner.scores)
-                self.notes.append(f"{_outputs_text(names)} {_CHOICES}; compared too: {told}")
+                told = f"{_CHOICES}; compared too: {', '.join(inner.scores)}"
+                self.notes.append(f"{_outputs_text(names)} {told}")
             if inner.hidden:
                 said = f"{_outputs_text(inner.hidden)} {_CHOICES}"
                 said += ", and what was chosen from has another name"
@@ -571,8 +570,8 @@ class _Check:
 
     def _draws_for(self, optimisation: Optimisation) -> list[Draw]:
         """The inputs to run on; negative data at full optimisation only if there is padding."""
-        off = optimisation == "off"
-        return [each for each in self._draws if off or self._model.pads or not each.again]
+        every = optimisation == "off" or self._model.pads
+        return [each for each in self._draws if every or not each.again]
 
     def plan(self, providers: Sequence[str]) -> None:
         """Count the runs that are to come."""
@@ -587,8 +586,9 @@ class _Check:
         }
         if any(provider != CPU for provider in providers):
             asked["original", CPU, "off"] = len(self._draws)
-        self._planned = self._made
-        self._planned += sum(runs for key, runs in asked.items() if key not in self._known)
+        self._planned = self._made + sum(
+            runs for key, runs in asked.items() if key not in self._known
+        )
 
     def _begin(self, step: str) -> None:
         """Report a step of which no run is made yet."""
@@ -610,10 +610,8 @@ class _Check:
             oracle = Oracle("original on the CPU", home, foreign=True)
             run = self._compared_with(provider, "off", sample, "original", results[sample], oracle)
             if not run.ok:
-                names = differing(run.comparisons)
-                self._warnings.append(
-                    f"{provider} and the CPU differ in {names} of the original already"
-                )
+                told = f"differ in {differing(run.comparisons)} of the original already"
+                self._warnings.append(f"{provider} and the CPU {told}")
             runs.append(run)
         return runs
 
@@ -631,8 +629,7 @@ class _Check:
                 return Oracle("original on the CPU", home, foreign=True)
         theirs = exact[self._subject][sample]
         if not theirs.error and self._subject == "rewritten":
-            outputs = evaluated(self._sources["original"], self._draws[sample])
-            if outputs:
+            if outputs := evaluated(self._sources["original"], self._draws[sample]):
                 self._warnings.append(
                     f"{RUNTIME} does not run the original ({ours.error}); onnx's reference "
                     "evaluator ran it instead"
