@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from onnx import TensorProto
-
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.analysis.signs import Signs
@@ -22,12 +20,9 @@ from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Applied, DiffersError, Ranked, Slid, Source, Stepped, Term
 from onnxpad.proof.windows import Comparison, Padded, Sizes, compare
 from onnxpad.semantics.layers import Layer, Operand, around, crops, is_finite
-from onnxpad.semantics.rows import Call, UnreadError
+from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
 
-FLOATS: Final = frozenset(
-    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
-)
 _FAR: Final = 256  # tensors downstream that are looked at, and upstream
 
 

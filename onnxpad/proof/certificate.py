@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -59,10 +59,6 @@ class Prover:
         """Takes back what was settled since `begin`; the graph was rolled back."""
         for *_, facts in self._domains:
             facts.reader.undo()
-
-    def term(self, tensor: Tensor) -> Term:
-        """The term of a tensor, at the sizes by which passes decide."""
-        return self._domains[-1][2].reader.read(tensor)
 
     def roots(self, tensor: Tensor, *, behind: bool = False) -> tuple[str, ...]:
         """The names of the tensors that a tensor is computed from, without padding on the way.
@@ -224,26 +220,19 @@ def _stated(
     node = new.producer
     kind = "windows" if node is not None and reader.slides(node) else "padding"
     found = {"kind": kind, "root": roots[0], **equal.facts}
-    statement: Callable[[str, str], str]
     if kind == "windows":
-        sizes = equal.sizes
-
-        def statement(result: str, of: str) -> str:
-            return f"each window reads the same positions of {of}, {equal.words}"
+        said, sizes = ["each window reads the same positions of"] * 2, equal.sizes
     else:
+        said = [f"{who} holds the same elements of" for who in (repr(old.name), "the result")]
+        sizes = _sizes(facts, reader.read(new))
         found["roots"] = list(roots)
         if equal.repair:
             found["repair"] = True
-        sizes = _sizes(facts, reader.read(new))
-
-        def statement(result: str, of: str) -> str:
-            return f"{result} holds the same elements of {of}, {equal.words}"
-
     return Certificate(
-        statement(repr(old.name), names),
+        f"{said[0]} {names}, {equal.words}",
         assumptions=tuple(sorted(equal.assumptions)),
         facts=Data(found),
-        general=statement("the result", data),
+        general=f"{said[1]} {data}, {equal.words}",
         data=sizes,
     )
 

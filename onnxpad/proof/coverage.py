@@ -81,7 +81,6 @@ class _Settling:
         self._trust = trust
         self._was: dict[Tensor, Term | None] = {}
         self._claims: dict[Tensor, _Claim] = {}
-        self._loose: list[Tensor] = []
 
     def run(self, touched: Sequence[Touched]) -> dict[Tensor, Equal]:
         """Settles the edit, as `settle` has it."""
@@ -97,9 +96,7 @@ class _Settling:
             self._claims[new] = self._reader.read(new), wanted, None
         for each in touched:
             if each.was is None and each.again and self._graph.has_node(each.node):
-                self._loose += filter(self._is_altered, each.node.outputs)
-        for tensor in self._loose:
-            raise self._unaccounted(tensor)
+                self._check_unread(each.node)
         return self._proved()
 
     def _read(self, tensors: Sequence[Tensor]) -> None:
@@ -118,7 +115,11 @@ class _Settling:
                 self._reread(tensor)
 
     def _reread(self, tensor: Tensor) -> None:
-        """Reads a tensor anew, and notes what is to be shown of it."""
+        """Reads a tensor anew, and notes what is to be shown of it.
+
+        Raises:
+            DiffersError: It is another one now, is read, and is not to be proved.
+        """
         before = self._before(tensor)
         now, proof = self._reader.reread(tensor, before)
         wanted = self._wanted(tensor, before, now)
@@ -126,11 +127,17 @@ class _Settling:
             self._claims[tensor] = now, wanted, proof
             self._reader.keep(tensor, wanted)
         elif before is not None and now is not before and self._graph.is_read(tensor):
-            self._loose.append(tensor)
+            raise self._unaccounted(tensor)
 
-    def _is_altered(self, tensor: Tensor) -> bool:
-        """Whether a tensor of a new node that was altered is read, and not proved."""
-        return tensor not in self._claims and self._graph.is_read(tensor)
+    def _check_unread(self, node: Node) -> None:
+        """Raises where a result of a new node that was altered is read, and not to be proved.
+
+        Raises:
+            DiffersError: One is.
+        """
+        for tensor in node.outputs:
+            if tensor not in self._claims and self._graph.is_read(tensor):
+                raise self._unaccounted(tensor)
 
     def _before(self, tensor: Tensor) -> Term | None:
         return self._was[tensor] if tensor in self._was else self._reader.read(tensor)

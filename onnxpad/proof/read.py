@@ -87,7 +87,7 @@ class Reader:
         self._analysis = analysis
         self._known: dict[Tensor, Term] = {}
         self._holders: dict[Term, Tensor] = {}
-        self._around: dict[Term, list[Tensor]] = {}
+        self._around: dict[Term, dict[Tensor, None]] = {}
         self._same: dict[Term, tuple[Term, Equal]] = {}
         self._log: list[tuple[Tensor, Term | None]] = []
         self._equated: list[Term] = []
@@ -97,7 +97,7 @@ class Reader:
         for node in self._graph.nodes:
             for tensor in node.outputs:
                 if tensor.name and tensor not in self._known:
-                    self._keep(tensor, self._computed(tensor, as_written=self._lazy))
+                    self.keep(tensor, self._computed(tensor, as_written=self._lazy))
         self.begin()
 
     def read(self, tensor: Tensor) -> Term:
@@ -120,7 +120,7 @@ class Reader:
                 continue
             pending.pop()
             found = self._computed(at, as_written=self._lazy)
-            self._keep(at, self._same[found][0] if found in self._same else found)
+            self.keep(at, self._same[found][0] if found in self._same else found)
         return known[tensor]
 
     def known(self, tensor: Tensor) -> Term | None:
@@ -147,8 +147,12 @@ class Reader:
         return min(held, key=lambda each: len(each[1]), default=None)
 
     def keep(self, tensor: Tensor, term: Term) -> None:
-        """Takes a tensor for what a term says, which was proved equal to its own."""
-        self._keep(tensor, term)
+        """Takes a tensor for what a term says: its own, or one to which that was proved equal."""
+        self._log.append((tensor, self._known.get(tensor)))
+        self._known[tensor] = term
+        self._holders[term] = tensor
+        if term.layers:
+            self._around.setdefault(term.bare, {})[tensor] = None
 
     def reread(self, tensor: Tensor, before: Term | None) -> tuple[Term, Equal | None]:
         """The term that the node of a tensor gives now: `before`, if it still is that one.
@@ -156,8 +160,6 @@ class Reader:
         Its operands are read as they are kept. Where the term was proved equal to another before,
         that one comes with the proof.
         """
-        for each in self.operands(tensor):
-            self.read(each)
         proof: Equal | None = None
         for as_written in (True, False) if self._lazy else (False,):
             now = self._computed(tensor, as_written=as_written)
@@ -165,7 +167,7 @@ class Reader:
                 now, proof = self._same[now]
             if now is before or not isinstance(now.head, Applied):
                 break
-        self._keep(tensor, now)
+        self.keep(tensor, now)
         return now, proof
 
     def equate(self, new: Term, old: Term, proof: Equal) -> None:
@@ -225,13 +227,6 @@ class Reader:
             self._log.append((tensor, term))
         return term
 
-    def _keep(self, tensor: Tensor, term: Term) -> None:
-        self._log.append((tensor, self._known.get(tensor)))
-        self._known[tensor] = term
-        self._holders[term] = tensor
-        if term.layers:
-            self._around.setdefault(term.bare, []).append(tensor)
-
     def operands(self, tensor: Tensor) -> Iterator[Tensor]:
         """The tensors that a tensor's node reads, and that a node computes."""
         origin = self._graph.origin(tensor)
@@ -285,7 +280,6 @@ class Reader:
                 Source(tensor.name and graph.unique(home.name))
             )
             self.terms.sources[tensor] = found
-        self._keep(tensor, found)
         return found
 
     def _constant(self, graph: Graph, tensor: Tensor) -> Term | None:

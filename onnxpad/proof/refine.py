@@ -18,11 +18,12 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Tensor
-from onnxpad.proof.assume import FLOATS, Facts, least_of_fill
+from onnxpad.proof.assume import Facts, least_of_fill
 from onnxpad.proof.term import DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
 from onnxpad.proof.windows import REPAIRED, Compared, Comparison, Padded, blind_axis, known_sizes
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import LEAST, Layer, Layers, Operand, merged, without_sign
+from onnxpad.semantics.rows import FLOATS
 from onnxpad.semantics.window import WindowForm
 
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
@@ -113,11 +114,7 @@ def layers(pair: Pair) -> Found | None:
     new, old = pair.new, pair.old
     if new.bare is not old.bare:
         return None
-    if without_sign(new.layers) != without_sign(old.layers):
-        raise DiffersError("the padding differs")
-    if pair.at is None:
-        raise DiffersError("the signs of zeros in the padding differ")
-    pair.facts.check_sign_is_lost(pair.at)
+    _check_layers(pair, "the padding differs")
     return _LOST_SIGN, []
 
 
@@ -136,12 +133,7 @@ def scattered(pair: Pair) -> Found | None:
         return None
     if new.head.key != old.head.key or len(new.args) != len(old.args):
         raise DiffersError("the transposed convolution itself differs")
-    if without_sign(new.layers) != without_sign(old.layers):
-        raise DiffersError("another part of the full result is the output")
-    if new.layers != old.layers:
-        if pair.at is None:
-            raise DiffersError("the signs of zeros in the padding differ")
-        pair.facts.check_sign_is_lost(pair.at)
+    _check_layers(pair, "another part of the full result is the output")
     if old.head.runs and not new.head.runs:
         raise DiffersError("onnxruntime does not run the rewritten node")
     trusts = pair.trust is Trust.RUNTIME
@@ -168,11 +160,7 @@ def steps(pair: Pair) -> Found | None:
         return None
     if new.head != old.head or len(new.args) != len(old.args):
         raise DiffersError("between the padding and the tensor other steps are computed")
-    if without_sign(new.layers) != without_sign(old.layers):
-        raise DiffersError("the padding differs")
-    if pair.at is None:
-        raise DiffersError("the signs of zeros in the padding differ")
-    pair.facts.check_sign_is_lost(pair.at)
+    _check_layers(pair, "the padding differs")
     return _LOST_SIGN, _arguments(pair)
 
 
@@ -199,7 +187,7 @@ def windows(pair: Pair) -> Found | None:
     if found.trust is not None:
         assumptions |= {found.trust.assumption}
     known = known_sizes(found.sizes)
-    equal = Equal(rule, assumptions, found.facts(), known, found.repair, found.words())
+    equal = Equal(rule, assumptions, found.facts, known, found.repair, found.words)
     return equal, [*zip(pair.new.args[1:], pair.old.args[1:], strict=True)]
 
 
@@ -209,6 +197,22 @@ RULES: Final[tuple[Rule, ...]] = (congruent, layers, ranked, scattered, steps, w
 
 def _arguments(pair: Pair) -> list[tuple[Term, Term]]:
     return [*zip(pair.new.args, pair.old.args, strict=True)]
+
+
+def _check_layers(pair: Pair, otherwise: str) -> None:
+    """Raises unless the padding is the same, but for the signs of zeros that nothing can tell.
+
+    Raises:
+        DiffersError: It is not, `otherwise` says how; or something may tell the signs.
+    """
+    new, old = pair.new.layers, pair.old.layers
+    if new == old:
+        return
+    if without_sign(new) != without_sign(old):
+        raise DiffersError(otherwise)
+    if pair.at is None:
+        raise DiffersError("the signs of zeros in the padding differ")
+    pair.facts.check_sign_is_lost(pair.at)
 
 
 def _check_same_window(new: Slid, old: Slid) -> None:
@@ -236,10 +240,9 @@ def _check_crops(
     Raises:
         DiffersError: The data certainly holds infinities or NaN.
     """
-    may_crop = any(always(less_equal(each.stride, each.extent)) is not True for each in old.axes)
-    if not (old.compares and old.is_same != new.is_same and may_crop):
+    if not (old.compares and old.is_same != new.is_same and dtype in {None, *FLOATS}):
         return frozenset()
-    if dtype not in {None, *FLOATS}:
+    if all(always(less_equal(each.stride, each.extent)) is True for each in old.axes):
         return frozenset()
     _check_finite(pair, data)
     return frozenset({Assumption.FINITE_DATA})

@@ -230,6 +230,8 @@ class Comparison(NamedTuple):
         each: What each engine that reads them otherwise than those before it makes of them.
         repair: Whether onnxruntime does not run the original.
         trust: Whose reading of the original counts.
+        facts: The original as the first engine reads it, as data.
+        words: What both windows read outside of the data, and whose reading that is.
     """
 
     pair: tuple[Padded, Padded]
@@ -238,33 +240,13 @@ class Comparison(NamedTuple):
     each: tuple[Compared, ...]
     repair: bool
     trust: Trust | None
+    facts: Mapping[str, Any]
+    words: str
 
     @property
     def same(self) -> bool:
         """Whether both read the same fills outside of the data too."""
         return not any(each.differs for each in self.each)
-
-    def facts(self) -> dict[str, Any]:
-        """The original as the first engine reads it, as data."""
-        first = self.each[0].first
-        form = self.pair[0].form
-        axes = [*zip(form.spatial, first.axes, self.sizes, form.axes, strict=True)]
-        found: dict[str, Any] = {
-            "axes": Later(_axes_facts, axes),
-            "outside": [_said(layer.fill) for layer in first.layers],
-            "repair": self.repair,
-        }
-        return found if self.trust is None else {**found, "trusts": str(self.trust)}
-
-    def words(self) -> str:
-        """What both windows read outside of the data, and whose reading that is."""
-        found = f"with {_text(self.each[0].first.layers)} outside"
-        if self.repair:
-            found += REPAIRED
-        if self.trust is not None:
-            other = "onnxruntime does not" if self.trust is Trust.SPEC else "not as specified"
-            found += f", as {ENGINE_OF[self.trust]} reads the original ({other})"
-        return found
 
 
 def compare(
@@ -360,7 +342,33 @@ def _compared(
         if found and _read_alike(engine, outer, places, found[0]):
             continue
         found.append(_as_read((judge, engine), outer, places, inner_sizes))
-    return Comparison(outer, inner, inner_sizes, tuple(found), repair, trust)
+    facts = _facts(old.form, found[0].first, inner_sizes, repair, trust)
+    words = _words(found[0].first.layers, repair, trust)
+    return Comparison(outer, inner, inner_sizes, tuple(found), repair, trust, facts, words)
+
+
+def _facts(
+    form: WindowForm, first: Canonical, sizes: Sizes, repair: bool, trust: Trust | None
+) -> Mapping[str, Any]:
+    """An original in canonical form, as data."""
+    axes = [*zip(form.spatial, first.axes, sizes, form.axes, strict=True)]
+    found: dict[str, Any] = {
+        "axes": Later(_axes_facts, axes),
+        "outside": [_said(layer.fill) for layer in first.layers],
+        "repair": repair,
+    }
+    return found if trust is None else {**found, "trusts": str(trust)}
+
+
+def _words(layers: Layers, repair: bool, trust: Trust | None) -> str:
+    """What windows read outside of the data, and whose reading that is."""
+    found = f"with {_text(layers)} outside"
+    if repair:
+        found += REPAIRED
+    if trust is not None:
+        other = "onnxruntime does not" if trust is Trust.SPEC else "not as specified"
+        found += f", as {ENGINE_OF[trust]} reads the original ({other})"
+    return found
 
 
 def _parted(old: Padded, new: Padded) -> tuple[Layers, Padded, Padded]:
@@ -502,6 +510,9 @@ def _covers(window: Padded, axis: int, slides: WindowAxis, each: Placed, size: E
 
 
 def _said(fill: object) -> object:
+    """A fill as data. 0 and 0.0 are one fill, whichever was read first: whole numbers are ints."""
+    if isinstance(fill, float) and fill.is_integer():
+        return int(fill)
     return _word(fill) if isinstance(fill, Operand) else fill
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxpad.semantics.layers import NEGATIVE_ZERO, Fill, either_zero, fill_of, is_zero
-from onnxpad.semantics.rows import UnreadError
+from onnxpad.semantics.rows import FLOATS, UnreadError
 
 Number: TypeAlias = float | int
 Numbers: TypeAlias = Iterable[Number]
@@ -40,7 +40,6 @@ _INTEGERS: Final[Mapping[int, tuple[int, int]]] = {
     TensorProto.UINT32: (0, 2**32 - 1),
     TensorProto.UINT64: (0, 2**64 - 1),
 }
-FLOATS: Final = frozenset(_FLOATS)
 NUMBERS: Final = FLOATS | frozenset(_INTEGERS) - {TensorProto.BOOL}
 """The element types of numbers that are known here."""
 _ROUNDED: Final[Mapping[int, Any]] = {TensorProto.FLOAT: np.float32, TensorProto.DOUBLE: np.float64}

@@ -16,7 +16,7 @@ from onnxpad.semantics import numbers
 from onnxpad.semantics.layers import Fill, Layers, never_pads
 from onnxpad.semantics.moving import check_free, rank_of, widened
 from onnxpad.semantics.numbers import Number, Numbers
-from onnxpad.semantics.rows import Call, Passed, Step, UnreadError, named
+from onnxpad.semantics.rows import FLOATS, Call, Passed, Step, UnreadError, named
 
 
 def filled(
@@ -185,7 +185,7 @@ def elements(call: Call, place: int, dtype: int | None) -> list[Number]:
     if array is None or not array.size or dtype is None or call.constant_dtype(place) != dtype:
         raise UnreadError(f"input {place} of {call.node.op} is no constant of that type")
     flat = array.reshape(-1)
-    if dtype in numbers.FLOATS:
+    if dtype in FLOATS:
         bits = np.ascontiguousarray(flat, np.float64).view(np.int64)
         flat = np.unique(bits).view(np.float64)
     else:

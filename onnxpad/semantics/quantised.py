@@ -17,7 +17,7 @@ from onnxpad.semantics.layers import Layers
 from onnxpad.semantics.moving import axis_of, check_free, rank_of
 from onnxpad.semantics.numbers import Number, Numbers
 from onnxpad.semantics.pointwise import filled
-from onnxpad.semantics.rows import Call, Passed, UnreadError, named
+from onnxpad.semantics.rows import FLOATS, Call, Passed, UnreadError, named
 
 _SHORT: Final = frozenset(
     {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}
@@ -33,7 +33,7 @@ def quantize(call: Call, inner: Sequence[Layers]) -> Passed:
     dtype, points = call.dtype(), call.constant_dtype(2)
     written = call.attribute("output_dtype") if call.version >= 21 else 0
     to = points or written or TensorProto.UINT8
-    if to not in _SHORT or written not in (0, to) or dtype not in numbers.FLOATS:
+    if to not in _SHORT or written not in (0, to) or dtype not in FLOATS:
         raise UnreadError("element types of which nothing is known")
 
     def quantised(number: Number) -> Numbers:
@@ -52,9 +52,8 @@ def dequantize(call: Call, inner: Sequence[Layers]) -> Passed:
     pairs, scaled = _scaling(call, layers)
     dtype, points = call.dtype(), call.constant_dtype(2)
     written = call.attribute("output_dtype") if call.version >= 23 else 0
-    if dtype not in _SHORT | {TensorProto.INT32} or points not in (None, dtype):
-        raise UnreadError("element types of which nothing is known")
-    if written not in (0, scaled):
+    is_of_points = dtype in _SHORT | {TensorProto.INT32} and points in (None, dtype)
+    if not is_of_points or written not in (0, scaled):
         raise UnreadError("element types of which nothing is known")
     if dtype == TensorProto.INT32 and any(point for _, point in pairs):
         raise UnreadError("a zero point of 32 bits")
@@ -77,7 +76,7 @@ def _scaling(call: Call, layers: Layers) -> tuple[list[tuple[float, int]], int]:
     if any(call.node.attrs.get(name) for name in ("block_size", "precision")):
         raise UnreadError("a quantisation in blocks, or of a precision of its own")
     scales, scaled, points = call.constant(1), call.constant_dtype(1), call.constant(2)
-    if scales is None or scaled not in numbers.FLOATS:
+    if scales is None or scaled not in FLOATS:
         raise UnreadError("the scale is no constant of floats")
     if points is None:
         if call.operand(2) is not None:

@@ -8,10 +8,11 @@ with a value of another type has no row either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import onnx
+from onnx import TensorProto
 
 from onnxpad import declared
 from onnxpad.arithmetic.size import Extent
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from onnxpad.analysis import Analysis
 
 
+FLOATS: Final = frozenset(
+    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
+)
+"""The floating-point types that are known here."""
 ZERO: Final = 0
 """The fill of an operator that pads with 0."""
 
@@ -186,6 +191,11 @@ class Call:
         default = self.row.attributes[name]
         return None if _is_type(default) else default
 
+    def written(self, but: Collection[str] = ()) -> tuple[tuple[str, str, object], ...]:
+        """The attributes that are written, each with its name, type and value; but for some."""
+        attrs = self.node.attrs.items()
+        return tuple(sorted((name, *frozen(value)) for name, value in attrs if name not in but))
+
     def operand(self, place: int) -> Tensor | None:
         """An input; None where it is left out."""
         return self.node.operand(place)
@@ -314,8 +324,7 @@ def named(call: Call, layers: Layers, *says: object) -> Passed:
     """A step that its attributes and its other operands define."""
     data, inputs = call.data_places(), enumerate(call.node.inputs)
     others = tuple([place for place, each in inputs if each.name and place not in data])
-    written = tuple(sorted((name, *frozen(value)) for name, value in call.node.attrs.items()))
-    key = call.row.op, call.version, *says, data, others, written, call.output
+    key = call.row.op, call.version, *says, data, others, call.written(), call.output
     return Passed(key, layers, others)
 
 

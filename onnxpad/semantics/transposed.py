@@ -22,7 +22,7 @@ import numpy as np
 
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
 from onnxpad.semantics.layers import Amounts, Fill, Layer, Operand, merged, never_pads
-from onnxpad.semantics.rows import Call, Kind, Passed, Row, UnreadError, frozen
+from onnxpad.semantics.rows import Call, Kind, Passed, Row, UnreadError
 from onnxpad.semantics.window import AUTO_PADS, LONGEST, WindowAxis, axes_of, integers, kernel_of
 
 TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
@@ -72,7 +72,8 @@ def spread_of(call: Call) -> Passed:
     found = tuple(_ends(call, axes, pads, appended))
     ends: Amounts = tuple((begin, end) for begin, end, _ in found)
     fill = _beyond(call, how[1])
-    key = call.row.op, call.version, axes, _written(call), _perhaps_empty(call, axes, ends)
+    others = call.written(but=_PLACING)
+    key = call.row.op, call.version, axes, others, _perhaps_empty(call, axes, ends)
     pairs = zip(axes, ends, strict=True)
     cropped = tuple((begin, end - (axis.stride - 1)) for axis, (begin, end) in pairs)
     is_further = fill is None and never_pads(cropped)
@@ -106,12 +107,6 @@ def _runs(
         more < axis.stride and always(less(end - more, axis.stride)) is True
         for axis, more, (_, end, _) in zip(axes, appended, ends, strict=True)
     )
-
-
-def _written(call: Call) -> tuple[tuple[str, str, object], ...]:
-    """The attributes that do not place windows."""
-    attrs = call.node.attrs.items()
-    return tuple(sorted((n, *frozen(value)) for n, value in attrs if n not in _PLACING))
 
 
 def _ends(

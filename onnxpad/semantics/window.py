@@ -14,7 +14,7 @@ from onnxpad import declared
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Amounts, Fill, Operand
-from onnxpad.semantics.rows import ZERO, Call, Kind, Row, UnreadError, Window, frozen
+from onnxpad.semantics.rows import ZERO, Call, Kind, Row, UnreadError, Window
 
 AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]
 LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
@@ -275,9 +275,7 @@ def _form(
         own=_own(call, window, counts, zero),
         has_indices=len(node.outputs) > 1 and bool(node.outputs[1].name),
         empty=frozenset(name for name, value in node.attrs.items() if value == []),
-        others=tuple(
-            sorted((n, *frozen(value)) for n, value in node.attrs.items() if n not in placing)
-        ),
+        others=call.written(but=placing),
     )
 
 

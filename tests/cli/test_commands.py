@@ -26,8 +26,7 @@ from onnxpad.finding import Certificate, Change, Counts, Finding, Severity
 from onnxpad.options import Options
 from onnxpad.pipeline import registry
 from onnxpad.records import dataclass
-from onnxpad.report import FixReport, progress
-from onnxpad.report.progress import ProgressBar
+from onnxpad.report import FixReport
 from onnxpad.validation.result import Comparison, Run, Validation, not_validated
 from tests.support import MODELS, forks, onnxpad_runs, site_form
 
@@ -970,17 +969,6 @@ def test_a_full_disk_is_an_error_of_the_system() -> None:
         command = script("app(['check', 'm.onnx'])")
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "error: stdout: No space left on device\n")
-
-
-def test_the_bar_that_ends_before_its_time_never_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(progress, "DELAY", 3600.0)
-    with ProgressBar() as bar:
-        assert bar is not None
-        bar("stage", 0, 0)
-    bar._timer.join(timeout=60)
-    assert not bar._timer.is_alive()
-    assert bar._shown is None
 
 
 def test_the_exit_code_holds_if_stderr_cannot_be_written() -> None:

@@ -1,5 +1,6 @@
 """What a certificate says: the weakest assumptions, what was read, and that in bodies too."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -73,6 +74,13 @@ def test_a_window_is_told_by_axis() -> None:
     assert (found.assumptions, found.limits, found.data) == ((), "", (3,))
     assert "'short'" in found.statement
     assert "'short'" not in found.general
+
+
+def test_a_fill_is_said_alike_whichever_of_equal_ones_was_read_first() -> None:
+    windows = "y = Conv <strides = [2]> (a, w2)"
+    for pad in ("Pad (short, p_7_0, zero)", "Pad (short, p_7_0)"):
+        facts = proved(model(f"a = {pad} {windows}"), setting(pads=[7, 0])).facts
+        assert json.dumps(facts["outside"]) == "[0]"
 
 
 def test_the_weakest_sizes_that_are_enough_are_named() -> None:
