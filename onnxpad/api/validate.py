@@ -198,7 +198,8 @@ def validate(
             limits=both.limits,
             tolerance=Tolerance(rtol, atol),
             progress=progress,
-            notes=(*notes, *moved, *(both.text(domain.given) if drawing else ())),
+            notes=(*notes, *(both.text(domain.given) if drawing else ())),
+            moved=moved,
         )
     unproven = tuple(_unproven(found, names))
     decided = decision_lines(graphs[0], graphs[-1])
@@ -319,11 +320,11 @@ def _compared(
 ]:
     """Reads the models, and finds the sizes at which to compare them.
 
-    The second one is replaced by one in the layout of the first.
+    The second one is replaced by one whose inputs have the layout of the first.
 
     Returns:
         The models, the sizes to draw, those that the models' metadata allows, the operators whose
-        padding differs, and a line on each input and output that was moved.
+        padding differs, and a line on each input that was moved.
 
     Raises:
         ModelError: A model cannot be read; the message says why in one line.
@@ -334,12 +335,12 @@ def _compared(
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within
-    from onnxpad.validation.layouts import relaid
+    from onnxpad.validation.layouts import inputs_relaid
 
     graphs = [Graph.read(model) for model in models]
     moved: tuple[str, ...] = ()
     if len(models) > 1:
-        models[1], moved = relaid(*models)
+        models[1], moved = inputs_relaid(*models)
         graphs[1] = Graph.read(models[1]) if moved else graphs[1]
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)
@@ -356,15 +357,11 @@ def _compared(
 
 def _resized(original: Graph, rewritten: Graph) -> str:
     """The first input that both models declare with other sizes, as `input 'x' 1x8 became 1x9`."""
+    from onnxpad.validation.align import fits
+
     for name, (_, before) in original.model.main.inputs.items():
         _, after = rewritten.model.main.inputs.get(name, (None, None))
-        if before is None or after is None:
-            continue
-        apart = any(
-            isinstance(one, int) and isinstance(other, int) and one != other
-            for one, other in zip(before, after, strict=False)
-        )
-        if apart or len(before) != len(after):
+        if before is not None and after is not None and not fits(before, after):
             sizes = ("x".join(map(str, each)) for each in (before, after))
             return f"input {name!r} {' became '.join(sizes)}"
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,12 +12,20 @@ from onnxpad.records import NamedTuple
 from onnxpad.runtimes.sessions import Array
 from onnxpad.validation.compare import shape_text
 
+Shape: TypeAlias = Sequence[int | str | None]
+"""For each axis its size, or for an open one its name or None, which stand for any size."""
+
 
 class Moved(enum.Enum):
     """Where channels were moved."""
 
     FIRST = "channels moved from last to axis 1"
     LAST = "channels moved from axis 1 to last"
+
+    def order(self, rank: int) -> list[int]:
+        """The axes of an array before its channels are moved, in the order after."""
+        first = self is Moved.FIRST
+        return [0, rank - 1, *range(1, rank - 1)] if first else [0, *range(2, rank), 1]
 
 
 class Arrangement(NamedTuple):
@@ -44,7 +53,7 @@ class Arrangement(NamedTuple):
         return f"{shape_text(self.shape)} as {shape_text(self.array.shape)}: {', '.join(ways)}"
 
 
-def aligned(array: Array, shape: Sequence[int | str]) -> Arrangement | None:
+def aligned(array: Array, shape: Shape) -> Arrangement | None:
     """The array with its axes arranged to fit a shape.
 
     These are tried in order: no change; axes of size 1 added or dropped; channels moved from the
@@ -64,12 +73,12 @@ def aligned(array: Array, shape: Sequence[int | str]) -> Arrangement | None:
     >>> aligned(np.zeros((1, 3)), (1, 4)) is None
     True
     """
-    if _fits(array, shape):
+    if fits(array.shape, shape):
         return Arrangement(array, array.shape)
     if (plain := _resized(array, shape)) is not None:
         return Arrangement(plain, array.shape, resized=True)
     moved = list(_moved(array, shape))
-    ways = [each for each in moved if _fits(each.array, shape)]
+    ways = [each for each in moved if fits(each.array.shape, shape)]
     ways = ways or [
         each._replace(array=fit, resized=True)
         for each in moved
@@ -94,13 +103,24 @@ def nearest(array: Array, other: Array) -> Arrangement | None:
         As `aligned` does.
     """
     fit = aligned(array, other.shape)
-    if fit is None or other.dtype.kind not in "iuf" or channels_moved(fit, other.shape) is None:
+    moved = [each for each in _moved(array, other.shape) if each.array.shape == other.shape]
+    if not moved or other.dtype.kind not in "iuf" or (fit and fit.moved):
         return fit
-    moved = (each._replace(shape=array.shape) for each in _moved(fit.array, other.shape))
-    return min([fit, *moved], key=lambda way: distance(way.array, other))
+    return min([fit, *moved] if fit else moved, key=lambda way: distance(way.array, other))
 
 
-def channels_moved(fit: Arrangement, shape: Sequence[int | str]) -> Array | None:
+def moved_to(shape: Shape, wanted: Shape) -> Moved | None:
+    """Where the channels of a shape are to be moved to give another one; None if nowhere.
+
+    A name stands for any size, so the layout counts in which more of the sizes are known to agree.
+    """
+    ways: dict[Moved | None, int] = {None: _agreeing(shape, wanted)}
+    for way in _ways(len(shape), wanted) if len(shape) == len(wanted) else ():
+        ways[way] = _agreeing([shape[axis] for axis in way.order(len(shape))], wanted)
+    return max(ways, key=ways.__getitem__)
+
+
+def channels_moved(fit: Arrangement, shape: Shape) -> Array | None:
     """An aligned array with its channels moved from the last axis to axis 1, if that fits too.
 
     Args:
@@ -114,7 +134,7 @@ def channels_moved(fit: Arrangement, shape: Sequence[int | str]) -> Array | None
     if array.ndim < 3 or not array.shape[1] == array.shape[-1] > 1 or fit.moved is Moved.FIRST:
         return None
     moved = np.moveaxis(array, -1, 1)
-    return moved if _fits(moved, shape) else None
+    return moved if fits(moved.shape, shape) else None
 
 
 def distance(one: Array, other: Array) -> float:
@@ -124,39 +144,45 @@ def distance(one: Array, other: Array) -> float:
         return float(np.mean(np.nan_to_num(apart)))
 
 
-def _fits(array: Array, shape: Sequence[int | str]) -> bool:
-    return array.ndim == len(shape) and all(
-        isinstance(wanted, str) or size == wanted
-        for size, wanted in zip(array.shape, shape, strict=True)
-    )
+def _agreeing(shape: Shape, wanted: Shape) -> int:
+    """How many sizes of two shapes are known to agree; -1 if the shapes do not fit."""
+    if len(shape) != len(wanted):
+        return -1
+    pairs = zip(shape, wanted, strict=True)
+    known = [one == also for one, also in pairs if isinstance(one, int) and isinstance(also, int)]
+    return sum(known) if all(known) else -1
 
 
-def _resized(array: Array, shape: Sequence[int | str]) -> Array | None:
+def fits(shape: Shape, wanted: Shape) -> bool:
+    """Whether two shapes may be of one tensor."""
+    return _agreeing(shape, wanted) >= 0
+
+
+def _resized(array: Array, shape: Shape) -> Array | None:
     """The array with axes of size 1 added or dropped; with open sizes, only the first axis."""
     sizes = [size for size in shape if isinstance(size, int)]
     if len(sizes) == len(shape):
         bare = [[size for size in each if size != 1] for each in (array.shape, sizes)]
         return array.reshape(sizes) if bare[0] == bare[1] else None
-    if array.ndim == len(shape) - 1 and _fits(array[None], shape):
+    if fits((1, *array.shape), shape):
         return array[None]
-    if array.ndim == len(shape) + 1 and array.shape[0] == 1 and _fits(array[0], shape):
+    if array.shape[:1] == (1,) and fits(array.shape[1:], shape):
         return np.asarray(array[0])
     return None
 
 
-def _moved(array: Array, shape: Sequence[int | str]) -> Iterator[Arrangement]:
-    """The array with its channels moved, also with a batch axis of size 1 in front.
+def _moved(array: Array, shape: Shape) -> Iterator[Arrangement]:
+    """The array with its channels moved, also with a batch axis of size 1 in front."""
+    for base in [array, array[None]] if array.ndim == len(shape) - 1 else [array]:
+        for way in _ways(base.ndim, shape):
+            yield Arrangement(base.transpose(way.order(base.ndim)), array.shape, way)
 
-    Channels move only to an axis whose size is known, since an open size would fit any array.
-    """
-    bases = [array, array[None]] if array.ndim == len(shape) - 1 else [array]
-    for base in bases:
-        if base.ndim < 3 or len(shape) < 2:
-            continue
-        if isinstance(shape[1], int):
-            yield Arrangement(np.moveaxis(base, -1, 1), array.shape, Moved.FIRST)
-        if isinstance(shape[-1], int):
-            yield Arrangement(np.moveaxis(base, 1, -1), array.shape, Moved.LAST)
+
+def _ways(rank: int, wanted: Shape) -> Iterator[Moved]:
+    """Where channels may be moved: to an axis of known size, since an open size fits any array."""
+    for way, axis in ((Moved.FIRST, 1), (Moved.LAST, -1)):
+        if rank > 2 and len(wanted) > 1 and isinstance(wanted[axis], int):
+            yield way
 
 
 def _same_order(one: Array, other: Array) -> bool:

@@ -37,13 +37,7 @@ _LARGE = 1 << 20
 """Fewest bytes of an array in a compressed file whose shape is compared before it is unpacked."""
 _MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
 """Most bytes of a file unpacked, and how many times its size they may be if they are more."""
-_UNTOLD = "taken as it is: sizes do not tell its layout; give it transposed if channels are last"
-_ALIKE = "taken with its channels moved from last to axis 1, as those of the outputs are"
-_SETTLED = "sizes do not tell its layout, and the outputs are nearer so"
-_SETTLED_WAYS = (
-    f"taken as it is: {_SETTLED}",
-    f"taken with its channels moved from last to axis 1: {_SETTLED}",
-)
+_WAYS = ("taken as it is", f"taken with its {Moved.FIRST.value}")
 _UNREADABLE = (
     OSError,
     ValueError,
@@ -58,30 +52,24 @@ _UNREADABLE = (
 """Exceptions of numpy for files that are truncated, encrypted, or malformed."""
 
 
-Remarks: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Lines on arrays that were matched by order or aligned: how they were. For each the line once a
-run has told that the layout taken is right, and that once the other one is; none where sizes tell
-the layout."""
-
-
 @dataclass(slots=True)
 class _Notes:
     """The notes on all arrays.
 
     Attributes:
-        all: The notes in order.
-        by_order: The array taken for an input by order, in words, by name of the input.
+        all: The notes in order, as keys.
+        by_order: The array taken for an input or output by order, in words, by its name.
         layout: How inputs were aligned, by name; of those whose sizes do not tell it, then how
             they are once a run has told that the layout taken is right, and that the other one is.
     """
 
-    all: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    all: dict[str, None] = field(default_factory=dict)
     by_order: dict[str, str] = field(default_factory=dict)
-    layout: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    layout: dict[str, Sequence[str]] = field(default_factory=dict)
 
-    def add(self, text: str, *settled: str) -> None:
+    def add(self, text: str) -> None:
         """Adds a note unless it is there already."""
-        self.all.setdefault(text, settled)
+        self.all[text] = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,24 +79,25 @@ class MatchedInputs:
     Attributes:
         draws: Inputs, one set for each sample; empty if none were given.
         expected: Outputs by name, one mapping for each sample, in the framework's layout.
-        remarks: Arrays that were matched by order or aligned.
+        remarks: Lines on arrays that were matched by order, parted, or of another type.
         inner: Values of inner tensors by name, one mapping for each sample, in the framework's
             layout.
         others: The draws in the other layout, where sizes do not tell that of an input; else empty.
-        layout: How inputs were aligned, by name, as the remarks say.
+        layout: How inputs were aligned, by name; of those whose sizes do not tell it, then how
+            they are once a run has told that the layout taken is right, and that the other one is.
     """
 
     draws: tuple[Draw, ...] = ()
     expected: tuple[Mapping[str, Array], ...] = ()
-    remarks: Remarks = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
     inner: tuple[Mapping[str, Array], ...] = ()
     others: tuple[Draw, ...] = ()
-    layout: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    layout: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The inputs matched by order or aligned, a line each."""
-        return tuple(self.remarks)
+        """The arrays that were not taken as they are, a line each."""
+        return *self.remarks, *(f"input {name!r} {how}" for name, (how, *_) in self.layout.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,29 +129,24 @@ def matched_inputs(
         UsageError: A file cannot be read, or does not fit the model.
     """
     notes = _Notes()
-    draws: list[Draw] = []
-    others: list[Draw] = []
+    pairs: list[tuple[Draw, Draw]] = []
     expected: list[Mapping[str, Array]] = []
     within: list[Mapping[str, Array]] = []
-    apart = {*(model.inner if inner is None else inner)}.difference(
-        [each.name for each in model.inputs]
-    )
-    answers = {each.name for each in model.outputs}
-    apart -= answers
+    feeds, answers = ({each.name for each in some} for some in (model.inputs, model.outputs))
+    apart = {*(model.inner if inner is None else inner)} - feeds - answers
     counts: list[int] = []
     if inputs is not None:
         title, sets = _sets(inputs, "the inputs given", model)
         for arrays in sets:
             fed = [entry for entry in arrays if entry.role != _OUTPUT]
-            known = {output.name for output in model.outputs}
-            fed = [entry for entry in fed if entry.role or entry.name not in known] or fed
-            found = _matched(title, fed, model, (*model.inputs,), notes)
+            fed = [entry for entry in fed if entry.role or entry.name not in answers] or fed
+            found = _matched(title, fed, model, model.inputs, notes)
             parts = _samples(title, model, found, notes)
             counts.append(len(parts))
-            _draw_all(title, model, parts, notes, draws, others, alone=reference is None)
+            pairs += _draws(title, model, parts, notes, alone=reference is None)
     if reference is not None:
         title, sets = _sets(reference, "the reference given", model)
-        if draws and len(sets) != len(counts):
+        if pairs and len(sets) != len(counts):
             raise UsageError(
                 f"{title} has {len(sets)} sets of arrays, but {len(counts)} sets of inputs are "
                 "given"
@@ -176,33 +160,32 @@ def matched_inputs(
                 notes.add(f"{title}: inner tensors {_listed(inside)} are not compared")
                 inside = {}
             if inputs is not None:
-                names = {each.name for each in model.inputs}
-                arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in names)]
-                found = _matched(title, arrays, model, (*model.outputs,), notes)
+                arrays = [e for e in arrays if e.role != _INPUT and (e.role or e.name not in feeds)]
+                found = _matched(title, arrays, model, model.outputs, notes)
                 parts = _parted(title, {**inside, **found}, counts[place])
             else:
-                found = _matched(title, arrays, model, (*model.inputs, *model.outputs), notes)
+                found = _matched(title, arrays, model, model.ports, notes)
                 parts = _samples(title, model, {**inside, **found}, notes)
-                _draw_all(title, model, parts, notes, draws, others)
+                pairs += _draws(title, model, parts, notes)
             for part in parts:
                 within.append({name: part[name] for name in inside})
-                _note_holes(title, within[-1], notes)
-                if inside and not any(each.name in part for each in model.outputs):
+                for name, array in part.items():
+                    if name not in feeds and (holes := not_finite(array)):
+                        notes.add(f"{title}: {name!r} has {holes}")
+                if inside and not answers & part.keys():
                     expected.append({})  # inner tensors alone tell
                 else:
                     expected.append(_outputs(title, model, part, notes))
-    if all(one is other for one, other in zip(draws, others, strict=True)):
-        others = []
-    given = tuple(draws), tuple(expected), notes.all, tuple(within), tuple(others)
-    return MatchedInputs(*given, notes.layout)
+    draws, others = (tuple(pair[which] for pair in pairs) for which in (0, 1))
+    others = () if draws == others else others
+    return MatchedInputs(draws, tuple(expected), (*notes.all,), tuple(within), others, notes.layout)
 
 
 def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
     """The given arrays in the layout that a run needs: the `other` one, or their own."""
     draws = found.others if other else found.draws
-    remarks = {ways[other] if ways else text: () for text, ways in found.remarks.items()}
     layout = {name: ways[1 + other :] or ways for name, ways in found.layout.items()}
-    return replace(found, draws=draws, remarks=remarks, others=(), layout=layout)
+    return replace(found, draws=draws, others=(), layout=layout)
 
 
 def require_within(limits: Mapping[tuple[str, int], Sizes], draws: Iterable[Draw]) -> None:
@@ -242,13 +225,12 @@ def _matched(
         named = {entry.name: entry for entry in entries if entry.role in {"", role}}
         found.update((each.name, named[each.name].array) for each in mine if each.name in named)
     rest = [entry for entry in entries if entry.name not in found]
-    whole: Sequence[Input | Output] = (*model.inputs, *model.outputs)
     for role in ("", _INPUT, _OUTPUT):
         left = [entry for entry in rest if entry.role == role]
         if not left:
             continue
         ways: tuple[Sequence[Input | Output], ...]
-        ways = (wanted, whole, [each for each in wanted if isinstance(each, Input)])
+        ways = (wanted, model.ports, [each for each in wanted if isinstance(each, Input)])
         for some in ways:
             lacking = [
                 each
@@ -270,27 +252,8 @@ def _matched(
                 kind = _INPUT if isinstance(each, Input) else _OUTPUT
                 taken = f"{entry.name!r} taken as {kind} {each.name!r}, by order"
                 notes.add(f"{title}: {taken}")
-                if kind == _INPUT:
-                    notes.by_order.setdefault(each.name, taken)
+                notes.by_order.setdefault(each.name, taken)
     return found
-
-
-def _draw_all(
-    title: str,
-    model: Interface,
-    parts: Sequence[Mapping[str, Array]],
-    notes: _Notes,
-    draws: list[Draw],
-    others: list[Draw],
-    *,
-    alone: bool = False,
-) -> None:
-    """Appends the draws of all samples, and those in the other layout, as `_draws` gives them."""
-    for place, part in enumerate(parts):
-        which = f", sample {place}" if len(parts) > 1 else ""
-        one, other = _draws(title, model, part, notes, which, alone=alone)
-        draws.append(one)
-        others.append(other)
 
 
 def _parted(title: str, found: Mapping[str, Array], count: int) -> list[Mapping[str, Array]]:
@@ -311,63 +274,60 @@ def _parted(title: str, found: Mapping[str, Array], count: int) -> list[Mapping[
 def _draws(
     title: str,
     model: Interface,
-    found: Mapping[str, Array],
+    parts: Sequence[Mapping[str, Array]],
     notes: _Notes,
-    which: str = "",
     *,
     alone: bool = False,
-) -> tuple[Draw, Draw]:
+) -> Iterator[tuple[Draw, Draw]]:
     """The inputs among the arrays, with the types and shapes that the model declares.
 
     Args:
         title: The name of the arrays in messages.
         model: The inputs and outputs of the model.
-        found: The arrays by the model's names.
+        parts: The arrays of each sample by the model's names.
         notes: Collects how they are aligned.
-        which: The name of the sample.
         alone: Whether nothing is expected of the model, so that no layout can be wrong.
 
     Returns:
-        The draw, and that in the other layout: the same draw if sizes tell the layout.
+        For each sample the draw, and that in the other layout: the same draw if sizes tell it.
     """
-    feeds, moved = {}, {}
-    for each in model.inputs:
-        if each.name not in found:
-            raise UsageError(
-                f"{title} has no array for input {each.name!r}; the model needs "
-                f"{_listed(wanted.name for wanted in model.inputs)}"
-            )
-        array = _typed(title, _INPUT, each, found[each.name], notes)
-        fit = aligned(array, each.shape)
-        if fit is None:
-            taken = notes.by_order.get(each.name)
-            raise UsageError(
-                f"{title}: input {each.name!r} has shape {shape_text(array.shape)}, but the model "
-                f"declares {shape_text(each.shape)}"
-                + (f" ({taken}; give the arrays the model's names)" if taken else "")
-            )
-        one, how = fit.array, fit.how
-        ways: tuple[str, ...] = ()
-        other = None if alone else channels_moved(fit, each.shape)
-        if other is not None:
-            how, ways = _UNTOLD, _SETTLED_WAYS
-            if _is_channels_last(model, found):
-                one, other, how, ways = other, one, _ALIKE, _SETTLED_WAYS[::-1]
-            moved[each.name] = np.ascontiguousarray(other)
-        feeds[each.name] = np.ascontiguousarray(one)
-        if how:
-            name = f"{title}: input {each.name!r}"
-            notes.add(f"{name} {how}", *(f"{name} {way}" for way in ways))
-            notes.layout[each.name] = (how, *ways)
-    first = Draw(feeds, f"{feeds_text(feeds)}, from {title}{which}")
-    return first, replace(first, feeds={**feeds, **moved}) if moved else first
+    for place, found in enumerate(parts):
+        feeds, moved = {}, {}
+        for each in model.inputs:
+            if each.name not in found:
+                raise UsageError(
+                    f"{title} has no array for input {each.name!r}; the model needs "
+                    f"{_listed(wanted.name for wanted in model.inputs)}"
+                )
+            array = _typed(title, _INPUT, each, found[each.name], notes)
+            fit = aligned(array, each.shape)
+            if fit is None:
+                taken = notes.by_order.get(each.name)
+                raise UsageError(
+                    f"{title}: input {each.name!r} has shape {shape_text(array.shape)}, but the "
+                    f"model declares {shape_text(each.shape)}"
+                    + (f" ({taken}; give the arrays the model's names)" if taken else "")
+                )
+            one, ways = fit.array, [fit.how]
+            other = None if alone else channels_moved(fit, each.shape)
+            if other is not None:
+                ways = [*_WAYS]
+                if _is_channels_last(model, found):
+                    one, other, ways = other, one, ways[::-1]
+                ways.insert(0, f"{ways[0]}: sizes do not tell its layout")
+                moved[each.name] = np.ascontiguousarray(other)
+            feeds[each.name] = np.ascontiguousarray(one)
+            if any(ways):
+                notes.layout[each.name] = ways
+        which = f", sample {place}" if len(parts) > 1 else ""
+        first = Draw(feeds, f"{feeds_text(feeds)}, from {title}{which}")
+        yield first, replace(first, feeds={**feeds, **moved}) if moved else first
 
 
 def _is_channels_last(model: Interface, found: Mapping[str, Array]) -> bool:
     """Whether the arrays have their channels last where those of the model are on axis 1."""
-    shapes = {each.name: each.shape for each in model.inputs}
-    shapes |= {each.name: each.shape for each in model.outputs if each.shape is not None}
-    fits = [aligned(found[name], shape) for name, shape in shapes.items() if name in found]
+    known = [each for each in model.ports if each.name in found]
+    fits = [aligned(found[each.name], each.shape or ()) for each in known]
     return any(fit is not None and fit.moved is Moved.FIRST for fit in fits)
 
 
@@ -407,75 +367,58 @@ def _outputs(
         raise UsageError(f"{title} has no array for an output; the model gives {_listed(names)}")
     if missing := [name for name in names if name not in outputs]:
         notes.add(f"{title} has no array for output {_listed(missing)}, which is not compared")
-    _note_holes(title, outputs, notes)
     return outputs
-
-
-def _note_holes(title: str, recorded: Mapping[str, Array], notes: _Notes) -> None:
-    """Adds which of the recorded arrays have NaN or infinities, and where."""
-    for name, array in recorded.items():
-        if holes := not_finite(array):
-            notes.add(f"{title}: {name!r} has {holes}")
 
 
 def not_finite(array: Array) -> str:
     """How many elements are NaN or infinite, and the first one's place; empty if none is."""
     if array.dtype.kind != "f":
         return ""
-    nan, infinite = np.isnan(array), np.isinf(array)
-    counts = [(int(nan.sum()), "NaN"), (int(infinite.sum()), "infinite")]
-    said = " and ".join(f"{count:,} {what}" for count, what in counts if count)
-    if not said:
+    holes = np.argwhere(~np.isfinite(array))
+    if not len(holes):
         return ""
-    first = [int(each) for each in np.argwhere(nan | infinite)[0]]
-    return f"{said} (of {array.size:,} elements; the first at {first})"
+    nan = int(np.isnan(array).sum())
+    said = f"{nan:,} NaN and {len(holes) - nan:,} infinite elements"
+    return f"{said} (of {array.size:,}; the first at {holes[0].tolist()})"
 
 
 def _typed(title: str, role: str, each: Input | Output, array: Array, notes: _Notes) -> Array:
     """The array in the model's type and this machine's byte order.
 
-    A wider type is rounded, and integers are taken as those of another width that has them too:
-    frameworks write float64 and int64 where the model has float32 and int32.
+    Numbers of another type are taken by value, as frameworks write float64 and int64 where the
+    model has float32 and int32. Outputs of fewer bits than the model's stay as they are, so that
+    their rounding is no difference.
 
     Raises:
-        UsageError: It has a type that cannot be meant.
+        UsageError: It has a type or values that cannot be meant.
     """
     if each.elem_type == onnx.TensorProto.UNDEFINED:
         return array
-    if each.elem_type == onnx.TensorProto.STRING:
-        if array.dtype.kind in "US":
-            array = array.astype(np.str_).astype(np.object_)
-        if array.dtype.kind == "O":
-            return array
-    wanted = numpy_type(each)
-    given = array.dtype.newbyteorder("=")
-    if given != wanted and (taken := _converted(role, array, wanted)) is not None:
-        is_exact = np.array_equal(taken, array, equal_nan=wanted.kind == "f")
-        way = "taken as" if is_exact else "rounded to"
-        notes.add(f"{title}: {role} {each.name!r}, of type {given}, is {way} the model's {wanted}")
-        return taken
-    if given != wanted:
+    wanted, given = numpy_type(each), array.dtype.newbyteorder("=")
+    if wanted.kind == "O" and given.kind in "US":
+        array = array.astype(np.str_).astype(np.object_)
+    elif given.kind == wanted.kind == "f" and role == _OUTPUT:
+        wanted = min(given, wanted, key=lambda kind: kind.itemsize)
+    if (taken := _converted(array, wanted)) is None:
         raise UsageError(
             f"{title}: {role} {each.name!r} has type {array.dtype}, but the model's is "
             f"{'string' if wanted.kind == 'O' else wanted}; convert the array"
         )
-    return array.astype(wanted, copy=False)
+    if wanted.kind == "f" and not np.array_equal(taken, array, equal_nan=True):
+        notes.add(f"{title}: {role} {each.name!r}, of type {given}, is rounded to {wanted}")
+    return taken
 
 
-def _converted(role: str, array: Array, wanted: np.dtype[Any]) -> Array | None:
-    """The array in a type of another width; None where that is another kind, or has no such values.
-
-    An output of fewer bits than the model's is refused: its rounding would look like a difference.
-    """
-    kinds = {array.dtype.kind, wanted.kind}
-    if kinds == {"f"} and (role == _INPUT or array.dtype.itemsize > wanted.itemsize):
-        with np.errstate(over="ignore"):
-            taken = array.astype(wanted)
-        return taken if np.array_equal(np.isinf(taken), np.isinf(array)) else None
-    if kinds <= {"i", "u"}:
+def _converted(array: Array, wanted: np.dtype[Any]) -> Array | None:
+    """The array in another type; None where that is no number or has no such values."""
+    if array.dtype.newbyteorder("=") == wanted:
+        return array.astype(wanted, copy=False)
+    if not {array.dtype.kind, wanted.kind} <= {*"iuf"}:
+        return None
+    with np.errstate(all="ignore"):
         taken = array.astype(wanted)
-        return taken if np.array_equal(taken, array) else None
-    return None
+    same = np.isinf(taken) == np.isinf(array) if wanted.kind == "f" else taken == array
+    return taken if np.all(same) else None
 
 
 def _sets(source: Arrays, title: str, model: Interface) -> tuple[str, list[list[_Entry]]]:
@@ -526,8 +469,7 @@ def _read(path: Path, model: Interface) -> list[list[_Entry]]:
 
 def _check_headers(path: Path, packed: zipfile.ZipFile, model: Interface) -> None:
     """Raises before an array is unpacked that does not fit, or is far larger than the file."""
-    known: tuple[Input | Output, ...] = (*model.inputs, *model.outputs)
-    declared = {each.name: each.shape for each in known if each.shape is not None}
+    declared = {each.name: each.shape for each in model.ports if each.shape is not None}
     for member in packed.infolist():
         name = member.filename.removesuffix(".npy")
         if name not in declared or member.file_size < _LARGE:

@@ -184,6 +184,11 @@ class Interface:
     random: bool = False
     shares: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def ports(self) -> tuple[Input | Output, ...]:
+        """The inputs, then the outputs."""
+        return *self.inputs, *self.outputs
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw:

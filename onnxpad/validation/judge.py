@@ -60,10 +60,13 @@ def compared_run(subject: str, found: Result, oracle: Oracle, tolerance: Toleran
             continue
         other, how = found.outputs[name], ""
         if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
-            # Only a framework's output can have another layout.
+            # Only a framework's output can have another layout, or a type of fewer bits.
             fit = nearest(value, other) if oracle.name == "reference" else None
             if fit is not None:
                 value, how = fit.array, fit.how
+                if value.dtype.kind == other.dtype.kind == "f":
+                    with np.errstate(over="ignore"):
+                        other = other.astype(value.dtype)
         noise = expected.noise.get(name, found.noise.get(name, 0.0))
         comparison = compare(name, value, other, tolerance, noise)
         if comparison.ok and (lost := argmax_lost(value, other, tolerance, noise)):

@@ -2,88 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import helper
 
 from onnxpad.arguments import InFolder, Source
 from onnxpad.file.proto_walk import walked
-from onnxpad.runtimes.sessions import folder_of, read_proto
-from onnxpad.validation.align import Moved
-from onnxpad.validation.inputs import declared
+from onnxpad.runtimes.sessions import CPU, Value, folder_of, read_proto
+from onnxpad.runtimes.sessions import Source as Runnable
+from onnxpad.validation.align import Moved, moved_to, nearest
+from onnxpad.validation.answers import ask
+from onnxpad.validation.inputs import Draw, declared
+from onnxpad.validation.pairing import Pairing
 
 
-def relaid(original: Source, rewritten: Source) -> tuple[Source, tuple[str, ...]]:
-    """The second of two models with its inputs and outputs in the layout of the first.
+def inputs_relaid(original: Source, rewritten: Source) -> tuple[Source, tuple[str, ...]]:
+    """The second of two models with its inputs in the layout of the first, as they declare it.
 
-    Outputs are moved only where inputs are. Those of other names are matched by order.
+    Inputs of other names are matched by order. If one is moved, outputs have no shape any more.
 
     Returns:
-        The model, as given if the layouts agree; and a line on each input and output moved.
+        The model, as given if the layouts agree; and a line on each input moved.
     """
-    model, wanted, notes = onnx.ModelProto(), read_proto(original).graph, list[str]()
-    model.CopyFrom(read_proto(rewritten))
+    ours, theirs = (read_proto(each).graph.input for each in (original, rewritten))
+    known = dict(zip((each.name for each in theirs), ours, strict=False))
+    known |= {each.name: each for each in ours}
+    moves = {}
+    for each in theirs:
+        shape, wanted = (declared(one) or () for one in (each, known.get(each.name, each)))
+        if (way := moved_to(shape, wanted)) is not None:
+            moves[each.name] = way, len(shape)
+    return _relaid(rewritten, None, "input", moves) if moves else (rewritten, ())
+
+
+def outputs_relaid(
+    source: Runnable,
+    draw: Draw,
+    wanted: Mapping[str, Value],
+    *,
+    pairing: Pairing,
+    folder: Path | None,
+) -> tuple[Runnable, tuple[str, ...]]:
+    """A model with its outputs in the layout in which a run has them nearest to those wanted.
+
+    Args:
+        source: The model.
+        draw: The inputs of the run.
+        wanted: What another model computes for them.
+        pairing: The model's own names of inputs and outputs, if they differ from the other's.
+        folder: Folder of its external data.
+
+    Returns:
+        The model, as given if the layouts agree; and a line on each output moved.
+    """
+    (found,) = ask(source, [draw], CPU, "off", folder=folder, pairing=pairing).results
+    moves = {}
+    for name, value in found.outputs.items():
+        other = wanted.get(name)
+        if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
+            fit = nearest(value, other)
+            shape = [size if size in value.shape else "another" for size in other.shape]
+            way = moved_to(value.shape, shape) if fit is None or fit.resized else fit.moved
+            if way is not None:
+                moves[pairing.outputs.get(name, name)] = way, value.ndim
+    return _relaid(source, folder, "output", moves) if moves else (source, ())
+
+
+def _relaid(
+    source: Runnable, folder: Path | None, kind: str, moves: Mapping[str, tuple[Moved, int]]
+) -> tuple[bytes | InFolder, tuple[str, ...]]:
+    """A model with the channels of inputs or outputs moved, given with their rank."""
+    model, folder, notes = onnx.ModelProto(), folder_of(source, folder), list[str]()
+    model.CopyFrom(read_proto(source))
     graph = model.graph
-    for kind, ours, theirs in (
-        ("input", wanted.input, graph.input),
-        ("output", wanted.output, graph.output),
-    ):
-        known = dict(zip((each.name for each in theirs), ours, strict=False))
-        known |= {each.name: each for each in ours}
-        for value in theirs if kind == "input" or notes else ():
-            own = declared(value) or ()
-            moved = moved_to(own, declared(known.get(value.name, value)) or ())
-            if moved is None:
-                continue
-            name, inner = value.name, f"{value.name}, {moved.value}"
-            order = perm = _order(moved, len(own))
-            ends, place = (inner, name), len(graph.node)
-            if kind == "input":
-                perm = sorted(range(len(own)), key=order.__getitem__)
-                ends, place = (name, inner), 0
-            _rename(graph.node, name, inner)
-            node = helper.make_node("Transpose", ends[:1], ends[1:], inner, perm=perm)
-            graph.node.insert(place, node)
+    for value in [each for each in getattr(graph, kind) if each.name in moves]:
+        name, (moved, rank) = value.name, moves[value.name]
+        inner, order = f"{name}, {moved.value}", moved.order(rank)
+        _rename(graph.node, name, inner)
+        ends, perm, place = (inner, name), order, len(graph.node)
+        if kind == "input":
+            ends, perm, place = (name, inner), [*map(order.index, range(rank))], 0
             shape = value.type.tensor_type.shape
             shape.CopyFrom(onnx.TensorShapeProto(dim=[shape.dim[axis] for axis in order]))
-            notes.append(f"{kind} {name!r} of the rewritten model is transposed: {moved.value}")
-    if not notes:
-        return rewritten, ()
-    folder, data = folder_of(rewritten), model.SerializeToString()
+        node = helper.make_node("Transpose", ends[:1], ends[1:], inner, perm=perm)
+        graph.node.insert(place, node)
+        notes.append(f"{kind} {name!r} of the rewritten model is transposed: {moved.value}")
+    for value in filter(declared, graph.output):
+        value.type.tensor_type.ClearField("shape")  # that of the former layout
+    data = model.SerializeToString()
     return data if folder is None else InFolder(data, folder), tuple(notes)
-
-
-def moved_to(shape: Sequence[int | str], other: Sequence[int | str]) -> Moved | None:
-    """Where the channels of a shape are to be moved to give another one; None if nowhere.
-
-    An open size fits any, so the layout counts in which more of the sizes are known to agree.
-    """
-    rank = len(shape)
-    if len(other) != rank or rank < 3:
-        return None
-
-    def agreeing(way: Moved | None) -> int:
-        order = range(rank) if way is None else _order(way, rank)
-        pairs = [*zip((shape[axis] for axis in order), other, strict=True)]
-        known = [
-            one == also for one, also in pairs if isinstance(one, int) and isinstance(also, int)
-        ]
-        return sum(known) if all(known) else -1
-
-    ways: list[Moved | None] = [None, *Moved]
-    return max(ways, key=agreeing)
-
-
-def _order(moved: Moved, rank: int) -> list[int]:
-    """The axes of an array before its channels are moved, in the order after."""
-    return [0, rank - 1, *range(1, rank - 1)] if moved is Moved.FIRST else [0, *range(2, rank), 1]
 
 
 def _rename(nodes: Sequence[onnx.NodeProto], name: str, now: str) -> None:
     """Renames a tensor in nodes and their bodies."""
     for node in walked(nodes):
         for names in (node.input, node.output):
-            for place, each in enumerate(names):
-                if each == name:
-                    names[place] = now
+            names[:] = [now if each == name else each for each in names]

@@ -13,6 +13,7 @@ from onnxpad.errors import UsageError
 from onnxpad.file.proto_walk import bodies, walked
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array, Value
+from onnxpad.validation.align import fits
 from onnxpad.validation.compare import shape_text
 from onnxpad.validation.inputs import Draw, Input, Interface, Output, integer
 
@@ -104,13 +105,8 @@ def _paired(
 
 def _fit(one: Input | Output, other: Input | Output) -> bool:
     """Whether type and shape are compatible; an open size fits any size."""
-    if one.elem_type != other.elem_type:
-        return False
-    if one.shape is None or other.shape is None:
-        return True
-    return len(one.shape) == len(other.shape) and all(
-        isinstance(size, str) or isinstance(also, str) or size == also
-        for size, also in zip(one.shape, other.shape, strict=True)
+    return one.elem_type == other.elem_type and (
+        one.shape is None or other.shape is None or fits(one.shape, other.shape)
     )
 
 

@@ -49,6 +49,7 @@ from onnxpad.validation.inputs import (
     shaped,
 )
 from onnxpad.validation.judge import Oracle, compared_run, differing, excused, greatest
+from onnxpad.validation.layouts import outputs_relaid
 from onnxpad.validation.pairing import Makers, Pairing, is_discrete, paired
 from onnxpad.validation.result import (
     BY_ONNX,
@@ -92,6 +93,7 @@ def validate_models(
     tolerance: Tolerance | None = None,
     progress: Progress | None = None,
     notes: Sequence[str] = (),
+    moved: Sequence[str] = (),
     folder: Path | None = None,
     repairs: bool = False,
 ) -> Validation:
@@ -118,6 +120,7 @@ def validate_models(
         tolerance: The allowed difference; by default enough for rounding.
         progress: Called with (step, runs made, runs planned).
         notes: Remarks to put first.
+        moved: Remarks on inputs of the rewritten model that were moved; its outputs then are too.
         folder: Folder of the external data of models in memory; None for that of the original.
         repairs: Whether it is a repair if the rewritten model alone runs: an operator that keeps
             the original from running was changed, and the specification certifies all changes.
@@ -161,11 +164,13 @@ def validate_models(
         original, *others = seeded([original] if rewritten is None else [original, rewritten])
         rewritten = others[0] if others else None
     check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress, pairing)
-    check.notes += [*notes, *pairing.notes, *found.notes]
+    check.notes += [*notes, *moved, *pairing.notes, *found.notes]
     check.expected = found.expected
     check.choices = choices & {each.name for each in model.outputs}
     check.repairs = repairs
     if check.prepare(found.draws, providers, samples, seed):
+        if moved:
+            check.lay_out()
         check.plan(providers)
         for provider in providers:
             check.validate(provider)
@@ -312,6 +317,17 @@ class _Check:
                 "--reference also compares with a framework's outputs"
             )
         return False
+
+    def lay_out(self) -> None:
+        """Move the rewritten model's outputs into the layout of the original's, as a run tells."""
+        self._sources["rewritten"], notes = outputs_relaid(
+            self._sources["rewritten"],
+            self._draws[0],
+            self._results("original", CPU, "off")[0].outputs,
+            pairing=self._pairings["rewritten"],
+            folder=self._folder,
+        )
+        self.notes += notes
 
     def _enter(self, *, drawn: bool) -> None:
         """Draw inputs for bodies in which the models differ and that no draw enters so far."""

@@ -518,7 +518,10 @@ def test_an_output_of_equal_sizes_is_compared_in_the_layout_of_the_reference() -
     result = onnxpad.validate(net, reference=last)
     assert result.ok
     assert not onnxpad.validate(net, reference={**last, "y": last["y"][:, ::-1]}).ok
-    assert onnxpad.match(net, last).outcome == "matches already"
+    for kind in ("f2", "f4", "f8"):
+        other = {**last, "y": last["y"].astype(kind)}
+        assert onnxpad.validate(net, reference=other).ok
+        assert onnxpad.match(net, other).outcome == "matches already"
 
 
 @each_row(

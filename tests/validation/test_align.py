@@ -85,9 +85,11 @@ def test_no_element_is_lost(shape: list[int], wanted: list[int]) -> None:
         assert np.array_equal(np.sort(found.array.ravel()), array.ravel())
 
 
-@pytest.mark.parametrize("axes", [(0, 1, 2, 3), (0, 3, 1, 2), (0, 2, 3, 1)])
+@pytest.mark.parametrize(
+    "axes", [(0, 1, 2, 3), (0, 3, 1, 2), (0, 2, 3, 1), (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)]
+)
 def test_where_sizes_tell_no_layout_the_nearest_is_taken(axes: tuple[int, ...]) -> None:
-    computed = numbered(2, 3, 3, 3)
+    computed = numbered(*((2, 3, 3, 3) if len(axes) == 4 else (2, 3, 4, 3, 4)))
     recorded = np.transpose(computed, np.argsort(axes))
     found = nearest(recorded, computed)
     assert found is not None

@@ -87,6 +87,7 @@ EXPECTED = {
     "inputs among outputs": XI,
     "inputs of other names": f"{XI}\n2 notes",
     "one of another name": f"{XI}\n1 notes",
+    "of another type": XI,
     "of the other byte order": XI,
     "channels last": f"{XI}\n1 notes",
     "samples": "x f1x3x3x3 0,1..26\nx f1x3x3x3 27,28..53\nx f1x3x3x3 54,55..80\n1 notes",
@@ -164,13 +165,12 @@ def test_arrays(name: str) -> None:
 
 def test_the_layout_that_a_run_told() -> None:
     draws, others = (Draw({}, "one"),), (Draw({}, "other"),)
-    moved, kept = "with its channels moved from last to axis 1", "as it is"
-    remarks = {"x": (kept, moved), "y": (moved, kept), "z": ()}
-    found = MatchedInputs(draws, remarks=remarks, others=others)
+    layout = {"x": ("untold", "kept", "moved"), "y": ("untold", "moved", "kept"), "z": ("told",)}
+    found = MatchedInputs(draws, others=others, layout=layout)
     one, other = settled(found, other=False), settled(found, other=True)
     assert (one.draws, one.others, other.draws, other.others) == (draws, (), others, ())
-    assert list(one.notes) == [kept, moved, "z"]
-    assert list(other.notes) == [moved, kept, "z"]
+    assert [ways[0] for ways in one.layout.values()] == ["kept", "moved", "told"]
+    assert [ways[0] for ways in other.layout.values()] == ["moved", "kept", "told"]
 
 
 def test_sizes_that_the_metadata_does_not_allow() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 import onnxpad
-from onnxpad.validation.align import Moved
-from onnxpad.validation.layouts import moved_to
+from onnxpad.validation.align import Moved, moved_to
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -32,19 +31,52 @@ def test_where_channels_are_moved(shape: Any, other: Any, moved: Moved | None) -
 
 WEIGHT = "float[2, 3, 3, 3] w = {" + ", ".join(map(str, range(54))) + "}"
 CONV = "y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)"
-LAST = "t = Transpose <perm = [0, 3, 1, 2]> (x) u = {} y = Transpose <perm = [0, 2, 3, 1]> (u)"
-FIRST = parsed(f"g (float[1, 3, 8, 9] x) => (float[1, 2, 4, 5] y) <{WEIGHT}> {{ {CONV} }}")
+LAST = "t = Transpose <perm = [0, 3, 1, 2]> (x) u = {} p = Transpose <perm = {}> (u) q = Neg (p)"
 
 
-@pytest.mark.parametrize("size", ["8, 9", "h, w"])
-@pytest.mark.parametrize(("pads", "agree"), [("1, 1, 1, 1", True), ("0, 0, 1, 1", False)])
-def test_inputs_and_outputs_with_channels_last(size: str, pads: str, agree: bool) -> None:
-    conv = f"Conv <pads = [{pads}], strides = [2, 2]> (t, w)"
-    ports = f"(float[1, {size}, 3] x) => (float[1, o, p, 2] y)"
-    found = onnxpad.validate(FIRST, parsed(f"g {ports} <{WEIGHT}> {{ {LAST.format(conv)} }}"))
-    assert found.ok == agree
-    assert len([note for note in found.validation.notes if "transposed" in note]) == 2
-    assert found.divergence is None
+@pytest.mark.parametrize(
+    ("size", "shape"),
+    [
+        ("8, 9", "[]"),
+        ("h, w", "[a, b, c, d]"),
+        ("6, 6", "[1, b, c, 2]"),
+        ("3, 4", "[?, ?, ?, ?]"),  # 2x2x2
+    ],
+)
+@pytest.mark.parametrize(
+    ("pads", "back", "agree"),
+    [
+        ("1, 1, 1, 1", "0, 2, 3, 1", True),
+        ("0, 0, 1, 1", "0, 2, 3, 1", False),
+        ("0, 0, 2, 2", "0, 2, 3, 1", False),
+        ("1, 1, 1, 1", "0, 3, 2, 1", False),  # no layout
+    ],
+)
+def test_inputs_and_outputs_with_channels_last(
+    size: str, shape: str, pads: str, back: str, agree: bool
+) -> None:
+    ports = f"(float[1, 3, {size}] x) => (float[] y, float[] z)"
+    first = parsed(f"g {ports} <{WEIGHT}> {{ {CONV} z = Neg (y) }}")
+    body = LAST.format(f"Conv <pads = [{pads}], strides = [2, 2]> (t, w)", f"[{back}]")
+    ports = f"(float[1, {size}, 3] x) => (float{shape} p, float{shape} q)"
+    models = [first, parsed(f"g {ports} <{WEIGHT}> {{ {body} }}")]
+    assert [onnxpad.validate(*pair).ok for pair in (models, models[::-1])] == [agree, agree]
+
+
+@each_row(
+    ("first", "last", "agree"),
+    [
+        ("y = GlobalMaxPool (x)", "y = ReduceMax <axes = [1, 2]> (x)", True),
+        ("y = Flatten (x)", "t = Transpose <perm = [0, 3, 1, 2]> (x) y = Flatten (t)", True),
+        ("y = Flatten (x)", "y = Flatten (x)", False),
+        ("y = Neg (x)", "t = Transpose <perm = [0, 3, 1, 2]> (x) y = Neg (t)", True),
+        ("y = Neg (x)", "t = Transpose <perm = [0, 2, 1, 3]> (x) y = Neg (t)", False),
+    ],
+)
+def test_outputs_of_other_forms(first: str, last: str, agree: bool) -> None:
+    ours = parsed(f"g (float[1, 2, 4, 4] x) => (float[] y) {{ {first} }}")
+    theirs = parsed(f"g (float[1, 4, 4, 2] x) => (float[] y) {{ {last} }}")
+    assert onnxpad.validate(ours, theirs).ok is agree
 
 
 def test_a_body_reads_the_input() -> None:

@@ -103,7 +103,7 @@ def match_graph(
     found = laid_out(_without_folded(graph, found), run, folder)
     if not any(found.expected):
         note = "the reference has no output: what is behind its inner tensors is not compared"
-        found = replace(found, remarks={**found.remarks, note: ()})
+        found = replace(found, remarks=(*found.remarks, note))
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
@@ -133,7 +133,7 @@ def match_graph(
             result,
             left=(*named, *others, *copy.left),
             layout={**taken, **task.layout()},
-            notes=tuple(each for each in found.notes if not each.endswith((*taken.values(),))),
+            notes=found.remarks,
             runs=task.runs,
             stages=dict(task.stages),
             record=() if any(found.inner) else tuple(task.to_record(result)),
@@ -198,7 +198,7 @@ def _without_folded(graph: Graph, found: MatchedInputs) -> MatchedInputs:
             "add an output or the output of an operator"
         )
     note = f"not compared, as its padding is now an operator's: {names}"
-    return replace(found, inner=inner, remarks={**found.remarks, note: ()})
+    return replace(found, inner=inner, remarks=(*found.remarks, note))
 
 
 def type_of_data(context: Context, site: Site) -> int:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from onnxpad.frameworks.repadding.search import Trial
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array, Value
-from onnxpad.validation.align import nearest
+from onnxpad.validation.align import Moved, nearest
 
 _MOST = 1 << 13
 """Elements of an answer on which the search looks; all of them tell whether it is solved."""
@@ -214,9 +214,8 @@ def _shapes(wanted: Sequence[int], found: Sequence[int]) -> float:
     """How far a shape is from one that may have its channels last, or axes of size 1 more."""
     bare = [size for size in found if size != 1]
     ways = [wanted]
-    if len(wanted) > 2:
-        ways.append([wanted[0], wanted[-1], *wanted[1:-1]])
-        ways.append([wanted[0], *wanted[2:], wanted[1]])
+    if (rank := len(wanted)) > 2:
+        ways += [[wanted[axis] for axis in way.order(rank)] for way in Moved]
     gaps = []
     for way in ways:
         mine = [size for size in way if size != 1]
