@@ -115,6 +115,8 @@ class FixAmounts(Pass):
         style = context.style_of(pad.node)
         if style != "fold" or context.graph.is_output(output) or not uses:
             return False
+        if pad.mode != "constant":
+            return False  # only the proof tells
         for use in uses:
             known = gathering(context.graph, use.node) is not None
             read = context.window(use.node) if known else None

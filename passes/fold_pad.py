@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from onnxpad.messages import named
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import WindowOp
+from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
@@ -36,7 +37,8 @@ class FoldPad(Pass):
     - AveragePool: 0, but not -0.0; QLinearAveragePool: the zero point. They count their padding
       afterwards (`count_include_pad=1`), so they must not have had uncounted padding before.
     - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data is below.
-      Nothing may read the Indices.
+      Nothing may read the Indices. A `Pad` of mode `edge`, or of mode `reflect`, is padding of
+      this kind too where each window that reads a copy of an element reads the element itself.
 
     A pool's pads must stay below its kernel. The data without the `Pad` must not be empty, as the
     result of a run-time Slice may be. With `ceil_mode` the number of windows must stay the same,
@@ -84,7 +86,8 @@ class FoldPad(Pass):
         if pad is None:
             return None
         known = pad.over(op.rank)
-        is_padding = pad.mode == "constant" and known is not None and min(map(min, known)) >= 0
+        fills = pad.mode == "constant" or op.operator.padding is Fill.LOWEST
+        is_padding = fills and known is not None and min(map(min, known)) >= 0
         style = context.style_of(op.node)
         if is_padding and style == "pad":
             return None  # the style wants it in a Pad, whatever its value
@@ -101,7 +104,8 @@ class FoldPad(Pass):
                 return None  # the rules on computed amounts report it
             return self.refused(context, pad.node, message, refusal, before=before)
         exact = has_amounts(op, pad, around)
-        if merged is None or (exact and padding.outside == around):
+        stays = exact and padding.outside == around
+        if merged is None or stays or (pad.mode != "constant" and padding.outside):
             return None
         return self.found(
             context,

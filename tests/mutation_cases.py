@@ -299,13 +299,6 @@ CASES: Final[dict[str, Case]] = {
         held=f"{QUANTISED}, int64[6] p = {{0, 0, 1, 0, 0, 1}}",
         inputs="uint8[1, 2, 6] x",
     ),
-    "Pad QLinearAveragePool, one window": _quantised(
-        "com.microsoft.QLinearAveragePool",
-        "kernel_shape = [2]",
-        pad="x, p, z",
-        held="float s = {0.5}, uint8 z = {9}, uint8 r = {3}, int64[6] p = {0, 0, 0, 0, 0, 1}",
-        inputs="uint8[1, 20, 1] x",
-    ),
     "NhwcMaxPool, pad": _quantised(
         "com.microsoft.NhwcMaxPool",
         f"{THREE}, pads = [0, 2, 1, 1]",

@@ -9,7 +9,7 @@ from onnxpad.finding import Trust
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.operators.read import WindowOp
-from onnxpad.padding.limits import check_declared, check_rounding
+from onnxpad.padding.limits import check_declared
 from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
@@ -40,10 +40,6 @@ def floored(sites: Sites, op: WindowOp, style: str) -> tuple[Padding, RefusalErr
     if pads != op.pads:
         _check_reach(op, padding)
         check_declared(op, pads)
-        spans = sites.spans(op)
-        check_rounding(
-            op, spans, [(size, pair) for (size, _), pair in zip(spans, pads, strict=True)]
-        )
     _check_style(sites, op, padding, style)
     return padding, disputed
 

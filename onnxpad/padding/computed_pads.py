@@ -16,7 +16,6 @@ from onnxpad.arithmetic.window import (
     ODD,
     Side,
     Window,
-    meets_data,
     odd_side,
     same_of,
     same_output_size,
@@ -38,7 +37,6 @@ from onnxpad.padding.amounts_subgraph import (
 from onnxpad.padding.limits import (
     check_declared,
     check_pads,
-    check_rounding,
     check_runs_same,
     is_never_empty,
     refusal_of_emptiness,
@@ -113,11 +111,6 @@ class DynamicSites:
         check_runs_same(op, sizes, same_of(odd))
         check_declared(op, None)
         self._check_not_empty(op, pad.data, sizes)
-        self._check_meets_data(op, pad.data, sizes, odd)
-        windows = [window for window in op.windows if isinstance(window, Window)]
-        same = [self._same(*each, odd) for each in zip(sizes, windows, strict=True)]
-        padded = [size + sum(pair) for size, pair in zip(sizes, amounts, strict=True)]
-        check_rounding(op, self._sites.spans(op, padded), list(zip(sizes, same, strict=True)))
         counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
         return Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted), pad
 
@@ -167,7 +160,6 @@ class DynamicSites:
         Raises:
             RefusalError: The operator's padding cannot be in a `Pad` in front of it.
         """
-        odd = odd_side(op.auto_pad)
         if self._graph.opset < 11:
             raise RefusalError(
                 Reason.OPSET_TOO_OLD,
@@ -187,11 +179,9 @@ class DynamicSites:
             )
         self._sites.check_same(op)
         check_pads(self._graph.opset, self._analysis.dtype(op.data))
-        self._check_sizes(op, odd)
-        spans = self._sites.spans(op)
-        check_rounding(op, spans, [(size + sum(pads), (0, 0)) for size, pads in spans])
+        self._check_sizes(op)
 
-    def _check_sizes(self, op: WindowOp, odd: Side) -> None:
+    def _check_sizes(self, op: WindowOp) -> None:
         shape = self._analysis.shape(op.data)
         sizes = op.operator.layout.spatial(shape or ())
         if shape is None or any(isinstance(size, Unknown) for size in sizes):
@@ -200,7 +190,6 @@ class DynamicSites:
                 named(lambda name: f"the sizes of{name(op.data.name, 'the data')} are unknown"),
                 tensor=op.data.name,
             )
-        self._check_meets_data(op, op.data, sizes, odd)
         self._check_declared(op.data)
 
     def _check_declared(self, data: Tensor) -> None:
@@ -217,23 +206,6 @@ class DynamicSites:
                 ),
                 output=wrong.name,
             )
-
-    def _check_meets_data(
-        self, op: WindowOp, source: Tensor, sizes: Sequence[Extent], odd: Side
-    ) -> None:
-        """Refuses a maximum over padding alone: a `Pad` and SAME give different values there."""
-        if op.operator.padding is not Fill.LOWEST or self._sites.is_whole(source):
-            return
-        self._sites.check_finite(source)
-        for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
-            begin, _ = same_pads(size, window, odd=odd)
-            last = (same_output_size(size, window) - 1) * window.stride - begin
-            if not meets_data(window, size, -begin, last):
-                raise RefusalError(
-                    Reason.WINDOW_IN_PADDING,
-                    f"a window may lie wholly in the padding of axis {axis}",
-                    axis=axis,
-                )
 
     def write_computed(self, op: WindowOp) -> None:
         """Replaces a SAME by a `Pad` whose amounts are computed from the size."""

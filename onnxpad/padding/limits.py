@@ -8,17 +8,17 @@ None, and asks the operator's traits whether it applies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from onnx import TensorProto
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pair_text
-from onnxpad.arithmetic.size import Extent, Size, always, equal, less_equal, minimum
+from onnxpad.arithmetic.size import Extent, Size, always, less_equal
 from onnxpad.arithmetic.window import meets_data, pool_output_size, same_raw_total
 from onnxpad.graph import Tensor
 from onnxpad.messages import RUNTIME, Named, counted, named
-from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, onnx_order
+from onnxpad.operators.amounts import Pair, Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
@@ -29,9 +29,6 @@ from onnxpad.sizes.wording import Wording
 
 if TYPE_CHECKING:
     from onnxpad.analysis.infinities import Origin
-
-Span: TypeAlias = tuple[Extent, ExtentPair]
-"""The size of an axis that an operator reads, and the operator's own pads there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,35 +387,6 @@ def check_runs_same(op: WindowOp, sizes: Sequence[Extent], auto_pad: str) -> Non
                 kernel=window.kernel if isinstance(window.kernel, int) else None,
                 stride=window.stride,
             )
-
-
-def check_rounding(op: WindowOp, now: Sequence[Span], then: Sequence[Span]) -> None:
-    """Raises if the runtime might begin or cease to round an average as its global kin does.
-
-    Args:
-        op: The operator.
-        now: What it reads, and its own pads, per spatial axis.
-        then: The same in the new form.
-
-    Raises:
-        RefusalError: It might.
-    """
-    if not departures_of(op.operator).rounds_whole_apart:
-        return
-    both = [
-        [
-            minimum(equal(size, window.kernel), minimum(equal(begin, 0), equal(end, 0)))
-            for window, (size, (begin, end)) in zip(op.windows, spans, strict=True)
-        ]
-        for spans in (now, then)
-    ]
-    if not all(any(always(each) is False for each in whole) for whole in both):
-        raise RefusalError(
-            Reason.ROUNDING_DIFFERS,
-            f"{RUNTIME} rounds {article(op)} otherwise where its kernel is all of the data and "
-            "nothing is padded, which may be so",
-            kernel=[window.kernel for window in op.windows],
-        )
 
 
 # Types for which the CPU provider has a Pad; with others, a new Pad would not run.

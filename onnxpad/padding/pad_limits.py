@@ -65,8 +65,10 @@ class Merge(NamedTuple):
 
 
 def needs_constant_mode(case: Merge) -> RefusalError | None:
-    """The mode is constant."""
-    if case.pad.mode == "constant":
+    """The mode is constant, or a maximum may read each copy beside its original."""
+    pad = case.pad
+    copies = _is_lowest(case) and pad.mode in {"edge", "reflect"} and pad.constant_amounts
+    if pad.mode == "constant" or copies:
         return None
     return RefusalError(
         Reason.COPIES_DATA,
@@ -191,6 +193,8 @@ def needs_fill_that_never_wins(case: Merge) -> RefusalError | None:
 
 
 def _never_wins(case: Merge) -> bool:
+    if case.pad.mode != "constant":
+        return True  # the proof decides
     value, dtype = case.pad.value, case.dtype
     assert value is not None
     assert dtype is not None
@@ -230,6 +234,7 @@ def _teller(case: Merge) -> Named | None:
     """The operator downstream that tells a 0 of the `Pad` from a -0.0 of the data; else None."""
     if (
         not is_plain_zero(case.pad.value)
+        or case.pad.mode != "constant"
         or case.dtype not in FLOATS
         or case.signs.bound(case.pad.data) > 0
     ):

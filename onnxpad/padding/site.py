@@ -13,7 +13,7 @@ from onnxpad.analysis import Analysis, Shape
 from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, bounds, less_equal, symbol
+from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
 from onnxpad.arithmetic.window import (
     AnyWindow,
     Side,
@@ -23,7 +23,6 @@ from onnxpad.arithmetic.window import (
     output_size,
     pool_output_size,
     same_output_size,
-    same_pads,
 )
 from onnxpad.errors import ModelError
 from onnxpad.facts import remembered
@@ -43,13 +42,10 @@ from onnxpad.operators.table import CHANNELS_FIRST, FLOATS, Fill, Layout, gather
 from onnxpad.options import KEPT
 from onnxpad.padding.limits import (
     Proposal,
-    Span,
     check_declared,
     check_form,
     check_pads,
-    check_rounding,
     refusal_of_ceil,
-    refusal_of_infinities,
     refusal_of_pads,
 )
 from onnxpad.padding.pad_limits import MERGING, Merge
@@ -57,7 +53,6 @@ from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, sp
 from onnxpad.reasons import Reason, RefusalError, require
 from onnxpad.runtimes.deployed import (
     Fusion,
-    departures_of,
     disagreement,
     runtime_pads,
     why_not_run,
@@ -228,9 +223,6 @@ class Sites:
         if disputed is not None and self.trust is None:
             raise disputed
         self._check_below_kernel(op, resolved)
-        crops = any(always(less_equal(w.stride, w.extent)) is not True for w in op.windows)
-        if crops and op.operator.padding is Fill.LOWEST and self._analysis.dtype(op.data) in FLOATS:
-            self.check_finite(op.data)  # with a negative total, SAME runs in another kernel
         return tuple(resolved)
 
     @remembered
@@ -274,8 +266,6 @@ class Sites:
                     options=self.wording.options({axis: size}, op.data),
                 )
             pads.append(pair)
-        if op.operator.padding is Fill.LOWEST and self._analysis.dtype(op.data) in FLOATS:
-            self.check_finite(op.data)  # padded and cropped maxima run in different kernels
         return tuple(pads)
 
     def _check_below_kernel(self, op: WindowOp, pads: Sequence[Pair]) -> None:
@@ -283,12 +273,6 @@ class Sites:
         for axis, window, pair in zip(op.axes, op.windows, pads, strict=True):
             if op.operator.pools and isinstance(window.kernel, int) and max(pair) >= window.kernel:
                 raise refusal_of_pads(window.kernel, axis, pair)
-
-    def check_finite(self, source: Tensor) -> None:
-        """Refuses data with infinities: the forms of a maximum differ on windows of only these."""
-        origin = self._signs.infinite(source)
-        if origin is not None:
-            raise refusal_of_infinities(source, origin)
 
     def is_whole(self, tensor: Tensor) -> bool:
         """Whether the elements of a tensor are known to be integers."""
@@ -469,7 +453,6 @@ class Sites:
         exact = pad is None or has_amounts(op, pad, around)
         now = Padding(own, ceil=op.ceil_mode, counted=op.count_include_pad, outside=around)
         if exact and inside == own and outside == around:
-            self._check_rounding(op, source, now, now)  # what SAME pads may vary
             return now
         counts = op.count_include_pad or (
             op.operator.padding is Fill.EXCLUDED and is_padded(inside) and not is_padded(own)
@@ -485,49 +468,9 @@ class Sites:
             whole = self.is_whole(source) and (pad is None or self._fills_lowest(pad))
             known = self._graph.opset, self._signs, self.wording
             check_form(Proposal(op, now, then, source, sizes, whole, *known))
-        self._check_rounding(op, source, now if exact else None, then)
         if outside and not (exact and outside == around):
             check_pads(self._graph.opset, self._analysis.dtype(source))
         return then
-
-    def _check_rounding(
-        self, op: WindowOp, source: Tensor, now: Padding | None, then: Padding
-    ) -> None:
-        """Raises if a form might make the runtime round an average otherwise.
-
-        Args:
-            op: The operator.
-            source: The tensor that is padded.
-            now: How it is padded now; None where a `Pad` has amounts that depend on sizes.
-            then: How it is padded in the new form.
-
-        Raises:
-            RefusalError: It might.
-        """
-        if not departures_of(op.operator).rounds_whole_apart:
-            return
-        sizes = self.spatial(op, source)
-
-        def read(padding: Padding) -> list[Extent]:
-            pairs = padding.outside or ((0, 0),) * len(sizes)
-            return [size + sum(pair) for size, pair in zip(sizes, pairs, strict=True)]
-
-        spans = self.spans(op, None if now is None else read(now))
-        check_rounding(op, spans, list(zip(read(then), then.numbers, strict=True)))
-
-    def spans(self, op: WindowOp, sizes: Sequence[Extent] | None = None) -> list[Span]:
-        """The elements that an operator reads now, and its own pads, per spatial axis.
-
-        Args:
-            op: The operator.
-            sizes: The sizes of its data, where these are known; its data is asked without them.
-        """
-        sizes = self.spatial(op, op.data, 1) if sizes is None else sizes
-        each = zip(sizes, op.windows, op.pads, strict=True)
-        if op.auto_pad.startswith("SAME"):
-            odd = odd_side(op.auto_pad)
-            return [(size, same_pads(size, window, odd=odd)) for size, window, _ in each]
-        return [(size, pads if op.auto_pad == "NOTSET" else (0, 0)) for size, _, pads in each]
 
     def _sizes(self, op: WindowOp, source: Tensor, read: Sequence[bool]) -> tuple[Extent, ...]:
         """The spatial sizes of a source; at least 1 on the axes that a pool reads unpadded."""

@@ -26,6 +26,7 @@ from onnxpad.pipeline.transaction import (
     Place,
     Probe,
     Undone,
+    is_verdict,
     match_key,
     place_of,
     taken_back,
@@ -212,10 +213,12 @@ class Run:
         if any(change.certificate.within for change in (*self.decided, *changes)):
             record_sizes(self.graph, self.domain.given, self.recorded)
         undone = self.undone
+        told = [match.finding for place, match in seen if place not in undone]
+        taken = [(is_verdict(each), taken_back(each, "undone")) for each in undone.values()]
         return RunResult(
             changes=changes,
-            findings=[match.finding for place, match in seen if place not in undone],
-            undone=[taken_back(each, "undone") for each in undone.values()],
+            findings=told + [finding for is_left, finding in taken if is_left],
+            undone=[finding for is_left, finding in taken if not is_left],
             made=self.made,
         )
 

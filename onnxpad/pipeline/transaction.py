@@ -124,13 +124,26 @@ def place_of(pass_: Pass, match: Match) -> Place:
     return pass_.code, match.finding.node, id(match.node)
 
 
+_VERDICTS: Final = {
+    Reason.COPIES_DATA,
+    Reason.INFINITE_DATA,
+    Reason.ROUNDING_DIFFERS,
+    Reason.WINDOW_IN_PADDING,
+}
+
+
+def is_verdict(undone: Undone) -> bool:
+    """Whether the proof says why padding stays, and not that a rule of a pass was wrong."""
+    return undone[1].code in _VERDICTS
+
+
 def taken_back(undone: Undone, what: str) -> Finding:
     """The finding about a change that was taken back."""
     finding, why = undone
     return replace(
         finding,
         severity=Severity.INFO,
-        reason=f"{what}: {why}",
+        reason=str(why) if is_verdict(undone) else f"{what}: {why}",
         evidence=Facts(finding.evidence, **why.facts),
         reason_code=why.code,
     )

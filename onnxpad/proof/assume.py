@@ -18,7 +18,8 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Applied, DiffersError, Ranked, Slid, Source, Stepped, Term
-from onnxpad.proof.windows import Comparison, Padded, Sizes, compare
+from onnxpad.proof.windows import Comparison, Sizes, compare
+from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import Layer, Operand, around, crops, is_finite
 from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
@@ -38,7 +39,7 @@ class Facts:
         self._compared: dict[tuple[object, ...], Comparison | DiffersError] = {}
 
     def compared(
-        self, old: Padded, new: Padded, sizes: Sizes, dtype: int | None, trust: Trust | None
+        self, old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
     ) -> Comparison:
         """As `windows.compare`, once for each pair: networks repeat the same few windows.
 
@@ -111,7 +112,9 @@ class Facts:
         held = self.reader.around(data)
         if held is not None and all(is_finite(layer.fill) for layer in held[1]):
             if (origin := self._signs.infinite(held[0])) is not None:
-                raise DiffersError(f"{held[0].name!r} holds {origin.what}, {origin.why}")
+                names = {"tensor": held[0].name, "origin": origin.tensor.name}
+                said = f"{held[0].name!r} holds {origin.what}, {origin.why}"
+                raise DiffersError(said, Reason.INFINITE_DATA, **names)
         elif isinstance(data.head, Stepped):
             for each in data.args:
                 self.check_finite(each.bare)

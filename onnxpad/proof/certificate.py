@@ -199,7 +199,7 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool = False
         seen.add(at)
         node = None if is_root else graph.producer(at)
         if node is not first and node is not None:
-            passed = reader.adds_padding(node) or (through and reader.read(at).is_open)
+            passed = reader.adds_padding(node, first) or (through and reader.read(at).is_open)
             node = node if passed else None
         data = () if node is None else reader.data(node)
         if node is None or not data:

@@ -18,6 +18,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.nodes import written
 from onnxpad.proof.term import (
     Applied,
+    Copied,
     Equal,
     Ranked,
     Slid,
@@ -28,6 +29,7 @@ from onnxpad.proof.term import (
     Terms,
 )
 from onnxpad.semantics.layers import (
+    LEAST,
     NO_LAYERS,
     Amounts,
     Layer,
@@ -199,12 +201,18 @@ class Reader:
         row = padding_row(self._graph, node)
         return row is not None and row.window is not None
 
-    def adds_padding(self, node: Node) -> bool:
-        """Whether a node is a `Pad` that adds a layer around its data, if anything."""
+    def adds_padding(self, node: Node, before: Node | None) -> bool:
+        """Whether a node is a `Pad` that adds a layer around its data, if anything.
+
+        Copies around the data are a layer before a maximum.
+        """
         row = row_of(self._graph, node)
         if row is None or row.op != "Pad":
             return False
         found = self.read(node.outputs[0])
+        if isinstance(found.head, Copied):
+            row = None if before is None else padding_row(self._graph, before)
+            return row is not None and row.window is not None and row.window.own == LEAST
         return bool(found.layers) or found is self.read(node.inputs[0])
 
     def data(self, node: Node) -> Sequence[Tensor]:
@@ -375,6 +383,8 @@ class Reader:
         layer = None if full is None else _layer(call, pad, full, args)
         if layer is not None:
             return self.terms.padded(data, layer)
+        if full is not None and pad.mode != "constant" and _is_plain(full):
+            return self.terms.make(Copied(pad.mode, full), (data,))
         kept, value = args, None
         if full is not None:
             kept = (data, *args[2:3]) if pad.mode == "constant" else (data,)

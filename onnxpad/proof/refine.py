@@ -19,10 +19,26 @@ from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Tensor
 from onnxpad.proof.assume import Facts, least_of_fill
-from onnxpad.proof.term import DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
-from onnxpad.proof.windows import REPAIRED, Compared, Comparison, Padded, blind_axis, known_sizes
+from onnxpad.proof.term import Copied, DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
+from onnxpad.proof.windows import (
+    REPAIRED,
+    Compared,
+    Comparison,
+    blind_axis,
+    known_sizes,
+    reads_originals,
+)
+from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import LEAST, Layer, Layers, Operand, merged, without_sign
+from onnxpad.semantics.layers import (
+    LEAST,
+    Layer,
+    Layers,
+    Operand,
+    merged,
+    touched_axes,
+    without_sign,
+)
 from onnxpad.semantics.rows import FLOATS
 from onnxpad.semantics.window import WindowForm
 
@@ -178,8 +194,7 @@ def windows(pair: Pair) -> Found | None:
     form = old.form
     sizes = facts.sizes(data, form.spatial, form.rank)
     dtype = facts.dtype(data) if form.compares else None
-    both = Padded(form, old.layers), Padded(new.form, new.layers)
-    found = facts.compared(*both, sizes, dtype, pair.trust)
+    found = facts.compared(old, new, sizes, dtype, pair.trust)
     if found.same:
         rule, assumptions = "windows", _check_crops(pair, form, new.form, dtype, data)
     else:
@@ -191,7 +206,40 @@ def windows(pair: Pair) -> Found | None:
     return equal, [*zip(pair.new.args[1:], pair.old.args[1:], strict=True)]
 
 
-RULES: Final[tuple[Rule, ...]] = (congruent, layers, ranked, scattered, steps, windows)
+def copied(pair: Pair) -> Found | None:
+    """Around the data of a maximum, a copy never wins where its original is read too.
+
+    The `Pad` that copies is then one of values that never win. Where data holds NaN, kernels differ
+    on the order of what they compare.
+    """
+    new, old, facts = pair.new.head, pair.old.head, pair.facts
+    if not (isinstance(new, Slid) and isinstance(old, Slid)):
+        return None
+    form, pad = old.form, pair.old.args[0]
+    if not isinstance(pad.head, Copied):
+        return None
+    data = pad.args[0]
+    if data is not pair.new.args[0] or not form.compares or form.has_indices or pad.layers:
+        return None
+    layer = Layer(pad.head.amounts, LEAST)
+    window = old._replace(layers=merged((layer, *old.layers)))
+    sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
+    spatial = touched_axes((layer,)).issubset(form.spatial)
+    if not spatial or not reads_originals(window, pad.head, sizes, dtype):
+        raise DiffersError(
+            f"it copies data ({pad.head.mode}), and a window may read a copy without its original",
+            Reason.COPIES_DATA,
+            mode=pad.head.mode,
+        )
+    read = facts.reader.terms.make(window, (data, *pair.old.args[1:]))
+    equal, further = windows(pair._replace(old=read)) or (Equal("windows"), [])
+    if dtype in FLOATS:
+        _check_finite(pair._replace(old=read), data)
+        equal = equal._replace(assumptions=equal.assumptions | {Assumption.FINITE_DATA})
+    return equal._replace(rule="copied"), further
+
+
+RULES: Final[tuple[Rule, ...]] = (congruent, layers, ranked, scattered, steps, copied, windows)
 """The rules in their order."""
 
 
@@ -245,6 +293,10 @@ def _check_crops(
     if all(always(less_equal(each.stride, each.extent)) is True for each in old.axes):
         return frozenset()
     _check_finite(pair, data)
+    heads = pair.old.head, pair.new.head
+    layers = [each for head in heads if isinstance(head, Slid) for each in head.layers]
+    if any(isinstance(each.fill, float) and not math.isfinite(each.fill) for each in layers):
+        raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
     return frozenset({Assumption.FINITE_DATA})
 
 
@@ -308,7 +360,8 @@ def _check_lost(
     if dtype is not None and dtype not in FLOATS and replaced <= {least_of(dtype)}:
         return frozenset()  # a maximum of integers over nothing but padding is the least of them
     if (axis := blind_axis(found, each)) is not None:
-        raise DiffersError(f"on axis {axis} a window may lie wholly in the padding", axis=axis)
+        said = f"on axis {axis} a window may lie wholly in the padding"
+        raise DiffersError(said, Reason.WINDOW_IN_PADDING, axis=axis)
     return frozenset(assumptions)
 
 

@@ -15,7 +15,7 @@ from onnxpad.finding import Assumption
 from onnxpad.graph import Tensor
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import NO_LAYERS, Layer, Layers, merged
+from onnxpad.semantics.layers import NO_LAYERS, Amounts, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
 
 
@@ -63,13 +63,25 @@ class Spread(NamedTuple):
     disputed: tuple[object, ...]
 
 
+class Copied(NamedTuple):
+    """A `Pad` that puts copies of elements around its data, by its mode.
+
+    Attributes:
+        mode: `reflect`, `edge` or `wrap`.
+        amounts: (begin, end) for each axis, none of which crops.
+    """
+
+    mode: str
+    amounts: Amounts
+
+
 class Ranked(NamedTuple):
     """Data itself, which must have a number of axes: what a `Pad` of nothing says."""
 
     rank: int
 
 
-Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Ranked
+Head: TypeAlias = Source | Applied | Stepped | Slid | Spread | Copied | Ranked
 
 
 class Term:

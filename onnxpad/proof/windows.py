@@ -24,7 +24,8 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.facts import Later
 from onnxpad.finding import Trust
-from onnxpad.proof.term import DiffersError
+from onnxpad.proof.term import Copied, DiffersError, Slid
+from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
 from onnxpad.semantics.layers import (
@@ -34,6 +35,7 @@ from onnxpad.semantics.layers import (
     Layer,
     Layers,
     Operand,
+    Pair,
     around,
     is_empty,
     merged,
@@ -44,13 +46,6 @@ from onnxpad.semantics.window import WindowAxis, WindowForm
 
 Sizes: TypeAlias = tuple[Extent, ...]
 """The size of the data on each axis over which a window slides."""
-
-
-class Padded(NamedTuple):
-    """A window, and the layers of padding around its data."""
-
-    form: WindowForm
-    layers: Layers
 
 
 class Reach(NamedTuple):
@@ -74,9 +69,7 @@ class Canonical(NamedTuple):
     layers: Layers
 
 
-def placed(
-    engine: str, window: Padded, sizes: Sizes, dtype: int | None
-) -> tuple[Placed, ...] | None:
+def placed(engine: str, window: Slid, sizes: Sizes, dtype: int | None) -> tuple[Placed, ...] | None:
     """The windows on each axis, as an engine places them; None where it runs at no size."""
     found = []
     for place, (axis, size) in enumerate(zip(window.form.spatial, sizes, strict=True)):
@@ -89,7 +82,7 @@ def placed(
 
 
 def canonical(
-    engine: str, window: Padded, places: tuple[Placed, ...], sizes: Sizes, defined: Sizes
+    engine: str, window: Slid, places: tuple[Placed, ...], sizes: Sizes, defined: Sizes
 ) -> Canonical:
     """The canonical form of a window over data of some sizes.
 
@@ -104,7 +97,7 @@ def canonical(
         sizes: The sizes of the data.
         defined: By axis, 1 at the sizes that count, 0 elsewhere.
     """
-    form, layers = window
+    form, layers = window.form, window.layers
     if form.window.loses_signs:
         layers = without_sign(layers)
     axes = []
@@ -150,6 +143,50 @@ def meets_data(form: WindowForm, place: int, read: Reach, size: Extent, some: Ex
     if axis.dilation != 1 and axis.kernel != 1:
         conditions.append(less_equal(axis.dilation, size))  # or it might step over short data
     return all(always(where(some, each, 1)) is True for each in conditions)
+
+
+def reads_originals(window: Slid, copied: Copied, sizes: Sizes, dtype: int | None) -> bool:
+    """Whether each window that reads a copy of an element reads that element too.
+
+    The engines place the copies outside of the data: `edge` repeats the first and the last element,
+    `reflect` mirrors the elements beside these. A window without gaps reads all between two
+    elements that it reads.
+
+    Args:
+        window: The window over the data, with the copies as a layer around it.
+        copied: The copies.
+        sizes: The sizes of the data.
+        dtype: Its element type.
+    """
+    form = window.form
+    amounts = [copied.amounts[axis] for axis in form.spatial]
+    for engine in ENGINES:
+        places = placed(engine, window, sizes, dtype)
+        if places is None:
+            continue
+        defined = runs_where(places)
+        reach = canonical(engine, window, places, sizes, defined).axes
+        axes = zip(form.axes, amounts, reach, sizes, defined, strict=True)
+        if not all(_read_beside(copied.mode, *each) for each in axes):
+            return False
+    return True
+
+
+def _read_beside(
+    mode: str, axis: WindowAxis, copies: Pair, read: Reach, size: Extent, some: Extent
+) -> bool:
+    """Whether windows read originals beside the copies on an axis, at the sizes that count.
+
+    Only data that is longer than what is mirrored counts: a `Pad` mirrors no other.
+    """
+    reach = axis.extent - 1
+    if mode == "reflect":
+        some = minimum(some, less_equal(maximum(*copies), size - 1))
+    for count, past in zip(copies, (-read.start, read.last - (size - 1)), strict=True):
+        spans = past + count if mode == "reflect" else past
+        if count and always(where(some, less_equal(spans, reach), 1)) is not True:
+            return False
+    return copies == (0, 0) or (mode != "wrap" and axis.dilation == 1)
 
 
 def known_sizes(sizes: Sizes) -> tuple[int | None, ...]:
@@ -234,7 +271,7 @@ class Comparison(NamedTuple):
         words: What both windows read outside of the data, and whose reading that is.
     """
 
-    pair: tuple[Padded, Padded]
+    pair: tuple[Slid, Slid]
     inner: Layers
     sizes: Sizes
     each: tuple[Compared, ...]
@@ -250,7 +287,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    old: Padded, new: Padded, sizes: Sizes, dtype: int | None, trust: Trust | None
+    old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
     """Compares two windows under both engines, or as the trusted one reads the original.
 
@@ -283,7 +320,7 @@ def compare(
     return _compared(old, new, sizes, dtype, trust)
 
 
-def _agrees_with_pads(old: Padded, new: Padded, sizes: Sizes, dtype: int | None) -> bool:
+def _agrees_with_pads(old: Slid, new: Slid, sizes: Sizes, dtype: int | None) -> bool:
     """Whether the `pads` of the original say the same as the other window."""
     explicit = old._replace(form=old.form._replace(auto_pad="NOTSET"))
     try:
@@ -293,7 +330,7 @@ def _agrees_with_pads(old: Padded, new: Padded, sizes: Sizes, dtype: int | None)
     return True
 
 
-def _is_disputed(window: Padded, sizes: Sizes, dtype: int | None) -> bool:
+def _is_disputed(window: Slid, sizes: Sizes, dtype: int | None) -> bool:
     """Whether both engines run a window, and place or fill it differently."""
     each = {engine: placed(engine, window, sizes, dtype) for engine in ENGINES}
     specified, ours = each.values()
@@ -312,7 +349,7 @@ def _is_disputed(window: Padded, sizes: Sizes, dtype: int | None) -> bool:
 
 
 def _compared(
-    old: Padded, new: Padded, sizes: Sizes, dtype: int | None, trust: Trust | None
+    old: Slid, new: Slid, sizes: Sizes, dtype: int | None, trust: Trust | None
 ) -> Comparison:
     """Compares two windows; the inner layers that both share are treated as data.
 
@@ -371,7 +408,7 @@ def _words(layers: Layers, repair: bool, trust: Trust | None) -> str:
     return found
 
 
-def _parted(old: Padded, new: Padded) -> tuple[Layers, Padded, Padded]:
+def _parted(old: Slid, new: Slid) -> tuple[Layers, Slid, Slid]:
     """The padding that both windows share, which is treated as data, and what each has around it.
 
     A maximum shares none that is infinite, on which kernels differ.
@@ -410,7 +447,7 @@ def _without(layer: Layer, inner: Layer) -> Layer:
 
 def _read_alike(
     engine: str,
-    pair: Sequence[Padded],
+    pair: Sequence[Slid],
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     first: Compared,
 ) -> bool:
@@ -420,7 +457,7 @@ def _read_alike(
 
 def _as_read(
     engines: tuple[str, str],
-    pair: tuple[Padded, Padded],
+    pair: tuple[Slid, Slid],
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     sizes: Sizes,
 ) -> Compared:
@@ -480,7 +517,7 @@ def blind_axis(comparison: Comparison, each: Compared) -> int | None:
 
 
 def _check_covers_less(
-    pair: tuple[Padded, Padded],
+    pair: tuple[Slid, Slid],
     places: tuple[tuple[Placed, ...], tuple[Placed, ...]],
     sizes: Sizes,
 ) -> None:
@@ -499,11 +536,12 @@ def _check_covers_less(
             raise DiffersError(
                 "according to onnxruntime, an average rounds otherwise where its kernel is all of "
                 "the data and nothing is padded, which may be so",
-                engine=ONNXRUNTIME,
+                Reason.ROUNDING_DIFFERS,
+                kernel=[axis.kernel for axis in window.form.axes],
             )
 
 
-def _covers(window: Padded, axis: int, slides: WindowAxis, each: Placed, size: Extent) -> Extent:
+def _covers(window: Slid, axis: int, slides: WindowAxis, each: Placed, size: Extent) -> Extent:
     """1 where the kernel is as long as the data on an axis and nothing is padded, else 0."""
     bare = minimum(equal(each.begin, 0), equal(each.end, 0))
     return minimum(equal(size + around(window.layers, axis), slides.kernel), bare)

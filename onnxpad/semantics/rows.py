@@ -103,7 +103,8 @@ class Window(NamedTuple):
             attribute `channels_last` says that.
         declaration: What a user declared of it, which is all that is known; None for others.
         rounds_apart: Whether onnxruntime rounds otherwise where the kernel is as large as the data
-            on all axes and nothing is padded: it then runs the operator's global kin.
+            on all axes and nothing is padded: it then runs the operator's global kin, which rounds
+            before it adds the zero point (onnxruntime, qlinear_pool.cc and qlgavgpool.cpp).
     """
 
     weight: int | None

@@ -6,15 +6,12 @@ from typing import Any
 import pytest
 from onnx import TensorProto
 
-from onnxpad.arithmetic.size import Extent, Unknown, symbol
-from onnxpad.arithmetic.symbol import Sizes
+from onnxpad.arithmetic.size import Extent, symbol
 from onnxpad.arithmetic.window import Window
-from onnxpad.operators.table import OPERATORS
 from onnxpad.padding.limits import (
     AXIS_LIMITS,
     LIMITS,
     check_pads,
-    check_rounding,
     check_runs_same,
 )
 from onnxpad.padding.pad_limits import MERGING
@@ -23,7 +20,6 @@ from tests.operators.test_read import read
 from tests.support.rows import each_row
 
 N = symbol("n")
-EVEN = symbol("m", Sizes(2, 100, 2))
 
 
 @pytest.mark.parametrize("conditions", [LIMITS, AXIS_LIMITS, MERGING], ids=len)
@@ -92,37 +88,3 @@ def test_a_same_that_runs(op: str, auto_pad: str, window: Window, size: Extent, 
         assert facts["dilations"] == [1, window.dilation]
     else:
         assert (facts["kernel"], facts["stride"]) == (window.kernel, window.stride)
-
-
-FREE, ONE_SIDE = (0, 0), (0, 1)
-
-
-@each_row(
-    ("now", "then", "passes"),
-    [
-        # The kernel is 3 on both axes; each axis has a size and the operator's own pads.
-        (((3, FREE), (3, FREE)), ((3, FREE), (3, FREE)), False),
-        (((3, FREE), (3, FREE)), ((4, FREE), (3, FREE)), False),
-        (((3, FREE), (3, FREE)), ((3, FREE), (3, ONE_SIDE)), False),
-        (((3, FREE), (3, FREE)), ((3, (1, 0)), (3, FREE)), False),
-        (((4, FREE), (3, FREE)), ((3, FREE), (3, FREE)), False),
-        (((4, FREE), (3, FREE)), ((3, FREE), (3, ONE_SIDE)), True),
-        (((N, FREE), (3, FREE)), ((N, FREE), (3, FREE)), False),
-        (((N, FREE), (3, FREE)), ((N + 1, FREE), (3, FREE)), False),
-        (((N, FREE), (4, FREE)), ((N + 1, FREE), (2, FREE)), True),
-        (((EVEN, FREE), (3, FREE)), ((EVEN + 2, FREE), (3, FREE)), True),
-        (((N, (N, 0)), (3, FREE)), ((N + 9, FREE), (3, FREE)), True),
-        (((Unknown("why"), FREE), (3, FREE)), ((Unknown("why"), FREE), (3, FREE)), False),
-        (((Unknown("why"), FREE), (4, FREE)), ((Unknown("why"), FREE), (4, FREE)), True),
-    ],
-    at_once=8,
-)
-def test_an_average_that_may_be_rounded_otherwise(now: Any, then: Any, passes: bool) -> None:
-    node = read("AveragePool", "x", kernel_shape=[3, 3])
-    check_rounding(node, now, then)  # no other average is rounded so
-    own = node._replace(operator=OPERATORS["com.microsoft", "QLinearAveragePool"])
-    if passes:
-        check_rounding(own, now, then)
-        return
-    with pytest.raises(RefusalError):
-        check_rounding(own, now, then)

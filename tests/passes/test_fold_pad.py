@@ -18,6 +18,11 @@ POOL = "y = MaxPool <kernel_shape = [3, 3]>"
 
 FOLDS = [
     pytest.param(
+        one(f'a = Pad <mode = "edge"> (x, p) {POOL} (a)', initializers=PADS),
+        one("y = MaxPool <kernel_shape = [3, 3], pads = [1, 2, 2, 1]> (x)"),
+        id="copies that never win",
+    ),
+    pytest.param(
         one("a = Pad (x, p) y = Conv (a, w)", initializers=f"{W}, {PADS}"),
         one("y = Conv <pads = [1, 2, 2, 1]> (x, w)", initializers=W),
         id="conv",
@@ -321,6 +326,11 @@ def test_what_a_conv_gives_is_not_empty(between: str) -> None:
 
 
 STAYS = [
+    pytest.param(
+        one(f'a = Pad <mode = "reflect"> (x, p) {POOL} (a)', initializers=PADS),
+        "may read a copy without its original",
+        id="reflect that reaches far",
+    ),
     pytest.param(
         one('a = Pad <mode = "reflect"> (x, p) y = Conv (a, w)', initializers=f"{W}, {PADS}"),
         "copies data (reflect)",

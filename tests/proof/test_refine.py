@@ -211,6 +211,23 @@ WRONG = {
         "y = Pad (s, p_0_2_1_1)",
     ),
     "another value that only run time knows": ("y = Pad (x, p_1_2, f)", "y = Pad (x, p_1_2, g)"),
+    **{
+        told: (
+            f'a = Pad <mode = "{mode}"> (s, p_1_1_1_1) {given} = MaxPool <{kernel}> (a){then}',
+            f"{given} = MaxPool <{kernel}, pads = [1, 1, 1, 1]> (s){then}",
+        )
+        for told, mode, kernel, given, then in (
+            ("a copy without its original", "edge", "kernel_shape = [2, 2], dilations = [2, 2]",
+             "y", ""),
+            ("a mirrored element alone", "reflect", "kernel_shape = [2, 3]", "y", ""),
+            ("an element of the other end", "wrap", "kernel_shape = [3, 3]", "y", ""),
+            ("positions of copies", "edge", "kernel_shape = [3, 3]", "z, i",
+             " y = Cast <to = 1> (i)"),
+        )
+    },
+    "copies in a sum": (
+        'a = Pad <mode = "edge"> (x, p_1_1) y = Conv (a, w3)', "y = Conv <pads = [1, 1]> (x, w3)"
+    ),
     "one branch of a Concat": (
         "a = Pad (x, p_1_1) y = Concat <axis = 1> (a, a)",
         "a = Pad (x, p_1_1) b = Pad (x, p_2_0) y = Concat <axis = 1> (a, b)",
@@ -322,6 +339,10 @@ RULES = {
         "y = ConvTranspose <pads = [0, -1], strides = [2]> (x, t)",
         "y = ConvTranspose <output_padding = [1], strides = [2]> (x, t)",
     ),
+    "copied": (
+        'a = Pad <mode = "reflect"> (x, p_0_1) y = MaxPool <kernel_shape = [3], strides = [2]> (a)',
+        "y = MaxPool <kernel_shape = [3], pads = [0, 1], strides = [2]> (x)",
+    ),
     "windows": (
         "a = Pad (x, p_1_1) c = Conv (a, w3) y = Sigmoid (c)",
         "c = Conv <pads = [1, 1]> (x, w3) y = Sigmoid (c)",
@@ -353,7 +374,7 @@ def test_steps_over_equal_operands_may_lose_a_sign() -> None:
 
 def test_the_rules_and_their_order() -> None:
     assert [rule.__name__ for rule in refining.RULES] == [
-        "congruent", "layers", "ranked", "scattered", "steps", "windows",
+        "congruent", "layers", "ranked", "scattered", "steps", "copied", "windows",
     ]  # fmt: skip
 
 

@@ -87,8 +87,6 @@ class Departures:
             maximum over only -infinity is the lowest finite number.
         divides_by_whole_kernels: Whether an average that counts its padding divides by the number
             of elements of its kernel, even where that reaches past all padding.
-        rounds_whole_apart: Whether it is rounded otherwise where the kernel is as large as the data
-            on all axes and nothing is padded: it then runs as its global kin.
     """
 
     same_from: Mapping[str, int]
@@ -99,7 +97,6 @@ class Departures:
     folds_pads: Versions | None = None
     runs_in_blocks: bool = False
     divides_by_whole_kernels: bool = False
-    rounds_whole_apart: bool = False
 
 
 CHANGED: Final[Mapping[str, int]] = {"AveragePool": 19}
@@ -127,7 +124,6 @@ _MAX_POOL: Final = replace(
 _UNFUSED_CONV: Final = replace(_CONV, folds_pads=None)
 # It shares the reading of attributes with pools, and never stops.
 _NHWC_MAX_POOL: Final = _LP_POOL
-# Like a quantised average, but for how that rounds.
 _WHOLE_AVERAGE_POOL: Final = replace(_NHWC_MAX_POOL, divides_by_whole_kernels=True)
 
 DEPARTURES: Final[Mapping[Key, Departures]] = {
@@ -141,10 +137,8 @@ DEPARTURES: Final[Mapping[Key, Departures]] = {
     (MICROSOFT, "QLinearConv"): _UNFUSED_CONV,
     (MICROSOFT, "FusedConv"): _UNFUSED_CONV,
     (MICROSOFT, "NhwcMaxPool"): _NHWC_MAX_POOL,
-    # With the channels last, the process dies of SIGFPE where it has no window. As
-    # QLinearGlobalAveragePool, it rounds before it adds the zero point, and otherwise afterwards.
-    # Source: onnxruntime, qlinear_pool.cc and qlgavgpool.cpp.
-    (MICROSOFT, "QLinearAveragePool"): replace(_WHOLE_AVERAGE_POOL, rounds_whole_apart=True),
+    # With the channels last, the process dies of SIGFPE where it has no window.
+    (MICROSOFT, "QLinearAveragePool"): _WHOLE_AVERAGE_POOL,
 }
 """Of each operator of the table."""
 
