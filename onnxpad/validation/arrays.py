@@ -501,20 +501,9 @@ def _require_file(path: Path) -> None:
 def _why(path: Path, error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{path} cannot be read: {error.strerror}"
-    if isinstance(error, ValueError) and "allow_pickle" in str(error) and _is_pickled(path):
-        return (
-            f"{path}: contains pickled Python objects, which are not loaded because they could run "
-            "code; save plain arrays with numpy.savez"
-        )
     if isinstance(error, MemoryError):
         return f"{path}: contains an array larger than the memory of this machine"
     return f"{path}: is not a readable .npz or .npy file; write it with numpy.savez or numpy.save"
-
-
-def _is_pickled(path: Path) -> bool:
-    """Whether a file may contain pickled objects; numpy's error says so of unknown formats too."""
-    with path.open("rb") as file:
-        return file.read(1) in {b"\x93", b"P", b"\x80"}  # first bytes of numpy, zip and pickle
 
 
 def _folder(path: Path) -> list[list[_Entry]]:

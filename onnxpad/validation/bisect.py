@@ -69,16 +69,11 @@ class _Producer:
 
 
 def first_divergence(
-    original: Source,
-    rewritten: Source,
+    ours: ModelSide,
+    theirs: ModelSide,
     inputs: Draw,
     outputs: Collection[str],
-    *,
-    provider: str = CPU,
-    folder: Path | None = None,
-    tolerance: Tolerance | None = None,
-    pairing: Pairing | None = None,
-    budget: int = _BUDGET,
+    tolerance: Tolerance = Tolerance(),
     progress: Progress | None = None,
 ) -> Divergence | None:
     """The first tensor that differs and causes a difference in one of `outputs`.
@@ -88,34 +83,28 @@ def first_divergence(
     rewrite may reuse an old name for another tensor.
 
     Args:
-        original: Path, serialized bytes, or model.
-        rewritten: The same for the rewritten model.
+        ours: The original.
+        theirs: The rewritten model.
         inputs: The inputs to run both on.
         outputs: The outputs that differ.
-        provider: The execution provider on which they differ.
-        folder: Folder of the external data of serialized bytes or models.
         tolerance: The allowed difference.
-        pairing: The rewritten model's own names of inputs and outputs.
-        budget: Bytes of one model's tensors to hold together; one tensor may be larger.
         progress: Called with (step, tensors compared, all tensors) before each chunk.
 
     Returns:
         The first difference; None if the outputs do not differ when run again.
     """
-    ours = _ModelSide(original, provider, folder)
-    theirs = _ModelSide(rewritten, provider, folder, pairing or _SAME)
-    every = _compared(ours, theirs, [inputs], budget, tolerance, progress)
+    every = _compared(ours, theirs, [inputs], tolerance, progress)
     beyond = every.beyond()
     guilty, _ = _influence(
-        every.ours, outputs, beyond, every.found.keys() - beyond | every.agreeing
+        every.ours.producers, outputs, beyond, every.found.keys() - beyond | every.agreeing
     )
     note = ""
     if not guilty:
-        guilty, _ = _influence(every.ours, outputs, every.strayed, every.agreeing)
+        guilty, _ = _influence(every.ours.producers, outputs, every.strayed, every.agreeing)
     if not guilty:  # small rounding errors grew on the way to the outputs
-        guilty, _ = _influence(every.ours, outputs, every.found, every.agreeing)
+        guilty, _ = _influence(every.ours.producers, outputs, every.found, every.agreeing)
         note = "no tensor compared differs beyond the tolerance"
-    return _report(every, guilty, note, (original, rewritten))
+    return _report(every, guilty, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +166,10 @@ def inner_evidence(
     progress("what outputs hide", 0, 0)
     folder = folder_of(original, folder)
     sources = inlined(read_proto(original)), inlined(read_proto(rewritten))
-    ours = _ModelSide(sources[0], provider, folder)
-    theirs = _ModelSide(sources[1], provider, folder, pairing)
+    ours = ModelSide(sources[0], provider, folder)
+    theirs = ModelSide(sources[1], provider, folder, pairing)
     fed = [*draws[0].feeds]
-    alone = _ModelSide(sources[1], provider, folder, Pairing(pairing.inputs))  # by its own names
+    alone = ModelSide(sources[1], provider, folder, Pairing(pairing.inputs))  # by its own names
     mine = _Telling(ours, Makers(sources[0].graph, fed), draws)
     other = _Telling(
         alone, Makers(sources[1].graph, [pairing.inputs.get(name, name) for name in fed]), draws
@@ -217,21 +206,13 @@ def inner_evidence(
             elif not _agree(name, one[name], another[name], tolerance):
                 wrong.setdefault(name, draw)
     for name, draw in [*wrong.items()]:
-        if name in apart or _restless(ours, [name], draw, tolerance, _BUDGET):
+        if name in apart or restless(ours, [name], draw, tolerance):
             apart.add(name)
             del wrong[name]
     if wrong:
         draw = next(iter(wrong.values()))
-        parting = first_divergence(
-            *sources,
-            draw,
-            [name for name in wrong if wrong[name] is draw],
-            provider=provider,
-            folder=folder,
-            tolerance=tolerance,
-            pairing=pairing,
-            progress=progress,
-        )
+        names = [name for name in wrong if wrong[name] is draw]
+        parting = first_divergence(ours, theirs, draw, names, tolerance, progress)
         if parting is not None:
             return Inner(parting)
         apart.update(wrong)
@@ -241,7 +222,7 @@ def inner_evidence(
     bare = {name for name in flat if name in found and (name in lost or not found[name])}
     bare -= {*hidden}
     agreeing = set().union(*(found[name] for name in flat if name in found and name not in bare))
-    inner = _by_name(ours, theirs, draws, bare, loose, tolerance, progress, sources)
+    inner = _by_name(ours, theirs, draws, bare, loose, tolerance, progress)
     if inner.divergence is not None:
         return inner
     kept = {name for output in hiding for name in found.get(output, ())} - apart
@@ -275,7 +256,7 @@ class _Nearest(NamedTuple):
 class _Telling:
     """Which tensors of one model tell more than choices, and vary with the data."""
 
-    def __init__(self, side: _ModelSide, makers: Makers, draws: Sequence[Draw]) -> None:
+    def __init__(self, side: ModelSide, makers: Makers, draws: Sequence[Draw]) -> None:
         self.makers = makers
         self._side = side
         self._draws = draws
@@ -325,14 +306,13 @@ class _Telling:
 
 
 def _by_name(
-    ours: _ModelSide,
-    theirs: _ModelSide,
+    ours: ModelSide,
+    theirs: ModelSide,
     draws: Sequence[Draw],
     bare: Collection[str],
     loose: Collection[str],
     tolerance: Tolerance,
     progress: Progress,
-    sources: tuple[Source, Source],
 ) -> Inner:
     """Compare the tensors of equal names upstream of outputs."""
     varying = _varying(ours.producers, draws[0].feeds)
@@ -340,18 +320,18 @@ def _by_name(
     if not bare and not loose:
         return Inner()
     again = [each for each in draws[1:] if _shapes(each) == _shapes(draws[0])]
-    every = _compared(ours, theirs, [draws[0], *again[-1:]], _BUDGET, tolerance, progress)
+    every = _compared(ours, theirs, [draws[0], *again[-1:]], tolerance, progress)
     vouching = every.near - {*bare, *loose}
-    guilty, _ = _influence(every.ours, loose, every.beyond(), vouching)
+    guilty, _ = _influence(every.ours.producers, loose, every.beyond(), vouching)
     if guilty:
-        guilty -= _restless(ours, [*guilty], draws[0], tolerance, _BUDGET).keys()
+        guilty -= restless(ours, [*guilty], draws[0], tolerance).keys()
     if guilty:
         note = "the outputs are not the same in two runs of the original"
-        return Inner(_report(every, guilty, note, sources))
+        return Inner(_report(every, guilty, note))
     telling: set[str] = set()
     silent = []
     for name in (*bare, *loose):
-        _, stopped = _influence(every.ours, [name], (), vouching)
+        _, stopped = _influence(every.ours.producers, [name], (), vouching)
         telling |= stopped & varying
         if not stopped & varying:
             silent.append(name)
@@ -364,39 +344,22 @@ def _agree(name: str, before: Value, after: Value, tolerance: Tolerance) -> bool
 
 
 def restless(
-    model: Source,
-    inputs: Draw,
-    names: Collection[str],
-    *,
-    optimisation: Optimisation = "off",
-    folder: Path | None = None,
-    tolerance: Tolerance | None = None,
+    side: ModelSide, names: Sequence[str], inputs: Draw, tolerance: Tolerance = Tolerance()
 ) -> dict[str, Comparison]:
     """How tensors differ that a model does not compute twice alike on the CPU.
 
-    It computes them again in one session, and afresh in another one.
-
-    What reads numbers drawn with a seed differs within a session, and counts only if it differs in
-    a fresh one too.
+    It computes them again in one session, and afresh in another one. What reads numbers drawn with
+    a seed differs within a session, and counts only if it differs in a fresh one too.
 
     Args:
-        model: Path, serialized bytes, or model.
-        inputs: The inputs to run it on.
+        side: The model.
         names: The tensors in question.
-        optimisation: Level of the runtime's optimiser.
-        folder: Folder of the external data of serialized bytes or a model.
+        inputs: The inputs to run it on.
         tolerance: What counts as alike.
     """
-    side = _ModelSide(model, CPU, folder, optimisation=optimisation)
-    return _restless(side, list(names), inputs, tolerance, _BUDGET)
-
-
-def _restless(
-    side: _ModelSide, names: Sequence[str], inputs: Draw, tolerance: Tolerance | None, budget: int
-) -> dict[str, Comparison]:
     found: dict[str, Comparison] = {}
     drawn = _varying(side.producers, side.drawn)
-    chunks = _Chunks(names, budget // 3)
+    chunks = _Chunks(names, _BUDGET // 3)
     for chunk in chunks:
         both = side.values(chunk, [inputs, inputs], anew=False)
         fresh = None if both is None else side.values(chunk, [inputs])
@@ -407,7 +370,7 @@ def _restless(
         for name in chunk:
             others = [*fresh] if name in drawn else [both[1], *fresh]
             for other in others:
-                seen = compare(name, both[0][name], other[name], tolerance or Tolerance())
+                seen = compare(name, both[0][name], other[name], tolerance)
                 if not seen.ok:
                     found[name] = seen
     return found
@@ -418,16 +381,16 @@ class _Compared:
     """The comparison of all tensors.
 
     Attributes:
-        ours: The original's producers by tensor.
-        theirs: The rewritten model's producers by tensor.
+        ours: The original.
+        theirs: The rewritten model.
         found: The tensors that are not equal.
         agreeing: The tensors that are equal.
         near: The tensors that vary and differ by no more than a little rounding.
         strayed: The tensors that agree as a whole, but not in a slice.
     """
 
-    ours: Mapping[str, _Producer]
-    theirs: Mapping[str, _Producer]
+    ours: ModelSide
+    theirs: ModelSide
     found: dict[str, Divergence] = field(default_factory=dict)
     agreeing: set[str] = field(default_factory=set)
     near: set[str] = field(default_factory=set)
@@ -455,7 +418,7 @@ class _Compared:
             if worst.ok and (part := strayed(values, tolerance)) is not None:
                 self.strayed.add(name)
                 apart = replace(worst, detail=part.detail)
-            ours, theirs = self.ours[name], self.theirs[name]
+            ours, theirs = self.ours.producers[name], self.theirs.producers[name]
             self.found[name] = Divergence(
                 tensor=name,
                 producers=(ours.label, theirs.label),
@@ -474,17 +437,16 @@ class _Compared:
 
 
 def _compared(
-    ours: _ModelSide,
-    theirs: _ModelSide,
+    ours: ModelSide,
+    theirs: ModelSide,
     draws: Sequence[Draw],
-    budget: int,
-    tolerance: Tolerance | None,
+    tolerance: Tolerance,
     progress: Progress | None,
 ) -> _Compared:
     """Compare all tensors of the same name, in chunks that fit the budget."""
-    every = _Compared(ours.producers, theirs.producers)
+    every = _Compared(ours, theirs)
     shared = [name for name in ours.producers if name in theirs.producers]
-    chunks = _Chunks(shared, budget // len(draws))
+    chunks = _Chunks(shared, _BUDGET // len(draws))
     for chunk in chunks:
         if progress:
             progress("looking for the first difference", chunks.done, len(shared))
@@ -496,20 +458,19 @@ def _compared(
         chunks.took(before[0].values())
         for name in chunk:
             pairs = [(a[name], b[name]) for a, b in zip(before, after, strict=True)]
-            every.add(name, pairs, draws, tolerance or Tolerance())
+            every.add(name, pairs, draws, tolerance)
     return every
 
 
-def _report(
-    every: _Compared, guilty: Collection[str], note: str, sources: tuple[Source, Source]
-) -> Divergence | None:
+def _report(every: _Compared, guilty: Collection[str], note: str) -> Divergence | None:
     """The first of the guilty tensors of two models."""
     if not guilty:
         return None
-    order = {name: index for index, name in enumerate(every.ours)}
+    order = {name: index for index, name in enumerate(every.ours.producers)}
     name = min(guilty, key=order.__getitem__)
     compared = len(every.agreeing) + len(every.found)
-    if missing := len(every.ours.keys() & every.theirs.keys()) - compared:
+    shared = every.ours.producers.keys() & every.theirs.producers.keys()
+    if missing := len(shared) - compared:
         note = "; ".join(filter(None, (note, f"{missing} tensors could not be compared")))
     rounding = every.found.keys() - every.beyond()
     drift = [each for each in rounding if order[each] < order[name]]
@@ -522,7 +483,7 @@ def _report(
         earlier=min(drift, key=order.__getitem__, default=""),
         note=note,
         operands=operands_that_differ(
-            (read_proto(sources[0]), read_proto(sources[1])), first.inputs
+            (read_proto(every.ours.source), read_proto(every.theirs.source)), first.inputs
         ),
     )
 
@@ -591,7 +552,7 @@ class _Chunks:
             self._size = max(1, len(chunk) // 2)
 
 
-class _ModelSide:
+class ModelSide:
     """One of the two models: its nodes, and the values of its tensors.
 
     Tensors have the names of the original, even if outputs have other names in this model.
@@ -600,11 +561,12 @@ class _ModelSide:
     def __init__(
         self,
         source: Source,
-        provider: str,
-        folder: Path | None,
+        provider: str = CPU,
+        folder: Path | None = None,
         pairing: Pairing = _SAME,
         optimisation: Optimisation = "off",
     ) -> None:
+        """Read a model, as `open_session` does, whose outputs may have names of its own."""
         model = read_proto(source)
         self.drawn = drawn(model)
         self.producers: dict[str, _Producer] = {}
@@ -624,7 +586,7 @@ class _ModelSide:
                 if output and (output in known or output not in pairing.outputs)
             )
         self.outputs = {output.name for output in model.graph.output}
-        self._source = source
+        self.source = source
         self._provider = provider
         self._folder = folder
         self._pairing = pairing
@@ -638,9 +600,9 @@ class _ModelSide:
         A model that draws numbers runs `anew` for each set, so that it draws the same.
         """
         own = [self._pairing.outputs.get(name, name) for name in names]
-        folder = folder_of(self._source, self._folder)
+        folder = folder_of(self.source, self._folder)
         wanted = [*dict.fromkeys(own)]  # two tensors may be one in the other model
-        source = with_outputs(self._source, [each for each in wanted if each not in self.outputs])
+        source = with_outputs(self.source, [each for each in wanted if each not in self.outputs])
         runs = []
         try:
             for some in [[draw] for draw in draws] if self.drawn and anew else [draws]:

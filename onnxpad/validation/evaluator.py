@@ -11,29 +11,11 @@ from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import Answer, Array, Source, Value, evaluated_by_onnx, read_proto
 from onnxpad.validation.inputs import Draw
 
-_EXACT = frozenset(
-    {
-        "Add",
-        "Cast",
-        "Concat",
-        "Constant",
-        "ConstantOfShape",
-        "Conv",
-        "ConvInteger",
-        "Gather",
-        "Identity",
-        "Mul",
-        "Pad",
-        "Relu",
-        "Reshape",
-        "Shape",
-        "Slice",
-        "Squeeze",
-        "Sub",
-        "Transpose",
-        "Unsqueeze",
-    }
-)
+_EXACT = frozenset({
+    "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvInteger", "Gather",
+    "Identity", "Mul", "Pad", "Relu", "Reshape", "Shape", "Slice", "Squeeze", "Sub", "Transpose",
+    "Unsqueeze",
+})  # fmt: skip
 """Operators that the reference evaluator computes as specified. Pools are missing, since most of
 its padded ones are wrong; ConvTranspose, since it crashes or clamps; QLinearConv, since it rounds
 differently."""

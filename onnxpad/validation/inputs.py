@@ -71,26 +71,10 @@ _INDICES: Mapping[tuple[str, int], tuple[int, int]] = {
 }
 """(operator, input of indices): (the input indexed, the axis if no attribute names one)."""
 
-_CARRIERS = frozenset(
-    {
-        "Cast",
-        "Clip",
-        "Concat",
-        "Dropout",
-        "Expand",
-        "Flatten",
-        "Gather",
-        "Identity",
-        "Pad",
-        "Reshape",
-        "Slice",
-        "Split",
-        "Squeeze",
-        "Tile",
-        "Transpose",
-        "Unsqueeze",
-    }
-)
+_CARRIERS = frozenset({
+    "Cast", "Clip", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad",
+    "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
+})  # fmt: skip
 """Operators that pass integers on unchanged, so that a bound downstream holds upstream too."""
 
 _BOUNDED = frozenset({"HardSigmoid", "Sigmoid", "Softmax"})

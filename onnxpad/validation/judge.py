@@ -151,8 +151,3 @@ def differing(comparisons: Iterable[Comparison]) -> str:
     """The outputs that are not ok: `outputs 'a', 'b'`; quoted, since many names are numbers."""
     wrong = [each for each in comparisons if not each.ok]
     return f"outputs {few((repr(each.output) for each in wrong), _LISTED)}"
-
-
-def greatest(comparisons: Iterable[Comparison]) -> float:
-    """The greatest difference of those that are not ok, of the greatest value; 0 if not known."""
-    return max((c.max_rel for c in comparisons if not c.ok and c.max_rel == c.max_rel), default=0.0)

@@ -119,7 +119,7 @@ KINDS = {number: name.lower() for name, number in TensorProto.DataType.items()}
 """The names of element types."""
 
 _CHOOSING = frozenset({"ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "TopK"})
-_COMPARING = frozenset({
+CHOICES = _CHOOSING | frozenset({
     "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "NonZero",
     "Not", "OneHot", "Or", "Sign", "Xor",
 })  # fmt: skip
@@ -159,7 +159,7 @@ class Makers:
             if node.op_type in OF_SIZES or not reads:
                 continue
             self.varying.update(node.output)
-            chooses = node.op_type in _CHOOSING | _COMPARING
+            chooses = node.op_type in CHOICES
             carries = node.op_type in _CARRYING and self.choices.issuperset(reads)
             if node.op_type == "Cast":
                 carries = integer(node, "to") in _DISCRETE or self.choices.issuperset(reads)

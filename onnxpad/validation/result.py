@@ -312,7 +312,7 @@ def not_validated(why: str, *, subject: str = "rewritten", probes: int = 0) -> V
     return Validation(
         False,
         (),
-        (_unvalidated(why),),
+        (f"not compared: {why}",),
         probes=probes,
         subject=subject,
         outcome="nothing compared",
@@ -330,24 +330,17 @@ def joined(one: Validation, other: Validation) -> Validation:
     reasons = [found.reason for found in verdicts if found.outcome == "nothing compared"]
     if outcome == "nothing compared":
         reasons = []
-    said = {_unvalidated(why): f"not compared: {why}" for why in reasons}
-    warnings = dict.fromkeys((*one.warnings, *other.warnings))
     return replace(
         one,
         outcome=outcome,
         reason=next((found.reason for found in verdicts if found.outcome == outcome), ""),
         runs=one.runs + other.runs,
-        warnings=tuple(said.get(line, line) for line in warnings),
+        warnings=tuple(dict.fromkeys((*one.warnings, *other.warnings))),
         notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
         skipped=tuple(dict.fromkeys((*one.skipped, *other.skipped, *map(Skipped, reasons)))),
         hidden=tuple(dict.fromkeys((*one.hidden, *other.hidden))),
         divergence=one.divergence or other.divergence,
     )
-
-
-def _unvalidated(why: str) -> str:
-    """The warning that nothing was compared."""
-    return f"not validated: {why}"
 
 
 def by_reference_alone(found: Validation) -> bool:

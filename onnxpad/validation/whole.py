@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,13 @@ from onnxpad.runtimes.sessions import (
 from onnxpad.runtimes.worker import DEPLOYED
 from onnxpad.validation.answers import Execution, Result, accepted, ask, laid_out, runs_of
 from onnxpad.validation.arrays import Arrays, matched_inputs, require_within
-from onnxpad.validation.bisect import first_divergence, inner_evidence, restless, with_outputs
+from onnxpad.validation.bisect import (
+    ModelSide,
+    first_divergence,
+    inner_evidence,
+    restless,
+    with_outputs,
+)
 from onnxpad.validation.branches import entering
 from onnxpad.validation.compare import Tolerance, strayed
 from onnxpad.validation.evaluator import evaluated
@@ -48,7 +55,7 @@ from onnxpad.validation.inputs import (
     pinned,
     shaped,
 )
-from onnxpad.validation.judge import Oracle, compared_run, differing, excused, greatest
+from onnxpad.validation.judge import Oracle, compared_run, differing, excused
 from onnxpad.validation.layouts import outputs_relaid
 from onnxpad.validation.pairing import Makers, Pairing, is_discrete, paired
 from onnxpad.validation.result import (
@@ -200,10 +207,9 @@ class _Check:
         self._divergence: Divergence | None = None
         self._reasons: list[str] = []  # why nothing, or not all, was compared
         self._skipped: list[Skipped] = []
-        self._changes: dict[str, float] = {}  # by how much the optimiser changes what warnings name
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
         self._silent: set[str] = set()  # outputs without evidence upstream either
-        self._unentered: list[str] = []  # bodies in which the models differ
+        self._sites: list[tuple[str, Draw | None]] = []  # where bodies differ, and what enters it
         self._hidden: list[str] = []  # remarks on outputs whose scores have another name
         # What outputs were chosen by: values by sample, and names.
         self._scores: tuple[Mapping[int, Mapping[str, Value]], Sequence[str]] = {}, ()
@@ -225,11 +231,15 @@ class _Check:
         """The verdict from all results."""
         self._runs = [self._without_unrepeated(run) for run in self._runs]
         mine = [run for run in self._runs if run.subject == self._subject]
+        compared = {run.inputs for run in mine if run.tells or not run.ok}
+        unentered = [text for text, draw in self._sites if not (draw and draw.label in compared)]
+        for each in unentered:
+            self._leave_out(f"the {each} is other, or steered otherwise, and no run compares it")
         outcome: Outcome = "nothing compared"
         if self._divergence is not None or not all(run.ok for run in mine):
             outcome = "failed"
         elif any(run.tells and not self._silent.issuperset(_names(run)) for run in mine):
-            outcome = "nothing compared" if self._unentered else "passed"
+            outcome = "nothing compared" if unentered else "passed"
         elif self.repairs and self._runs_alone(mine):
             outcome = "repaired"
             (why, *_) = self._known["original", CPU, "off"]
@@ -238,7 +248,7 @@ class _Check:
         found = Validation(
             outcome == "passed",
             tuple(self._runs),
-            tuple(map(self._by_how_much, dict.fromkeys(self._warnings))),
+            tuple(dict.fromkeys(self._warnings)),
             notes=tuple(dict.fromkeys(self.notes)),
             placements=tuple(self._placements),
             divergence=self._divergence,
@@ -289,10 +299,10 @@ class _Check:
                         ran=self._ran,
                     )
                 except LimitError as error:
-                    self._give_up(f"the {name} {error}")
+                    self._leave_out(f"the {name} {error}")
                     return False
                 except UndrawableError as error:
-                    self._give_up(str(error))
+                    self._leave_out(str(error))
                     return False
                 if drawn:
                     self._draws = drawn
@@ -303,19 +313,12 @@ class _Check:
                         self._enter(drawn=True)
                     return True
                 whys.setdefault(name, why)
-        failures = {
-            name: load_failure(source, self._folder) for name, source in self._sources.items()
-        }
-        if failures.get("rewritten") and not failures["original"]:
-            note = f"does not load, as the original does: {failures['rewritten']}"
-            self._runs.append(Run(CPU, "off", "no inputs", (), _NEVER, note, ok=False))
-        elif any(failures.values()):
-            self._give_up(_runs_none(whys))
-        else:
-            self._give_up(
-                f"{_runs_none(whys)} on inputs that are drawn; --inputs has it run on others, "
-                "--reference also compares with a framework's outputs"
-            )
+        self._run_none(
+            whys,
+            CPU,
+            "inputs that are drawn",
+            "; --inputs has it run on others, --reference also compares with a framework's outputs",
+        )
         return False
 
     def lay_out(self) -> None:
@@ -333,7 +336,7 @@ class _Check:
         """Draw inputs for bodies in which the models differ and that no draw enters so far."""
         if self._subject != "rewritten":
             return
-        draws, self._unentered = entering(
+        draws, self._sites = entering(
             self._sources["original"],
             self._sources["rewritten"],
             self._model.inputs if drawn else (),
@@ -344,18 +347,32 @@ class _Check:
         if draws:
             self._draws += draws
             self._known.clear()
-        for each in self._unentered:
-            self._leave_out(f"the {each} is other in both models, and no run enters it")
 
-    def _leave_out(self, why: str, where: str = "", kind: str = "") -> None:
-        """Report what is not compared, and of which kind the warning is."""
+    @cached_property
+    def _unloaded(self) -> Mapping[str, str]:
+        """Why the runtime does not load a model, or an empty text, by name."""
+        return {name: load_failure(source, self._folder) for name, source in self._sources.items()}
+
+    def _run_none(
+        self, whys: Mapping[str, str], provider: str, inputs: str, hint: str = ""
+    ) -> None:
+        """Report that no model runs on some inputs; a failure if the original alone loads."""
+        told, unloaded = "; ".join(dict.fromkeys(whys.values())), self._unloaded
+        if unloaded.get("rewritten") and not unloaded["original"]:
+            note = f"does not load, as the original does: {unloaded['rewritten']}"
+            self._runs.append(Run(provider, "off", inputs, (), _NEVER, note, ok=False))
+        elif all(unloaded.values()):
+            none = "no" if len(whys) == 1 else "neither"
+            self._leave_out(f"{RUNTIME} runs {none} model ({told})", f"{provider}, {inputs}")
+        else:
+            said = "the model fails" if len(whys) == 1 else "both models fail"
+            self._leave_out(f"{said} on {inputs} ({told}){hint}", provider)
+
+    def _leave_out(self, why: str, where: str = "") -> None:
+        """Report what is not compared."""
         self._reasons.append(why)
-        self._warnings.append(kind + why)
+        self._warnings.append(f"not compared: {why}")
         self._skipped.append(Skipped(why, where))
-
-    def _give_up(self, why: str, where: str = "") -> None:
-        """Report why nothing is compared."""
-        self._leave_out(why, where, "not validated: ")
 
     def validate(self, provider: str) -> None:
         """Run all models on one provider, first without optimisation, then fully optimised."""
@@ -363,7 +380,7 @@ class _Check:
             self.notes.append(f"{provider} runs with {settings}")
         ours = self._results("original", provider, "off")
         if ours[-1].late:
-            self._give_up(f"the original {ours[-1].error}", provider)
+            self._leave_out(f"the original {ours[-1].error}", provider)
             return
         exact: Mapping[str, Sequence[Result]] = {
             name: self._results(name, provider, "off") for name in self._sources
@@ -542,7 +559,7 @@ class _Check:
     def _not_compared(self, provider: str, outputs: Collection[str], said: str) -> None:
         """Report outputs of which no comparison is evidence."""
         self._silent.update(outputs)
-        self._leave_out(said, provider, "no evidence: ")
+        self._leave_out(said, provider)
 
     def _results(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
@@ -653,7 +670,7 @@ class _Check:
                 return Oracle(BY_ONNX, Result(outputs, math.nan), foreign=True)
             return Oracle("rewritten", theirs)
         whys = {name: runs[sample].error for name, runs in exact.items()}
-        self._give_up(_runs_none(whys), f"{provider}, {self._draws[sample].label}")
+        self._run_none(whys, provider, self._draws[sample].label)
         return None
 
     def _sample(
@@ -697,14 +714,9 @@ class _Check:
             if not each.ok and (run.provider, each.output) not in known
         }
         if wrong:
-            apart = restless(
-                self._sources["original"],
-                self._draws[sample],
-                sorted(wrong),
-                optimisation="full" if run.optimisation == "full" else "off",
-                folder=self._folder,
-                tolerance=self._tolerance,
-            )
+            level: Optimisation = "full" if run.optimisation == "full" else "off"
+            ours = self._side("original", CPU, level)
+            apart = restless(ours, sorted(wrong), self._draws[sample], self._tolerance)
             # Another shape or type is a failure unless it does not repeat either.
             loose = {name for name, own in apart.items() if _in_values(wrong[name], own)}
             known.update({(run.provider, name): name not in loose for name in wrong})
@@ -728,17 +740,13 @@ class _Check:
         outputs = [each.output for each in run.comparisons if not each.ok]
         if not outputs:
             return None
-        return first_divergence(
-            self._sources["original"],
-            self._sources["rewritten"],
-            self._draws[sample],
-            outputs,
-            provider=run.provider,
-            folder=self._folder,
-            tolerance=self._tolerance,
-            pairing=self._pairings["rewritten"],
-            progress=self._progress,
-        )
+        ours, theirs = (self._side(name, run.provider) for name in self._sources)
+        given = self._draws[sample], outputs, self._tolerance, self._progress
+        return first_divergence(ours, theirs, *given)
+
+    def _side(self, name: str, provider: str, optimisation: Optimisation = "off") -> ModelSide:
+        pairing = self._pairings.get(name, Pairing())
+        return ModelSide(self._sources[name], provider, self._folder, pairing, optimisation)
 
     def _better(
         self, provider: str, sample: int, found: Result, referred: Mapping[str, Run]
@@ -809,7 +817,7 @@ class _Check:
                 names = differing(own.comparisons)
                 note = "full optimisation computes the rewritten model as it says, but "
                 note += f"{names} of the original otherwise than the original says"
-                self._blame_optimiser(note, own)
+                self._warnings.append(f"{RUNTIME}'s own optimiser: {note}")
         run = self._steady(run, sample)
         if run.ok:
             return run
@@ -817,18 +825,8 @@ class _Check:
         quantised = self._model.quantised
         run = excused(run, oracle, ours, found, self._tolerance, quantised=quantised)
         if run.ok:
-            self._blame_optimiser(run.note, run)
+            self._warnings.append(f"{RUNTIME}'s own optimiser: {run.note}")
         return run
-
-    def _blame_optimiser(self, note: str, run: Run) -> None:
-        """Warn of what the optimiser changes, once for all inputs, with the greatest change."""
-        warning = f"{RUNTIME}'s own optimiser: {note}"
-        self._warnings.append(warning)
-        self._changes[warning] = max(self._changes.get(warning, 0.0), greatest(run.comparisons))
-
-    def _by_how_much(self, warning: str) -> str:
-        share = self._changes.get(warning, 0.0)
-        return f"{warning} (by up to {share:.2g} of its greatest value)" if share else warning
 
     def _compared_with(
         self,
@@ -887,12 +885,6 @@ def _in_values(found: Comparison, own: Comparison) -> bool:
 
 def _names(run: Run) -> list[str]:
     return [each.output for each in run.comparisons]
-
-
-def _runs_none(whys: Mapping[str, str]) -> str:
-    """That the runtime runs no model, and the error of each."""
-    told = "; ".join(dict.fromkeys(whys.values()))
-    return f"{RUNTIME} runs {'no' if len(whys) == 1 else 'neither'} model ({told})"
 
 
 def _with_outputs(source: Source, names: Iterable[str], folder: Path | None) -> Source:

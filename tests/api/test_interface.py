@@ -91,7 +91,7 @@ def test_fields_that_are_left_out() -> None:
         False, (), (), 0, (), (), None, "rewritten", "failed", "", (), (), ()
     )
     assert not_validated("why") == replace(
-        found, warnings=("not validated: why",), outcome="nothing compared", reason="why"
+        found, warnings=("not compared: why",), outcome="nothing compared", reason="why"
     )
     report = FixReport("m", Options(), True, True, (), (), (), None, (Counts(), Counts()), 0.0)
     assert (report.delivery.in_memory, report.delivery.inline) == (False, False)

@@ -57,7 +57,7 @@ def test_what_is_left(wrong: str, rewrites: list[str], back: str, said: str) -> 
     assert [each.node for each in answered] == [*back]
     for each in answered:
         assert (each.severity, each.reason_code) == (Severity.INFO, "differs")
-    about = ("again",) if len(back) == 1 else ("not validated: no change is left",)
+    about = ("again",) if len(back) == 1 else ("not compared: no change is left",)
     assert verdict.warnings == (*about, f"{said}; first difference: tensor 'b', far")
     assert verdict.reason == ("" if len(back) == 1 else "no change is left")
 

@@ -18,7 +18,7 @@ from onnxpad.runtimes.providers import trouble_with
 from onnxpad.runtimes.runtime import CrashError, EngineError
 from onnxpad.runtimes.sessions import CPU, answers, open_session, optimised
 from onnxpad.validation.answers import accepted, ask
-from onnxpad.validation.bisect import first_divergence
+from onnxpad.validation.bisect import ModelSide, first_divergence
 from onnxpad.validation.inputs import Draw, describe
 from tests.support import parsed
 
@@ -203,7 +203,8 @@ class TestMade:
 
     def test_looking_for_a_difference(self, name: str) -> None:
         draw = Draw({"x": np.ones((1, 1, 7), np.float32)}, "ones")
-        assert first_divergence(named("g"), named(name), draw, ["y"]) is None
+        ours, theirs = ModelSide(named("g")), ModelSide(named(name))
+        assert first_divergence(ours, theirs, draw, ["y"]) is None
 
     def test_a_provider_that_crashes_does_not_run(
         self, name: str, monkeypatch: pytest.MonkeyPatch

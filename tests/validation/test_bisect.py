@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.runtimes.sessions import Session
-from onnxpad.validation.bisect import first_divergence
+from onnxpad.validation.bisect import ModelSide, first_divergence
 from onnxpad.validation.compare import Tolerance
 from onnxpad.validation.inputs import Draw
 from onnxpad.validation.result import Divergence
@@ -65,9 +65,16 @@ def faulty(at: int) -> onnx.ModelProto:
     return model
 
 
+def parting(
+    before: Any, after: Any, draw: Draw, name: str = "y", folder: Path | None = None, **options: Any
+) -> Divergence | None:
+    ours, theirs = (ModelSide(each, folder=folder) for each in (before, after))
+    return first_divergence(ours, theirs, draw, [name], **options)
+
+
 def find(before: Any, after: Any, **options: Any) -> Divergence | None:
     data = np.random.default_rng(1).standard_normal((1, 2, 9, 9)).astype(np.float32)
-    return first_divergence(before, after, Draw({"x": data}, "x"), [f"t{NODES - 1}"], **options)
+    return parting(before, after, Draw({"x": data}, "x"), f"t{NODES - 1}", **options)
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 3, 7, 8, 100, 249, 251, 333, 478, NODES - 1])
@@ -102,7 +109,8 @@ def test_all_is_one_run_a_model_where_it_fits_and_many_where_not(
     assert found.tensor == "t300"
     assert len(held) <= 10
     held.clear()
-    found = find(NETWORK, faulty(300), budget=40 * tensor)
+    monkeypatch.setattr("onnxpad.validation.bisect._BUDGET", 40 * tensor)
+    found = find(NETWORK, faulty(300))
     assert found is not None
     assert found.tensor == "t300"
     assert max(held) <= 40
@@ -121,7 +129,7 @@ WEIGHTS = "float[1,1,3] w = {1,2,4}, int64[6] p = {0,0,1,0,0,1}, int64[6] q = {0
 
 def short(before: onnx.ModelProto, after: onnx.ModelProto) -> Divergence | None:
     data = np.arange(1, 7, dtype=np.float32).reshape(1, 1, 6)
-    return first_divergence(before, after, Draw({"x": data}, "x"), ["y"])
+    return parting(before, after, Draw({"x": data}, "x"))
 
 
 def test_tensors_of_one_model_only_are_passed_over() -> None:
@@ -157,10 +165,10 @@ def test_rounding_that_grew_is_named_where_it_begins() -> None:
     before = parse("a = Identity (x) y = Sub (a, c)", weights=weights)
     after = parse("a = Mul (x, e) y = Sub (a, c)", weights=weights)
     data = Draw({"x": np.arange(1, 7, dtype=np.float32).reshape(1, 1, 6)}, "x")
-    found = first_divergence(before, after, data, ["y"], tolerance=Tolerance(atol=1e-3))
+    found = parting(before, after, data, tolerance=Tolerance(atol=1e-3))
     assert found is not None
     assert found.tensor == "a"
-    found = first_divergence(before, after, data, ["y"])  # y was zero: nothing to be relative to
+    found = parting(before, after, data)  # y was zero: nothing to be relative to
     assert found is not None
     assert (found.tensor, found.earlier) == ("y", "a")
 

@@ -10,7 +10,7 @@ import pytest
 
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.validation import bisect
-from onnxpad.validation.bisect import _Chunks, _ModelSide, _restless, _varying
+from onnxpad.validation.bisect import ModelSide, _Chunks, _varying, restless
 from onnxpad.validation.inputs import Draw
 from onnxpad.validation.pairing import Pairing
 from tests.support import parsed
@@ -132,7 +132,7 @@ def test_what_two_runs_compute_otherwise(
     values: dict[str, Any], drawn: tuple[str, ...], found: list[str], calls: list[Any]
 ) -> None:
     side: Any = Side(values, drawn)
-    seen = _restless(side, [*values], DRAW, None, 1 << 20)
+    seen = restless(side, [*values], DRAW)
     assert [*seen] == found
     assert side.calls == calls
     for name in found:
@@ -186,7 +186,7 @@ def test_a_side_and_its_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     for op, draws in (("Neg", False), ("RandomNormalLike", True)):
         Open.opened.clear()
         model = parsed(MODEL.replace("RANDOM", op), opset=18)
-        side = _ModelSide(model, "cpu", Path("/folder"), pairing, "full")
+        side = ModelSide(model, "cpu", Path("/folder"), pairing, "full")
         assert side.drawn == ({"z"} if draws else set())
         assert side.outputs == {"y", "z"}
         assert [*side.producers] == ["a", "b", "s", "other", "z"]

@@ -110,3 +110,91 @@ def test_a_body_that_only_the_second_model_has_is_entered_or_named(chosen: str) 
     (left,) = found.validation.uncompared
     assert "then_branch of If 'v'" in left
     assert not onnxpad.validate(other, plain).ok  # type: ignore[arg-type]
+
+
+SIDES = f"""(c) <then_branch = a () => ({T} p) {{ p = Conv <pads = [1, 1, 1, 1]> (x, w) }},
+                else_branch = e () => ({T} q) {{ q = Neg (x) }}>"""
+LOOP = f"""<body = l (int64 i, bool k, {T} s) => (bool o, {T} r) {{
+    o = Identity (k) r = Conv <pads = [1, 1, 1, 1]> (s, w) }}>"""
+STEERED = {
+    "count": f"m = Sub (n, most) y = Loop (m, t, x) {LOOP}",
+    "begins": f"c = Greater (f, far) y = Loop (two, c, x) {LOOP}",
+    "condition": f"c = Greater (f, far) y = If {SIDES}",
+    "function": "y = own.F (x, f, far, w)",
+    "nested": f"""m = Sub (f, far) b = Greater (f, f) y = If (b) <
+        then_branch = h () => ({T} u) {{ u = Neg (x) }},
+        else_branch = j () => ({T} v) {{ c = Greater (m, zero) v = If {SIDES} }}>""",
+    "carried": f"""m = Sub (f, far) y, z = Loop (two, t, x, m) <
+        body = l (int64 i, bool k, {T} s, float g) => (bool o, {T} r, float h) {{
+            o = Identity (k) c = Greater (g, zero) r = If {SIDES} h = Identity (g) }}>""",
+    "convolution": f"""v = Conv (x, weight) u = ReduceMax <keepdims = 0> (v)
+        c = Greater (u, big) y = If {SIDES}""",
+    "read": f"""c = Greater (f, big) y = If (c) <
+        then_branch = a () => ({T} p) {{ p = Mul (x, far) }},
+        else_branch = e () => ({T} q) {{ q = Neg (x) }}>""",
+}
+
+
+@pytest.mark.parametrize("name", STEERED)
+def test_what_runs_for_another_reason_is_entered_or_named(name: str) -> None:
+    def model(far: int) -> Any:
+        outputs = ", bool c" if name == "condition" else ""
+        return parsed(f"""
+            g ({T} x, int64 n, float f) => ({T} y{outputs})
+            <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, bool t = {{1}}, int64 two = {{2}},
+             float zero = {{0}}, float big = {{1e25}}, float far = {{1e{far}}},
+             int64 most = {{{far}00}}, float[1, 1, 1, 1] weight = {{{far}}}>
+            {{ {STEERED[name]} }}
+            <opset_import: ["" : 17], domain: "own"> F (x, f, far, w) => (y) {{
+                c = Greater (f, far) y = If {SIDES} }}""")
+
+    found = onnxpad.validate(model(20), model(30))
+    assert (found.outcome, found.exit_code) == ("nothing compared", 5)
+    assert any("'y'" in left for left in found.validation.uncompared)
+    assert onnxpad.validate(model(20), model(20)).ok
+
+
+def test_what_outputs_tell_of_may_steer() -> None:
+    """A convolution that is written otherwise is no other reason where an output is computed of it.
+
+    Neither is the size of what it gives.
+    """
+
+    def model(written: str) -> Any:
+        return parsed(f"""g ({T} x) => ({T} y) <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+            float far = {{1e30}}, int64[8] amounts = {{0, 0, 1, 1, 0, 0, 1, 1}}> {{ {written}
+            sizes = Shape (v) size = ReduceMax <keepdims = 0> (sizes) cast = Cast <to = 1> (size)
+            most = ReduceMax <keepdims = 0> (v) both = Add (most, cast)
+            c = Greater (both, far) u = If {SIDES} y = Add (u, v) }}""")
+
+    padded = model("padded = Pad (x, amounts) v = Conv (padded, w)")
+    assert onnxpad.validate(padded, model("v = Conv <pads = [1, 1, 1, 1]> (x, w)")).ok
+
+
+def failing(place: int) -> Any:
+    """An If of which one side fails where it takes an element that is not there."""
+    return parsed(f"""g ({T} x, bool b) => (float[] y)
+        <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, int64[1] i = {{{place}}},
+         int64[8] amounts = {{0, 0, 1, 1, 0, 0, 1, 1}}> {{
+        y = If (b) <then_branch = a () => (float[] p) {{
+            v = Pad (x, amounts) u = Conv (v, w) p = Gather <axis = 2> (u, i) }},
+                    else_branch = e () => (float[] q) {{ q = Neg (x) }}> }}""")
+
+
+def test_a_side_that_fails_in_both_models_is_named_and_not_ok() -> None:
+    fixed: Any = onnxpad.fix(failing(99))
+    assert (fixed.validation.outcome, fixed.exit_code) == ("nothing compared", 5)
+    assert fixed.changes
+    assert any("then_branch" in left for left in fixed.validation.uncompared)
+    assert "neither" not in str(fixed)
+    assert onnxpad.fix(failing(7)).exit_code == 0
+    # Where it fails in the rewritten model alone, that has failed.
+    assert onnxpad.validate(failing(7), failing(99)).outcome == "failed"
+    assert onnxpad.validate(failing(99), failing(7)).outcome == "nothing compared"
+
+
+def test_what_does_not_load_has_failed_also_where_the_original_fails_on_the_inputs_given() -> None:
+    given: Any = {"x": np.ones((1, 1, 8, 8), np.float32), "b": np.bool_(True)}
+    gone = parsed(f"g ({T} x, bool b) => (float[] y) {{ y = own.Gone (x) z = Not (b) }}")
+    assert onnxpad.validate(failing(99), gone, inputs=given).outcome == "failed"
+    assert onnxpad.validate(gone, failing(99), inputs=given).outcome == "nothing compared"

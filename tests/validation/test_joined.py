@@ -1,20 +1,14 @@
 """What two verdicts make together, field by field, and which words stand for them."""
 
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from onnxpad.validation.result import (
     Comparison,
-    PaddingDifference,
     Run,
     Skipped,
     Validation,
-    culprit,
     joined,
-    not_validated,
-    parted,
-    why_not,
 )
 from tests.support.rows import each_row
 
@@ -32,7 +26,7 @@ def verdict(number: int, outcome: str) -> Validation:
     reason = "" if outcome in {"failed", "passed"} else f"why {number}"
     warnings = [f"warning {number}", "both"]
     if outcome == "nothing compared":
-        warnings.insert(1, f"not validated: {reason}")
+        warnings.insert(1, f"not compared: {reason}")
     parted: Any = f"divergence {number}" if outcome == "failed" else None
     return Validation(
         outcome in {"passed", "repaired"}, (run(ok=outcome != "failed"),), tuple(warnings),
@@ -62,41 +56,7 @@ def test_two_verdicts_in_one(first: str, second: str) -> None:
     own = [Skipped("skipped 1"), Skipped("twice"), Skipped("skipped 2")]
     assert [*found.skipped] == [*own, *left]
     warned = [*one.warnings, *(each for each in other.warnings if each != "both")]
-    told = "validated" if outcome == "nothing compared" else "compared"
-    assert [*found.warnings] == [each.replace("not validated", f"not {told}") for each in warned]
+    assert [*found.warnings] == warned
 
 
 ORDER = ("failed", "passed", "repaired", "nothing compared")
-
-
-def test_words_of_a_verdict() -> None:
-    stopped = run(ok=False, note="it does not run")
-    for runs, said in (
-        ((run(ok=False),), ("the rewritten model differs from the original on CPU, optimisation "
-         "off: y: far")),
-        ((stopped, run(ok=False)), "on CPU, optimisation off: it does not run"),
-        ((run("original", ok=False), stopped), "on CPU, optimisation off: it does not run"),
-        ((run("original", ok=False),), "the validation failed"),
-        ((run(),), "the validation failed"),
-    ):  # fmt: skip
-        assert why_not(Validation(False, runs)) == said
-    parting: Any = type(
-        "Parting", (), {"tensor": "t", "comparison": FAR, "producers": ("a (Conv)", "b (Conv)"),
-                        "is_pad": False, "operands": (), "attributes": ("", ""), "inputs": ((), ())}
-    )()  # fmt: skip
-    inside = Validation(False, (run(),), divergence=parting)
-    assert "'t'" in why_not(inside)
-    assert culprit(inside) == "b (Conv)"
-    assert culprit(Validation(True, (run(),), divergence=parting)) == ""
-    assert culprit(Validation(False, (run(),))) == ""
-    padded = PaddingDifference("t", ("c (Conv)", "c (Conv)"), (((0, 1),), ((1, 0),)))
-    halted = Validation(False, (run(ok=False, note="it stops"),), padding=(padded,))
-    assert culprit(halted) == "c (Conv): L 0+1 became L 1+0"
-    resized = replace(halted, resized="input 'x' 1x8 became 1x9")
-    assert (culprit(resized), parted(resized)) == ("input 'x' 1x8 became 1x9", None)
-    assert why_not(Validation(True, ())) == ""
-    none = not_validated("no time", subject="original", probes=3)
-    assert none == Validation(
-        False, (), ("not validated: no time",), probes=3, subject="original",
-        outcome="nothing compared", reason="no time",
-    )  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onnxpad.runtimes.sessions import Session
-from onnxpad.validation.bisect import first_divergence, restless
+from onnxpad.validation.bisect import ModelSide, first_divergence, restless
 from onnxpad.validation.inputs import Draw
 from tests.support import one
 
@@ -20,7 +20,7 @@ def test_inputs_of_the_node_that_differs_are_told_of_both_models() -> None:
         one(f"a = Neg (x) b = Abs (x) y = Sub ({reads})", inputs=INPUTS)
         for reads in ("a, b", "b, a")
     )
-    found = first_divergence(before, after, FED, ["y"])
+    found = first_divergence(ModelSide(before), ModelSide(after), FED, ["y"])
     assert found is not None
     assert found.tensor == "y"
     assert found.inputs == (("a", "b"), ("b", "a"))
@@ -34,7 +34,7 @@ def test_inputs_of_the_node_that_differs_are_told_of_both_models() -> None:
 )  # fmt: skip
 def test_numbers_drawn_again_count_only_where_a_fresh_session_draws_others(drawn: str) -> None:
     model = one(f"r = {drawn} y = Add (x, r) n = Neg (x)", inputs=INPUTS)
-    assert restless(model, FED, ["y", "r", "n"]) == {}
+    assert restless(ModelSide(model), ["y", "r", "n"], FED) == {}
 
 
 def test_what_a_second_run_of_a_session_computes_otherwise_is_restless(
@@ -50,4 +50,4 @@ def test_what_a_second_run_of_a_session_computes_otherwise_is_restless(
 
     monkeypatch.setattr(Session, "run", unsteady)
     model = one("n = Neg (x) y = Exp (n)", inputs=INPUTS)
-    assert restless(model, FED, ["y", "n"]).keys() == {"y"}
+    assert restless(ModelSide(model), ["y", "n"], FED).keys() == {"y"}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from onnxpad.finding import Assumption, Change, Finding, NextOption
+from onnxpad.finding import Change, Finding, NextOption
 from onnxpad.messages import RUNTIME
 from onnxpad.report import FixReport, Outcome
 from onnxpad.report.documents import (
@@ -16,15 +16,13 @@ from onnxpad.report.documents import (
     Group,
     Line,
     NodeNames,
-    Pairs,
     Table,
     Tallies,
 )
 from onnxpad.report.documents.validation_document import (
     divergence,
     failure,
-    result_words,
-    times,
+    run_blocks,
 )
 from onnxpad.report.groups import (
     ChangeGroup,
@@ -50,7 +48,7 @@ from onnxpad.report.text import (
 )
 
 if TYPE_CHECKING:
-    from onnxpad.validation.result import Run, Validation
+    from onnxpad.validation.result import Validation
 
 GROUPS = 6
 """Groups that are listed; the rest is counted."""
@@ -99,8 +97,7 @@ def headline(report: FixReport) -> str:
         why = f"; not validated: {shown(found.reason)}"
     elif found is not None and found.outcome == "repaired":
         why = f"; a repair: {shown(found.reason)}"
-    repairs = _repairs(report.changes) * (not why)
-    made = f"{counted(len(report.changes), 'change')}{repairs}{would}"
+    made = f"{counted(len(report.changes), 'change')}{would}"
     return f"{_untaken(report)}{made}{why}{style}"
 
 
@@ -113,16 +110,6 @@ def _untaken(report: FixReport) -> str:
     does = " or ".join(verb for code, verb in verbs.items() if code in {e.code for e in left})
     who = "the target" if len(report.options.targets) == 1 else "a target"
     return f"{counted(len({e.node for e in left}), 'padding')} left that {who} {does}; "
-
-
-def _repairs(changes: Sequence[Change]) -> str:
-    """How many of the changes are repairs: `, 3 of them repairs`."""
-    count = sum(change.repairs for change in changes)
-    if not count:
-        return ""
-    if count == len(changes):
-        return ", a repair" if count == 1 else ", all repairs"
-    return f", {count:,} of them {'a repair' if count == 1 else 'repairs'}"
 
 
 def counts(report: FixReport) -> Tallies:
@@ -248,21 +235,16 @@ def _trust(report: FixReport, with_runs: bool) -> Iterator[Block]:
 
 def _proved(report: FixReport) -> str:
     """For which sizes the changes are exact."""
-    changes = report.changes
-    limited = [change for change in changes if change.certificate.limited_to]
-    many = len({change.node for change in changes})
-    all_of = "both" if many == 2 else f"all {many:,}"
-    which = "the changed operator reads" if many == 1 else f"{all_of} changed operators read"
-    said = f"{which} the same values as before"
-    if limited:
-        sizes = list(dict.fromkeys(change.certificate.limited_to for change in limited))
-        more = len(sizes) - 1
-        others = f" and {counted(more, 'other range')}" if more else ""
-        rest = [change for change in changes if not change.certificate.limited_to]
-        apart = f"; {counted(len(rest), 'change')} {_at(report, rest)}" if rest else ""
-        which = "these sizes" if sizes == [report.ranges] else shown(sizes[0])
-        return f"{said}, at {which} only{others}{apart}"
-    return f"{said}, {_at(report, changes)}"
+    many = len({change.node for change in report.changes})
+    reads = "the changed operator reads" if many == 1 else f"all {many:,} changed operators read"
+    limits = grouped(report.changes, lambda change: change.certificate.limited_to)
+    sizes = [
+        f"at {shown(limit)} only"
+        if (limit := group[0].certificate.limited_to)
+        else _at(report, group)
+        for group in limits
+    ]
+    return f"{reads} the same values as before, {', others '.join(sizes)}"
 
 
 def _at(report: FixReport, changes: Sequence[Change]) -> str:
@@ -291,7 +273,7 @@ def _validated(report: FixReport, with_runs: bool) -> Iterator[Block]:
     elif validation.outcome == "passed":
         yield f"{marked('Validated', 'good')}: {_compared(report)}"
     # What the headline says already is not said again.
-    told = f"not validated: {validation.reason}" if report.changes else ""
+    told = f"not compared: {validation.reason}" if report.changes else ""
     warned = [each for each in validation.warnings if each != told]
     yield from (f"{marked('warning', 'warning')}: {shown(each)}" for each in warned)
 
@@ -315,22 +297,11 @@ def _compared(report: FixReport) -> str:
         )
         part = f", on {count} of {of} inputs" if count < of else ""
         said.append(f"{how} with its optimiser {'off' if level == 'off' else 'on'}{part}")
-    probed = _probed(report.changes) if validation.probes else ""
     many = counted(len(runs), "comparison")
-    told = f"outputs are equal in {RUNTIME} ({shown(where)}, {many}) {', '.join(said)}{probed}"
+    told = f"outputs are equal in {RUNTIME} ({shown(where)}, {many}) {', '.join(said)}"
     if any(run.against == "reference" and run.tells for run in runs):
         told += "; the reference is reproduced"
     return told
-
-
-def _probed(changes: Sequence[Change]) -> str:
-    """Which of the changes were run by themselves, and agree."""
-    every = {each.node for each in changes}
-    unrun = {c.node for c in changes if Assumption.NOT_PROBED in c.certificate.assumptions}
-    if not unrun:
-        return "; so is each changed operator by itself"
-    alone = len(every) - len(unrun)
-    return f"; so are {alone:,} of {len(every):,} changed operators by themselves" * bool(alone)
 
 
 def _within(share: float) -> str:
@@ -408,39 +379,8 @@ def _failed_runs(validation: Validation, with_runs: bool) -> Iterator[Block]:
     said = "; ".join(filter(None, (failure(validation), many)))
     yield f"{marked('Validation FAILED', 'error')}: {said}"
     if with_runs:
-        yield run_lines(failed)
+        yield from (block for run in failed for block in run_blocks(run, validation))
         yield from divergence(validation.divergence, verbose=False)
-
-
-def run_lines(runs: Sequence[Run]) -> Pairs:
-    """Each run, with the outputs that differ."""
-    return Pairs([(_run_name(run), _run_result(run)) for run in runs])
-
-
-def _run_name(run: Run) -> str:
-    provider = run.provider.removesuffix("ExecutionProvider")
-    return f"{shown(provider)}, optimisation {run.optimisation}, {shown(run.inputs)}"
-
-
-def _run_result(run: Run) -> str:
-    """`equal bit for bit`, or the outputs that differ, worst first; then the times."""
-    differing = [c for c in run.comparisons if not c.equal]
-    differing.sort(key=lambda c: (c.ok, -c.max_abs if c.max_abs == c.max_abs else -math.inf))
-    if not run.comparisons:
-        result = shown(run.note) or "did not run"
-    elif not differing:
-        result = f"{counted(len(run.comparisons), 'output')} equal bit for bit"
-    else:
-        worst = "; ".join(
-            f"{shown(repr(c.output))}: {result_words(c, verbose=False)}"
-            for c in differing[:NODES_A_REASON]
-        )
-        rest = len(differing) - NODES_A_REASON
-        result = f"{worst}; and {counted(rest, 'more output')}" if rest > 0 else worst
-    if run.comparisons:
-        result += f" ({times(run)})"
-        result += f"; {shown(run.note)}" if run.note else ""
-    return result if run.ok else f"{marked('DIFFERS', 'error')}: {result}"
 
 
 def ending(report: FixReport) -> str:

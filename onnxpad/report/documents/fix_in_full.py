@@ -16,11 +16,10 @@ from onnxpad.report.documents.fix_document import (
     assumed,
     ending,
     next_lines,
-    run_lines,
     trust,
     unvalidated,
 )
-from onnxpad.report.documents.validation_document import divergence, validation_groups
+from onnxpad.report.documents.validation_document import validation_groups
 from onnxpad.report.groups import change_groups, grouped, reason_groups, unrequested
 from onnxpad.report.layout import marked
 from onnxpad.report.text import counted, explained, first_names, labelled, shown
@@ -222,10 +221,8 @@ def _validation(report: FixReport) -> Iterator[Block]:
     if validation is None:
         yield from unvalidated(report)
         return
-    yield _verdict(validation)
-    yield run_lines(validation.runs)
-    yield from (Line(f"{marked('warning', 'warning')}: {shown(w)}") for w in validation.warnings)
-    yield from divergence(validation.divergence)
+    for group in validation_groups(validation, [_verdict(validation)]):
+        yield from group.blocks
 
 
 def _verdict(validation: Validation) -> str:

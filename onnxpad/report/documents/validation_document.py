@@ -176,7 +176,7 @@ def _runs(validation: Validation, *, verbose: bool) -> Iterator[list[Block]]:
         if len(runs) > 1:
             yield _agreeing(runs)
         else:
-            yield _run(runs[0], validation, verbose=verbose)
+            yield run_blocks(runs[0], validation, verbose=verbose)
 
 
 def _is_calm(run: Run) -> bool:
@@ -216,7 +216,8 @@ def _who(run: Run) -> str:
     return f"{who}; {shown(run.note)}" if run.note else who
 
 
-def _run(run: Run, validation: Validation, *, verbose: bool) -> list[Block]:
+def run_blocks(run: Run, validation: Validation, *, verbose: bool = False) -> list[Block]:
+    """A run: what was compared on which inputs, and outputs that differ, or all if `verbose`."""
     where, who = _where(run, run.inputs), _who(run)
     time = f" ({times(run)})" if verbose and times(run) else ""
     weight = "error" if run.subject == validation.subject else "info"
