@@ -19,7 +19,7 @@ from onnxpad.messages import named
 from onnxpad.operators.amounts import ENDLESS, Pairs, numbers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
-from onnxpad.semantics.layers import Fill, Layer, number_of
+from onnxpad.semantics.layers import Fill, Layer, Operand, number_of
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
 from onnxpad.semantics.rows import Call, UnreadError, places_of
 from onnxpad.semantics.table import row_of
@@ -80,6 +80,8 @@ def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[PadLay
         if node.op == "Slice":
             return _slice(call, layers[0])
         (found,) = row.step(call, [(Layer(*each),) for each in layers]).layers
+        if isinstance(found.fill, Operand):
+            raise UnreadError("it makes no single certain value of the fill", Reason.FILL_CHANGES)
         amounts = numbers_of(found.amounts)
         assert amounts is not None
         layer, write = PadLayer(amounts, found.fill), _SIZES.get(node.op)

@@ -6,6 +6,7 @@ Each is asked of a tensor that has the term, in the graph as it is now.
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Final
 
 from onnxpad.analysis import Analysis
@@ -20,7 +21,7 @@ from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Applied, DiffersError, Ranked, Slid, Source, Stepped, Term
 from onnxpad.proof.windows import Comparison, Sizes, compare
 from onnxpad.reasons import Reason
-from onnxpad.semantics.layers import Layer, Operand, around, crops, is_finite
+from onnxpad.semantics.layers import Layer, Layers, Operand, around, crops, is_finite
 from onnxpad.semantics.rows import FLOATS, Call, UnreadError
 from onnxpad.semantics.table import row_of
 
@@ -97,9 +98,10 @@ class Facts:
     def bound(self, data: Term) -> float:
         """A number that no element of data is below."""
         held = self.reader.around(data)
-        if held is None or any(crops(layer.amounts) for layer in held[1]):
+        if held is None or not _keeps(held[1], data.layers):
             return -math.inf
-        return min([self._signs.bound(held[0]), *map(least_of_fill, data.layers)])
+        fills = () if held[1] == data.layers else data.layers
+        return min([self._signs.bound(held[0]), *map(least_of_fill, fills)])
 
     def check_finite(self, data: Term) -> None:
         """Raises where data certainly holds infinities or NaN.
@@ -109,7 +111,12 @@ class Facts:
         """
         if not all(is_finite(layer.fill) for layer in data.layers):
             raise DiffersError("the padding of the data is infinite")
-        held = self.reader.around(data)
+        operands = [each.fill for each in data.layers if isinstance(each.fill, Operand)]
+        for operand in operands:
+            if isinstance(operand.of, Term):
+                self.check_finite(operand.of)
+        is_made = any(operand.steps for operand in operands)
+        held = self.reader.around(data if is_made else data.bare)
         if held is not None and all(is_finite(layer.fill) for layer in held[1]):
             if (origin := self._signs.infinite(held[0])) is not None:
                 names = {"tensor": held[0].name, "origin": origin.tensor.name}
@@ -197,6 +204,16 @@ class Facts:
                 return 0
             data = data.args[0]
             head = data.head
+
+
+def _keeps(layers: Layers, others: Layers) -> bool:
+    """Whether layers keep all elements of the data that other layers keep."""
+    if not any(crops(layer.amounts) for layer in layers):
+        return True
+    if not others or any(crops(layer.amounts) for layer in layers[1:]):
+        return layers == others
+    sides = zip(chain(*layers[0].amounts), chain(*others[0].amounts), strict=True)
+    return all(one == other or not crops([(one, 0)]) for one, other in sides)
 
 
 def least_of_fill(layer: Layer) -> float:

@@ -134,21 +134,18 @@ class Prover:
             reader = each[2].reader
             reader.undo()
             holds = is_within and {*at[0].domain.assumptions} <= {*each[0].domain.assumptions}
-            terms = {new: reader.known(old) for new, old in replaced.items()}
+            terms = {new: reader.known(replaced.get(new, new)) for new in equal}
             for tensor in changed:
                 reader.forget(tensor)
             for tensor, term in terms.items():
                 if term is None:
                     continue
                 now = reader.read(tensor)
-                if (
-                    holds
-                    and tensor in equal
-                    and now is not term
-                    and equal[tensor].rule != LOST_SIGN
-                ):
+                if holds and now is not term and equal[tensor].rule != LOST_SIGN:
                     reader.equate(now, term, equal[tensor])
                 reader.keep(tensor, term)
+            for tensor in filter(self._graph.holds, changed):
+                reader.read(tensor)  # before the next edit
         return found
 
     def _certificate(

@@ -148,7 +148,9 @@ class _Settling:
         if old is not None:
             return self._before(old)
         is_more = isinstance(now.head, Slid) and now.head.output > 0
-        must_stay = not self._replaced or is_more
+        # It may differ by the signs of zeros alone, which were lost when it was proved before.
+        is_bare = before is not None and now.bare is before.bare and self._graph.is_read(tensor)
+        must_stay = not self._replaced or is_more or is_bare
         return before if must_stay and now is not before else None
 
     def _proved(self) -> dict[Tensor, Equal]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Final
 
 from onnxpad.analysis import Analysis
@@ -44,7 +44,7 @@ from onnxpad.semantics.layers import (
     touched_axes,
     without_sign,
 )
-from onnxpad.semantics.rows import Call, Row, UnreadError
+from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
 from onnxpad.semantics.window import form_of
 
@@ -377,21 +377,21 @@ class Reader:
                 return data
             if pad.axes_known:
                 return self.terms.make(Ranked(len(pad.amounts)), (data,))
-        full = None if rank is None else pad.over(rank)
-        if full is not None and is_empty(full):
-            return data
-        layer = None if full is None else _layer(call, pad, full, args)
-        if layer is not None:
-            return self.terms.padded(data, layer)
-        if full is not None and pad.mode != "constant" and _is_plain(full):
-            return self.terms.make(Copied(pad.mode, full), (data,))
+        amounts, axes = pad.over(rank), pad.axes
+        if amounts is not None and rank is not None:
+            if is_empty(amounts):
+                return data
+            if (layer := _layer(call, pad, amounts, args)) is not None:
+                return self.terms.padded(data, layer)
+            if pad.mode != "constant" and _is_plain(amounts):
+                return self.terms.make(Copied(pad.mode, amounts), (data,))
+            axes = None
         kept, value = args, None
-        if full is not None:
+        if amounts is not None:
             kept = (data, *args[2:3]) if pad.mode == "constant" else (data,)
         if pad.mode == "constant" and pad.value is not None:
             value = fill_of(pad.value)
-        axes = None if full is not None else pad.axes
-        return self.terms.make(Applied((0, "Pad", pad.mode, full, axes, value)), kept)
+        return self.terms.make(Applied((0, "Pad", pad.mode, amounts, axes, value)), kept)
 
     # Steps
 
@@ -403,8 +403,6 @@ class Reader:
         """
         assert call.row.step is not None
         places = call.data_places()
-        if call.row.op == "Slice" and (found := self._cropped(call, args)) is not None:
-            return found
         inner = [args[place].layers for place in places]
         for inside, outside in _partings(inner):
             try:
@@ -415,24 +413,11 @@ class Reader:
                 self.terms.make(args[place].head, args[place].args, layers)
                 for place, layers in zip(places, inside, strict=True)
             ]
+            if passed.key == NOTHING:
+                return self.terms.padded(data[0], *passed.layers)
             others = [args[place] for place in passed.others]
             return self.terms.make(Stepped(passed.key), (*data, *others), merged(passed.layers))
         raise UnreadError("no part of the padding commutes with it")
-
-    def _cropped(self, call: Call, args: tuple[Term, ...]) -> Term | None:
-        """The term of a Slice that crops, which is a layer; None where it is another step."""
-        from onnxpad.semantics.moving import crop_of
-
-        data = args[0]
-        try:
-            amounts, key = crop_of(call, data.layers)
-        except UnreadError:
-            return None
-        if key and is_empty(amounts):
-            return None
-        if key:
-            data = self.terms.make(Stepped(key), (data.bare,), data.layers)
-        return data if is_empty(amounts) else self.terms.padded(data, Layer(amounts, 0))
 
 
 def _rank(call: Call, pad: PadForm, data: Term) -> int | None:
@@ -467,7 +452,7 @@ def _layer(call: Call, pad: PadForm, full: Amounts, args: Sequence[Term]) -> Lay
         layer = Layer(full, 0)
     for axis, (begin, end) in enumerate(full):
         crop = minimum(begin, 0) + minimum(end, 0)
-        if not (isinstance(crop, int) and crop == 0):
+        if crop != 0:
             size = _least_size(call, args[0], axis)
             if always(less_equal(0, size + crop)) is not True:
                 return None
@@ -515,25 +500,18 @@ def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
 def _partings(inner: Sequence[Layers]) -> Iterator[tuple[Sequence[Layers], Sequence[Layers]]]:
     """The ways to part the layers around each operand in those inside of a step and outside of it.
 
-    All outside comes first, then as much as may be; last, nothing.
+    All outside comes first, then what pads as many axes as may be; last, nothing.
     """
     nothing = [NO_LAYERS] * len(inner)
     yield nothing, inner
     if not any(inner):
         return
     every = sorted(frozenset().union(*map(touched_axes, inner)))
-    found = [
-        ([layers[:count] for layers in inner], [layers[count:] for layers in inner])
-        for count in range(1, max(map(len, inner)))
-    ]
-    for axes in chain(*[combinations(every, count) for count in range(1, len(every))]):
-        parts = [_outermost(layers, frozenset(axes)) for layers in inner]
-        found.append(([inside for inside, _ in parts], [outer for _, outer in parts]))
-    found.sort(key=lambda parting: -sum(map(_count_axes, parting[1])))
-    yield from (each for each in found if any(each[1]))
+    for count in reversed(range(1, len(every))):
+        for axes in combinations(every, count):
+            inside, outside = zip(
+                *[_outermost(each, frozenset(axes)) for each in inner], strict=True
+            )
+            if any(outside):
+                yield inside, outside
     yield inner, nothing
-
-
-def _count_axes(layers: Layers) -> int:
-    """How many axes the layers pad or crop, each for itself."""
-    return sum(pair != (0, 0) for layer in layers for pair in layer.amounts)

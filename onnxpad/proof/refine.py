@@ -18,7 +18,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Tensor
-from onnxpad.proof.assume import Facts, least_of_fill
+from onnxpad.proof.assume import Facts
 from onnxpad.proof.term import Copied, DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
 from onnxpad.proof.windows import (
     REPAIRED,
@@ -195,6 +195,8 @@ def windows(pair: Pair) -> Found | None:
     sizes = facts.sizes(data, form.spatial, form.rank)
     dtype = facts.dtype(data) if form.compares else None
     found = facts.compared(old, new, sizes, dtype, pair.trust)
+    if form.compares:
+        data = facts.reader.terms.padded(data, *found.inner)
     if found.same:
         rule, assumptions = "windows", _check_crops(pair, form, new.form, dtype, data)
     else:
@@ -234,7 +236,7 @@ def copied(pair: Pair) -> Found | None:
     read = facts.reader.terms.make(window, (data, *pair.old.args[1:]))
     equal, further = windows(pair._replace(old=read)) or (Equal("windows"), [])
     if dtype in FLOATS:
-        _check_finite(pair._replace(old=read), data)
+        facts.check_finite(data)
         equal = equal._replace(assumptions=equal.assumptions | {Assumption.FINITE_DATA})
     return equal._replace(rule="copied"), further
 
@@ -256,7 +258,7 @@ def _check_layers(pair: Pair, otherwise: str) -> None:
     new, old = pair.new.layers, pair.old.layers
     if new == old:
         return
-    if without_sign(new) != without_sign(old):
+    if merged(without_sign(new)) != merged(without_sign(old)):
         raise DiffersError(otherwise)
     if pair.at is None:
         raise DiffersError("the signs of zeros in the padding differ")
@@ -292,21 +294,12 @@ def _check_crops(
         return frozenset()
     if all(always(less_equal(each.stride, each.extent)) is True for each in old.axes):
         return frozenset()
-    _check_finite(pair, data)
+    pair.facts.check_finite(data)
     heads = pair.old.head, pair.new.head
     layers = [each for head in heads if isinstance(head, Slid) for each in head.layers]
     if any(isinstance(each.fill, float) and not math.isfinite(each.fill) for each in layers):
         raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
     return frozenset({Assumption.FINITE_DATA})
-
-
-def _check_finite(pair: Pair, data: Term) -> None:
-    """Raises where data, or a fill around it that an operand holds, certainly is not finite."""
-    pair.facts.check_finite(data)
-    for head in (pair.old.head, pair.new.head):
-        for layer in head.layers if isinstance(head, Slid) else ():
-            if isinstance(layer.fill, Operand) and isinstance(layer.fill.of, Term):
-                pair.facts.check_finite(layer.fill.of)
 
 
 def _check_loses(
@@ -317,8 +310,8 @@ def _check_loses(
     Raises:
         DiffersError: A fill may win, or a window may read no data at all.
     """
-    _check_finite(pair, data)
-    floor = min([pair.facts.bound(data), *map(least_of_fill, found.inner)])
+    pair.facts.check_finite(data)
+    floor = pair.facts.bound(data)
     assumptions = frozenset[Assumption]()
     for each in found.each:
         if each.differs:
@@ -329,7 +322,7 @@ def _check_loses(
         for side in (each.first, each.second)
         for layer in side.layers
     ]
-    if dtype in FLOATS and pair.facts.bound(data) <= 0 and any(fill == 0 for fill in fills):
+    if dtype in FLOATS and floor <= 0 and any(fill == 0 for fill in fills):
         if pair.at is None:
             raise DiffersError("something downstream may tell 0.0 from -0.0")
         pair.facts.check_zeros_unseen(pair.at)

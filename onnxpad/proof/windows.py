@@ -39,6 +39,7 @@ from onnxpad.semantics.layers import (
     around,
     is_empty,
     merged,
+    never_pads,
     total,
     without_sign,
 )
@@ -415,26 +416,26 @@ def _parted(old: Slid, new: Slid) -> tuple[Layers, Slid, Slid]:
     """
     shared: list[Layer] = []
     one, other = [*old.layers], [*new.layers]
-    while one and other and one[0].fill == other[0].fill:
-        if old.form.compares and one[0].fill in (math.inf, -math.inf):
+    while one and other:
+        infinite = old.form.compares and one[0].fill in (math.inf, -math.inf)
+        common = _common(one[0], other[0], pads=one[0].fill == other[0].fill and not infinite)
+        if not is_empty(common.amounts):
+            shared.append(common)
+        one[0], other[0] = _without(one[0], common), _without(other[0], common)
+        if not (is_empty(one[0].amounts) and is_empty(other[0].amounts)):
             break
-        if one[0] != other[0]:
-            common = _common(one[0], other[0])
-            if not is_empty(common.amounts):
-                shared.append(common)
-                one[0], other[0] = _without(one[0], common), _without(other[0], common)
-            break
-        shared.append(one.pop(0))
-        other.pop(0)
+        del one[0], other[0]
     rest = old._replace(layers=merged(one)), new._replace(layers=merged(other))
     return tuple(shared), *rest
 
 
-def _common(one: Layer, other: Layer) -> Layer:
-    """The part of two layers of one fill that both have, where their amounts are numbers."""
+def _common(one: Layer, other: Layer, *, pads: bool) -> Layer:
+    """What two layers both crop, with `pads` also pad: amounts that are equal, or numbers."""
 
     def least(a: Extent, b: Extent) -> Extent:
-        return min(a, b) if isinstance(a, int) and isinstance(b, int) and min(a, b) > 0 else 0
+        if a == b and (pads or never_pads([(a, b)])):
+            return a
+        return max(min(a, b), 0) if pads and isinstance(a, int) and isinstance(b, int) else 0
 
     pairs = zip(one.amounts, other.amounts, strict=True)
     return one._replace(amounts=tuple([(least(a, c), least(b, d)) for (a, b), (c, d) in pairs]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.records import NamedTuple
@@ -20,12 +20,16 @@ Amounts: TypeAlias = tuple[Pair, ...]
 
 
 class Operand(NamedTuple):
-    """The fill of a layer that an operand holds, unknown until run time.
+    """The fill of a layer that is unknown until run time.
 
-    A row gives the operand by its place among the inputs; then its term takes that one's place.
+    Attributes:
+        of: The operand that holds it, which a row gives by its place among the inputs; then its
+            term takes that one's place. With `steps`, another fill.
+        steps: How many steps, the last ones that the layer came through, make it of that one.
     """
 
-    of: object
+    of: Any
+    steps: int = 0
 
 
 Fill: TypeAlias = float | int | str | Operand
@@ -70,6 +74,12 @@ def number_of(fill: Fill) -> float | int:
 def either_zero(*fills: Fill) -> Fill:
     """Zeros of both signs that a step makes of fills: of others, it makes others."""
     return _eithers.setdefault(fills, f"{EITHER_ZERO} ({len(_eithers)})")
+
+
+def made_of(fill: Fill) -> Operand:
+    """The fill that a step makes of another one, where that is no single number."""
+    made = fill if isinstance(fill, Operand) and fill.steps else Operand(fill)
+    return made._replace(steps=made.steps + 1)
 
 
 def is_either_zero(fill: Fill | None) -> bool:
@@ -118,8 +128,10 @@ def of_axes(layer: Layer, axes: Collection[int]) -> Layer:
 
 
 def is_finite(fill: Fill) -> bool:
-    """Whether a fill is known to be a finite number."""
-    return is_zero(fill) if isinstance(fill, str | Operand) else math.isfinite(fill)
+    """Whether a fill is a finite number, or is known only at run time."""
+    if isinstance(fill, Operand):
+        return True
+    return is_zero(fill) if isinstance(fill, str) else math.isfinite(fill)
 
 
 def crops(amounts: Iterable[Pair]) -> bool:

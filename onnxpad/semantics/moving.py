@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import (
-    Amounts,
+    Layer,
     Layers,
     Pair,
     around,
@@ -21,14 +21,11 @@ from onnxpad.semantics.layers import (
     touched_axes,
     without_sign,
 )
-from onnxpad.semantics.rows import Call, Passed, UnreadError, named
+from onnxpad.semantics.rows import NOTHING, Call, Passed, UnreadError, named
 from onnxpad.semantics.window import LONGEST
 
 Bounds: TypeAlias = tuple[tuple[int, tuple[Extent, Extent, int]], ...]
 """Start, end and step of a Slice on each of some axes."""
-
-NOTHING: Final = ("Identity",)
-"""The key of a step whose result is its data."""
 
 
 def unchanged(call: Call, inner: Sequence[Layers]) -> Passed:
@@ -174,35 +171,19 @@ def split(call: Call, inner: Sequence[Layers]) -> Passed:
 
 
 def sliced(call: Call, inner: Sequence[Layers]) -> Passed:
-    """Slice along axes that are not padded."""
-    (layers,) = inner
-    crops, others = cuts_of(call, layers)
-    check_free(layers, (*crops, *dict(others)))
-    return Passed(("Slice", tuple(crops.items()), others), layers)
+    """Slice: what it takes off axes is a layer, and the step slices the other axes first.
 
-
-def crop_of(call: Call, layers: Layers) -> tuple[Amounts, tuple[object, ...]]:
-    """A Slice read as a layer around its data: the elements that it takes off each axis.
-
-    Args:
-        call: A Slice.
-        layers: The layers around its data.
-
-    Returns:
-        (begin, end) for each axis, 0 or below; and the key of the step that slices the other axes
-        first, those that it takes in other steps than 1, or may leave less of than its bounds say.
-        That key is empty where there are none.
-
-    Raises:
-        UnreadError: Its bounds or the rank are unknown, or such another axis is padded.
+    Those are the axes that it takes in other steps than 1, or may leave less of than its bounds
+    say. Of data of unknown rank, the step does it all.
     """
+    (layers,) = inner
     rank = rank_of(call, layers)
     crops, others = cuts_of(call, layers)
-    if rank is None:
-        raise UnreadError("the rank is unknown")
     check_free(layers, dict(others))
-    amounts = tuple([crops.get(axis, (0, 0)) for axis in range(rank)])
-    return amounts, ("Slice", (), others) if others else ()
+    if rank is None:
+        return Passed(("Slice", tuple(crops.items()), others), layers)
+    crop = Layer(tuple([crops.get(axis, (0, 0)) for axis in range(rank)]), 0)
+    return Passed(("Slice", (), others) if others else NOTHING, (*layers, crop))
 
 
 def cuts_of(call: Call, layers: Layers) -> tuple[dict[int, Pair], Bounds]:

@@ -15,7 +15,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx import TensorProto
 
-from onnxpad.semantics.layers import NEGATIVE_ZERO, Fill, either_zero, fill_of, is_zero
+from onnxpad.semantics.layers import (
+    NEGATIVE_ZERO,
+    Fill,
+    either_zero,
+    fill_of,
+    is_either_zero,
+    number_of,
+)
 from onnxpad.semantics.rows import FLOATS, UnreadError
 
 Number: TypeAlias = float | int
@@ -75,12 +82,10 @@ def mapped(
 
 def _numbers(fill: Fill, dtype: int) -> list[Number]:
     """The numbers that a fill may be in an element type."""
-    if isinstance(fill, float | int):
-        found: Iterable[Number] = (fill,)
-    elif fill == NEGATIVE_ZERO:
-        found = (-0.0,)
-    elif is_zero(fill):
-        found = _ZEROS
+    if is_either_zero(fill):
+        found: Iterable[Number] = _ZEROS
+    elif isinstance(fill, float | int) or fill == NEGATIVE_ZERO:
+        found = (number_of(fill),)
     else:
         raise UnreadError("padding that is no number")
     return [exact(number, dtype) for number in found]

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from onnxpad.reasons import Reason
 from onnxpad.semantics import numbers
-from onnxpad.semantics.layers import Fill, Layers, never_pads
+from onnxpad.semantics.layers import Fill, Layers, made_of, never_pads
 from onnxpad.semantics.moving import check_free, rank_of, widened
 from onnxpad.semantics.numbers import Number, Numbers
 from onnxpad.semantics.rows import FLOATS, Call, Passed, Step, UnreadError, named
@@ -28,6 +27,8 @@ def filled(
 ) -> Layers:
     """The layers with a function of their fill, and 0 for that of layers that only crop.
 
+    Where that is no single number that is certain, the fill is known by what it is made of.
+
     Args:
         call: A node.
         layers: Layers around its data.
@@ -36,8 +37,7 @@ def filled(
         place: The input that is the data.
 
     Raises:
-        UnreadError: An element type is unknown or holds a fill not exactly, or the function raises
-            it.
+        UnreadError: An element type is unknown.
     """
     found = []
     for layer in layers:
@@ -46,8 +46,8 @@ def filled(
             dtype = call.element_type(place)
             try:
                 fill = numbers.mapped(layer.fill, function, dtype, result)
-            except UnreadError as error:
-                raise UnreadError(str(error), Reason.FILL_CHANGES) from error
+            except UnreadError:
+                fill = made_of(layer.fill)
         found.append(layer._replace(fill=fill))
     return tuple(found)
 
@@ -116,9 +116,9 @@ def keeps_zero(call: Call, inner: Sequence[Layers]) -> Passed:
 
 
 def _zero(number: Number) -> Numbers:
-    if number != 0 or math.copysign(1, number) < 0:
+    if number != 0:
         raise UnreadError("nothing is known of other numbers than 0")
-    return (number,)
+    return (number, abs(number))  # of -0.0 it may be either zero
 
 
 def clip(call: Call, inner: Sequence[Layers]) -> Passed:

@@ -34,6 +34,8 @@ FLOATS: Final = frozenset(
 """The floating-point types that are known here."""
 ZERO: Final = 0
 """The fill of an operator that pads with 0."""
+NOTHING: Final = ("Identity",)
+"""The key of a step whose result is its data."""
 
 
 class UnreadError(Exception):

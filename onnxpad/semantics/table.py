@@ -90,20 +90,23 @@ class PadForm(NamedTuple):
     value: float | int | None
     filler: Tensor | None
 
-    def over(self, rank: int) -> Amounts | None:
-        """(begin, end) for each of `rank` axes; None where unknown or undefined."""
+    def over(self, rank: int | None) -> Amounts | None:
+        """(begin, end) for each of `rank` axes, or as they are written where the rank is unknown.
+
+        None where they are unknown or undefined.
+        """
         if self.amounts is None or not self.axes_known:
             return None
         return _over(self.amounts, self.axes, rank)
 
 
 @lru_cache(maxsize=1024)
-def _over(amounts: Amounts, axes: tuple[int, ...] | None, rank: int) -> Amounts | None:
+def _over(amounts: Amounts, axes: tuple[int, ...] | None, rank: int | None) -> Amounts | None:
     """As `PadForm.over`; networks repeat the same few paddings."""
     if any(isinstance(amount, Unknown) for pair in amounts for amount in pair):
         return None
-    if axes is None:
-        return amounts if len(amounts) == rank else None
+    if rank is None or axes is None:
+        return amounts if rank in (None, len(amounts)) else None
     places = [axis % rank if -rank <= axis < rank else -1 for axis in axes]
     if -1 in places or len(set(places)) < len(places):
         return None

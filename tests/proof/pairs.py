@@ -38,6 +38,7 @@ _OTHERS: Final = {
     "none2": "int64[2] none2 = {0, 0}",
     "ones": "float[2] ones = {1, 1}",
     "zeros": "float[2] zeros = {0, 0}",
+    "signs": "float[2, 1] signs = {1, -1}",
 }
 _AMOUNTS: Final = re.compile(r"\bp(m?\d)_(m?\d)\b")
 _INDEX: Final = re.compile(r"\b([ik])(m?\d+)\b")

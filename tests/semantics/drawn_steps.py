@@ -138,8 +138,8 @@ def padded(array: Array, layers: Layers) -> Array:
     """An array with layers around it; negative amounts crop."""
     for layer in layers if array.ndim else ():
         pairs = [(int(str(begin)), int(str(end))) for begin, end in layer.amounts]
-        known = _OF_TEXTS.get(layer.fill)
-        number = known or (0.0 if is_zero(layer.fill) else layer.fill)
+        is_open = is_zero(layer.fill) or isinstance(layer.fill, Operand)
+        number = _OF_TEXTS.get(layer.fill, 0.0 if is_open else layer.fill)
         fill = np.array(number).astype(array.dtype)
         wide = [(max(begin, 0), max(end, 0)) for begin, end in pairs]
         array = np.pad(array, wide, constant_values=fill)

@@ -130,4 +130,4 @@ def test_fills() -> None:
     )
     layers = tuple(Layer(((1, 1),), fill) for fill in fills)
     assert [layer.fill for layer in without_sign(layers)] == [0, 0, *fills[2:]]
-    assert [is_finite(fill) for fill in fills] == [True, True, False, True, False, False, False]
+    assert [is_finite(fill) for fill in fills] == [True, True, False, True, True, False, False]

@@ -16,13 +16,13 @@ from onnxpad.errors import ModelError
 from onnxpad.semantics.layers import (
     EITHER_ZERO,
     NEGATIVE_ZERO,
+    Fill,
     Layer,
     Layers,
     Operand,
     either_zero,
     is_zero,
 )
-from onnxpad.semantics.moving import crop_of
 from onnxpad.semantics.pointwise import keeps_zero
 from onnxpad.semantics.rows import Passed, UnreadError
 from onnxpad.semantics.table import rows
@@ -89,6 +89,11 @@ def cut(case: Case, array: Array, says: Sequence[Any]) -> Array:
     return array
 
 
+def is_made(fill: Fill) -> bool:
+    """Whether a fill is what steps make of another one."""
+    return isinstance(fill, Operand) and fill.steps > 0
+
+
 def same(whole: Array, expected: Array, layers: Layers, *, rounds: bool = False) -> bool:
     """Whether two arrays have the same bits, but for signs of zeros that the layers leave open.
 
@@ -123,7 +128,18 @@ def checked(case: Case) -> str:
         bare = bare_of(case, told, feeds, output)
         if bare is None:
             return "bare not run"
-        expected = padded(bare, told.layers)
+        layers = tuple(
+            layer._replace(
+                amounts=tuple((number(case, a), number(case, b)) for a, b in layer.amounts)
+            )
+            for layer in told.layers
+        )
+        expected = padded(bare, layers)
+        # What a step makes of a fill is not said; only where it is.
+        made = tuple(layer._replace(fill=int(is_made(layer.fill))) for layer in layers)
+        hidden = padded(np.zeros(bare.shape), made) > 0
+        if whole[output].shape == hidden.shape:
+            expected = np.where(hidden, whole[output], expected)
         rounds = rows()["", case.op].step is keeps_zero
         assert same(whole[output], expected, told.layers, rounds=rounds), (case, told)
     return "padded" if case.layers else "bare"
@@ -153,7 +169,9 @@ def test_a_fill_that_is_no_number_passes_where_nothing_is_computed() -> None:
         moved = passed(replace(node("Transpose", perm=[0, 2, 3, 1]), layers=layers))
         assert moved is not None
         assert moved.layers == (Layer(((0, 0), (1, 2), (0, 3), (0, 0)), fill),)
-        assert passed(Case("Relu", layers=layers)) is None
+        computed = passed(Case("Relu", layers=layers))
+        assert computed is not None
+        assert is_made(computed.layers[0].fill)
         cropping = (Layer(((0, 0), (0, 0), (-1, 0), (0, 0)), fill),)
         assert passed(Case("Relu", layers=cropping))
 
@@ -169,24 +187,6 @@ def test_zeros_of_two_signs_are_joined_and_other_fills_are_not() -> None:
     for other in ((ONE[0]._replace(fill=1),), (), (*ONE, *ONE)):
         with pytest.raises(UnreadError):
             step(call, [ONE, other])
-
-
-@each_row("seed", range(100), at_once=100)
-def test_a_slice_read_as_a_crop_takes_what_onnxruntime_takes(seed: int) -> None:
-    case = drawn(seed, "Slice")
-    feeds = case.feeds()
-    wide = {name: padded(each, case.layers) for name, each in feeds.items()}
-    whole = ran(case.model(), wide)
-    if isinstance(whole, str):
-        return
-    try:
-        amounts, key = crop_of(case.call(), case.layers)
-    except UnreadError:
-        return
-    inner = cut(case, feeds["x"], key[1:]) if key else feeds["x"]
-    numbers = tuple((number(case, begin), number(case, end)) for begin, end in amounts)
-    expected = padded(inner, (*case.layers, Layer(numbers, 0)))
-    assert same(whole[0], expected, case.layers)
 
 
 UNIT: Final = (2, 3, 1, 5)
@@ -246,7 +246,7 @@ UNLIKE: Final = [
 
 @each_row("spelled, count", [*((each, 1) for each in ALIKE), *((each, 0) for each in UNLIKE)])
 def test_what_is_the_same_has_the_same_key(spelled: tuple[Case, ...], count: int) -> None:
-    keys = [told.key for told in map(passed, spelled) if told is not None]
+    keys = [told[:2] for told in map(passed, spelled) if told is not None]
     assert len(keys) == len(spelled)
     assert len(set(keys)) == (count or len(spelled))
 
@@ -292,7 +292,6 @@ REFUSED: Final = [
     (node("Cast", to=9), 0),
     (node("Cast", to=6), 0.5),
     (node("Elu", alpha=-1.0), 0),
-    (node("Elu"), NEGATIVE_ZERO),
     (node("Clip", "x", floats(2), floats(1)), 3),
     (node("Clip", "x", LOW), np.inf),
     (node("Clip", "x", floats(1, 2)), 3),
@@ -315,7 +314,8 @@ REFUSED: Final = [
 
 @each_row("case, fill", REFUSED)
 def test_what_does_not_pass_is_refused(case: Case, fill: float) -> None:
-    assert passed(replace(case, layers=(ONE[0]._replace(fill=fill),))) is None
+    told = passed(replace(case, layers=(ONE[0]._replace(fill=fill),)))
+    assert told is None or is_made(told.layers[0].fill)
 
 
 def test_an_axis_that_is_padded_to_a_size_of_1_neither_goes_nor_is_repeated() -> None:
