@@ -115,8 +115,7 @@ class Facts:
         for operand in operands:
             if isinstance(operand.of, Term):
                 self.check_finite(operand.of)
-        is_made = any(operand.steps for operand in operands)
-        held = self.reader.around(data if is_made else data.bare)
+        held = self.reader.around(data if operands else data.bare)
         if held is not None and all(is_finite(layer.fill) for layer in held[1]):
             if (origin := self._signs.infinite(held[0])) is not None:
                 names = {"tensor": held[0].name, "origin": origin.tensor.name}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final
 
 from onnxpad.analysis import Analysis
@@ -500,18 +500,22 @@ def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
 def _partings(inner: Sequence[Layers]) -> Iterator[tuple[Sequence[Layers], Sequence[Layers]]]:
     """The ways to part the layers around each operand in those inside of a step and outside of it.
 
-    All outside comes first, then what pads as many axes as may be; last, nothing.
+    All outside comes first, then as much as may be; last, nothing.
     """
     nothing = [NO_LAYERS] * len(inner)
     yield nothing, inner
     if not any(inner):
         return
     every = sorted(frozenset().union(*map(touched_axes, inner)))
-    for count in reversed(range(1, len(every))):
-        for axes in combinations(every, count):
-            inside, outside = zip(
-                *[_outermost(each, frozenset(axes)) for each in inner], strict=True
-            )
-            if any(outside):
-                yield inside, outside
+    found = []
+    for axes in chain(*[combinations(every, count) for count in range(1, len(every))]):
+        parts = [_outermost(layers, frozenset(axes)) for layers in inner]
+        found.append(([inside for inside, _ in parts], [outer for _, outer in parts]))
+    found.sort(key=lambda parting: -sum(map(_count_axes, parting[1])))
+    yield from (each for each in found if any(each[1]))
     yield inner, nothing
+
+
+def _count_axes(layers: Layers) -> int:
+    """How many axes the layers pad or crop, each for itself."""
+    return sum(pair != (0, 0) for layer in layers for pair in layer.amounts)

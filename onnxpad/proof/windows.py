@@ -360,7 +360,7 @@ def _compared(
     inner, *rest = _parted(old, new)
     outer = rest[0], rest[1]
     axes = zip(old.form.spatial, sizes, strict=True)
-    inner_sizes = tuple([size + around(inner, axis) for axis, size in axes])
+    inner_sizes = tuple(size + around(inner, axis) for axis, size in axes)
     found: list[Compared] = []
     repair = False
     for engine in ENGINES:
@@ -419,8 +419,7 @@ def _parted(old: Slid, new: Slid) -> tuple[Layers, Slid, Slid]:
     while one and other:
         infinite = old.form.compares and one[0].fill in (math.inf, -math.inf)
         common = _common(one[0], other[0], pads=one[0].fill == other[0].fill and not infinite)
-        if not is_empty(common.amounts):
-            shared.append(common)
+        shared.append(common)
         one[0], other[0] = _without(one[0], common), _without(other[0], common)
         if not (is_empty(one[0].amounts) and is_empty(other[0].amounts)):
             break
@@ -438,12 +437,12 @@ def _common(one: Layer, other: Layer, *, pads: bool) -> Layer:
         return max(min(a, b), 0) if pads and isinstance(a, int) and isinstance(b, int) else 0
 
     pairs = zip(one.amounts, other.amounts, strict=True)
-    return one._replace(amounts=tuple([(least(a, c), least(b, d)) for (a, b), (c, d) in pairs]))
+    return one._replace(amounts=tuple((least(a, c), least(b, d)) for (a, b), (c, d) in pairs))
 
 
 def _without(layer: Layer, inner: Layer) -> Layer:
     pairs = zip(layer.amounts, inner.amounts, strict=True)
-    return layer._replace(amounts=tuple([(a - c, b - d) for (a, b), (c, d) in pairs]))
+    return layer._replace(amounts=tuple((a - c, b - d) for (a, b), (c, d) in pairs))
 
 
 def _read_alike(

@@ -182,7 +182,7 @@ def sliced(call: Call, inner: Sequence[Layers]) -> Passed:
     check_free(layers, dict(others))
     if rank is None:
         return Passed(("Slice", tuple(crops.items()), others), layers)
-    crop = Layer(tuple([crops.get(axis, (0, 0)) for axis in range(rank)]), 0)
+    crop = Layer(tuple(crops.get(axis, (0, 0)) for axis in range(rank)), 0)
     return Passed(("Slice", (), others) if others else NOTHING, (*layers, crop))
 
 

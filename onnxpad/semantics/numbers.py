@@ -15,14 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from onnx import TensorProto
 
-from onnxpad.semantics.layers import (
-    NEGATIVE_ZERO,
-    Fill,
-    either_zero,
-    fill_of,
-    is_either_zero,
-    number_of,
-)
+from onnxpad.semantics.layers import Fill, either_zero, fill_of, is_either_zero, is_zero, number_of
 from onnxpad.semantics.rows import FLOATS, UnreadError
 
 Number: TypeAlias = float | int
@@ -84,7 +77,7 @@ def _numbers(fill: Fill, dtype: int) -> list[Number]:
     """The numbers that a fill may be in an element type."""
     if is_either_zero(fill):
         found: Iterable[Number] = _ZEROS
-    elif isinstance(fill, float | int) or fill == NEGATIVE_ZERO:
+    elif isinstance(fill, float | int) or is_zero(fill):
         found = (number_of(fill),)
     else:
         raise UnreadError("padding that is no number")
