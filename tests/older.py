@@ -71,18 +71,17 @@ onnx before 1.21 knows fewer opsets, so other models are drawn
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
   tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 11, from 180]
   tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 15, from 120]
-  tests/validation/test_drawn_inputs.py::test_what_is_drawn[('int4*
-  tests/validation/test_drawn_inputs.py::test_what_is_drawn[('bfloat16*
-  tests/validation/test_drawn_inputs.py::test_what_is_drawn[('float8*
-  tests/validation/test_drawn_verdicts.py::test_a_verdict[(*y, i = TopK (h, k) | y, i: h = Sqrt*
+  validation.drawn_inputs: int4*
+  validation.drawn_inputs: bfloat16*
+  validation.drawn_inputs: float8*
+  validation.drawn_verdicts: *y, i = TopK (h, k) | y, i: h = Sqrt*
   tests/analysis/test_folding.py::test_what_is_folded_and_what_*[ReverseSequence, longer than the *
-  tests/analysis/test_signs.py::test_which_are_called_non_negative[0]
-  tests/analysis/test_signs.py::test_what_is_called_non_negative_is[24-*
+  tests/analysis/test_signs.py::test_what_is_called_non_negative_is[(24,*
   tests/runtimes/test_sessions.py::test_a_type_that_cannot_be_fed_is_named
-  tests/graph/test_graph.py::TestConstants::test_values[*-16-*
-  tests/graph/test_graph.py::TestConstants::test_values[*-17-*
-  tests/graph/test_graph.py::TestConstants::test_values[*-21-*
-  tests/graph/test_graph.py::TestConstants::test_values[*-22-*
+  tests/graph/test_graph.py::TestConstants::test_values[16-*
+  tests/graph/test_graph.py::TestConstants::test_values[17-*
+  tests/graph/test_graph.py::TestConstants::test_values[21-*
+  tests/graph/test_graph.py::TestConstants::test_values[22-*
   tests/operators/test_no_padding.py::test_every_name_is_an_operator
   tests/test_forms.py::test_nothing_is_left_unsaid_and_what_the_tables_say_is_right[Swish]
   tests/test_forms.py::test_the_page_has_the_tables_as_they_are_made
@@ -94,7 +93,10 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
 typer before 0.17 imports rich before it is needed
   tests/cli/test_commands.py::test_a_check_imports_nothing_it_does_not_need
 """
-"""Tests that cannot hold with an older package, by their ids, which may have stars."""
+"""Tests that cannot hold with an older package, by their ids, which may have stars.
+
+Lines of `test_drawn.py` stand after the names of their modules.
+"""
 
 NAMED: Final = re.compile(r"([{)>\n]\s*)\[([^\[\]]+)\](\s*[^=\[\]{}()<>]*=\s*[\w.]*\w)")
 """The beginning of a statement: a node's name, its outputs, and its operator."""

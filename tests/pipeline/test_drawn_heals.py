@@ -1,15 +1,7 @@
-"""The rounds in which failing changes are found are what is kept, and what is left passes.
-
-After a change that is meant: `python -m tests.drawn`, then read `git diff`.
-"""
+"""What is left of changes that fail passes, as the lines of `heals.txt` say."""
 
 from tests.pipeline import drawn_heals
 from tests.support.rows import each_row
-
-
-@each_row("line", drawn_heals.LINES.kept(), at_once=40)
-def test_what_is_taken_back(line: str) -> None:
-    assert drawn_heals.said(line) == line
 
 
 @each_row("line", drawn_heals.LINES.kept(), at_once=200)

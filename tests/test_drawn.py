@@ -1,0 +1,59 @@
+"""What is said of all that was drawn is what is kept: by day of one in three lines.
+
+After a change that is meant: `python -m tests.drawn`, then read `git diff tests`.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from tests.arithmetic import drawn_formulas
+from tests.frameworks.conventions import drawn_explanations
+from tests.frameworks.fitting import drawn_fits
+from tests.frameworks.repadding import drawn_copies, drawn_matches, drawn_searches
+from tests.graph import edits
+from tests.inventory import drawn_sites
+from tests.older import gap_of
+from tests.passes import drawn_fixes
+from tests.pipeline import drawn_heals
+from tests.probe import drawn_cuts
+from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
+from tests.validation import drawn_inputs, drawn_verdicts
+
+AT_ONCE: Final = 8
+BY_DAY: Final = 3  # one in so many
+KEPT: Final[tuple[Any, ...]] = (
+    drawn_formulas,
+    drawn_explanations,
+    drawn_fits,
+    drawn_copies,
+    drawn_matches,
+    drawn_searches,
+    edits,
+    drawn_sites,
+    drawn_fixes,
+    drawn_heals,
+    drawn_cuts,
+    drawn,
+    drawn_calls,
+    drawn_shields,
+    drawn_inputs,
+    drawn_verdicts,
+)
+
+
+def several() -> Iterator[Any]:
+    """Modules, each with some of its lines."""
+    for module in KEPT:
+        name = module.__name__.removeprefix("tests.")
+        lines = [line for line in module.LINES.kept() if not gap_of(f"{name}: {line}")]
+        for place in range(0, len(lines), AT_ONCE):
+            marks = pytest.mark.night if place // AT_ONCE % BY_DAY else ()
+            part = lines[place : place + AT_ONCE]
+            yield pytest.param(module, part, marks=marks, id=f"{name}, from {place}")
+
+
+@pytest.mark.parametrize(("module", "lines"), [*several()])
+def test_what_is_said(module: Any, lines: list[str]) -> None:
+    assert [module.said(line) for line in lines] == lines
