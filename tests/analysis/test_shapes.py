@@ -327,7 +327,7 @@ def network_agrees(model: onnx.ModelProto) -> None:
     assert agreement.runs
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 7, 24, 29, 30])
+@pytest.mark.parametrize("seed", [1, 7, 30])
 def test_random_network_agrees_with_onnxruntime(seed: int) -> None:
     network_agrees(random_network(seed))
 
