@@ -96,6 +96,7 @@ def test_pytest_shows_the_message_and_not_this_module(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.night
 def test_pytest_shows_no_module_of_the_package_where_it_cannot_ask(tmp_path: Path) -> None:
     (tmp_path / "test_net.py").write_text(
         "from onnxpad.testing import assert_clean, assert_equivalent\n\n"

@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import onnx
-import pytest
 
 import onnxpad
 from tests.support import EXPORTED, FEW, MODELS, QUANTISED, REFUSED, Array, run
@@ -21,8 +20,6 @@ WRONG = {"deconv_paddle", "gaps_keras_open"}
 
 EXACTNESS = dict.fromkeys(WRONG, np.inf) | {name: 0.05 for name in NAMES if QUANTISED.search(name)}
 """How far from its framework an export is; 1e-5 where nothing is said. See models/README.md."""
-
-every_model = pytest.mark.parametrize("name", NAMES)
 
 
 @cache

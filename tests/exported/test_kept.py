@@ -7,11 +7,13 @@ onnxruntime computes is one that `fix` has missed, or one that is told of here.
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 
-from tests.exported.results import every_model, fixed, original, recorded
+from tests.exported.results import NAMES, fixed, original, recorded
 from tests.random_models.draw import Data, Drawn
 from tests.random_models.measure import Case, Outcome, measure
 from tests.support import REFUSED, Array
+from tests.support.rows import one_in
 
 UNTOLD = {
     "branches_torchscript": {"/Pad_1"},
@@ -58,7 +60,7 @@ def examined(name: str) -> Outcome:
     return measure(Case(given, seed=1), fixed(name, "fold"))
 
 
-@every_model
+@pytest.mark.parametrize("name", one_in(3, zip(NAMES)))
 def test_what_stays_is_told_apart_from_its_naive_rewriting(name: str) -> None:
     outcome = examined(name)
     assert outcome.runs == (name not in REFUSED)
