@@ -99,12 +99,7 @@ def test_numbers() -> None:
     ("command", "words"),
     [
         ("faults", "--sample -3"),
-        ("faults", "--faults nosuch.py:3"),
         ("soak", "--minutes nan"),
-        ("soak", "--turn -1"),
-        ("soak", "--out /dev/null/x"),
-        ("random_models", "--style foo"),
-        ("outcomes", "record"),
     ],
 )
 def test_bad_use_of_a_command_is_one_line(

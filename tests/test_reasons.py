@@ -4,6 +4,8 @@ import ast
 import json
 import random
 import re
+from functools import cache
+from pathlib import Path
 
 import onnx
 import pytest
@@ -17,6 +19,13 @@ from tests.random_models.draw import draw_model
 from tests.support import PADS, ROOT, STYLES, W, one
 
 SOURCES = [*(ROOT / "onnxpad").rglob("*.py"), *(ROOT / "passes").glob("*.py")]
+
+
+@cache
+def nodes() -> list[tuple[Path, ast.AST]]:
+    """Every node of the syntax trees of the package, with its file."""
+    trees = [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in SOURCES]
+    return [(path, node) for path, tree in trees for node in ast.walk(tree)]
 
 
 def test_codes_are_short_words_with_a_meaning() -> None:
@@ -34,28 +43,26 @@ def test_the_list_is_in_the_json_of_rules() -> None:
 
 def test_each_code_is_used() -> None:
     used = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if (
-                isinstance(node, ast.Attribute)
-                and isinstance(node.value, ast.Name)
-                and node.value.id == "Reason"
-            ):
-                used.add(node.attr)
+    for _, node in nodes():
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "Reason"
+        ):
+            used.add(node.attr)
     assert used == set(Reason.__members__)
 
 
 def test_a_refusal_names_its_code_first() -> None:
     """Whatever says why padding stays says it with a code of the list."""
     found = 0
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                continue
-            if node.func.id == "RefusalError":
-                found += 1
-                first = ast.unparse(node.args[0])
-                assert first.startswith("Reason.") or first.endswith("code"), (path, first)
+    for path, node in nodes():
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if node.func.id == "RefusalError":
+            found += 1
+            first = ast.unparse(node.args[0])
+            assert first.startswith("Reason.") or first.endswith("code"), (path, first)
     assert found > 40
 
 
@@ -155,10 +162,7 @@ def all_coded(model: onnx.ModelProto, **options: str) -> None:
         json.loads(check_json(CheckReport(Options(), onnxpad.Severity.INFO, (file,))))
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [1002, 1003, 1013, 1017, 1026, 1031, 1034, 1036, 1038, 1040, 1041, 1048, 1049, 1052, 1059],
-)
+@pytest.mark.parametrize("seed", [1002, 1013, 1026, 1052])
 def test_every_reason_in_random_models_has_a_code(seed: int) -> None:
     all_coded(draw_model(random.Random(seed)).model, style=STYLES[seed % 3])
 

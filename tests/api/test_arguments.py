@@ -15,7 +15,7 @@ import onnxpad
 from onnxpad.errors import ModelError, OnnxpadError, OutputError, UsageError
 from onnxpad.runtimes.onnxruntime import native
 from tests.support import onnxpad_runs
-from tests.support.rows import each_row
+from tests.support.rows import each_row, one_in
 
 TEXT = """<ir_version: 9, opset_import: ["" : 17]>
 g (float[1, 1, height, width] image) => (float[1, 1, a, b] y) <float[1, 1, 3, 3] w = {1, 2, 3, 4, 5,
@@ -134,12 +134,12 @@ def test_sizes_without_a_name_are_those_of_the_only_input(shapes: Any) -> None:
 )
 def test_a_range_of_sizes_is_that_of_python(dims: Any, ranges: dict[str, range]) -> None:
     dims = {**dims, "width": 64}
-    result = onnxpad.fix(model(SAME), dims=dims)
+    result = onnxpad.fix(model(SAME), dims=dims, validate=False)
     assert result.dims == ranges
     assert result.changed
     assert onnxpad.validate(model(SAME), result.model, dims=dims).ok
     if "32" in str(ranges):
-        text = onnxpad.fix(model(SAME), dims={"height": "32..1024:32", "width": 64})
+        text = onnxpad.fix(model(SAME), dims={"height": "32..1024:32", "width": 64}, validate=False)
         assert [str(c.after) for c in text.changes] == [str(c.after) for c in result.changes]
 
 
@@ -289,7 +289,7 @@ def named(place: str) -> onnx.ModelProto:
 PLACES = ["node", "tensor", "input", "dimension", "attribute", "operator", "domain"]
 
 
-@pytest.mark.parametrize("place", [*PLACES, "what is not there"])
+@pytest.mark.parametrize("place", one_in(4, zip([*PLACES, "what is not there"])))
 def test_a_name_of_a_megabyte_takes_seconds_and_is_not_printed(place: str, tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     path.write_bytes(named(place).SerializeToString())

@@ -74,7 +74,7 @@ def test_a_path_is_saved(tmp_path: Path) -> None:
         onnxpad.fix(path, validate=False).as_same_kind()
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.permutations(KINDS, 2)))
+@pytest.mark.parametrize(("one", "other"), [*itertools.pairwise([*KINDS, next(iter(KINDS))])])
 def test_validate_takes_any_two_kinds(one: str, other: str, tmp_path: Path) -> None:
     fixed = onnxpad.fix(KINDS[other](), validate=False).as_same_kind()
     assert onnxpad.validate(KINDS[one](), fixed).ok

@@ -14,6 +14,7 @@ import onnxpad
 from onnxpad.frameworks.repadding import matching
 from tests.frameworks.repadding import ports
 from tests.support import MODELS, Array, checked, run
+from tests.support.rows import one_in
 
 SIZE = 20
 
@@ -159,15 +160,17 @@ def test_what_reproduces_it_already_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        {"activation": "Tanh"},
-        {"scale": 1.05},
-        {"seed": 4},
-        {"scale": 1 / 255},
-    ],
+    ("pads", "other"),
+    one_in(
+        2,
+        [
+            ((BOTH, BOTH, BOTH), {"activation": "Tanh"}),
+            ((BOTH, BOTH, BOTH), {"scale": 1 / 255}),
+            ((END, END, BOTH), {"scale": 1.05}),
+            ((END, END, BOTH), {"seed": 4}),
+        ],
+    ),
 )
-@pytest.mark.parametrize("pads", [(BOTH, BOTH, BOTH), (END, END, BOTH)])
 def test_what_is_not_padding_is_never_matched(
     pads: tuple[list[int], ...], other: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -185,7 +188,7 @@ def test_what_is_not_padding_is_never_matched(
         found.raise_for_failure()
 
 
-@pytest.mark.parametrize("name", ports.CHOSEN)
+@pytest.mark.parametrize("name", one_in(4, zip(ports.CHOSEN)))
 def test_ports_with_wrong_pads_are_found(name: str) -> None:
     (port,) = ports.wrong([name])
     found = onnxpad.match(port.model, port.reference)
@@ -197,7 +200,7 @@ def test_ports_with_wrong_pads_are_found(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("build", "names"),
-    [(ports.nasnet, {"a weight scaled"}), (ports.deeplab, {"other weights", "noise"})],
+    one_in(2, [(ports.nasnet, {"a weight scaled"}), (ports.deeplab, {"other weights", "noise"})]),
 )
 def test_what_is_perturbed_is_no_part(build: ports.Build, names: set[str]) -> None:
     """Single operators come near anything: nine tenths of the first difference go with eleven."""

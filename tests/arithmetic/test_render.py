@@ -89,7 +89,7 @@ def remainders(n: Extent) -> list[Extent]:
 
 @pytest.mark.parametrize("symbol", [ANY, STRIDED, FOURFOLD, BETWEEN, ODD])
 def test_formulas_compute_the_size(symbol: Symbol) -> None:
-    values = [symbol.sizes.value(index) for index in range(min(symbol.sizes.count, 140))]
+    values = [symbol.sizes.value(index) for index in range(min(symbol.sizes.count, 30))]
     recognised = 0
     extents = [*quotients(sized(symbol)), *remainders(sized(symbol))]
     for extent in extents:

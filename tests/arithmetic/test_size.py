@@ -16,7 +16,7 @@ from onnxpad.arithmetic import size
 from onnxpad.arithmetic.quasi_affine import LIMIT
 from onnxpad.arithmetic.size import NMAX, Extent, Size, Sizes, Symbol, Unknown
 from tests.strategies import examples
-from tests.support.rows import each_row
+from tests.support.rows import each_row, one_in
 
 INT64_MAX = 2**63 - 1
 
@@ -203,7 +203,7 @@ def check(expression: Expression, samples: list[dict[str, int]]) -> None:
 
 
 @pytest.mark.parametrize("symbol", DOMAINS)
-@examples(0.6)
+@examples(0.2)
 @given(data=st.data())
 def test_any_expression_of_one_symbol_is_exact_or_unknown(
     symbol: Symbol, data: st.DataObject
@@ -524,7 +524,7 @@ def test_symbols_are_derived_only_so_far() -> None:
     assert isinstance(total // 2, Unknown)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", one_in(9, [(seed,) for seed in range(9)]))
 def test_expressions_of_several_symbols_compare_as_their_values(seed: int) -> None:
     assert expressions_compare_as_their_values(seed)
 

@@ -22,6 +22,7 @@ TIERS: Final = {"near": (), "fast": ("-m", "not slow"), "whole": ()}
 
 READ_THE_TEXT: Final = (
     "tests/test_mutations.py::test_what_is_wrong_is_noticed",
+    "tests/test_mutations.py::test_each_mutant_finds_what_it_breaks",
     "tests/test_mutations.py::test_what_changes_nothing_is_accepted",
 )
 """Tests that fail at any edit of some functions, for they replace a text in them: left out."""

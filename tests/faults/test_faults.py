@@ -121,6 +121,7 @@ def test_what_is_left_out_is_there() -> None:
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
 
 
+@pytest.mark.night
 def test_a_fault_is_killed_and_another_survives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,8 +92,8 @@ def test_a_long_value_or_many_errors_take_no_long_time() -> None:
 
     start = time.process_time()
     for text in (
-        "a = [\n" + "1,\n" * 100_000 + "]\n",
-        "".join(f"k{index} = 1\n" for index in range(20_000)),
+        "a = [\n" + "1,\n" * 30_000 + "]\n",
+        "".join(f"k{index} = 1\n" for index in range(6_000)),
     ):
         with pytest.raises(UsageError):
             parsed(Path("f.toml"), text, wrong)

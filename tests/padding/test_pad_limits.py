@@ -193,9 +193,15 @@ def test_a_linear_convolution_folds_and_splits(domain: str) -> None:
         assert [node.op_type for node in split.model.graph.node] == ["Pad", "QLinearConv"]
 
 
-@pytest.mark.parametrize("rank", [3, 4, 5])
+@pytest.mark.parametrize(
+    ("rank", "auto_pad"),
+    [
+        (3, ""),
+        (5, "SAME_LOWER"),
+        *((4, each) for each in ("SAME_UPPER", "SAME_LOWER", "VALID", "")),
+    ],
+)
 @pytest.mark.parametrize("operator", ["QLinearConv", "QLinearAveragePool", "NhwcMaxPool"])
-@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID", ""])
 def test_channels_may_be_last(rank: int, operator: str, auto_pad: str) -> None:
     axes = rank - 2
     shape = [1, *(7, 6, 5)[:axes], 2]

@@ -314,7 +314,7 @@ def test_infinities_and_nan_stay_where_they_are(op: str, more: str, dtype: str, 
     """Neither form of a pool treats windows of -inf or NaN alone in another way."""
     drawn = np.random.default_rng(0)
     seen = 0
-    for kernel, stride, size in product((2, 3, 4), (2, 3), (5, 6, 7)):
+    for kernel, stride, size in product((2, 4), (2, 3), (5, 6)):
         text = f"{more}ceil_mode = 1, kernel_shape = [{kernel}, 2], strides = [{stride}, 3]"
         model = one(
             f"y = {op} <{text}> (x)",
@@ -332,7 +332,7 @@ def test_infinities_and_nan_stay_where_they_are(op: str, more: str, dtype: str, 
         (found,) = run(result.model, {"x": data}, level)
         np.testing.assert_array_equal(found, expected)
         seen += found.size
-    assert seen > 500
+    assert seen > 200
 
 
 @pytest.mark.parametrize("name", ["ceil_pool_torch", "ceil_pool_torchscript", "same_paddle"])

@@ -185,7 +185,7 @@ def lines(windows: Sequence[tuple[int, int, int]]) -> Iterator[Any]:
             if op == "Conv" and dilation > 1:
                 continue
             for auto_pad in (UPPER, LOWER):
-                for size in (1, 2, 5, 6, 7, 8, 12):
+                for size in (1, 5, 6, 8):
                     shape = (
                         f"kernel_shape = [{kernel}], strides = [{stride}], dilations = [{dilation}]"
                     )
@@ -217,7 +217,7 @@ def test_what_onnxruntime_computes_is_what_is_written() -> None:
                 continue
             np.testing.assert_array_equal(expected[0], run(result.model, feeds)[0])
             compared += any(c.certificate.facts.get("trusts") for c in result.changes)
-    assert compared > 90
+    assert compared > 50
 
 
 def test_what_is_specified_is_what_is_written() -> None:
@@ -247,7 +247,7 @@ def test_what_is_specified_is_what_is_written() -> None:
         found = run(result.model, feeds)[0].ravel()
         np.testing.assert_allclose(found, expected, rtol=1e-6)
         compared += any(c.certificate.facts.get("trusts") for c in result.changes)
-    assert compared > 90
+    assert compared > 50
 
 
 def test_the_reference_evaluator_probes_what_it_computes() -> None:

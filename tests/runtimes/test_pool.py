@@ -140,7 +140,7 @@ class StopError(Exception):
 @POSIX
 @pytest.mark.parametrize(
     "error",
-    [TimeoutError(), EOFError(), BrokenPipeError(32, "x"), StopError(), KeyboardInterrupt()],
+    [StopError(), KeyboardInterrupt()],
 )
 def test_what_a_signal_handler_raises_gets_through_and_the_pool_goes_on(
     error: BaseException,
@@ -186,8 +186,9 @@ BOMBS = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is not bounded")
-@pytest.mark.parametrize("optimisation", ["off", "full"])
-@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize(
+    ("bomb", "optimisation"), [("at once", "full"), *((bomb, "off") for bomb in BOMBS)]
+)
 def test_memory_is_bounded(bomb: str, optimisation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     serve = "worker.serve_standard_streams()"
     less = pool._START.replace(serve, f"worker.spare = lambda: 1 << 28\n{serve}")

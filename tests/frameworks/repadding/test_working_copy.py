@@ -19,7 +19,7 @@ from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import open_session
 from onnxpad.sites.reading import Site
 from tests.support import Array, one, parsed
-from tests.support.rows import each_row
+from tests.support.rows import each_row, one_in
 
 CONV = """
     g (float[1, 2, {h}, {w}] x) => (float[n, c, y, z] y)
@@ -96,7 +96,7 @@ def choices(site: Site) -> Iterator[Padding]:
     yield from dict.fromkeys(found)
 
 
-@pytest.mark.parametrize(("height", "width"), [(8, 9), (7, 11)])
+@pytest.mark.parametrize(("height", "width"), one_in(2, [(7, 11), (8, 9)]))
 @pytest.mark.parametrize("name", CASES)
 def test_the_copy_computes_what_is_written(name: str, height: int, width: int) -> None:
     model = built(name, height, width)

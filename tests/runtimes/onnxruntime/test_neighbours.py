@@ -177,16 +177,15 @@ def spread(proto: onnx.ModelProto) -> dict[str, Any]:
     return {value.name: np.where(data == 0, 1, data).astype(kind)}
 
 
-@pytest.mark.parametrize("validate", [True, False], ids=["validated", "proofs alone"])
 @pytest.mark.parametrize("apart", APART)
-def test_what_a_pad_keeps_apart_stays_apart(apart: onnx.ModelProto, validate: bool) -> None:
+def test_what_a_pad_keeps_apart_stays_apart(apart: onnx.ModelProto) -> None:
     feeds = spread(apart)
     expected = ran(apart, feeds, LEVELS[0])
     assert not isinstance(expected, str), expected
     assert all(agree(ran(apart, feeds, level), expected) for level in LEVELS)
     reasons = set()
-    for style in STYLES[: 1 if validate else 3]:
-        result = onnxpad.fix(apart, style=style, validate=validate)
+    for style in STYLES:
+        result = onnxpad.fix(apart, style=style, validate=False)
         for level in LEVELS:
             found = ran(result.model, feeds, level)
             assert agree(found, expected), f"{style}, {level}: {found}"
