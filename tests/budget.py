@@ -78,7 +78,8 @@ def _docstring_lines(tree: ast.Module) -> Iterator[int]:
 def _is_record(node: ast.AST) -> bool:
     """Whether a node makes a class of fields, by a class or by a call."""
     if isinstance(node, ast.Call):
-        return ast.unparse(node.func).split(".")[-1] in _MAKERS and bool(node.args)
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        return called in _MAKERS and bool(node.args)
     if not isinstance(node, ast.ClassDef):
         return False
     named = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]

@@ -18,6 +18,7 @@ from tests.older import gap_of
 from tests.passes import drawn_fixes
 from tests.pipeline import drawn_heals
 from tests.probe import drawn_cuts
+from tests.proof import pairs
 from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
 from tests.validation import drawn_inputs, drawn_verdicts
 
@@ -35,6 +36,7 @@ KEPT: Final[tuple[Any, ...]] = (
     drawn_fixes,
     drawn_heals,
     drawn_cuts,
+    pairs,
     drawn,
     drawn_calls,
     drawn_shields,

@@ -40,6 +40,7 @@ def test_a_tree_equals_its_record_in_another_order(
     assert "/tmp" not in text
 
 
+@pytest.mark.night
 def test_a_fault_is_told_with_a_command_or_is_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,12 +10,6 @@ from tests.proof import pairs
 from tests.support import feeds_of, ran
 from tests.support.rows import each_row
 
-
-@each_row("line", pairs.LINES.kept())
-def test_what_is_proved(line: str) -> None:
-    assert pairs.said(line) == line
-
-
 PROVED = [line for line in pairs.LINES.kept() if "  =>  proved" in line and "trusts" not in line]
 
 

@@ -172,6 +172,7 @@ class TestMade:
         found = compare_runs(refused, parsed(f"{name} {text}"))
         assert (found.ok, found.detail) == (False, f"the rewritten side does not run: {TOLD}")
 
+    @pytest.mark.night
     def test_a_probe_of_many_sizes_runs_each_after_a_crash(self, name: str) -> None:
         crashes = compare_scenes(named(name), named("g"), [((1, 1, n),) for n in (7, 8)])
         assert [each.runs for each in crashes] == [7, 7]

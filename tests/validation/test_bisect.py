@@ -77,7 +77,7 @@ def find(before: Any, after: Any, **options: Any) -> Divergence | None:
     return parting(before, after, Draw({"x": data}, "x"), f"t{NODES - 1}", **options)
 
 
-@pytest.mark.parametrize("at", [0, 2, 249, NODES - 1])
+@pytest.mark.parametrize("at", [2, NODES - 1])
 def test_a_fault_in_any_of_500_nodes_is_named(at: int) -> None:
     found = find(NETWORK, faulty(at))
     assert found is not None

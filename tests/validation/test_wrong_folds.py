@@ -12,8 +12,6 @@ MODELS = ROOT / "models"
 UNEVEN = [
     ("trims_torchscript", "/head/Conv", [4, 0]),
     ("causal_keras", "causal_keras_1/stem_1/convolution", [0, 1, 0, 0]),
-    ("causal_keras", "causal_keras_1/sigmoid_8_1/convolution", [0, 8, 0, 0]),
-    ("causal_keras", "causal_keras_1/halved_1/convolution", [0, 2, 0, 0]),
 ]
 
 
