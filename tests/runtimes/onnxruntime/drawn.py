@@ -6,8 +6,67 @@
 from pathlib import Path
 from typing import Final
 
-from tests.runtimes.onnxruntime.test_pad_fusion import neighbours, pads_before
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.graph import Graph
+from onnxpad.padding.site import Sites
+from onnxpad.runtimes.onnxruntime.neighbours import Neighbours
+from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
+from tests.support import one
 from tests.support.lines import Lines
+
+PADS = "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}, int64[8] deep = {0, 1, 0, 0, 0, 0, 0, 0}"
+GIVEN = (
+    f"{PADS}, float zero = {{0}}, float one = {{1}}, float[1] none = {{-inf}}, bool yes = {{1}},"
+    " int64[8] empty = {0, 0, 0, 0, 0, 0, 0, 0}, int64[8] crop = {0, 0, -1, 0, 0, 0, 0, 0},"
+    " float nil = {0}, int64[4] two = {1, 1, 1, 1}, int64[2] at = {2, 3}, float[3, 3, 2, 2] w = {"
+    + ", ".join("1" * 36)
+    + "}, int64[4] ones = {1, 1, 1, 1}"
+)
+INPUTS = "float[1, 3, 8, 8] x, float[1, 3, 10, 10] z, float s, bool f, int64[8] given"
+POOL = "MaxPool <kernel_shape = [3, 3]>"
+
+
+ONES = "{" + ", ".join("1" * 36) + "}"
+NUMBERS = ", ".join(
+    (
+        "float s1 = {1}, float[1] s2 = {1}, float s3 = {0.5}, float[3] sv = {1, 2, 3}",
+        "int8 i = {3}, int8 j = {0}, uint8 u = {7}, uint8 v = {0}, uint8[3] uv = {1, 2, 3}",
+        "float one = {1}, float two = {2}, float low = {-1}, float high = {5}",
+        "int64 lone = {1}, int64 ltwo = {2}, double dl = {-1}, double dh = {5}, double dz = {0}",
+        "double do = {1}, int64[4] same = {1, 3, 8, 8}, int64[4] ones = {1, 1, 1, 1}",
+        f"int64[2] flat = {{3, 64}}, float[3, 3, 2, 2] w = {ONES}, uint8[3, 3, 2, 2] qw = {ONES}",
+    )
+)
+KINDS = {"x": "float", "d": "double", "l": "int64", "q": "uint8", "k": "int8"}
+
+
+def neighbours(body: str, opset: int = 17) -> str:
+    """The operators of all neighbours that would be fused wrongly."""
+    inputs = ", ".join(f"{kind}[1, 3, 8, 8] {name}" for name, kind in KINDS.items())
+    ir = 8 if opset < 21 else 10
+    graph = Graph.from_proto(one(body, inputs=inputs, initializers=NUMBERS, opset=opset, ir=ir))
+    analysis = Analysis(graph)
+    fusion = Sites(graph, analysis, Signs(graph, analysis)).fusion
+    found = Neighbours(graph, analysis, fusion).wrong()
+    return ", ".join(" ".join(node.op for node in nodes) for nodes, _ in found)
+
+
+def predicted(body: str, opset: int = 17) -> tuple[Graph, Analysis, Fusion]:
+    graph = Graph.from_proto(one(body, inputs=INPUTS, initializers=GIVEN, opset=opset))
+    analysis = Analysis(graph)
+    return graph, analysis, Sites(graph, analysis, Signs(graph, analysis)).fusion
+
+
+def pads_before(body: str, opset: int = 17) -> tuple[str, str, str]:
+    """The Pads that may be folded rightly, those that may wrongly, and those that are for sure."""
+    graph, _, fusion = predicted(body, opset)
+    told: dict[bool, list[str]] = {False: [], True: []}
+    for each in fusion.judged(fusion._may_take):
+        told[bool(each.why)].append(f"{each.pad.node.outputs[0].name}>{each.window.op}")
+    assert len(fusion.exposed()) == len(told[True])
+    taken = [pad.outputs[0].name for node in graph.nodes if (pad := fusion.takes(node)) is not None]
+    return " ".join(told[False]), " ".join(told[True]), " ".join(taken)
 
 
 def said(line: str) -> str:

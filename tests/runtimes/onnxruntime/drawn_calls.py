@@ -13,7 +13,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph
 from onnxpad.padding.site import Sites
 from onnxpad.runtimes.onnxruntime.pad_fusion import Fusion
-from tests.runtimes.onnxruntime.test_pad_fusion import GIVEN, INPUTS, POOL
+from tests.runtimes.onnxruntime.drawn import GIVEN, INPUTS, POOL
 from tests.support import parsed
 from tests.support.lines import Lines
 

@@ -13,7 +13,7 @@ from onnxpad.graph import Graph
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.guard import shield
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
-from tests.runtimes.onnxruntime.test_pad_fusion import GIVEN, INPUTS, POOL
+from tests.runtimes.onnxruntime.drawn import GIVEN, INPUTS, POOL
 from tests.support import one
 from tests.support.lines import Lines
 

@@ -12,7 +12,7 @@ from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime import ask_optimiser
 from onnxpad.runtimes.onnxruntime.ask_optimiser import misfolded
 from onnxpad.runtimes.runtime import EngineError
-from tests.runtimes.onnxruntime.test_pad_fusion import GIVEN, INPUTS
+from tests.runtimes.onnxruntime.drawn import GIVEN, INPUTS
 from tests.support import one
 from tests.support.rows import each_row
 
