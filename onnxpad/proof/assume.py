@@ -110,7 +110,7 @@ class Facts:
             DiffersError: It does; or nothing is known about it.
         """
         if not all(is_finite(layer.fill) for layer in data.layers):
-            raise DiffersError("the padding of the data is infinite")
+            raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
         operands = [each.fill for each in data.layers if isinstance(each.fill, Operand)]
         for operand in operands:
             if isinstance(operand.of, Term):

@@ -135,17 +135,15 @@ class Prover:
             reader.undo()
             holds = is_within and {*at[0].domain.assumptions} <= {*each[0].domain.assumptions}
             terms = {new: reader.known(replaced.get(new, new)) for new in equal}
-            for tensor in changed:
-                reader.forget(tensor)
-            for tensor, term in terms.items():
+            was = {tensor: reader.forget(tensor) for tensor in changed}
+            for tensor in reader.in_order(filter(self._graph.holds, changed), was):
+                term = terms.get(tensor)
+                now, _ = reader.reread(tensor, term or was[tensor])
                 if term is None:
                     continue
-                now = reader.read(tensor)
                 if holds and now is not term and equal[tensor].rule != LOST_SIGN:
                     reader.equate(now, term, equal[tensor])
                 reader.keep(tensor, term)
-            for tensor in filter(self._graph.holds, changed):
-                reader.read(tensor)  # before the next edit
         return found
 
     def _certificate(

@@ -88,7 +88,9 @@ class _Settling:
             for tensor in filter(_NAME, each.node.outputs):
                 self._was.setdefault(tensor, self._reader.forget(tensor))
         nodes = _written_anew(touched, self._graph)
-        self._read([tensor for node in nodes for tensor in filter(_NAME, node.outputs)])
+        tensors = [tensor for node in nodes for tensor in filter(_NAME, node.outputs)]
+        for tensor in self._reader.in_order(tensors, self._was):
+            self._reread(tensor)
         for new in self._replaced.keys() - self._claims.keys():
             wanted = self._before(self._replaced[new])
             if wanted is None:
@@ -98,21 +100,6 @@ class _Settling:
             if each.was is None and each.again and self._graph.has_node(each.node):
                 self._check_unread(each.node)
         return self._proved()
-
-    def _read(self, tensors: Sequence[Tensor]) -> None:
-        """Reads tensors anew, the operands of each before it."""
-        pending, done = [*reversed(tensors)], set[Tensor]()
-        while pending:
-            tensor = pending[-1]
-            operands = [*self._reader.operands(tensor)]
-            unread = [each for each in operands if each in self._was and each not in done]
-            if unread and tensor not in done:
-                pending += unread
-                continue
-            pending.pop()
-            if tensor not in done:
-                done.add(tensor)
-                self._reread(tensor)
 
     def _reread(self, tensor: Tensor) -> None:
         """Reads a tensor anew, and notes what is to be shown of it.

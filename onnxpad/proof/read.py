@@ -6,7 +6,7 @@ what was touched, and says which of the tensors that were there before have anot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, combinations
 from typing import Final
@@ -46,7 +46,7 @@ from onnxpad.semantics.layers import (
 )
 from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
-from onnxpad.semantics.window import form_of
+from onnxpad.semantics.window import WindowForm, form_of
 
 _SHORT: Final = 64
 """Constants of up to so many elements are known by these, longer ones by their names."""
@@ -155,6 +155,20 @@ class Reader:
         self._holders[term] = tensor
         if term.layers:
             self._around.setdefault(term.bare, {})[tensor] = None
+
+    def in_order(self, tensors: Iterable[Tensor], among: Container[Tensor]) -> Iterator[Tensor]:
+        """Tensors once each, those of their operands that are among some before them."""
+        pending, done = [*tensors][::-1], set[Tensor]()
+        while pending:
+            tensor = pending[-1]
+            unread = [e for e in self.operands(tensor) if e in among and e not in done]
+            if unread and tensor not in done:
+                pending += unread
+                continue
+            pending.pop()
+            if tensor not in done:
+                done.add(tensor)
+                yield tensor
 
     def reread(self, tensor: Tensor, before: Term | None) -> tuple[Term, Equal | None]:
         """The term that the node of a tensor gives now: `before`, if it still is that one.
@@ -334,7 +348,7 @@ class Reader:
             UnreadError: Likewise.
         """
         if row.window is not None:
-            return self._slid(call, args)
+            return self.slid(form_of(call), args, call.output)
         if row.transposed is not None:
             from onnxpad.semantics.transposed import spread_of
 
@@ -349,9 +363,17 @@ class Reader:
 
     # Windows
 
-    def _slid(self, call: Call, args: tuple[Term, ...]) -> Term:
-        """The term of a window: layers around the axes over which it slides belong to it."""
-        form = form_of(call)
+    def slid(self, form: WindowForm, args: tuple[Term, ...], output: int) -> Term:
+        """The term of a window: layers around the axes over which it slides belong to it.
+
+        Args:
+            form: How it slides.
+            args: Its operands, data first.
+            output: Which of its outputs the term is of.
+
+        Raises:
+            UnreadError: The data has another number of axes than the window slides over.
+        """
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
             form = self.terms.form(form._replace(own=Operand(args[form.own.of])))
         data = args[0]
@@ -364,7 +386,7 @@ class Reader:
         if layers:
             inside, layers = _taken(layers, form.spatial, form.window.loses_signs)
             data = self.terms.make(data.head, data.args, inside)
-        return self.terms.make(Slid(form, layers, call.output), (data, *args[1:]))
+        return self.terms.make(Slid(form, layers, output), (data, *args[1:]))
 
     # Pads
 
@@ -477,7 +499,9 @@ _APPLIED: Final = object()
 def _taken(layers: Layers, spatial: range, loses_signs: bool) -> tuple[Layers, Layers]:
     """The layers inside of the data that a window reads, and those that it takes for its own."""
     inside, taken = _outermost(layers, frozenset(spatial))
-    return inside, merged(without_sign(taken)) if loses_signs else taken
+    if loses_signs:
+        return merged(without_sign(inside)), merged(without_sign(taken))
+    return inside, taken
 
 
 def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
@@ -492,7 +516,7 @@ def _outermost(layers: Layers, axes: frozenset[int]) -> tuple[Layers, Layers]:
             return layers[:count], outer
         if touched_axes(outer[1:]) <= axes and touched_axes(outer[:1]) & axes:
             kept = touched_axes(outer[:1]) - axes
-            inner = (*layers[:count], of_axes(outer[0], kept))
+            inner = merged((*layers[:count], of_axes(outer[0], kept)))
             return inner, (of_axes(outer[0], axes), *outer[1:])
     return layers, NO_LAYERS
 

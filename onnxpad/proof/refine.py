@@ -218,12 +218,14 @@ def copied(pair: Pair) -> Found | None:
     if not (isinstance(new, Slid) and isinstance(old, Slid)):
         return None
     form, pad = old.form, pair.old.args[0]
-    if not isinstance(pad.head, Copied):
+    if not isinstance(pad.head, Copied) or len(pad.head.amounts) != form.rank:
         return None
-    data = pad.args[0]
-    if data is not pair.new.args[0] or not form.compares or form.has_indices or pad.layers:
-        return None
+    reader, data = facts.reader, pad.args[0]
     layer = Layer(pad.head.amounts, LEAST)
+    padded = reader.terms.padded(data, layer, *old.layers)
+    read = reader.slid(form, (padded, *pair.old.args[1:]), old.output)
+    if read.args[0] is not pair.new.args[0] or not form.compares or pad.layers:
+        return None
     window = old._replace(layers=merged((layer, *old.layers)))
     sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
     spatial = touched_axes((layer,)).issubset(form.spatial)
@@ -233,7 +235,6 @@ def copied(pair: Pair) -> Found | None:
             Reason.COPIES_DATA,
             mode=pad.head.mode,
         )
-    read = facts.reader.terms.make(window, (data, *pair.old.args[1:]))
     equal, further = windows(pair._replace(old=read)) or (Equal("windows"), [])
     if dtype in FLOATS:
         facts.check_finite(data)

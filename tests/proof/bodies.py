@@ -30,7 +30,8 @@ CONSTANTS: Final = {
     "biases": "float[2] biases = {1, 2}", "none3": "int64[6] none3 = {0, 0, 0, 0, 0, 0}",
     "scale": "float scale = {0.5}", "unit": "float unit = {1}", "nine": "uint8 nine = {9}",
     "signs": "float[2, 1] signs = {1, -1}", "three": "uint8 three = {3}",
-    "none2": "int64[2] none2 = {0, 0}",
+    "none2": "int64[2] none2 = {0, 0}", "wide": "int64[6] wide = {0, 1, 1, 0, 0, 1}",
+    "w33": "float[1, 3, 3] w33 = {1, 2, 3, 1, 2, 3, 1, 2, 3}",
 }  # fmt: skip
 _AMOUNTS: Final = re.compile(r"\bp((?:_m?\d)+)\b")
 _NUMBERS: Final = re.compile(r"\b([ik])_(m?\d+)\b")

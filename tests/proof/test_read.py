@@ -30,6 +30,7 @@ ALIKE = [
      ("b = Unsqueeze (x, i_1) c = Tanh (b) d = Sqrt (c) e2 = Sinh (d) z = Pad (x, p_1_2) f1 ="
       " Unsqueeze (z, i_1) f2 = Tanh (f1) f3 = Sqrt (f2) y = Sinh (f3)")),
     ("a = Pad (x, p_2_1) y = Slice (a, i_2, i_m1, i_2)", "y = Identity (x)"),
+    ("a = Pad (short, wide, minus) y = Conv (a, w33)", "a = Pad (short, wide) y = Conv (a, w33)"),
     ("y = Pad (x, q)", "y = Pad (x, q, )", "y = Pad (x, q, , )"),
     ("y = Conv (x, w3)", "y = Conv (x, w3, )",
      "y = Conv <kernel_shape = [3], strides = [1]> (x, w3)"),

@@ -340,8 +340,10 @@ RULES = {
         "y = ConvTranspose <output_padding = [1], strides = [2]> (x, t)",
     ),
     "copied": (
-        'a = Pad <mode = "reflect"> (x, p_0_1) y = MaxPool <kernel_shape = [3], strides = [2]> (a)',
-        "y = MaxPool <kernel_shape = [3], pads = [0, 1], strides = [2]> (x)",
+        ('b = Pad (s, p_0_1_0_0) a = Pad <mode = "reflect"> (b, p_0_0_0_1)'
+        " y = MaxPool <kernel_shape = [1, 3], strides = [1, 2]> (a)"),
+        ("b = Pad (s, p_0_1_0_0) y = MaxPool <kernel_shape = [1, 3], pads = [0, 0, 0, 1],"
+        " strides = [1, 2]> (b)"),
     ),
     "windows": (
         "a = Pad (x, p_1_1) c = Conv (a, w3) y = Sigmoid (c)",

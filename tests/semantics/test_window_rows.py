@@ -329,7 +329,7 @@ def test_the_specification_places_windows_as_counted_one_by_one() -> None:
             told, found = starts(one, size)
             windows = max(windows, 0) if row is conv else windows
             assert (begin, windows, runs) == (told, len(found), 1)
-            if one.is_same and found[-1] + one.axes[0].extent >= size:  # type: ignore[operator]
+            if one.is_same and found[-1] + one.axes[0].extent >= size:
                 assert found[-1] + one.axes[0].extent == size + end
         empty = specification(one, 0, 0, None)
         assert empty is not None
