@@ -1,13 +1,9 @@
 """What a failed verdict says of the change to blame, from the verdict alone."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
-from onnxpad.finding import Finding, Severity
-from onnxpad.pipeline.heal import _note_on_taken_back, _parts_at, _reason, _suspects
+from onnxpad.pipeline.heal import _parts_at, _reason, _suspects
 from onnxpad.pipeline.transaction import Made
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 from tests.support.rows import each_row
@@ -62,25 +58,3 @@ def test_where_models_part_and_how() -> None:
         ((), "differs"),
     ):
         assert _reason(Validation(False, runs)) == told
-
-
-@pytest.mark.parametrize(
-    ("names", "parts", "line"),
-    [
-        ("", True, None),
-        ("a", False,
-         "1 change was taken back, for with it the model as a whole fails: PAD201 at 'a'"),
-        ("ab", False,
-         ("2 changes were taken back, for with them the model as a whole fails: PAD201 at 'a', "
-         "PAD201 at 'b'")),
-        ("a", True,
-         ("1 change was taken back, for with it the model as a whole fails: PAD201 at 'a'; first "
-         "difference: tensor 't', far apart")),
-    ],
-)  # fmt: skip
-def test_the_changes_taken_back_in_a_line(names: str, parts: bool, line: str | None) -> None:
-    findings = [Finding("PAD201", Severity.INFO, name, "Conv", "m") for name in names]
-    parting: Any = SimpleNamespace(tensor="t", comparison=SimpleNamespace(detail="far apart"))
-    assert [*_note_on_taken_back(findings, parting if parts else None)] == (
-        [] if line is None else [line]
-    )
