@@ -71,10 +71,10 @@ onnx before 1.21 knows fewer opsets, so other models are drawn
 onnx before 1.19 knows no operators of opset 24, infers less, and has few types in numpy
   tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 11, from 180]
   tests/analysis/test_drawn_claims.py::test_what_is_claimed[opset 15, from 120]
-  validation.drawn_inputs: int4*
-  validation.drawn_inputs: bfloat16*
-  validation.drawn_inputs: float8*
-  validation.drawn_verdicts: *y, i = TopK (h, k) | y, i: h = Sqrt*
+  tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: int4*
+  tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: bfloat16*
+  tests/test_drawn.py::test_what_is_said[validation.drawn_inputs: float8*
+  tests/test_drawn.py::test_what_is_said[validation.drawn_verdicts: *TopK (h, k) | y, i: h = Sqrt*
   tests/analysis/test_folding.py::test_what_is_folded_and_what_*[ReverseSequence, longer than the *
   tests/analysis/test_signs.py::test_what_is_called_non_negative_is[(24,*
   tests/runtimes/test_sessions.py::test_a_type_that_cannot_be_fed_is_named
@@ -93,10 +93,7 @@ onnx before 1.19 knows no operators of opset 24, infers less, and has few types 
 typer before 0.17 imports rich before it is needed
   tests/cli/test_commands.py::test_a_check_imports_nothing_it_does_not_need
 """
-"""Tests that cannot hold with an older package, by their ids, which may have stars.
-
-Lines of `test_drawn.py` stand after the names of their modules.
-"""
+"""Tests that cannot hold with an older package, by their ids, which may have stars."""
 
 NAMED: Final = re.compile(r"([{)>\n]\s*)\[([^\[\]]+)\](\s*[^=\[\]{}()<>]*=\s*[\w.]*\w)")
 """The beginning of a statement: a node's name, its outputs, and its operator."""

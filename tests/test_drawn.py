@@ -23,6 +23,7 @@ from tests.runtimes.onnxruntime import drawn, drawn_calls, drawn_shields
 from tests.validation import drawn_inputs, drawn_verdicts
 
 AT_ONCE: Final = 8
+HERE: Final = "tests/test_drawn.py::test_what_is_said"
 BY_DAY: Final = 3  # one in so many
 KEPT: Final[tuple[Any, ...]] = (
     drawn_formulas,
@@ -49,7 +50,7 @@ def several() -> Iterator[Any]:
     """Modules, each with some of its lines."""
     for module in KEPT:
         name = module.__name__.removeprefix("tests.")
-        lines = [line for line in module.LINES.kept() if not gap_of(f"{name}: {line}")]
+        lines = [line for line in module.LINES.kept() if not gap_of(f"{HERE}[{name}: {line}]")]
         for place in range(0, len(lines), AT_ONCE):
             marks = pytest.mark.night if place // AT_ONCE % BY_DAY else ()
             part = lines[place : place + AT_ONCE]

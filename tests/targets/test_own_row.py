@@ -67,7 +67,6 @@ def test_exported_models(path: Path) -> None:
 
 @pytest.mark.parametrize("seed", one_in(60, [(seed,) for seed in range(0, 600, 10)]))
 def test_random_models(seed: int) -> None:
-    found = 0
     for each in range(seed, seed + 10):
         model = draw_model(random.Random(each)).model
         try:
@@ -77,8 +76,6 @@ def test_random_models(seed: int) -> None:
         if any(each.reason_code == Reason.OTHER_SCOPE for each in onnxpad.check(model).findings):
             continue  # where sizes are inferred wrongly, passes say nothing else
         assert by_row(model) == told, each
-        found += len(told)
-    assert found or seed
 
 
 @each_row(
