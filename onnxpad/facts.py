@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 _Owner = TypeVar("_Owner")
 _Answer = TypeVar("_Answer")
 _Asked = ParamSpec("_Asked")
+_UNKNOWN: Final = object()
 
 
 class Later:
@@ -76,8 +77,9 @@ def remembered(
     def answer(owner: _Owner, /, *asked: _Asked.args, **named: _Asked.kwargs) -> _Answer:
         assert not named
         known: dict[Any, _Answer] = owner.__dict__.setdefault(name, {})
-        if asked not in known:
-            known[asked] = method(owner, *asked, **named)
-        return known[asked]
+        found = known.get(asked, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = known[asked] = method(owner, *asked, **named)
+        return found
 
     return answer

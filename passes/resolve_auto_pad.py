@@ -57,7 +57,7 @@ class ResolveAutoPad(Pass):
         for op in context.windows():
             if not op.auto_pad.startswith("SAME"):
                 continue
-            strides = tuple(window.stride for window in op.windows)
+            strides = tuple([window.stride for window in op.windows])
             message = f"auto_pad={op.auto_pad}, strides {strides}"
             try:
                 padding = self._padding(context, op)

@@ -106,8 +106,8 @@ class SinkPad(Pass):
             reason = reason or _shared(context, sinking, step)
             reason = reason or (None if known else looked.refusal(step))
             if reason is not None:
-                is_near = bool(Readers(graph).path(step.outputs[0]))
-                refusal = refusal or (reason if is_near else None)
+                if refusal is None and looked.readers.path(step.outputs[0]):
+                    refusal = reason
                 continue
             lifted = sinking.lifted(step.outputs[0])
             assert lifted is not None
@@ -131,6 +131,7 @@ class _Looked:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self.readers = Readers(context.graph)
         self._refusals: dict[int, RefusalError | None] = {}
 
     @cached_property

@@ -799,7 +799,7 @@ class Graph:
     @noted
     def runs_graphs(self, node: Node) -> bool:
         """Whether a node has bodies, or calls a function of the model."""
-        return self.is_function(node) or next(held_bodies(node), None) is not None
+        return self.is_function(node) or bool(held_bodies(node))
 
     def sweep(self) -> tuple[str, ...]:
         """Removes the nodes and initializers that edits since the last sweep left unused.

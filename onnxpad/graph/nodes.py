@@ -458,10 +458,13 @@ def _add_captured(view: View, outer: tuple[View, Entry], unknown: dict[str, Node
     view.uncertain = frozenset(free).difference(is_captured)
 
 
-def held_bodies(node: Node) -> Iterator[tuple[str, onnx.GraphProto]]:
+def held_bodies(node: Node) -> Sequence[tuple[str, onnx.GraphProto]]:
     """The bodies of a node by name of the attribute, with the index if it is a list."""
-    values = node.attrs.values()
-    return named_bodies(value for value in values if isinstance(value, onnx.AttributeProto))
+    if held_bodies not in node.notes:
+        held = [each for each in node.attrs.values() if isinstance(each, onnx.AttributeProto)]
+        node.notes[held_bodies] = [*named_bodies(held)]
+    found: Sequence[tuple[str, onnx.GraphProto]] = node.notes[held_bodies]
+    return found
 
 
 def captures(entry: Entry, tensors: dict[str, Tensor]) -> dict[Tensor, int]:

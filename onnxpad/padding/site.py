@@ -177,8 +177,8 @@ class Sites:
 
     def why_not_run(self, op: WindowOp) -> str:
         """Why the runtime does not run an operator with `auto_pad`; empty where it may run it."""
-        sizes = self.spatial(op, op.data, 1)
-        return why_not_run(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
+        opset, dtype = self._graph.opset, lambda: self._analysis.dtype(op.data)
+        return why_not_run(op, lambda: self.spatial(op, op.data, 1), opset, dtype)
 
     def _auto_pads(self, op: WindowOp) -> Pairs:
         # Neither a pool nor SAME is defined on an empty axis.

@@ -227,17 +227,16 @@ class Editor:
         """
         self._prover.settle(self.context.graph.touched(mark), {})
 
-    def _along(self, node: Node, roots: Sequence[str]) -> set[str]:
-        """The tensors that belong to a rewrite of a node: its output, and those it pads.
+    def _along(self, node: Node, way: Sequence[Tensor]) -> set[str]:
+        """The tensors on the way from its roots that belong to a rewrite: those that it pads.
 
-        Where the node has no window, they are those of the steps that a `Pad` is moved past. The
-        roots, which are computed as before, do not belong to it.
-        In a body, the outputs of the nodes around belong to it too.
+        Where the node has no window, they are those of the steps that a `Pad` is moved past. In a
+        body, the outputs of the nodes around belong to it too.
         """
         graph = self.context.graph
         is_step = node.op != "Pad" and gathering(graph, node) is None
-        names = set[str]()
-        for tensor in _upstream(node.outputs[0], roots):
+        names: set[str] = set()
+        for tensor in way:
             names.add(graph.unique(tensor.name))
             above = graph.producer(tensor)
             if not (is_step or above is node or (above and above.op in {"Pad", "Identity"})):
@@ -273,14 +272,15 @@ class Editor:
             self._probe.take(graph, self.context.analysis, self.context.signs)
         sites = [self._site(tensor, pass_) for tensor in self._kept(node)]
         first, roots = sites[0].tensor, sites[0].roots
-        tensors = self._along(node, roots)
+        way = [*_upstream(first, roots)]
+        tensors = self._along(node, way)
         nodes = pass_.computing(match)
         was = written_form(self.context, node, first, roots, nodes[0])
         if any(was.text == each.text for each in self._seen.get(place, ())):
             raise DiffersError(
                 "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
             )
-        hiding = self._hiding(first, roots[0])
+        hiding = self._hiding(way)
         replacements = pass_.rewrite(match, self.context) or tuple(site.tensor for site in sites)
         tensors.update(graph.unique(new.name) for new in replacements)
         trust = self.context.trust if match.decides else None
@@ -376,13 +376,13 @@ class Editor:
                 assumptions=[*refused],
             )
 
-    def _hiding(self, tensor: Tensor, root: str) -> list[tuple[Node, Hazard]]:
-        """The `Pad`s and Slices up to a root that hide a harmful size from onnxruntime.
+    def _hiding(self, way: Sequence[Tensor]) -> list[tuple[Node, Hazard]]:
+        """The `Pad`s and Slices on the way from a root that hide a harmful size from onnxruntime.
 
         Each with the harm that it would do.
         """
         graph, found = self.context.graph, []
-        for node in map(graph.producer, _upstream(tensor, (root,))):
+        for node in map(graph.producer, way):
             if node is not None and node.inputs and _hides(graph, node):
                 hazard = self.context.blocked_pools.behind(node.outputs[0])
                 if hazard is not None:

@@ -74,15 +74,16 @@ class Facts:
         shape = None if held is None else self._analysis.shape(held[0])
         if shape is not None and len(shape) != rank:
             raise DiffersError(f"the data has {len(shape)} axes, the window {rank}")
-        found: list[Extent] = []
-        for place, axis in enumerate(axes):
-            size: Extent = Unknown("run time alone knows") if shape is None else shape[axis]
-            if held is not None and held[1] != data.layers:
-                size = size - around(held[1], axis) + around(data.layers, axis)
+        if shape is None:
+            shape = (Unknown("run time alone knows"),) * rank
+        found = [*shape[axes.start : axes.stop]]
+        if held is not None and held[1] != data.layers:
+            more = [around(data.layers, axis) - around(held[1], axis) for axis in axes]
+            found = [size + each for size, each in zip(found, more, strict=True)]
+        for place, size in enumerate(found):
             if isinstance(size, Unknown):
                 name = f"data {id(data)}" if held is None else self.graph.unique(held[0].name)
-                size = symbol(f"{name}[{place}]", Range(self._least_size(data)))
-            found.append(size)
+                found[place] = symbol(f"{name}[{place}]", Range(self._least_size(data)))
         return tuple(found)
 
     def shape(self, term: Term) -> tuple[Extent, ...] | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from onnxpad.analysis.signs import Signs
 from onnxpad.declared import Row, operator_name
@@ -22,6 +22,8 @@ from onnxpad.proof.windows import known_sizes
 from onnxpad.semantics.layers import touched_axes
 from onnxpad.sizes.domain import AnalysedDomain, AnalysedDomains
 
+_MOST_PADS: Final = 16
+"""`Pad`s after which a walk to the roots ends: no edit concerns so many in a row."""
 _Domain: TypeAlias = tuple[AnalysedDomain, Mapping[str, Any], Facts]
 """A domain of sizes, its limits as data, and the facts of a graph there."""
 
@@ -44,6 +46,7 @@ class Prover:
             )
             for each in domains
         ]
+        self._trusts = (Trust.INITIALIZERS.assumption,) * bool(graph.model.main.trusted)
         self._roots: dict[Tensor, tuple[str, ...]] = {}
         self._is_read = False
 
@@ -69,7 +72,7 @@ class Prover:
                 `Pad` writes the tensor.
         """
         reader = self._domains[-1][2].reader
-        found = self._roots[tensor] = tuple(_roots(self._graph, reader, tensor, behind=behind))
+        found = self._roots[tensor] = _roots(self._graph, reader, tensor, behind=behind)
         return found
 
     def settle(
@@ -126,24 +129,27 @@ class Prover:
 
         Terms are equal at no other sizes, and under no fewer assumptions, than at those of `at`.
         """
-        changed, is_within = at[2].reader.logged(), False
+        is_within = False
         for each in self._domains:
             if each is at:
                 is_within = True
                 continue
-            reader = each[2].reader
+            reader, changed = each[2].reader, at[2].reader.logged()
             reader.undo()
             holds = is_within and {*at[0].domain.assumptions} <= {*each[0].domain.assumptions}
             terms = {new: reader.known(replaced.get(new, new)) for new in equal}
             was = {tensor: reader.forget(tensor) for tensor in changed}
-            for tensor in reader.in_order(filter(self._graph.holds, changed), was):
+            for tensor in reader.unread([*filter(self._graph.holds, reversed(changed))]):
                 term = terms.get(tensor)
-                now, _ = reader.reread(tensor, term or was[tensor])
-                if term is None:
-                    continue
-                if holds and now is not term and equal[tensor].rule != LOST_SIGN:
+                now, _ = reader.reread(tensor, term or was.get(tensor))
+                if (
+                    term is not None
+                    and holds
+                    and now is not term
+                    and equal[tensor].rule != LOST_SIGN
+                ):
                     reader.equate(now, term, equal[tensor])
-                reader.keep(tensor, term)
+                reader.keep(tensor, term or now)
         return found
 
     def _certificate(
@@ -153,8 +159,7 @@ class Prover:
         equal = equal or Equal("same")
         certificate = _stated(self._roots.get(old, (old.name,)), at[2], new, old, equal)
         domain, limits = at[0].domain, at[1]
-        trusts = (Trust.INITIALIZERS.assumption,) * bool(self._graph.model.main.trusted)
-        assumed = (*domain.assumptions, *trusts)
+        assumed = (*domain.assumptions, *self._trusts)
         if limits or assumed:
             certificate = replace(
                 certificate,
@@ -168,8 +173,8 @@ class Prover:
     def _declared(self, at: _Domain, new: Tensor, old: Tensor) -> frozenset[Row]:
         """The declarations that a proof rests on: of what it read, and of what gave the sizes."""
         graph = self._graph
-        rows = [row_declared(graph, node) for each in (new, old) if (node := each.producer)]
-        read = frozenset(row for row in rows if row is not None)
+        nodes = [each.producer for each in (new, old) if each.producer is not None]
+        read = frozenset(filter(None, [row_declared(graph, node) for node in nodes]))
         sizes = frozenset(at[0].analysis.declared)
         if sizes <= read or at[1] or not graph.is_main:
             return read | sizes
@@ -181,29 +186,33 @@ class Prover:
         return read
 
 
-def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool = False) -> Iterator[str]:
+def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tuple[str, ...]:
     """The names of the first tensors upstream of one around which there is no padding."""
+    found: list[str] = []
     start = graph.origin(tensor)
-    first = graph.producer(start)
+    first = start.producer
     through = behind or first is None or not (reader.slides(first) or first.op == "Pad")
-    pending, seen = [(start, False)], set[Tensor]()
+    pending = [(start, 0)]
+    seen: set[Tensor] = set()
     while pending:
-        at, is_root = pending.pop()
+        at, pads = pending.pop()
         if at in seen:
             continue
         seen.add(at)
-        node = None if is_root else graph.producer(at)
+        node = None if pads >= _MOST_PADS else at.producer
         if node is not first and node is not None:
-            passed = reader.adds_padding(node, first) or (through and reader.read(at).is_open)
-            node = node if passed else None
+            is_pad = reader.adds_padding(node, first)
+            pads += is_pad
+            node = node if is_pad or (through and reader.read(at).is_open) else None
         data = () if node is None else reader.data(node)
         if node is None or not data:
-            yield at.name
+            found.append(at.name)
             continue
         # What a transposed convolution spreads, and what indices count, is a root.
-        counts = reader.slides(node) and any(each.name for each in node.outputs[1:])
-        ends = counts or node.op == "ConvTranspose"
-        pending += [(graph.origin(each), ends) for each in reversed(data)]
+        counts = any(each.name for each in node.outputs[1:]) and reader.slides(node)
+        pads = _MOST_PADS if counts or node.op == "ConvTranspose" else pads
+        pending += [(graph.origin(each), pads) for each in reversed(data)]
+    return tuple(found)
 
 
 def _stated(
@@ -211,7 +220,7 @@ def _stated(
 ) -> Certificate:
     """What was proved of a tensor, in words and as data."""
     reader = facts.reader
-    names, data = ", ".join(map(repr, roots)), ", ".join("the data" for _ in roots)
+    names, data = ", ".join(map(repr, roots)), ", ".join(["the data"] * len(roots))
     node = new.producer
     kind = "windows" if node is not None and reader.slides(node) else "padding"
     found = {"kind": kind, "root": roots[0], **equal.facts}

@@ -49,19 +49,23 @@ def settle(
     return _Settling(facts, replaced, trust).run(touched)
 
 
-def _written_anew(touched: Sequence[Touched], graph: Graph) -> list[Node]:
-    """The nodes to read anew.
+def _written_anew(touched: Sequence[Touched], graph: Graph) -> list[Tensor]:
+    """The tensors to read anew.
 
     Raises:
-        DiffersError: The body of one was edited.
+        DiffersError: The body of a node was edited.
     """
-    for each in touched:
-        if each.was is None and graph.has_node(each.node) and graph.runs_graphs(each.node):
+    found: list[Tensor] = []
+    for node, was, _ in touched:
+        if not graph.has_node(node):
+            continue
+        if was is None and graph.runs_graphs(node):
             raise DiffersError(
-                f"the rewrite also edits the bodies of {each.node.op} {graph.label(each.node)!r}",
-                touched=graph.label(each.node),
+                f"the rewrite also edits the bodies of {node.op} {graph.label(node)!r}",
+                touched=graph.label(node),
             )
-    return [each.node for each in touched if graph.has_node(each.node)]
+        found += filter(_NAME, node.outputs)
+    return found
 
 
 class _Settling:
@@ -87,12 +91,12 @@ class _Settling:
         for each in touched:
             for tensor in filter(_NAME, each.node.outputs):
                 self._was.setdefault(tensor, self._reader.forget(tensor))
-        nodes = _written_anew(touched, self._graph)
-        tensors = [tensor for node in nodes for tensor in filter(_NAME, node.outputs)]
-        for tensor in self._reader.in_order(tensors, self._was):
+        for tensor in self._reader.unread(_written_anew(touched, self._graph)[::-1]):
             self._reread(tensor)
-        for new in self._replaced.keys() - self._claims.keys():
-            wanted = self._before(self._replaced[new])
+        for new, old in self._replaced.items():
+            if new in self._claims:
+                continue
+            wanted = self._before(old)
             if wanted is None:
                 raise self._unaccounted(new)
             self._claims[new] = self._reader.read(new), wanted, None
@@ -110,9 +114,9 @@ class _Settling:
         before = self._before(tensor)
         now, proof = self._reader.reread(tensor, before)
         wanted = self._wanted(tensor, before, now)
+        self._reader.keep(tensor, now if wanted is None else wanted)
         if wanted is not None:
             self._claims[tensor] = now, wanted, proof
-            self._reader.keep(tensor, wanted)
         elif before is not None and now is not before and self._graph.is_read(tensor):
             raise self._unaccounted(tensor)
 
@@ -146,15 +150,18 @@ class _Settling:
         Raises:
             DiffersError: One is not shown to be what it should be.
         """
-        reader, found = self._reader, dict[Tensor, Equal]()
+        reader = self._reader
+        found: dict[Tensor, Equal] = {}
         for tensor, (now, _, _) in self._claims.items():
             reader.keep(tensor, now)
         for tensor, (now, wanted, proof) in self._claims.items():
-            equal = proof or Equal("same")
-            if now is not wanted:
-                shown = refine(now, wanted, self._facts, tensor, self._trust)
-                equal = shown._replace(assumptions=shown.assumptions | equal.assumptions)
-            found[tensor] = equal
+            if now is wanted:
+                found[tensor] = proof or Equal("same")
+                continue
+            found[tensor] = shown = refine(now, wanted, self._facts, tensor, self._trust)
+            if proof is not None:
+                assumptions = shown.assumptions | proof.assumptions
+                found[tensor] = shown._replace(assumptions=assumptions)
         for tensor, (now, wanted, _) in self._claims.items():
             if now is not wanted and found[tensor].rule != LOST_SIGN:
                 reader.equate(now, wanted, found[tensor])

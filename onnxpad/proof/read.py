@@ -6,7 +6,7 @@ what was touched, and says which of the tensors that were there before have anot
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, combinations
 from typing import Final
@@ -50,6 +50,8 @@ from onnxpad.semantics.window import WindowForm, form_of
 
 _SHORT: Final = 64
 """Constants of up to so many elements are known by these, longer ones by their names."""
+_MOST_LAYERS: Final = 64
+"""Layers around which a `Pad` adds none: that many keep the cost of each term bounded."""
 _ALIKE_BY_CHANCE: Final = frozenset(
     {
         "Bernoulli",
@@ -91,7 +93,7 @@ class Reader:
         self._holders: dict[Term, Tensor] = {}
         self._around: dict[Term, dict[Tensor, None]] = {}
         self._same: dict[Term, tuple[Term, Equal]] = {}
-        self._log: list[tuple[Tensor, Term | None]] = []
+        self._log: dict[Tensor, Term | None] = {}
         self._equated: list[Term] = []
 
     def read_all(self) -> None:
@@ -110,20 +112,28 @@ class Reader:
         known = self._known
         if (found := known.get(tensor)) is not None:
             return found
-        pending = [tensor]
+        for at in self.unread([tensor]):
+            found = self._computed(at, as_written=self._lazy)
+            self.keep(at, self._same[found][0] if found in self._same else found)
+        return known[tensor]
+
+    def unread(self, pending: list[Tensor]) -> Iterator[Tensor]:
+        """Tensors that were not read, from the last one on, each after what its node reads.
+
+        Each must be kept before the next one is asked for.
+        """
+        known = self._known
         while pending:
             at = pending[-1]
-            if at in known:
-                pending.pop()
-                continue
-            unread = [each for each in self.operands(at) if each not in known]
+            node = None if at in known else at.producer
+            sources = () if node is None else self._graph.sources(node)
+            unread = [each for each in sources if each.producer and each not in known]
             if unread:
                 pending += unread
                 continue
             pending.pop()
-            found = self._computed(at, as_written=self._lazy)
-            self.keep(at, self._same[found][0] if found in self._same else found)
-        return known[tensor]
+            if at not in known:
+                yield at
 
     def known(self, tensor: Tensor) -> Term | None:
         """The term of a tensor that was read; None for one that was not there then."""
@@ -138,9 +148,9 @@ class Reader:
 
     def around(self, term: Term) -> tuple[Tensor, Layers] | None:
         """A tensor of the graph that has a term or at least its bare one, and its own padding."""
-        for tensor in (self.holder(term), self.holder(term.bare)):
-            if tensor is not None:
-                return tensor, self._known[tensor].layers
+        for each in (term, term.bare):
+            if (tensor := self.holder(each)) is not None:
+                return tensor, each.layers
         held = [
             (tensor, self._known[tensor].layers)
             for tensor in self._around.get(term.bare, ())
@@ -150,31 +160,18 @@ class Reader:
 
     def keep(self, tensor: Tensor, term: Term) -> None:
         """Takes a tensor for what a term says: its own, or one to which that was proved equal."""
-        self._log.append((tensor, self._known.get(tensor)))
+        if tensor not in self._log:
+            self._log[tensor] = self._known.get(tensor)
         self._known[tensor] = term
         self._holders[term] = tensor
         if term.layers:
             self._around.setdefault(term.bare, {})[tensor] = None
 
-    def in_order(self, tensors: Iterable[Tensor], among: Container[Tensor]) -> Iterator[Tensor]:
-        """Tensors once each, those of their operands that are among some before them."""
-        pending, done = [*tensors][::-1], set[Tensor]()
-        while pending:
-            tensor = pending[-1]
-            unread = [e for e in self.operands(tensor) if e in among and e not in done]
-            if unread and tensor not in done:
-                pending += unread
-                continue
-            pending.pop()
-            if tensor not in done:
-                done.add(tensor)
-                yield tensor
-
     def reread(self, tensor: Tensor, before: Term | None) -> tuple[Term, Equal | None]:
         """The term that the node of a tensor gives now: `before`, if it still is that one.
 
-        Its operands are read as they are kept. Where the term was proved equal to another before,
-        that one comes with the proof.
+        Its operands are read as they are kept; itself, it is not. Where the term was proved equal
+        to another before, that one comes with the proof.
         """
         proof: Equal | None = None
         for as_written in (True, False) if self._lazy else (False,):
@@ -183,7 +180,6 @@ class Reader:
                 now, proof = self._same[now]
             if now is before or not isinstance(now.head, Applied):
                 break
-        self.keep(tensor, now)
         return now, proof
 
     def equate(self, new: Term, old: Term, proof: Equal) -> None:
@@ -193,11 +189,11 @@ class Reader:
 
     def begin(self) -> None:
         """Starts to note what is kept from now on, for `undo`."""
-        self._log, self._equated = [], []
+        self._log, self._equated = {}, []
 
     def undo(self) -> None:
         """Takes back what was kept and forgotten since `begin`."""
-        for tensor, term in reversed(self._log):
+        for tensor, term in self._log.items():
             if term is None:
                 self._known.pop(tensor, None)
             else:
@@ -208,7 +204,7 @@ class Reader:
 
     def logged(self) -> list[Tensor]:
         """The tensors whose terms were kept or forgotten since `begin`."""
-        return [*dict.fromkeys(tensor for tensor, _ in self._log)]
+        return [*self._log]
 
     def slides(self, node: Node) -> bool:
         """Whether a node is a window."""
@@ -220,8 +216,7 @@ class Reader:
 
         Copies around the data are a layer before a maximum.
         """
-        row = row_of(self._graph, node)
-        if row is None or row.op != "Pad":
+        if node.op != "Pad" or row_of(self._graph, node) is None:
             return False
         found = self.read(node.outputs[0])
         if isinstance(found.head, Copied):
@@ -246,16 +241,8 @@ class Reader:
         """Drops the term of a tensor, so that it is read anew; returns it, if there was one."""
         term = self._known.pop(tensor, None)
         if term is not None:
-            self._log.append((tensor, term))
+            self._log.setdefault(tensor, term)
         return term
-
-    def operands(self, tensor: Tensor) -> Iterator[Tensor]:
-        """The tensors that a tensor's node reads, and that a node computes."""
-        origin = self._graph.origin(tensor)
-        if origin is not tensor:
-            yield origin
-        elif tensor.producer is not None:
-            yield from (each for each in self._graph.sources(tensor.producer) if each.producer)
 
     def _computed(self, tensor: Tensor, *, as_written: bool) -> Term:
         """The term of a tensor whose operands are read.
@@ -265,17 +252,15 @@ class Reader:
             as_written: Whether a step through which no padding is carried is told by what is
                 written, which asks for no shape, and not by what it does.
         """
-        graph = self._graph
-        origin = graph.origin(tensor)
-        if origin is not tensor:
-            return self.read(origin)
-        node = graph.producer(tensor)
+        graph, node = self._graph, tensor.producer
         if node is None:
             return self._source(tensor)
+        if node.op == "Identity" and graph.is_standard(node):
+            return self.read(node.inputs[0])
         known = self._known
-        sources = [*graph.sources(node)]
+        sources = graph.sources(node)
         while sources and not sources[-1].name:
-            sources.pop()  # an empty name at the end means what its absence means
+            sources = sources[:-1]  # an empty name at the end means what its absence means
         args = tuple([known.get(each) or self.read(each) for each in sources])
         row = padding_row(graph, node)
         if row is None and (not as_written or self._carries(node, args)):
@@ -465,7 +450,7 @@ def _layer(call: Call, pad: PadForm, full: Amounts, args: Sequence[Term]) -> Lay
 
     A crop must not be longer than the data, or there is no layer either.
     """
-    if pad.mode != "constant":
+    if pad.mode != "constant" or len(args[0].layers) >= _MOST_LAYERS:
         return None
     layer = Layer(full, Operand(args[2]) if pad.value is None else fill_of(pad.value))
     if _is_plain(full):

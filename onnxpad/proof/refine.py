@@ -20,14 +20,7 @@ from onnxpad.finding import Assumption, Trust
 from onnxpad.graph import Tensor
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.term import Copied, DiffersError, Equal, Ranked, Slid, Spread, Stepped, Term
-from onnxpad.proof.windows import (
-    REPAIRED,
-    Compared,
-    Comparison,
-    blind_axis,
-    known_sizes,
-    reads_originals,
-)
+from onnxpad.proof.windows import REPAIRED, Compared, Comparison, blind_axis, reads_originals
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import (
@@ -89,18 +82,20 @@ def refine(new: Term, old: Term, facts: Facts, at: Tensor, trust: Trust | None =
     Raises:
         DiffersError: It does not, or that could not be shown.
     """
-    pending, seen, found = [Pair(new, old, at, trust, facts)], set[tuple[Term, Term]](), None
-    assumptions = frozenset[Assumption]()
+    if new is old:
+        return Equal("same")
+    found, pending = _ruled(Pair(new, old, at, trust, facts))
+    seen: set[tuple[Term, Term]] = set()
     while pending:
         pair = pending.pop()
-        if pair.new is pair.old or (pair.new, pair.old) in seen:
+        if pair[0] is pair[1] or pair in seen:
             continue
-        seen.add((pair.new, pair.old))
-        equal, further = _ruled(pair)
-        found = equal if found is None or found.rule == "congruent" else found
-        assumptions |= equal.assumptions
-        pending += [Pair(*each, None, trust, facts) for each in further]
-    return (found or Equal("same"))._replace(assumptions=assumptions)
+        seen.add(pair)
+        equal, further = _ruled(Pair(*pair, None, trust, facts))
+        assumptions = found.assumptions | equal.assumptions
+        found = (equal if found.rule == "congruent" else found)._replace(assumptions=assumptions)
+        pending += further
+    return found
 
 
 def _ruled(pair: Pair) -> Found:
@@ -195,17 +190,16 @@ def windows(pair: Pair) -> Found | None:
     sizes = facts.sizes(data, form.spatial, form.rank)
     dtype = facts.dtype(data) if form.compares else None
     found = facts.compared(old, new, sizes, dtype, pair.trust)
+    equal = found.equal
     if form.compares:
         data = facts.reader.terms.padded(data, *found.inner)
     if found.same:
-        rule, assumptions = "windows", _check_crops(pair, form, new.form, dtype, data)
+        rule, assumptions = equal.rule, _check_crops(pair, form, new.form, dtype, data)
     else:
         rule, assumptions = _check_loses(pair, found, dtype, data)
-    if found.trust is not None:
-        assumptions |= {found.trust.assumption}
-    known = known_sizes(found.sizes)
-    equal = Equal(rule, assumptions, found.facts, known, found.repair, found.words)
-    return equal, [*zip(pair.new.args[1:], pair.old.args[1:], strict=True)]
+    if assumptions or rule != equal.rule:
+        equal = equal._replace(rule=rule, assumptions=equal.assumptions | assumptions)
+    return equal, _arguments(pair)
 
 
 def copied(pair: Pair) -> Found | None:

@@ -104,8 +104,8 @@ class Term:
         self.args = args
         self.layers = layers
         self.bare: Term = self if bare is None else bare
-        carries = isinstance(head, Stepped) and any(arg.is_open for arg in args)
-        self.is_open: bool = bool(layers) or carries or isinstance(head, Spread)
+        carries = type(head) is Stepped and any(arg.is_open for arg in args)
+        self.is_open: bool = bool(layers) or carries or type(head) is Spread
 
 
 class Terms:

@@ -24,7 +24,7 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.facts import Later
 from onnxpad.finding import Trust
-from onnxpad.proof.term import Copied, DiffersError, Slid
+from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
@@ -266,25 +266,16 @@ class Comparison(NamedTuple):
         inner: The inner layers that both share.
         sizes: The sizes of the data with these.
         each: What each engine that reads them otherwise than those before it makes of them.
-        repair: Whether onnxruntime does not run the original.
-        trust: Whose reading of the original counts.
-        facts: The original as the first engine reads it, as data.
-        words: What both windows read outside of the data, and whose reading that is.
+        same: Whether both read the same fills outside of the data too.
+        equal: How they are equal, provided that fills which differ lose.
     """
 
     pair: tuple[Slid, Slid]
     inner: Layers
     sizes: Sizes
     each: tuple[Compared, ...]
-    repair: bool
-    trust: Trust | None
-    facts: Mapping[str, Any]
-    words: str
-
-    @property
-    def same(self) -> bool:
-        """Whether both read the same fills outside of the data too."""
-        return not any(each.differs for each in self.each)
+    same: bool
+    equal: Equal
 
 
 def compare(
@@ -380,9 +371,16 @@ def _compared(
         if found and _read_alike(engine, outer, places, found[0]):
             continue
         found.append(_as_read((judge, engine), outer, places, inner_sizes))
-    facts = _facts(old.form, found[0].first, inner_sizes, repair, trust)
-    words = _words(found[0].first.layers, repair, trust)
-    return Comparison(outer, inner, inner_sizes, tuple(found), repair, trust, facts, words)
+    equal = Equal(
+        "windows",
+        frozenset() if trust is None else frozenset({trust.assumption}),
+        _facts(old.form, found[0].first, inner_sizes, repair, trust),
+        known_sizes(inner_sizes),
+        repair,
+        _words(found[0].first.layers, repair, trust),
+    )
+    same = not any(each.differs for each in found)
+    return Comparison(outer, inner, inner_sizes, tuple(found), same, equal)
 
 
 def _facts(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from onnxpad.arithmetic.size import Extent, always, less_equal
@@ -187,11 +188,11 @@ class _Sides:
 def _sink(inner: list[_Sides], layer: Layer) -> None:
     """Adds a layer around others, each amount as far inside as it may be."""
     fill = layer.fill
-    if inner and _only_crops(layer):
+    amounts = [*chain(*layer.amounts)]
+    if inner and _only_crops(amounts):
         fill = inner[-1].fill
-    elif inner and _only_crops(inner[-1].layer()):
+    elif inner and _only_crops(inner[-1].amounts):
         inner[-1].fill = fill
-    amounts: list[Extent] = [amount for pair in layer.amounts for amount in pair]
     left = _Sides([0] * len(amounts), fill)
     inner.append(left)
     for side, amount in enumerate(amounts):
@@ -212,11 +213,11 @@ def _sink(inner: list[_Sides], layer: Layer) -> None:
 
 
 def _fillless(layer: Layer) -> Layer:
-    return layer._replace(fill=0) if _only_crops(layer) else layer
+    return layer._replace(fill=0) if _only_crops(chain(*layer.amounts)) else layer
 
 
-def _only_crops(layer: Layer) -> bool:
-    return all(isinstance(n, int) and n <= 0 for pair in layer.amounts for n in pair)
+def _only_crops(amounts: Iterable[Extent]) -> bool:
+    return all(isinstance(n, int) and n <= 0 for n in amounts)
 
 
 def _adds(inner: Extent, outer: Extent) -> bool:

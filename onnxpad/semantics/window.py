@@ -80,13 +80,9 @@ class WindowForm(NamedTuple):
     empty: frozenset[str]
     others: tuple[tuple[str, str, object], ...]
 
-    def __eq__(self, other: object) -> bool:
-        """Whether it is the same object."""
-        return self is other
-
-    def __hash__(self) -> int:
-        """A hash of the object, as forms are part of many keys."""
-        return id(self)
+    # By identity, as forms are part of many keys.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     @property
     def rank(self) -> int:
@@ -230,7 +226,7 @@ def form_of(call: Call) -> WindowForm:
         UnreadError: The node is malformed, or has what its row does not list.
     """
     node, window = call.node, call.row.window
-    if window is None or call.operand(0) is None or not node.outputs:
+    if window is None or node.operand(0) is None or not node.outputs:
         raise UnreadError(f"{node.op} lacks a window, its data, or its output")
     kernel = None if window.weight is None else kernel_of(call, window.weight)
     zero = _zero(call, window)
@@ -303,7 +299,7 @@ def integers(call: Call, name: str, count: int | None, *, least: int) -> tuple[i
     Raises:
         UnreadError: It has another number of them, or one is out of bounds.
     """
-    value = call.attribute(name) if name in call.row.attributes else None
+    value: Any = call.node.attrs.get(name)
     if not value:
         return None
     if count is not None and len(value) != count:
@@ -319,7 +315,7 @@ def kernel_of(call: Call, place: int) -> tuple[int | Size, ...]:
     Raises:
         UnreadError: There is no weight, or it contradicts `kernel_shape`.
     """
-    weight = call.operand(place)
+    weight = call.node.operand(place)
     if weight is None:
         raise UnreadError(f"{call.node.op} has no weight")
     shape, written = call.shape(place), integers(call, "kernel_shape", None, least=1)
@@ -330,10 +326,9 @@ def kernel_of(call: Call, place: int) -> tuple[int | Size, ...]:
         return written
     if sizes is None:
         sizes = (Unknown("known only at run time"),) * _spatial(call)
-    name = call.unique(weight)
     return tuple(
         [
-            size if isinstance(size, int | Size) else symbol(f"{name}[{axis}]")
+            symbol(f"{call.unique(weight)}[{axis}]") if isinstance(size, Unknown) else size
             for axis, size in enumerate(sizes, IN_WEIGHT)
         ]
     )

@@ -295,7 +295,9 @@ def _stops(op: WindowOp, opset: int, dtype: Type) -> bool:
             return False
 
 
-def why_not_run(op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type) -> str:
+def why_not_run(
+    op: WindowOp, sizes: Callable[[], Sequence[Extent]], opset: int, dtype: Type
+) -> str:
     """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
     departs = departures_of(op.operator)
     if op.pads_written and departs.refuses_pads_beside_auto_pad:
@@ -304,11 +306,10 @@ def why_not_run(op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type) 
         return ""
     if op.is_dilated and departs.refuses_dilated_same:
         return f"{op.auto_pad} with dilation"
-    axes = zip(op.windows, sizes, strict=True)
-    crops = any(
-        always(less_equal(0, same_raw_total(size, window))) is False for window, size in axes
-    )
-    if crops and _stops(op, opset, dtype):
+    if not _stops(op, opset, dtype):
+        return ""
+    axes = zip(op.windows, sizes(), strict=True)
+    if any(always(less_equal(0, same_raw_total(size, window))) is False for window, size in axes):
         return f"{op.auto_pad} with a kernel below the stride"
     return ""
 
