@@ -1,7 +1,6 @@
 """The graph: what it refuses, what it says, what edits and their undoing do, what they cost."""
 
 import random
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode
 from onnxpad.graph import Declared, Graph, Tensor
-from tests.support import parsed
+from tests.support import parsed, work
 from tests.support.rows import each_row
 
 
@@ -1035,14 +1034,7 @@ class TestCost:
 
     @staticmethod
     def calls(model: onnx.ModelProto, sweep_each: bool) -> int:
-        count = 0
-
-        def profile(_: object, event: str, __: object) -> None:
-            nonlocal count
-            count += event in ("call", "c_call")
-
-        sys.setprofile(profile)
-        try:
+        def edit() -> None:
             graph = Graph.from_proto(model)
             x, w = graph.tensor("x"), graph.tensor("w")
             for node in graph.nodes:
@@ -1058,9 +1050,8 @@ class TestCost:
             edited = graph.model.to_bytes()
             graph.rollback(0)
             assert graph.model.to_bytes() != edited
-        finally:
-            sys.setprofile(None)
-        return count
+
+        return work.calls(edit)
 
 
 def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from onnxpad.errors import ModelError
 from onnxpad.file.wire import encode, scan
 from onnxpad.graph import Declared, Graph, Tensor
 from onnxpad.graph.encode import light_functions
-from tests.support import assert_same, checked, feeds_of, named, run
+from tests.support import assert_same, checked, feeds_of, named, run, work
 from tests.support import one as model_of
 from tests.support.rows import each_row
 
@@ -628,24 +627,17 @@ class TestCost:
 
     def test_many_bodies_are_linear(self) -> None:
         def calls(count: int) -> int:
-            made = 0
-
-            def profile(_: object, event: str, __: object) -> None:
-                nonlocal made
-                made += event in ("call", "c_call")
-
             model = self.model(count)
-            sys.setprofile(profile)
-            try:
+
+            def edit() -> None:
                 graph = Graph.from_proto(model)
                 for body in list(graph.inside()):
                     if body.place.endswith("then_branch"):
                         fold(body)
                 graph.model.to_bytes()
                 graph.rollback(0)
-            finally:
-                sys.setprofile(None)
-            return made
+
+            return work.calls(edit)
 
         assert calls(400) < 4.4 * calls(100)
 

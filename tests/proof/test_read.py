@@ -208,6 +208,14 @@ def test_a_pad_of_data_of_unknown_rank_is_told_by_what_it_says() -> None:
     assert one is not wrong
 
 
+def test_only_so_many_layers_are_around_a_term() -> None:
+    """Else each further `Pad` would cost more than the one before."""
+    fills = ("half", "one") * 50
+    pads = [f"a{i + 1} = Pad (a{i}, p_1_1, {fill})" for i, fill in enumerate(fills)]
+    read = Read(model(f"a0 = Neg (x) {' '.join(pads)} y = Neg (a100)"))
+    assert 16 < max(len(read.term(f"a{i}").layers) for i in range(100)) <= 64
+
+
 def test_an_unsqueeze_of_data_of_unknown_rank_is_read() -> None:
     found = Read(model("b = Reshape (flat, r) y = Unsqueeze <axes = [2]> (b)", 11)).term()
     assert found.head == Stepped(("Unsqueeze", (2,)))
