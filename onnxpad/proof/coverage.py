@@ -18,7 +18,7 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.refine import LOST_SIGN, refine
-from onnxpad.proof.term import DiffersError, Equal, Slid, Term
+from onnxpad.proof.term import DiffersError, Equal, Term
 
 _Claim: TypeAlias = tuple[Term, Term, Equal | None]
 """What a tensor that is to be proved is now, what it should be, and a proof that is known."""
@@ -117,8 +117,6 @@ class _Settling:
         self._reader.keep(tensor, now if wanted is None else wanted)
         if wanted is not None:
             self._claims[tensor] = now, wanted, proof
-        elif before is not None and now is not before and self._graph.is_read(tensor):
-            raise self._unaccounted(tensor)
 
     def _check_unread(self, node: Node) -> None:
         """Raises where a result of a new node that was altered is read, and not to be proved.
@@ -138,10 +136,8 @@ class _Settling:
         old = self._replaced.get(tensor)
         if old is not None:
             return self._before(old)
-        is_more = isinstance(now.head, Slid) and now.head.output > 0
-        # It may differ by the signs of zeros alone, which were lost when it was proved before.
-        is_bare = before is not None and now.bare is before.bare and self._graph.is_read(tensor)
-        must_stay = not self._replaced or is_more or is_bare
+        # It may differ by the signs of zeros, which were lost when it was proved before.
+        must_stay = not self._replaced or self._graph.is_read(tensor)
         return before if must_stay and now is not before else None
 
     def _proved(self) -> dict[Tensor, Equal]:
