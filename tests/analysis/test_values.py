@@ -675,7 +675,7 @@ def arithmetic_agrees(model: onnx.ModelProto) -> None:
     assert agreement.runs == len(SIZES[::3])
 
 
-@pytest.mark.parametrize("seed", [3, 10, 15, 17, 18, 20, 21, 24, 28, 31, 38, 48, 50, 56])
+@pytest.mark.parametrize("seed", [3, 17, 28, 50])
 def test_random_arithmetic_agrees_with_onnxruntime(seed: int) -> None:
     arithmetic_agrees(random_arithmetic(seed))
 

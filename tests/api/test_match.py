@@ -198,6 +198,7 @@ def test_ports_with_wrong_pads_are_found(name: str) -> None:
         assert np.allclose(value, wanted, rtol=0, atol=1e-5 * np.ptp(wanted))
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("build", "names"),
     one_in(2, [(ports.nasnet, {"a weight scaled"}), (ports.deeplab, {"other weights", "noise"})]),

@@ -255,8 +255,8 @@ def ask(questions: Iterable[Question], name: str, style: str) -> None:
 
 
 def by_day(place: int, name: str) -> str:
-    """The style of a model in the gate: `fold` for one model of each kind, any for the others."""
-    return "fold" if name in FEW_NAMES else STYLES[place % len(STYLES)]
+    """The style of a model in the gate: `fold` for one of each kind; of the others, half."""
+    return "fold" if name in FEW_NAMES else (*STYLES, "", "", "")[place % 6]
 
 
 @pytest.mark.parametrize(

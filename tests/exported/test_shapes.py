@@ -14,7 +14,7 @@ from tests.support import EXPORTED
 from tests.support.rows import one_in
 
 
-@pytest.mark.parametrize("path", one_in(4, zip(EXPORTED)), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", one_in(8, zip(EXPORTED)), ids=lambda path: path.stem)
 def test_exported_model_agrees_with_onnxruntime(path: Path) -> None:
     model = onnx.load(path)
     graph = Graph.from_proto(model)
