@@ -76,8 +76,8 @@ def remembered(
     @wraps(method)
     def answer(owner: _Owner, /, *asked: _Asked.args, **named: _Asked.kwargs) -> _Answer:
         assert not named
-        known: dict[Any, _Answer] = owner.__dict__.setdefault(name, {})
-        found = known.get(asked, _UNKNOWN)
+        known: dict[Any, Any] = owner.__dict__.setdefault(name, {})
+        found: _Answer = known.get(asked, _UNKNOWN)
         if found is _UNKNOWN:
             found = known[asked] = method(owner, *asked, **named)
         return found

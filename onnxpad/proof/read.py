@@ -362,8 +362,8 @@ class Reader:
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
             form = self.terms.form(form._replace(own=Operand(args[form.own.of])))
         data = args[0]
-        if isinstance(data.head, Ranked) and not data.layers and data.head.rank == form.rank:
-            data = data.args[0]
+        if isinstance(data.head, Ranked) and data.head.rank == form.rank:
+            data = self.terms.padded(data.args[0], *data.layers)
         # Indices count positions of the tensor that is pooled, padding included.
         layers = NO_LAYERS if form.has_indices else data.layers
         if layers and len(layers[0].amounts) != form.rank:

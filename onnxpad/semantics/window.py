@@ -80,10 +80,6 @@ class WindowForm(NamedTuple):
     empty: frozenset[str]
     others: tuple[tuple[str, str, object], ...]
 
-    # By identity, as forms are part of many keys.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
-
     @property
     def rank(self) -> int:
         """Axes of the data."""
@@ -113,6 +109,10 @@ class WindowForm(NamedTuple):
         """Whether it takes a maximum, in which its own padding never wins."""
         return self.window.own == LEAST
 
+
+# By identity, as forms are part of many keys.
+WindowForm.__eq__ = object.__eq__  # type: ignore[method-assign]
+WindowForm.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 _PLACED: Final[Mapping[str, Any]] = {
     "auto_pad": "NOTSET",

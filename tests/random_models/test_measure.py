@@ -70,7 +70,19 @@ def test_nothing_is_wrong(seed: int) -> None:
     assert not outcome.problems
 
 
-ONCE_UNDONE = (771038, 771422, 771516, 772284, 772376, 772421, 773163, 773335, 811901, 827850)
+ONCE_UNDONE = (
+    771038,
+    771422,
+    771516,
+    772284,
+    772376,
+    772421,
+    773163,
+    773335,
+    811901,
+    823076,
+    827850,
+)
 """Models that were refused, or stopped, when terms were read anew after an edit."""
 
 

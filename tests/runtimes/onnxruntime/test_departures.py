@@ -1,6 +1,7 @@
 """Where onnxruntime departs, and SAME by each engine, held against the proof's own formulas."""
 
 from dataclasses import fields
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_both_say_where_windows_are_and_where_engines_differ(
         refusal = disagreement(node, (size, 4), opset, lambda: dtype)
         assert (refusal is not None) == (is_spread or differs), (window, size)
         if not is_spread:
-            why = why_not_run(node, lambda size=size: (size, 4), opset, lambda: dtype)
+            why = why_not_run(node, partial(lambda each: (each, 4), size), opset, lambda: dtype)
             assert bool(why) != runs, (window, size)
         begin, end, count = theirs
         if isinstance(count, int):
