@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, groupby, islice, product
+from itertools import combinations, groupby, islice, product, repeat
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -219,13 +219,16 @@ def _confirmed(graph: Graph, found: MatchedInputs, task: _Task) -> str:
     return ""
 
 
-def _noise(graph: Graph, found: MatchedInputs) -> Trial:
-    """What the runtime's optimiser changes in the outputs and inner tensors of a model."""
+def _noise(graph: Graph, found: MatchedInputs) -> dict[str, Trial]:
+    """What the runtime's optimiser changes in each recorded tensor of a model."""
     plain, fast = (_results(graph, found, level) for level in ("off", "full"))
-    seen: Any = [result.outputs for result in plain]
-    apart = trial(seen, [result.outputs for result in fast], Closeness())
-    runs = seen and all(seen) and math.isfinite(apart.greatest)
-    return apart if runs else Trial(True, 0.0, 0.0, None, 0.0)
+    noises: dict[str, Trial] = {}
+    for name in (name for sample in (*found.expected, *found.inner) for name in sample):
+        if name not in noises:
+            seen: Any = [{n: v for n, v in each.outputs.items() if n == name} for each in plain]
+            apart = trial(seen, [each.outputs for each in fast], Closeness())
+            noises[name] = apart if all(seen) and math.isfinite(apart.greatest) else _SAME
+    return noises
 
 
 def _results(
@@ -254,7 +257,7 @@ class _Task:
         closeness: Closeness,
         seconds: float,
         progress: Progress | None,
-        noise: Callable[[], Trial],
+        noise: Callable[[], dict[str, Trial]],
     ) -> None:
         self._noise = noise
         self.closeness = closeness
@@ -264,6 +267,7 @@ class _Task:
         self._copy = copy
         self._draws = draws
         self._wanted = wanted
+        self._all = range(len(wanted))  # all samples
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._late = time.monotonic() + _LATE * seconds
@@ -325,13 +329,17 @@ class _Task:
             ]
         return found
 
-    def _trial(self, point: Point, names: Sequence[str], samples: Sequence[int]) -> Trial:
-        read = [[name for name in names if name in self._wanted[each]] for each in samples]
-        found = [self._outputs(point, each, mine) for each, mine in zip(samples, read, strict=True)]
-        wanted = [
-            {name: self._wanted[each][name] for name in mine}
-            for each, mine in zip(samples, read, strict=True)
-        ]
+    def _recorded(
+        self, names: Sequence[str] = (), samples: Sequence[int] = ()
+    ) -> list[dict[str, Array]]:
+        """The tensors recorded: all, or those of some names and samples."""
+        some = [self._wanted[each] for each in samples or self._all]
+        return [{name: each[name] for name in names or each if name in each} for each in some]
+
+    def _trial(self, point: Point, names: Sequence[str] = (), samples: Sequence[int] = ()) -> Trial:
+        """How near a point comes to these."""
+        wanted = self._recorded(names, samples)
+        found = [*map(self._outputs, repeat(point), samples or self._all, map(list, wanted))]
         seen = trial(wanted, found, self.closeness)
         if any(each is None for each in found):  # nearer where it fails further downstream
             seen = seen._replace(gap=_FAILED - self._reach_of_failure)
@@ -343,38 +351,37 @@ class _Task:
 
     def solve(self) -> Matching:
         """Searches; the result is about the working copy."""
-        every = tuple(dict.fromkeys(name for sample in self._wanted for name in sample))
-        whole = range(len(self._wanted))
-        base, noise = self._trial(self._point, every, whole), Trial(True, 0.0, 0.0, None, 0.0)
+        base, noise, noises = self._trial(self._point), 0.0, dict[str, Trial]()
         if not base.solved:
-            noise = self._noise()
-            allowed = min(noise.greatest, _NEAR / ROUNDINGS)
-            self.closeness = replace(self.closeness, noise=allowed)
-            base = self._trial(self._point, every, whole)
-        result = Matching(
-            "not matched", before=base.greatest, after=base.greatest, noise=noise.greatest
-        )
-        is_told = self.closeness.is_usual and math.isfinite(unrelated(self._wanted))
-        if base.solved or (is_told and base.error <= _ROUNDED * noise.error):
+            noises = self._noise()
+            noise = max(each.greatest for each in noises.values())
+            self.closeness = replace(self.closeness, noise=min(noise, _NEAR / ROUNDINGS))
+            base = self._trial(self._point)
+        result = Matching("not matched", before=base.greatest, after=base.greatest, noise=noise)
+        if base.solved or (self.closeness.is_usual and self._is_noise(noises)):
             return replace(result, outcome="matches already")
         distinguishable = tuple(self._distinguishable())
+        loud = [name for name, each in noises.items() if self._hides(name, each)]
+        if loud and self._graph.outputs.issuperset(noises):
+            reason = f"what the runtime's optimiser changes in {loud[0]!r} hides what padding does"
+            return replace(result, reason=reason, distinguishable=distinguishable)
         self._fails = base.gap > _FAILED / 2
         if base.gap:
             self._resized = tuple(self._of_recorded_sizes())
         held_out = len(self._wanted) > 1
-        samples = [*whole][: -1 if held_out else None][:_SAMPLES]
+        samples = [*self._all][: -1 if held_out else None][:_SAMPLES]
         first = self._reach(samples)
-        if not first and held_out and not self._trial(self._point, every, whole).solved:
-            first = self._reach(whole)
+        if not first and held_out and not self._trial(self._point).solved:
+            first = self._reach(self._all)
         self._begin("checks")
         self._put_back_idle()
-        final = self._trial(self._point, every, whole)
-        near = None if final.solved else self._nearest(every)
-        explained = near[0] if near is not None and self._explains(base, near[1]) else None
-        if near is not None and explained is not None and near[1].solved:
+        final = self._trial(self._point)
+        near = None if final.solved else self._nearest()
+        explained = near[0] if near and self._explains(base, near[1]) else None
+        if near and explained and near[1].solved:
             self._point, first = explained, ""  # time ran out before it was reached
             self._put_back_idle()
-            final = self._trial(self._point, every, whole)
+            final = self._trial(self._point)
         result = replace(
             result,
             after=final.greatest,
@@ -382,41 +389,50 @@ class _Task:
             tried=tuple(self._tried.values()),
         )
         if final.solved:
-            reason = ""
-            if base.error - final.error <= noise.error:
+            if base.error - final.error <= max(each.error for each in noises.values()):
                 reason = "a padding fits better only by what the runtime's optimiser changes"
-            elif not (self._tells(final.greatest) and self._is_told_apart(every)):
+            elif self._tells(final.greatest) and self._is_told_apart():
+                by, changes = self._convention(), tuple(self._changes())
+                return replace(result, outcome="matched", by=by, changes=changes)
+            else:
                 reason = (
                     "a padding fits, but the reference is too little to tell that from chance "
                     f"after {self.runs} tries; record more samples, or inner tensors"
                 )
-            if reason:
-                return replace(result, reason=reason)
-            by, changes = self._convention(every), tuple(self._changes())
-            return replace(result, outcome="matched", by=by, changes=changes)
-        points = [(self._point, final), *([near] if near is not None else [])]
+            return replace(result, reason=reason)
+        points = [(self._point, final), *filter(None, [near])]
         nearest = self._near_miss(base, *min(points, key=lambda each: each[1].rank))
-        if explained is None and self._is_certain():
-            explained = self._settled
-        if explained is not None:
+        if explained := explained or (self._settled if self._is_certain() else None):
             self._point = explained
             self._put_back_idle()
             if changes := tuple(self._changes()):
-                left = self._trial(self._point, every, whole).greatest
-                reason = self._reason(distinguishable, is_partly=True)
+                left = self._trial(self._point).greatest
+                reason = "this padding explains a part of the difference, and none the rest"
                 result = replace(result, outcome="partly matched", after=left, changes=changes)
                 return replace(result, reason=reason, first=first)
-        reason = self._reason(distinguishable, is_partly=False)
+        reason = self._reason(distinguishable)
         return replace(result, reason=reason, first=first, nearest=nearest)
 
-    def _nearest(self, names: Sequence[str]) -> tuple[Point, Trial] | None:
+    def _is_noise(self, noises: Mapping[str, Trial]) -> bool:
+        """Whether each tensor is off by no more than its own noise, which is little."""
+        for name, noise in noises.items():
+            seen = self._trial(self._point, [name])
+            is_little = seen.error <= _ROUNDED * noise.error and not self._hides(name, noise, 0.0)
+            if not (seen.solved or is_little):
+                return False
+        return True
+
+    def _hides(self, name: str, noise: Trial, constant: float = 1.0) -> bool:
+        """Whether a tensor that has nothing to do with another may be off by as little."""
+        apart = unrelated(self._recorded([name]))
+        return _ROUNDED * noise.error > _HIDES * (apart if apart < math.inf else constant)
+
+    def _nearest(self) -> tuple[Point, Trial] | None:
         """The nearest convention of the whole model.
 
         It tells a part of a difference: single operators, chosen freely, come near anything.
         """
-        ways = self._whole.values()
-        whole = range(len(self._wanted))
-        tried = [(way, self._trial(way, names, whole)) for way in dict.fromkeys(ways) if any(way)]
+        tried = [(way, self._trial(way)) for way in dict.fromkeys(self._whole.values()) if any(way)]
         return min(tried, key=lambda each: each[1].rank, default=None)
 
     def _near_miss(self, base: Trial, point: Point, seen: Trial) -> Tried | None:
@@ -429,23 +445,17 @@ class _Task:
         ]
         return Tried(names[0], seen.greatest, len(changed))
 
-    def _tells(self, after: float, names: Collection[str] | None = None) -> bool:
+    def _tells(self, after: float, names: Sequence[str] = ()) -> bool:
         """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
-        wanted = [
-            {name: value for name, value in sample.items() if names is None or name in names}
-            for sample in self._wanted
-        ]
-        found = [
-            self._outputs((0,) * len(self._point), each, [*sample])
-            for each, sample in enumerate(wanted)
-        ]
+        wanted = self._recorded(names)
+        found = [*map(self._outputs, repeat((0,) * len(self._point)), self._all, map(list, wanted))]
         return bits(wanted, found, after) > math.log2(self.runs) + _SURE
 
     def _is_certain(self) -> bool:
         """Whether recorded inner tensors are reproduced that the model as it was does not give."""
         if not any(self._settled):
             return False
-        found = self._trial(self._settled, self._reached, range(len(self._wanted)))
+        found = self._trial(self._settled, self._reached)
         return found.solved and self._tells(found.greatest, self._reached)
 
     def _put_back_idle(self) -> None:
@@ -457,7 +467,7 @@ class _Task:
             for place, option in enumerate(self._point)
         )
 
-    def _is_told_apart(self, names: Sequence[str]) -> bool:
+    def _is_told_apart(self) -> bool:
         """Whether the padding found and others mostly give different outputs.
 
         Where they do not, as with a softmax that is all 0 and 1, any model may agree by chance.
@@ -468,10 +478,10 @@ class _Task:
             for option in self._differing(place)
         ]
         step = max(1, -(-len(others) // _OTHERS))
-        answers = [self._trial(self._point, names, range(len(self._wanted))).missing]
+        answers = [self._trial(self._point).missing]
         for place, option in others[::step]:
             point = (*self._point[:place], option, *self._point[place + 1 :])
-            answers.append(self._trial(point, names, range(len(self._wanted))).missing)
+            answers.append(self._trial(point).missing)
         return not are_few(answers)
 
     def _explains(self, base: Trial, final: Trial) -> bool:
@@ -485,14 +495,11 @@ class _Task:
         bits = elements * math.log2(before / max(final.error, _TINY))
         return bits > math.log2(self.runs) + _SURE
 
-    def _reason(self, distinguishable: Sequence[Distinguishable], *, is_partly: bool) -> str:
-        none = "no padding that was tried reproduces"
-        late = "; time ran out (--seconds)" if self._ran_out else ""
+    def _reason(self, distinguishable: Sequence[Distinguishable]) -> str:
+        none = "no padding that was tried reproduces it"
         if not distinguishable:
-            return f"{none} it: at these sizes no other one of its operators computes anything else"
-        if is_partly:
-            return f"this padding explains a part of the difference; {none} the rest{late}"
-        return f"{none} it{late}"
+            return f"{none}: at these sizes no other one of its operators computes anything else"
+        return f"{none}{'; time ran out (--seconds)' * self._ran_out}"
 
     def _reach(self, samples: Sequence[int]) -> str:
         """Reproduces the goals in order; returns the operator of the first out of reach."""
@@ -517,15 +524,11 @@ class _Task:
             self._is_alike,
         )
         samples = self._telling(names, samples)
-        wanted = [
-            {name: self._wanted[each][name] for name in names if name in self._wanted[each]}
-            for each in samples
-        ]
         search = Search(
             lambda point: self._trial(point, names, samples),
             space,
             self._is_over,
-            unrelated(wanted),
+            unrelated(self._recorded(names, samples)),
             lambda: time.monotonic() > self._late,
             self._begin,
         )
@@ -777,14 +780,14 @@ class _Task:
                 lines["keras"],
             )
 
-    def _convention(self, names: Sequence[str]) -> str:
+    def _convention(self) -> str:
         """The convention of the whole model that gives the point found; empty if none does.
 
         Operators that are as they were may have the convention's padding or compute the same.
         """
         for name, whole in self._whole.items():
             alike = all(not at or at == also for at, also in zip(self._point, whole, strict=True))
-            if alike and self._trial(whole, names, range(len(self._wanted))).solved:
+            if alike and self._trial(whole).solved:
                 return name
         return ""
 
@@ -852,6 +855,7 @@ def _effect(site: Site, padding: Padding, sizes: tuple[int, ...]) -> object:
     return found if site.operator is not None else (found, padding.amounts(sizes, site.windows))
 
 
+_SAME: Final = Trial(True, 0.0, 0.0, None, 0.0)
 _FAILED: Final = 1e9
 """How far the shapes are of a model that does not run."""
 _TOTALS: Final = (-1, 1, -2, 2, -3, 3, -4, 4)
@@ -876,5 +880,7 @@ _OTHERS: Final = 12
 """Other paddings that are tried to see whether a reference tells them from the one found."""
 _ROUNDED: Final = 2.0
 """How many times what the optimiser changes a reference of the same padding may be off."""
+_HIDES: Final = 0.3
+"""The share of unrelated outputs' error from which on what is allowed for that tells nothing."""
 _NEAR: Final = 1e-3
 """A difference, relative to the range, that rounding might explain in a deep model."""
