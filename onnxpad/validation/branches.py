@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from itertools import islice, product
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,12 +18,15 @@ from typing import Final, TypeAlias
 import numpy as np
 import onnx
 
+from onnxpad.file.external_data import internal, is_external
 from onnxpad.file.proto_walk import bodies, named_bodies
 from onnxpad.records import NamedTuple
+from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, LimitError
-from onnxpad.runtimes.sessions import Session, Source, open_session, read_proto
+from onnxpad.runtimes.sessions import Session, Source, folder_of, open_session, read_proto
+from onnxpad.validation.compare import compare
 from onnxpad.validation.inputs import Draw, Input, described, inlined, numpy_type
-from onnxpad.validation.pairing import CHOICES, OF_SIZES, Pairing, read_by
+from onnxpad.validation.pairing import Pairing, read_by
 
 _MARK: Final = "onnxpad_enters"
 _FAILING: Final = """f () => () {{
@@ -31,16 +35,24 @@ _FAILING: Final = """f () => () {{
     {0}_n = Gather ({2}, {0}_i)
     [{0}] {0}_y = Gather ({0}_d, {0}_n)
 }}"""
+_MOVING: Final = f"""f () => () {{
+    {_MARK}_r = RandomUniformLike <high = 0.0625, seed = 7.0> ({_MARK}_v)
+    {_MARK}_m = Mul ({_MARK}_r, {_MARK}_v)
+    {_MARK}_t = Add ({_MARK}_v, {_MARK}_m)
+}}"""
 _MOST_PLACES: Final = 32
+_MOST_DOUBTS: Final = 16
 _MOST_DRAWS: Final = 64
 _MOST_STEERED: Final = 16  # elements of an input that may steer
 _USUAL: Final = (0, 1, 2, 3)
 _BEYOND: Final = 7  # the end of one element
 
+_HERE: Final = Path()
 _MAIN: Final = onnx.NodeProto()  # what the main graph is held by
 _STEERING: Final = {"If": 1, "Loop": 2}  # how many of the first inputs decide what runs
 
 _Path: TypeAlias = tuple[tuple[int, str], ...]
+_Tensor: TypeAlias = tuple[_Path, str]
 _Made: TypeAlias = onnx.NodeProto | onnx.TensorProto | onnx.SparseTensorProto
 
 
@@ -54,6 +66,7 @@ class _Graph(NamedTuple):
         made: The nodes and constants by the tensors that they make.
         outer: The graph that a body is in.
         holder: The node that a body is of.
+        folder: The folder of the model's external data.
     """
 
     graph: onnx.GraphProto
@@ -62,6 +75,7 @@ class _Graph(NamedTuple):
     made: Mapping[str, _Made]
     outer: _Graph | None
     holder: onnx.NodeProto
+    folder: Path
 
 
 def entering(
@@ -75,6 +89,8 @@ def entering(
 ) -> tuple[tuple[Draw, ...], list[tuple[str, Draw | None]]]:
     """The inputs with which each body is entered in which both models differ, or that one lacks.
 
+    Each model enters its own: the other's body of the same name may run otherwise.
+
     Args:
         original: The original model, which runs on the draws.
         rewritten: The rewritten model.
@@ -84,55 +100,114 @@ def entering(
         folder: Folder of the external data of models in memory.
 
     Returns:
-        The draws that enter what others did not; and what is other, in words, each with the draw
-        that enters it, or None.
+        The draws that enter what others did not; and the bodies that are other, in words, each with
+        the draw that enters it, or None. Other data, all negative, enters none: what a body makes
+        of it may be zero.
     """
-    ours, theirs = inlined(read_proto(original)), inlined(read_proto(rewritten))
-    mine, others = ([*_graphs(model.graph)] for model in (ours, theirs))
-    changed = _places(mine, others)
-    added = {k: v for k, v in _places(others, mine).items() if v not in changed.values()}
-    found, sites = list[Draw](), list[tuple[str, Draw | None]]()
-    for model, places, names in ((ours, changed, Pairing()), (theirs, added, pairing)):
-        if not places:
+    sources = original, rewritten
+    models = [inlined(read_proto(each)) for each in sources]
+    places = [folder_of(each, folder) or _HERE for each in sources]
+    graphs = [[*_graphs(model.graph, place)] for model, place in zip(models, places, strict=True)]
+    alike = all(
+        getattr(models[0], each) == getattr(models[1], each)
+        for each in ("opset_import", "functions")
+    )
+    blamed = [_blamed(graphs[n], graphs[1 - n] if alike else []) for n in range(2)]
+    entered = [dict[_Path, Draw | None].fromkeys(each) for each in blamed]
+    ordinary, found = [each for each in draws if not each.again], list[Draw]()
+    for number, names in enumerate((Pairing(), pairing)):
+        if not blamed[number]:
             continue
-        entered: dict[tuple[_Path, ...], Draw | None] = dict.fromkeys(places)
-        bodies = list(dict.fromkeys(path for paths in places for path in paths))
-        shut, marked = list[_Path](), _with_failures(model, bodies)
-        with suppress(EngineError), open_session(marked, folder=folder) as session:
-            for paths in islice(places, _MOST_PLACES):
-                if all(any(path[: len(each)] == each for each in shut) for path in paths):
-                    del entered[paths]  # all of it is in what is named already
-                    continue
-                waiting = [*draws, *found, *islice(_steered(inputs, draws[0]), _MOST_DRAWS)]
-                fails = np.array([_BEYOND * (path in paths) for path in bodies])
-                number = _first_entering(session, map(names.fed, waiting), fails)
-                if number is None:
-                    shut += paths
-                    continue
-                entered[paths] = waiting[number]
-                if number >= len(draws) + len(found):
-                    found.append(waiting[number])
-        sites += [(places[paths], draw) for paths, draw in entered.items()]
+        marked = _with_failures(models[number], [*blamed[number]])
+        with suppress(EngineError), open_session(marked, folder=places[number]) as session:
+            for mark, path in enumerate(islice(blamed[number], _MOST_PLACES)):
+                waiting = [*ordinary, *found, *islice(_steered(inputs, draws[0]), _MOST_DRAWS)]
+                fails = np.zeros(len(blamed[number]), np.int64)
+                fails[mark] = _BEYOND
+                first = _first_entering(session, map(names.fed, waiting), fails)
+                if first is not None:
+                    entered[number][path] = waiting[first]
+                if first is not None and first >= len(ordinary) + len(found):
+                    found.append(waiting[first])
+    closed = [why for n in (0, 1) for path, why in blamed[n].items() if not entered[n][path]]
+    closed = [why for why in closed if all(name for _, name in why) and not drawn(models[0])]
+    told = set[_Tensor]()
+    for doubt in sorted(set[_Tensor]().union(*closed))[:_MOST_DOUBTS]:
+        waiting = [*draws, *found, *([_faint(draws[0])] if inputs else [])]
+        telling = [
+            _first_telling(_moved(models[n], *doubt), places[n], map(names.fed, waiting))
+            for n, names in enumerate((Pairing(), pairing))
+        ]
+        if all(telling):
+            told.add(doubt)
+            found += waiting[len(draws) + len(found) : max(map(int, telling))]
+    sites = list[tuple[str, Draw | None]]()
+    for number in range(2):
+        others = [path for path, why in blamed[number].items() if not why <= told]
+        shut = [path for path in others if entered[number][path] is None]
+        inner = {path for path in shut for each in shut if path[: len(each)] == each != path}
+        texts = {each.path: each.text for each in graphs[number]}
+        sites += [(texts[path], entered[number][path]) for path in others if path not in inner]
     return tuple(found), sites
 
 
-def _places(graphs: Sequence[_Graph], others: Sequence[_Graph]) -> dict[tuple[_Path, ...], str]:
-    """What is other than in a second model, in words, by the bodies that compute it."""
-    twins = {each.path: each for each in others}
-    places = dict[tuple[_Path, ...], str]()
+def _blamed(graphs: Sequence[_Graph], others: Sequence[_Graph]) -> dict[_Path, set[_Tensor]]:
+    """The bodies that may be other than in a second model, each with what is made otherwise.
+
+    That are tensors that it reads, or that decide whether it runs, or what these depend on; the
+    body itself has no name.
+    """
+    twins, found = {each.path: each for each in others}, dict[_Path, set[_Tensor]]()
+    known = dict[_Tensor, bool]()
     for each in graphs:
         twin = twins.get(each.path)
-        if each.outer and (
-            twin is None or _content(each.graph) != _content(twin.graph) or _is_steered(each, twin)
-        ):
-            places[each.path,] = each.text
-        inner = [body for body in graphs if each.path == body.path[: len(each.path)] != body.path]
-        places |= _hidden(each, {} if twin is None else twin.made, inner)
-    return places
+        if each.outer and (why := _why_other(each, twin, known)):
+            found[each.path] = why
+    return found
+
+
+def _why_other(body: _Graph, twin: _Graph | None, known: dict[_Tensor, bool]) -> set[_Tensor]:
+    """What is made otherwise of all that a body depends on, the nearest only."""
+    many = _STEERING.get(body.holder.op_type, 0)
+    steering = body.holder.input[:many]
+    if (
+        twin is None
+        or _content(body.graph, body.folder) != _content(twin.graph, twin.folder)
+        or steering != twin.holder.input[:many]
+    ):
+        return {(body.path, "")}
+    reads = [name for node in body.graph.node for name in read_by(node)]
+    waiting = [(body, twin, name) for name in (*reads, *(each.name for each in body.graph.output))]
+    waiting += [(body.outer, twin.outer, name) for name in steering]
+    found, seen = set[_Tensor](), set[_Tensor]()
+    while waiting:
+        one, other, name = waiting.pop()
+        if one is None or other is None or (place := (one.path, name)) in seen:
+            continue
+        seen.add(place)
+        made, outer = one.made.get(name), (one.outer, other.outer)
+        if place not in known:
+            theirs, here = other.made.get(name), one.folder == other.folder
+            known[place] = (here and made == theirs) or (
+                _content(made, one.folder) == _content(theirs, other.folder)
+            )
+        if not known[place]:
+            found.add(place)
+        elif isinstance(made, onnx.NodeProto):
+            waiting += ((one, other, each) for each in read_by(made))
+        elif made is None and any(name == each.name for each in one.graph.input) and one.outer:
+            if one.holder.input != other.holder.input:
+                found.add((one.path, ""))
+            waiting += ((*outer, each) for each in one.holder.input)
+            waiting += ((one, other, each.name) for each in one.graph.output)  # a Loop carries it
+        elif made is None:
+            waiting.append((*outer, name))
+    return found
 
 
 def _graphs(
     graph: onnx.GraphProto,
+    folder: Path = _HERE,
     path: _Path = (),
     text: str = "",
     outer: _Graph | None = None,
@@ -145,97 +220,36 @@ def _graphs(
     made: dict[str, _Made] = {each.name: each for each in graph.initializer}
     made |= {each.values.name: each for each in graph.sparse_initializer}
     made |= {name: node for node in graph.node for name in node.output if name}
-    yield (whole := _Graph(graph, path, text, made, outer, holder))
+    yield (whole := _Graph(graph, path, text, made, outer, holder, folder))
     holding = [node for node in graph.node if any(bodies(node))]
     within = f", in {text}" if text else ""
     for number, node in enumerate(holding):
         for name, body in named_bodies(node.attribute):
             said = f"{name} of {_label(node)}{within}"
-            yield from _graphs(body, (*path, (number, name)), said, whole, node)
+            yield from _graphs(body, folder, (*path, (number, name)), said, whole, node)
 
 
 def _label(node: onnx.NodeProto) -> str:
     return f"{node.op_type} {node.name or ''.join(node.output[:1])!r}"
 
 
-def _content(made: _Made | onnx.GraphProto | None) -> object:
-    """All of a node or a graph but the names of nodes and what is noted of tensors."""
+def _content(made: _Made | onnx.GraphProto | None, folder: Path) -> object:
+    """All of a node or a graph but the names of nodes and what is noted of tensors.
+
+    Of external data that is what the folder holds, wherever it lies.
+    """
     if isinstance(made, onnx.GraphProto):
-        constants = [*made.initializer, *made.sparse_initializer]
-        return [*made.input], [*made.output], constants, [*map(_content, made.node)]
+        constants = [_content(each, folder) for each in made.initializer]
+        nodes = [_content(each, folder) for each in made.node]
+        return [*made.input], [*made.output], constants, [*made.sparse_initializer], nodes
+    if isinstance(made, onnx.TensorProto) and is_external(made):
+        data = sha256(internal(made, folder).raw_data).digest()
+        return made.name, made.data_type, [*made.dims], data
     if not isinstance(made, onnx.NodeProto):
         return made
     plain = [value for value in made.attribute if not any(named_bodies([value]))]
-    inner = [*map(_content, bodies(made))]
+    inner = [_content(each, folder) for each in bodies(made)]
     return made.op_type, made.domain, made.input, made.output, plain, inner
-
-
-def _is_steered(body: _Graph, twin: _Graph) -> bool:
-    """Whether in another model something else decides if a body runs, or how often.
-
-    That is looked for upstream, as far as tensors are computed alike, or outputs tell of them.
-    """
-    many = _STEERING.get(body.holder.op_type, 0)
-    steering = body.holder.input[:many]
-    if steering != twin.holder.input[:many]:
-        return True
-    waiting, seen = [(body.outer, twin.outer, name) for name in steering], set[tuple[_Path, str]]()
-    while waiting:
-        one, other, name = waiting.pop()
-        if one is None or other is None or (one.path, name) in seen:
-            continue
-        seen.add((one.path, name))
-        made, outer = one.made.get(name), (one.outer, other.outer)
-        if _content(made) != _content(other.made.get(name)):
-            if not isinstance(made, onnx.NodeProto) or made.op_type in CHOICES:
-                return True
-            if not made.input or name not in _live(one.graph) & _live(other.graph):
-                return True
-        elif isinstance(made, onnx.NodeProto):
-            waiting += ((one, other, each) for each in read_by(made))
-        elif made is None and any(name == each.name for each in one.graph.input) and one.outer:
-            if one.holder.input != other.holder.input:
-                return True
-            waiting += ((*outer, each) for each in one.holder.input)
-            waiting += ((one, other, each.name) for each in one.graph.output)  # a Loop carries it
-        elif made is None:
-            waiting.append((*outer, name))
-    return False
-
-
-def _live(graph: onnx.GraphProto, *, captured: bool = True) -> set[str]:
-    """The tensors on whose values outputs depend, also by what bodies capture, or else not."""
-    live = {each.name for each in graph.output}
-    for node in reversed(graph.node):
-        if node.op_type not in OF_SIZES and not live.isdisjoint(node.output):
-            inner = [*bodies(node)]
-            live.update(() if inner else node.input)
-            live.update(*(_live(body) for body in inner if captured))
-    return live
-
-
-def _hidden(
-    each: _Graph, others: Mapping[str, _Made], bodies: Sequence[_Graph]
-) -> dict[tuple[_Path, ...], str]:
-    """What a graph makes otherwise and only bodies in it read, by these bodies."""
-    live, found = _live(each.graph, captured=False), dict[tuple[_Path, ...], str]()
-    for name, made in each.made.items():
-        if bodies and name not in live and _content(made) != _content(others.get(name)):
-            reached = {name}
-            for node in each.graph.node:
-                if not reached.isdisjoint(node.input):
-                    reached.update(node.output)
-            readers = [body for body in bodies if not reached.isdisjoint(_read(body.graph))]
-            if readers:
-                rest = " and others" * (len(readers) > 1)
-                paths = tuple(body.path for body in readers)
-                found[paths] = f"tensor {name!r}, which only {readers[0].text}{rest} read"
-    return found
-
-
-def _read(graph: onnx.GraphProto) -> Iterator[str]:
-    yield from (name for node in graph.node for name in node.input)
-    yield from (each.name for each in graph.output)
 
 
 def _with_failures(model: onnx.ModelProto, bodies: Sequence[_Path]) -> onnx.ModelProto:
@@ -251,20 +265,52 @@ def _with_failures(model: onnx.ModelProto, bodies: Sequence[_Path]) -> onnx.Mode
     return copy
 
 
-def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) -> int | None:
-    """The number of the first draw with which a model fails at a node that was put in.
+def _moved(model: onnx.ModelProto, path: _Path, name: str) -> onnx.ModelProto:
+    """A copy of a model in which a tensor is up to a 16th greater, by other numbers in each run."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph = next((each.graph for each in _graphs(copy.graph) if each.path == path), copy.graph)
+    for place, node in enumerate(graph.node):
+        if name in node.output:
+            node.output[[*node.output].index(name)] = f"{_MARK}_v"
+            moving = onnx.parser.parse_graph(_MOVING).node
+            moving[-1].output[0] = name
+            for each in reversed(moving):
+                graph.node.insert(place + 1, each)
+            break
+    return copy
 
-    One on which it runs otherwise goes first.
-    """
-    first = None
+
+def _first_telling(model: onnx.ModelProto, folder: Path, draws: Iterable[Draw]) -> int:
+    """The number, from 1, of the first draw of which outputs tell what moves in a model; else 0."""
+    with suppress(EngineError), open_session(model, folder=folder) as session:
+        for number, each in enumerate(draws):
+            one, other = (session.run(each.feeds) for _ in range(2))
+            for name, value in one.items():
+                floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+                if floats and not compare(name, value, other[name]).ok:
+                    return number + 1
+    return 0
+
+
+def _faint(first: Draw) -> Draw:
+    """A draw with all floats a 32nd: what saturates tells little."""
+    feeds = {
+        n: data / data.dtype.type(32) if data.dtype.kind == "f" else data
+        for n, data in first.feeds.items()
+    }
+    return described(feeds, "a 32nd", again=True)
+
+
+def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) -> int | None:
+    """The number of the first draw with which a model fails at a node put in, and runs without."""
     for number, each in enumerate(draws):
         error = _failure(session, each, fails)
         if error and any(_MARK in told for told in (str(error), *error.nodes)):
             otherwise = _failure(session, each, 0 * fails)
             if otherwise is None or isinstance(otherwise, LimitError):
                 return None if otherwise else number
-            first = number if first is None else first
-    return first
+    return None
 
 
 def _failure(session: Session, draw: Draw, fails: np.ndarray) -> EngineError | None:

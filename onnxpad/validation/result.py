@@ -236,7 +236,7 @@ class Validation:
             and the result, which is certified, does.
         reason: Why nothing was compared, or what is repaired, in one line; else empty.
         skipped: Comparisons that were not made, with provider, level and reason.
-        hidden: Those of these that are classes or indices whose scores have other names.
+        hidden: Those of these that are of outputs.
         padding: Window operators whose total padding differs; this alone fails no model.
         resized: An input that has another size in each model, in words; empty if there is none.
     """

@@ -210,7 +210,8 @@ class _Check:
         self._flat: set[str] = set()  # outputs that are no evidence by themselves
         self._silent: set[str] = set()  # outputs without evidence upstream either
         self._sites: list[tuple[str, Draw | None]] = []  # where bodies differ, and what enters it
-        self._hidden: list[str] = []  # remarks on outputs whose scores have another name
+        self._compared: set[Draw | None] = set()  # those of which a run is evidence
+        self._hidden: list[str] = []  # remarks on outputs of which no comparison is evidence
         # What outputs were chosen by: values by sample, and names.
         self._scores: tuple[Mapping[int, Mapping[str, Value]], Sequence[str]] = {}, ()
         self._repeats: dict[tuple[str, str], bool] = {}  # by provider and output of the original
@@ -231,8 +232,7 @@ class _Check:
         """The verdict from all results."""
         self._runs = [self._without_unrepeated(run) for run in self._runs]
         mine = [run for run in self._runs if run.subject == self._subject]
-        compared = {run.inputs for run in mine if run.tells or not run.ok}
-        unentered = [text for text, draw in self._sites if not (draw and draw.label in compared)]
+        unentered = [text for text, draw in self._sites if draw not in self._compared]
         for each in unentered:
             self._leave_out(f"the {each} is other, or steered otherwise, and no run compares it")
         outcome: Outcome = "nothing compared"
@@ -389,6 +389,7 @@ class _Check:
         pairs = [self._sample(provider, exact, sample) for sample in range(len(self._draws))]
         oracles: Sequence[Oracle | None] = [oracle for _, oracle in pairs]
         runs += [run for found, _ in pairs for run in found]
+        self._note_compared([found for found, _ in pairs], oracles)
         self._runs += runs
         if not all(run.ok for run in runs if run.subject == self._subject):
             return
@@ -419,6 +420,20 @@ class _Check:
             self._runs += runs
             self._note_excused(runs)
         self._sources = plain
+
+    def _note_compared(
+        self, runs: Sequence[Sequence[Run]], oracles: Sequence[Oracle | None]
+    ) -> None:
+        """Note the inputs of which runs are evidence: whatever output varies does so in each."""
+        values = [each.result.outputs if each else {} for each in oracles]
+        even = [{name for name, value in each.items() if is_flat([value])} for each in values]
+        varying = {
+            name for each, flat in zip(values, even, strict=True) for name in each.keys() - flat
+        }
+        for draw, found, flat in zip(self._draws, runs, even, strict=True):
+            mine = [run for run in found if run.subject == self._subject]
+            if any(not run.ok or (run.tells and flat.isdisjoint(varying)) for run in mine):
+                self._compared.add(draw)
 
     def _strayed(
         self,
@@ -547,7 +562,6 @@ class _Check:
                 said = f"{_outputs_text(inner.hidden)} {_CHOICES}"
                 said += ", and what was chosen from has another name"
                 self._not_compared(provider, inner.hidden, said)
-                self._hidden.append(self._skipped[-1].text)
             self._scores = dict(zip(ran, inner.values, strict=False)), inner.scores
             silent = list(inner.silent)
             self._flat.update(flat)
@@ -560,6 +574,7 @@ class _Check:
         """Report outputs of which no comparison is evidence."""
         self._silent.update(outputs)
         self._leave_out(said, provider)
+        self._hidden.append(self._skipped[-1].text)
 
     def _results(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
         """A result for each of the inputs."""
@@ -722,7 +737,7 @@ class _Check:
             known.update({(run.provider, name): name not in loose for name in wrong})
             for name in sorted(loose):
                 said = f"output {name!r} of the original does not repeat: two runs of it differ"
-                self._leave_out(said, run.provider)
+                self._not_compared(run.provider, (), said)
         return self._without_unrepeated(run)
 
     def _without_unrepeated(self, run: Run) -> Run:
@@ -864,6 +879,9 @@ class _Check:
             for name, found in results.items()
             if name == self._subject or not found[sample].error
         }
+        for run in runs.values():
+            if run.excused:
+                self._not_compared(provider, (), run.note)
         if "original" not in runs:
             why = results["original"][sample].error
             self._warnings.append(

@@ -1,9 +1,12 @@
 """Bodies in which two models differ are entered, or named as not compared."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx.numpy_helper import from_array
 
 import onnxpad
 from onnxpad.runtimes.sessions import open_session
@@ -48,7 +51,7 @@ def test_a_fault_in_any_body_is_found(wrong: tuple[str, ...]) -> None:
     assert onnxpad.validate(good, good).ok  # type: ignore[arg-type]
 
 
-def test_all_bodies_are_entered_in_one_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_bodies_are_entered_in_one_copy_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 
     def counted(source: Any, **options: Any) -> Any:
@@ -58,7 +61,7 @@ def test_all_bodies_are_entered_in_one_copy(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("onnxpad.validation.branches.open_session", counted)
     sources = [steered(pads, pads, pads, pads) for pads in (RIGHT, WRONG)]
     onnxpad.validate(*sources)  # type: ignore[arg-type]
-    assert len(opened) == 1
+    assert len(opened) == 2
     assert sources == [steered(pads, pads, pads, pads) for pads in (RIGHT, WRONG)]
 
 
@@ -151,7 +154,7 @@ def test_what_runs_for_another_reason_is_entered_or_named(name: str) -> None:
     found = onnxpad.validate(model(20), model(30))
     assert (found.outcome, found.exit_code) == ("nothing compared", 5)
     assert any("'y'" in left for left in found.validation.uncompared)
-    assert onnxpad.validate(model(20), model(20)).ok
+    assert onnxpad.validate(model(20), model(20)).validation.ok
 
 
 def test_what_outputs_tell_of_may_steer() -> None:
@@ -198,3 +201,97 @@ def test_what_does_not_load_has_failed_also_where_the_original_fails_on_the_inpu
     gone = parsed(f"g ({T} x, bool b) => (float[] y) {{ y = own.Gone (x) z = Not (b) }}")
     assert onnxpad.validate(failing(99), gone, inputs=given).outcome == "failed"
     assert onnxpad.validate(gone, failing(99), inputs=given).outcome == "nothing compared"
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_side_is_compared_on_ordinary_data_too(seed: int) -> None:
+    """Negative data alone, which has the bool otherwise, gives zeros whatever the padding."""
+
+    def model(pads: str) -> Any:
+        return parsed(f"""g ({T} x, bool b) => ({T} y)
+            <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}> {{
+            y = If (b) <then_branch = a () => ({T} p) {{ r = Conv <pads = [{pads}]> (x, w)
+                                                         p = Relu (r) }},
+                        else_branch = e () => ({T} q) {{ q = Neg (x) }}> }}""")
+
+    assert onnxpad.validate(model(RIGHT), model(WRONG), seed=seed).outcome == "failed"
+
+
+CONV = "Conv <pads = [{}]> (x, w)"
+SAME = "p = " + CONV.format(RIGHT)
+NEG, RELU, MUL = "q = Neg (x)", "p = Relu (x)", "p = Mul (x, v)"
+NAMED = {
+    "other": (("c = Identity (b)", SAME, "q = " + CONV.format(RIGHT)),
+              ("c = Less (f, big)", SAME, "q = " + CONV.format(WRONG))),
+    "reader": (("v = Mul (f, k) c = Greater (v, big)", MUL, "s = Shape (v) " + NEG),
+               ("v = Div (f, k) c = Greater (v, big)", MUL, "s = Shape (v) " + NEG)),
+    "zero": (("v = Mul (f, k) c = Greater (v, big)", MUL, "s = Mul (v, o) q = Sub (x, s)"),
+             ("v = Div (f, k) c = Greater (v, big)", MUL, "s = Mul (v, o) q = Sub (x, s)")),
+    "lossy": (("s = Sub (f, big) m = Relu (s) c = Greater (m, o)", RELU, NEG, "Add (x, m)"),
+              ("s = Sub (f, far) m = Max (s, o) c = Greater (m, o)", RELU, NEG, "Add (x, m)")),
+    "behind": (("c = Greater (f, big)", "p = Identity (x)", "q = Mul (x, o)", CONV.format(RIGHT)),
+               ("c = Greater (f, big)", "p = Identity (x)", "q = Mul (x, o)", CONV.format(WRONG))),
+}  # fmt: skip
+
+
+def two_sided(before: str, then: str, other: str, behind: str = "Identity (x)") -> Any:
+    behind = behind.replace("(x", "(u")
+    return parsed(f"""g ({T} x, bool b, float f) => ({T} y, {T} r)
+        <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}, float big = {{1e20}}, float k = {{2}},
+         float far = {{1e30}}, float o = {{0}}> {{ {before} r = Relu (x)
+        u = If (c) <then_branch = a () => ({T} p) {{ {then} }},
+                    else_branch = e () => ({T} q) {{ {other} }}> y = {behind} }}""")
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_no_output_tells_of_is_not_compared(name: str) -> None:
+    one, other = (two_sided(*each) for each in NAMED[name])
+    assert onnxpad.validate(one, other).exit_code == 5
+    assert onnxpad.validate(other, one).exit_code == 5
+
+
+def test_the_same_nodes_of_another_version_or_other_weights_are_other(tmp_path: Path) -> None:
+    def model(opset: int, weight: int, folder: str) -> Path:
+        made = parsed(f"""<ir_version: 8, opset_import: ["" : {opset}]>
+            g ({T} x, float f) => ({T} y) <float far = {{1e30}}> {{ c = Greater (f, far)
+            y = If (c) <then_branch = a () => ({T} p) {{ s = Softmax (x) p = Mul (s, w) }},
+                        else_branch = e () => ({T} q) {{ q = Neg (x) }}> }}""")
+        made.graph.initializer.append(from_array(np.full((64, 1, 1, 1), weight, np.float32), "w"))
+        place = tmp_path / folder / "model.onnx"
+        place.parent.mkdir()
+        onnx.save(made, place, save_as_external_data=True, location="w.bin", size_threshold=99)
+        return place
+
+    one = model(13, 1, "a")
+    assert onnxpad.validate(one, model(11, 1, "b")).outcome == "nothing compared"
+    assert onnxpad.validate(one, model(13, 2, "c")).outcome == "nothing compared"
+    assert onnxpad.validate(one, model(13, 1, "d")).ok
+
+
+def test_inputs_that_are_given_are_told_apart_by_number() -> None:
+    given: Any = [{"x": np.ones((1, 1, 8, 8), np.float32), "b": np.bool_(each)} for each in (0, 1)]
+    given[0]["x"][0, 0, 0, 0] = 7
+    other = failing(99)
+    other.graph.node[0].attribute[0].g.node[0].op_type = "Abs"
+    del other.graph.node[0].attribute[0].g.node[0].input[1]
+    assert onnxpad.validate(failing(99), other, inputs=given).outcome == "nothing compared"
+
+
+def test_what_saturates_is_run_on_fainter_data() -> None:
+    def model(written: str) -> Any:
+        return parsed(f"""g ({T} x) => ({T} y) <float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+            int64 far = {{999}}, float most = {{99}}, int64[8] amounts = {{0, 0, 1, 1, 0, 0, 1, 1}}>
+            {{ {written} a = Abs (v) m = ReduceSum <keepdims = 0> (a) k = Min (m, most)
+            sizes = Shape (v) size = ReduceMax <keepdims = 0> (sizes) c = Greater (size, far)
+            u = If {SIDES} y = Mul (u, k) }}""")
+
+    padded = model("padded = Pad (x, amounts) v = Conv (padded, w)")
+    assert onnxpad.validate(padded, model(f"v = Conv <pads = [{RIGHT}]> (x, w)")).ok
+    assert not onnxpad.validate(padded, model(f"v = Conv <pads = [{WRONG}]> (x, w)")).ok
+
+
+def test_a_reference_that_overflows_is_not_compared() -> None:
+    model = parsed("g (float[4] x) => (float[4] y) <float k = {100000}> { y = Mul (x, k) }")
+    given: Any = {"x": np.ones(4, np.float32), "y": np.full(4, np.inf, np.float16)}
+    assert onnxpad.validate(model, reference=given).outcome == "nothing compared"
+    assert onnxpad.validate(model, model, reference=given).exit_code == 5
