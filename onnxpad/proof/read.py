@@ -112,7 +112,7 @@ class Reader:
         known = self._known
         if (found := known.get(tensor)) is not None:
             return found
-        for at in self.unread([tensor]):
+        for at in self.unread([tensor]) if tensor.producer else [tensor]:
             found = self._computed(at, as_written=self._lazy)
             self.keep(at, self._same[found][0] if found in self._same else found)
         return known[tensor]

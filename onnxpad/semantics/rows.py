@@ -17,7 +17,7 @@ from onnx import TensorProto
 from onnxpad import declared
 from onnxpad.arithmetic.size import Extent
 from onnxpad.errors import ModelError
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Layers
@@ -297,11 +297,15 @@ class Call:
         found = array.reshape(-1)[0]
         return float(found) if array.dtype.kind in "fV" else int(found)
 
+    def declared(self, place: int) -> Declared | None:
+        """Type and shape of an input that is constant, or declared; None for others."""
+        tensor = self.operand(place)
+        return None if tensor is None else self._graph.declared(tensor)
+
     def constant_dtype(self, place: int) -> int | None:
         """The declared element type of a constant input; None where there is none."""
-        tensor = self.operand(place)
-        declared = None if tensor is None else self._graph.declared(tensor)
-        return None if declared is None else declared.dtype
+        found = self.declared(place)
+        return None if found is None else found.dtype
 
     def unique(self, tensor: Tensor) -> str:
         """The name of a tensor that no other tensor of the model has."""

@@ -154,9 +154,8 @@ def _check_types(call: Call) -> None:
     for place, types in _TYPES.items():
         if call.operand(place) is None:
             continue
-        known = call.constant_dtype(place)
-        shape = call.shape(place)
-        if (known or call.dtype(place)) not in (None, *types):
+        dtype, shape = call.declared(place) or (call.dtype(place), call.shape(place))
+        if dtype and dtype not in types:
             raise UnreadError(f"input {place} is of a type that Pad does not take")
         if shape is not None and len(shape) != 1 and shape[:-1] != (1,):
             raise UnreadError(f"input {place} is no list, as Pad takes it")
