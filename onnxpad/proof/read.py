@@ -360,8 +360,8 @@ class Reader:
             UnreadError: The data has another number of axes than the window slides over.
         """
         if isinstance(form.own, Operand) and isinstance(form.own.of, int):
-            form = self.terms.form(form._replace(own=Operand(args[form.own.of])))
-        data = args[0]
+            form = form._replace(own=Operand(args[form.own.of]))
+        form, data = self.terms.form(form), args[0]
         if isinstance(data.head, Ranked) and data.head.rank == form.rank:
             data = self.terms.padded(data.args[0], *data.layers)
         # Indices count positions of the tensor that is pooled, padding included.

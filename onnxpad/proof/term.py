@@ -119,8 +119,7 @@ class Terms:
         """There are none at first."""
         self.sources: dict[Tensor, Term] = {}
         self._made: dict[tuple[Any, ...], Term] = {}
-        self._forms: dict[tuple[object, ...], WindowForm] = {}
-        self._padded: dict[tuple[Term, tuple[Layer, ...]], Term] = {}
+        self._forms: dict[object, WindowForm] = {}
 
     def make(self, head: Head, args: tuple[Term, ...] = (), layers: Layers = NO_LAYERS) -> Term:
         """The term of this content; layers must be in their normal form."""
@@ -133,16 +132,14 @@ class Terms:
 
     def form(self, form: WindowForm) -> WindowForm:
         """The one object of a form that these terms share."""
-        return self._forms.setdefault(tuple(form), form)
+        found = self._forms.get(form)
+        if found is None:
+            found = self._forms[form] = self._forms.setdefault(tuple(form), form)
+        return found
 
     def padded(self, term: Term, *layers: Layer) -> Term:
         """A term with more layers around it."""
-        key = term, layers
-        found = self._padded.get(key)
-        if found is None:
-            found = self.make(term.head, term.args, merged((*term.layers, *layers)))
-            self._padded[key] = found
-        return found
+        return self.make(term.head, term.args, merged((*term.layers, *layers)))
 
 
 class Equal(NamedTuple):

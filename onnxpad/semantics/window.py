@@ -44,7 +44,7 @@ class WindowAxis(NamedTuple):
 class WindowForm(NamedTuple):
     """How the window of one node slides; nodes that slide alike have one form.
 
-    `interned` gives the one object of a form, by which forms are compared.
+    They are compared by identity: `Terms.form` gives the one object of a form.
 
     Attributes:
         kind: The operator, with its domain where that is not ONNX's own.
@@ -211,14 +211,6 @@ def declared_row(declaration: declared.Row) -> Row:
     )
 
 
-_forms: dict[tuple[object, ...], WindowForm] = {}
-
-
-def interned(form: WindowForm) -> WindowForm:
-    """The one object of a form."""
-    return _forms.setdefault(tuple(form), form)
-
-
 def form_of(call: Call) -> WindowForm:
     """How the window of a node slides, whose first input is the data.
 
@@ -233,7 +225,7 @@ def form_of(call: Call) -> WindowForm:
     key = form_of, kernel, zero
     form: WindowForm | None = node.notes.get(key)
     if form is None:  # networks repeat the same few windows
-        form = node.notes[key] = interned(_form(call, window, kernel, zero))
+        form = node.notes[key] = _form(call, window, kernel, zero)
     return form
 
 
