@@ -98,9 +98,9 @@ def without_sign(layers: Layers) -> Layers:
     return tuple([each._replace(fill=0) if is_zero(each.fill) else each for each in layers])
 
 
-def is_empty(amounts: Iterable[Pair]) -> bool:
+def is_empty(amounts: Amounts) -> bool:
     """Whether nothing is padded or cropped at any size."""
-    return all(pair == (0, 0) for pair in amounts)
+    return amounts.count((0, 0)) == len(amounts)
 
 
 def touched_axes(layers: Layers) -> frozenset[int]:
