@@ -185,7 +185,7 @@ def _number(tensor: onnx.TensorProto) -> int | None:
 
 def unfolds(model: onnx.ModelProto) -> str:
     """Why a model is too large to run once functions stand in the place of their calls, or ""."""
-    count = _unfolded(model) if model.functions else 0
+    count = unfolded(model) if model.functions else 0
     if count <= MOST_NODES:
         return ""
     return (
@@ -194,7 +194,7 @@ def unfolds(model: onnx.ModelProto) -> str:
     )
 
 
-def _unfolded(model: onnx.ModelProto) -> int:
+def unfolded(model: onnx.ModelProto) -> int:
     """The number of nodes once functions stand in the place of their calls.
 
     Functions that call each other in a circle, which no runtime accepts, count as one node.

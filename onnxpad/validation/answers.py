@@ -6,7 +6,7 @@ A session is open only while its model runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
@@ -23,18 +23,19 @@ from onnxpad.validation.inputs import (
     Draw,
     Input,
     draw,
-    halved,
     other_choices,
     other_data,
     size_choices,
     small_choices,
+    steered,
+    steered_sizes,
+    steerings,
 )
 from onnxpad.validation.pairing import Pairing
 
 _SAME_NAMES = Pairing()
 
 _OTHER = 1  # index of the sample whose sizes are other than the first's in all that matters
-_MANY = 1 << 19  # elements of outputs beyond which smaller sizes are drawn: comparing them is slow
 
 _SMALLEST = 2  # index of the sample that has the smallest sizes on which the model runs
 
@@ -188,6 +189,7 @@ def accepted(
     draws: list[Draw] = []
     results: list[Result] = []
     taken: list[Mapping[str, int]] = []
+    steering: Mapping[str, Array] = {}  # without which the model does not run
     why = ""
     try:
         with open_session(source, provider=provider, folder=folder) as session:
@@ -200,32 +202,25 @@ def accepted(
                     first = other_choices(inputs, taken[0])
                 again = taken[number % len(taken) :] if taken else ()
                 asked = chain(first, fresh, again) if number < max(1, samples) else first
-                for sizes in asked:
-                    fed = draw(inputs, sizes, seed + number)
+                tries = ((steering, sizes) for sizes in asked)
+                for values, sizes in chain(tries, () if number else _steered(inputs, seed)):
+                    fed = steered(draw(inputs, sizes, seed + number), values)
                     result = _run(session, fed, pairing)
-                    if result.late and not draws:
-                        raise LimitError(result.error)
                     if result.late:
+                        if not draws:
+                            raise LimitError(result.error)
                         return tuple(draws), tuple(results), why
                     ran()
                     if not result.error:
-                        while _elements(result) > _MANY and not draws:
-                            if (less := halved(inputs, sizes)) == sizes:
-                                break
-                            smaller = draw(inputs, less, seed + number)
-                            answer = _run(session, smaller, pairing)
-                            ran()
-                            if answer.error:
-                                break
-                            sizes, fed, result = less, smaller, answer
                         draws.append(fed)
                         results.append(result)
+                        steering = values
                         if sizes not in taken:
                             taken.append(sizes)
                         break
                     why = why or result.error
             if draws and (other := other_data(inputs, draws[0], seed)) is not None:
-                result = _run(session, other, pairing)
+                result = _run(session, other := steered(other, steering, again=True), pairing)
                 ran()
                 if not result.error:
                     draws.append(other)
@@ -235,6 +230,13 @@ def accepted(
     except EngineError as error:
         return (), (), str(error)
     return tuple(draws), tuple(results), why
+
+
+def _steered(
+    inputs: Sequence[Input], seed: int
+) -> Iterator[tuple[dict[str, Array], dict[str, int]]]:
+    first = draw(inputs, next(size_choices(inputs)), seed)
+    yield from steered_sizes(inputs, steerings(inputs, first.feeds))
 
 
 def laid_out(found: MatchedInputs, source: Source, folder: Path | None = None) -> MatchedInputs:
@@ -264,11 +266,6 @@ def _apart(wanted: Mapping[str, Array], outputs: Mapping[str, Value]) -> float:
             distance(fit.array, np.zeros_like(fit.array)) or 1.0
         )
     return total
-
-
-def _elements(result: Result) -> int:
-    """How many elements the outputs have that are tensors."""
-    return sum(each.size for each in result.outputs.values() if isinstance(each, np.ndarray))
 
 
 def _run(session: Session, inputs: Draw, pairing: Pairing) -> Result:

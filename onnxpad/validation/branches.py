@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from itertools import islice, product
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -25,7 +25,17 @@ from onnxpad.runtimes.copies import drawn
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import Session, Source, folder_of, open_session, read_proto
 from onnxpad.validation.compare import compare
-from onnxpad.validation.inputs import Draw, Input, described, inlined, numpy_type
+from onnxpad.validation.inputs import (
+    Draw,
+    Input,
+    described,
+    draw,
+    inlined,
+    overridable,
+    steered,
+    steered_sizes,
+    steerings,
+)
 from onnxpad.validation.pairing import Pairing, read_by
 
 _MARK: Final = "onnxpad_enters"
@@ -42,9 +52,6 @@ _MOVING: Final = f"""f () => () {{
 }}"""
 _MOST_PLACES: Final = 32
 _MOST_DOUBTS: Final = 16
-_MOST_DRAWS: Final = 64
-_MOST_STEERED: Final = 16  # elements of an input that may steer
-_USUAL: Final = (0, 1, 2, 3)
 _BEYOND: Final = 7  # the end of one element
 
 _HERE: Final = Path()
@@ -114,6 +121,14 @@ def entering(
     )
     blamed = [_blamed(graphs[n], graphs[1 - n] if alike else []) for n in range(2)]
     entered = [dict[_Path, Draw | None].fromkeys(each) for each in blamed]
+    steering, feeds = [*inputs], {**draws[0].feeds}
+    for each, data in overridable(models[0]) if inputs else ():
+        if any(each.name == value.name for value in models[1].graph.input):
+            steering.append(each)
+            feeds[each.name] = data
+    values = [*steerings(steering, feeds)]
+    pairs = steered_sizes(inputs, values)
+    further = (steered(draw(inputs, sizes, 0), each) for each, sizes in pairs if sizes)
     ordinary, found = [each for each in draws if not each.again], list[Draw]()
     for number, names in enumerate((Pairing(), pairing)):
         if not blamed[number]:
@@ -121,14 +136,14 @@ def entering(
         marked = _with_failures(models[number], [*blamed[number]])
         with suppress(EngineError), open_session(marked, folder=places[number]) as session:
             for mark, path in enumerate(islice(blamed[number], _MOST_PLACES)):
-                waiting = [*ordinary, *found, *islice(_steered(inputs, draws[0]), _MOST_DRAWS)]
+                again = (steered(draws[0], each, again=True) for each in values)
                 fails = np.zeros(len(blamed[number]), np.int64)
                 fails[mark] = _BEYOND
-                first = _first_entering(session, map(names.fed, waiting), fails)
-                if first is not None:
-                    entered[number][path] = waiting[first]
-                if first is not None and first >= len(ordinary) + len(found):
-                    found.append(waiting[first])
+                asked = chain(ordinary, found, again, further)
+                first = _first_entering(session, names, asked, fails)
+                entered[number][path] = first
+                if first and first not in (*ordinary, *found):
+                    found.append(first)
     closed = [why for n in (0, 1) for path, why in blamed[n].items() if not entered[n][path]]
     closed = [why for why in closed if all(name for _, name in why) and not drawn(models[0])]
     told = set[_Tensor]()
@@ -302,14 +317,16 @@ def _faint(first: Draw) -> Draw:
     return described(feeds, "a 32nd", again=True)
 
 
-def _first_entering(session: Session, draws: Iterable[Draw], fails: np.ndarray) -> int | None:
-    """The number of the first draw with which a model fails at a node put in, and runs without."""
-    for number, each in enumerate(draws):
-        error = _failure(session, each, fails)
+def _first_entering(
+    session: Session, names: Pairing, draws: Iterable[Draw], fails: np.ndarray
+) -> Draw | None:
+    """The first draw with which a model fails at a node put in, and runs without."""
+    for each in draws:
+        error = _failure(session, names.fed(each), fails)
         if error and any(_MARK in told for told in (str(error), *error.nodes)):
-            otherwise = _failure(session, each, 0 * fails)
+            otherwise = _failure(session, names.fed(each), 0 * fails)
             if otherwise is None or isinstance(otherwise, LimitError):
-                return None if otherwise else number
+                return None if otherwise else each
     return None
 
 
@@ -319,19 +336,3 @@ def _failure(session: Session, draw: Draw, fails: np.ndarray) -> EngineError | N
     except EngineError as error:
         return error
     return None
-
-
-def _steered(inputs: Sequence[Input], first: Draw) -> Iterator[Draw]:
-    """The first draw with other bools and whole numbers, each that may steer an If or a Loop."""
-    values = dict[str, list[np.ndarray]]()
-    for each in inputs:
-        data, dtype = first.feeds[each.name], numpy_type(each)
-        if dtype.kind in "biu" and data.size <= _MOST_STEERED:
-            near = [n + step for n in each.compared for step in (0, -1, 1)]
-            chosen = (False, True) if dtype.kind == "b" else dict.fromkeys((*near, *_USUAL))
-            fit = [n for n in chosen if np.array(n).astype(dtype) == n]
-            values[each.name] = [np.full_like(data, n) for n in fit]
-    for some in product(*values.values()):
-        steering = dict(zip(values, some, strict=True))
-        told = ", ".join(f"{name} {data.flat[0]}" for name, data in steering.items() if data.size)
-        yield described({**first.feeds, **steering}, told, again=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from onnx import AttributeProto, TensorProto
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
-from onnxpad.file.proto_walk import bodies, unfolds, walked
+from onnxpad.file.proto_walk import bodies, unfolded, unfolds, walked
 from onnxpad.messages import few
 from onnxpad.records import dataclass
 from onnxpad.runtimes.copies import drawn
@@ -48,14 +49,18 @@ _LONG = (64, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8000, 16000, 32000, 6400
 
 _SIGNAL = 3  # axes of a signal at most: the batch, channels and time
 
-_SMALL = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32)
-
 _STEPS = (2, 4, 8, 16, 32)
 """How far sizes are moved for models that take no other parity, such as those that halve theirs."""
 
 _MOST_ELEMENTS = 1 << 23  # of one input of guessed size: an image of 1600x1600 fits
 
+_OVERRIDABLE = 4  # the version of the IR from which on an initializer may be fed
+
 _DRAWABLE = 1 << 28  # elements of one input; drawing them takes 3 GB already
+
+_MOST_CHOOSING = 16  # elements of an input that may decide what runs
+
+_MOST_STEERED = 64  # draws, or values, for what decides that
 
 _MOST_INLINED = 10_000  # nodes
 
@@ -322,21 +327,7 @@ def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     inputs = tuple(inputs)
     dims = {dim for each in inputs for dim in each.shape if isinstance(dim, str)}
     if dims and not any(each.sizes for each in inputs):
-        yield from (dict.fromkeys(dims, size) for size in _SMALL)
-
-
-def halved(inputs: Iterable[Input], taken: Mapping[str, int]) -> dict[str, int]:
-    """About half the sizes taken, of the same parity; a batch, and what is limited, stays."""
-    found = dict(taken)
-    for each in inputs:
-        for axis, dim in enumerate(each.shape):
-            if isinstance(dim, str) and not _is_batch(dim.lower(), axis, len(each.shape)):
-                half = taken[dim] // 2
-                half += (taken[dim] - half) % 2
-                admitted = each.sizes.get(dim)
-                if admitted is None or (admitted.last >= _ENDLESS and half in admitted):
-                    found[dim] = half
-    return found
+        yield from (dict.fromkeys(dims, size) for size in range(1, 33))
 
 
 def other_choices(inputs: Iterable[Input], taken: Mapping[str, int]) -> Iterator[dict[str, int]]:
@@ -401,6 +392,40 @@ def draw(inputs: Iterable[Input], sizes: Mapping[str, int], seed: int) -> Draw:
         generator = np.random.default_rng([seed, zlib.crc32(each.name.encode())])
         feeds[each.name] = _data(each, shape, generator)
     return described(feeds, f"seed {seed}")
+
+
+def steerings(inputs: Iterable[Input], feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """Values, by name, for the bools and whole numbers that may decide what runs; not too many.
+
+    Those come first that numbers are compared with, then their neighbours.
+    """
+    values = dict[str, list[Array]]()
+    for each in inputs:
+        data, dtype = feeds[each.name], numpy_type(each)
+        if dtype.kind in "biu" and 0 < data.size <= _MOST_CHOOSING:
+            near = [n + step for step in (0, -1, 1) for n in each.compared]
+            chosen = (False, True) if dtype.kind == "b" else dict.fromkeys((*near, *range(4)))
+            fit = [n for n in chosen if np.array(n).astype(dtype) == n]
+            values[each.name] = [np.full_like(data, n) for n in fit]
+    for some in islice(product(*values.values()), _MOST_STEERED if values else 0):
+        yield dict(zip(values, some, strict=True))
+
+
+def steered(first: Draw, values: Mapping[str, Array], *, again: bool = False) -> Draw:
+    """A draw with other values, perhaps of inputs that have a default and are not in it."""
+    if not values:
+        return first
+    feeds = {n: np.full_like(first.feeds.get(n, v), v.flat[0]) for n, v in values.items()}
+    told = (f"{name} {data.flat[0]}" for name, data in values.items())
+    how = ", ".join((first.drawn[1], *told))
+    return described({**first.feeds, **feeds}, how, again=again)
+
+
+def steered_sizes(
+    inputs: Sequence[Input], values: Iterable[dict[str, Array]]
+) -> Iterable[tuple[dict[str, Array], dict[str, int]]]:
+    """Each of some values that may decide what runs with all guesses of sizes; not too many."""
+    return islice(product(values, size_choices(inputs)), _MOST_STEERED)
 
 
 def other_data(inputs: Iterable[Input], first: Draw, seed: int) -> Draw | None:
@@ -483,27 +508,12 @@ def _shares(graph: onnx.GraphProto, outputs: Iterable[Output]) -> Iterator[tuple
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the bodies of its functions in place of their calls, unless they are many."""
-    called = {
-        (function.domain, function.name): Counter(map(_operator, walked(function.node)))
-        for function in model.functions
-    }
-    calls, total, depth = Counter(map(_operator, walked(model.graph.node))), 0, 0
-    while calls := Counter({key: times for key, times in calls.items() if key in called}):
-        within: Counter[tuple[str, str]] = Counter()
-        for key, times in calls.items():
-            for inner, count in called[key].items():
-                within[inner] += times * count
-        calls, total, depth = within, total + within.total(), depth + 1
-        if total > _MOST_INLINED or depth > len(called):  # so deep, one calls itself
-            return model
+    if not model.functions or unfolded(model) > _MOST_INLINED:
+        return model
     try:
-        return onnx.inliner.inline_local_functions(model) if depth else model
+        return onnx.inliner.inline_local_functions(model)
     except (RuntimeError, ValueError, onnx.checker.ValidationError):  # malformed, or over 2 GiB
         return model
-
-
-def _operator(node: onnx.NodeProto) -> tuple[str, str]:
-    return node.domain, node.op_type
 
 
 def numpy_type(each: Input | Output) -> np.dtype[Any]:
@@ -577,6 +587,21 @@ def _negative(data: Array) -> Array:
     return np.asarray(-np.abs(wide) - np.float32(0.5)).astype(data.dtype)
 
 
+def overridable(model: onnx.ModelProto) -> list[tuple[Input, Array]]:
+    """Single bools, and numbers that are compared with others, that have a default, with that."""
+    consumers, small = _Consumers(model), filter(_is_one, model.graph.initializer)
+    held = {each.name: onnx.numpy_helper.to_array(each) for each in small}
+    found = [_input(each, consumers) for each in model.graph.input if each.name in held]
+    can = model.ir_version >= _OVERRIDABLE
+    choosing = (e for e in found if can and (e.compared or e.elem_type == TensorProto.BOOL))
+    return [(each, held[each.name]) for each in choosing]
+
+
+def _is_one(tensor: onnx.TensorProto) -> bool:
+    """Whether a constant is one element, and in the file."""
+    return math.prod(tensor.dims) == 1 and not tensor.external_data
+
+
 def _fed(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     kept = {tensor.name for tensor in graph.initializer}
     kept |= {sparse.values.name for sparse in graph.sparse_initializer}
@@ -589,8 +614,8 @@ def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
         kind = kind.optional_type.elem_type
     if kind.HasField("tensor_type"):
         return kind.tensor_type
-    found = (kind.WhichOneof("value") or "untyped value").removesuffix("_type").replace("_", " ")
-    raise UndrawableError(f"input {value.name!r} is a {found}: only tensors can be drawn as inputs")
+    found = kind.WhichOneof("value")
+    raise UndrawableError(f"input {value.name!r} is {found}: only tensors can be drawn as inputs")
 
 
 def declared(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
@@ -629,8 +654,7 @@ class _Consumers:
     """The readers of each tensor in a graph, its bodies and functions."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        if any(map(_is_open, _fed(model.graph))):
-            model = inlined(model)
+        model = inlined(model)
         graph = model.graph
         self._opsets = model.opset_import
         self._readers: dict[str, list[tuple[onnx.NodeProto, int]]] = {}
@@ -672,7 +696,7 @@ class _Consumers:
         for node, index in self._reached(name, _CARRIERS):
             other = node.input[1 - index] if node.op_type in _COMPARISONS else ""
             held = self._constants.get(other)
-            if held is None or math.prod(held.dims) != 1 or held.external_data:
+            if held is None or not _is_one(held):
                 continue
             value = onnx.numpy_helper.to_array(held).reshape(())
             if value.dtype != object and float(value).is_integer() and abs(value) < _ENDLESS:
@@ -753,12 +777,6 @@ class _Consumers:
                     fresh = set(node.output) - seen
                     seen |= fresh
                     waiting.extend(fresh)
-
-
-def _is_open(value: onnx.ValueInfoProto) -> bool:
-    """Whether an input has an axis of unknown size, or an unknown rank."""
-    shape = _shape(value)
-    return shape is None or any(isinstance(size, str) for size in shape)
 
 
 def _carried(node: onnx.NodeProto, index: int, axis: int, rank: int) -> Iterator[tuple[str, int]]:

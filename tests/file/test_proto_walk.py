@@ -7,7 +7,6 @@ import onnx
 from onnx import numpy_helper
 
 from onnxpad.file.proto_walk import (
-    _unfolded,
     bodies,
     captured,
     has_open_loop,
@@ -15,6 +14,7 @@ from onnxpad.file.proto_walk import (
     names,
     operators,
     tensors,
+    unfolded,
     unfolds,
 )
 from tests.support import parsed
@@ -188,7 +188,7 @@ def test_how_many_nodes_run(nodes: str, functions: dict[str, str], count: int) -
         for name, body in functions.items()
     )
     model = parsed(f"g (float[1] x, bool c) => (float[1] y) {{ {nodes} }} {inner}")
-    assert _unfolded(model) == count
+    assert unfolded(model) == count
 
 
 def value(name: str, number: float = 0) -> onnx.TensorProto:

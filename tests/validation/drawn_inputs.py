@@ -18,7 +18,6 @@ from onnxpad.validation.inputs import (
     Draw,
     Input,
     draw,
-    halved,
     other_choices,
     other_data,
     outline,
@@ -51,11 +50,8 @@ def said(line: str) -> str:
     choices = [*size_choices(fed)]
     parts.append(f"sizes {_sizes(choices)}")
     small = [*small_choices(fed)]
-    if small:
-        parts.append(f"small {_sizes(small)}")
-    for taken in choices[:2] if choices and choices[0] else []:
-        parts.append(f"others {_sizes(islice(other_choices(fed, taken), 9))}")
-        parts.append(f"half {_sizes([halved(fed, taken)])}")
+    others = (islice(other_choices(fed, taken), 9) for taken in choices[:2] if choices[0])
+    parts += (f"others {_sizes(each)}" for each in others)
     fitting = [sizes for sizes in (*choices, *small) if _elements(fed, sizes) < _DRAWN]
     for sizes in fitting[:1]:
         first = draw(fed, sizes, 3)

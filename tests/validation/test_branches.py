@@ -295,3 +295,49 @@ def test_a_reference_that_overflows_is_not_compared() -> None:
     given: Any = {"x": np.ones(4, np.float32), "y": np.full(4, np.inf, np.float16)}
     assert onnxpad.validate(model, reference=given).outcome == "nothing compared"
     assert onnxpad.validate(model, model, reference=given).exit_code == 5
+
+
+def sides(condition: str, inputs: str, *sizes: int) -> onnx.ModelProto:
+    """An If whose sides take one size of `x` each, or any, with a `Pad` to fold."""
+    cut = [f"u{n} = Reshape (x, s{n})" if size else f"u{n} = Identity (x)" for n, size in
+           enumerate(sizes)]  # fmt: skip
+    then, other = (f"{each} z{n} = Pad (u{n}, m) " for n, each in enumerate(cut))
+    shapes = "".join(f", int64[3] s{n} = {{1, 1, {size}}}" for n, size in enumerate(sizes))
+    return parsed(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[1, 1, L] x, {inputs}) => (float[] y)
+        <float[1, 1, 3] w = {{1, 2, 3}}, int64[6] m = {{0, 0, 1, 0, 0, 1}},
+         int64 high = {{16000}}, int64 low = {{8000}}{shapes}> {{ {condition}
+          y = If (c) <then_branch = a () => (float[] p) {{ {then} p = Conv (z0, w) }},
+            else_branch = b () => (float[] q) {{ {other} r = Conv (z1, w) q = Neg (r) }}> }}""")
+
+
+RATE = "c = Equal (rate, high)"
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", [256, 512, None])
+def test_other_constants_are_drawn_at_each_size(seed: int, size: int | None) -> None:
+    model = sides(RATE, "int64 rate", 512, 256)
+    if size:
+        model.graph.input[0].type.tensor_type.shape.dim[2].dim_value = size
+    found = onnxpad.fix(model)
+    assert len(found.changes) > 0
+    assert onnxpad.validate(model, found.model, seed=seed).ok
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("default", "inputs", "condition"),
+    [(np.bool_(True), "bool c", ""), (np.int64(7), "int64 rate", RATE)],
+    ids=["bool", "rate"],
+)
+def test_what_has_a_default_and_steers_is_drawn(
+    default: np.generic, inputs: str, condition: str
+) -> None:
+    model = sides(condition, inputs, 0, 0)
+    name = inputs.split()[1]
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(default), name))
+    found = onnxpad.fix(model)
+    assert (found.validation.outcome, found.exit_code) == ("passed", 0)  # type: ignore[union-attr]
+    model.ir_version = 3  # where none can be fed
+    assert onnxpad.fix(model).exit_code == 5

@@ -72,7 +72,7 @@ def test_limited_sizes_come_first_last_and_from_the_middle() -> None:
 
 
 def test_small_sizes_are_tried_for_all_that_is_open() -> None:
-    small = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 24, 31, 32]
+    small = range(1, 33)
     assert [*small_choices([image("N", "H"), image("H", 2)])] == [{"N": n, "H": n} for n in small]
     assert [*small_choices([image(1, 2)])] == []
     assert [*small_choices([image("N", H=Sizes(1, 4))])] == []
@@ -256,9 +256,9 @@ def test_the_outline_of_a_model() -> None:
     assert outline(parsed(quantised, opset=21)).quantised
 
 
-@pytest.mark.parametrize(("depth", "whole"), [(13, True), (14, False)])
+@pytest.mark.parametrize(("depth", "whole"), [(15, True), (16, False)])
 def test_functions_are_written_out_up_to_a_number_of_nodes(depth: int, whole: bool) -> None:
-    """Each calls the next one twice: 2^13 nodes are fewer than 10,000, and with all calls more."""
+    """Each calls the next one twice: 2^13 nodes are fewer than 10,000."""
     functions = [
         helper.make_function(
             "f", f"f{each}", ["x"], ["y"],
@@ -270,7 +270,7 @@ def test_functions_are_written_out_up_to_a_number_of_nodes(depth: int, whole: bo
         )
         for each in range(depth - 1)
     ]  # fmt: skip
-    assert whole == (sum(2**each for each in range(1, depth - 1)) + 2 ** (depth - 2) <= 10_000)
+    assert whole == (2 ** (depth - 2) <= 10_000)
     model = parsed("g (float[1] x) => (float[1] y) { y = Neg (x) }", opset=21)
     model.opset_import.append(helper.make_opsetid("f", 1))
     model.graph.node[0].CopyFrom(helper.make_node("f0", ["x"], ["y"], domain="f"))

@@ -8,11 +8,9 @@ from onnxpad.arithmetic.size import Sizes
 from onnxpad.runtimes.sessions import CPU, Array, open_session
 from onnxpad.validation.answers import accepted
 from onnxpad.validation.inputs import (
-    Input,
     UndrawableError,
     describe,
     draw,
-    halved,
     other_choices,
     outline,
     pinned,
@@ -254,25 +252,6 @@ def test_multiples_are_drawn_of_both_parities(least: int) -> None:
     assert [[shape[axis] // least % 2 for axis in (2, 3)] for shape in shapes] == [[0, 0], [1, 1]]
 
 
-def test_outputs_of_many_elements_are_drawn_at_smaller_sizes_of_the_same_parity() -> None:
-    """A decoder that magnifies by 32 gives four million elements for an image of 63 by 65."""
-    model = parsed(
-        "g (float[N,1,H,W] x) => (float[N,1,P,Q] y) { c = Constant <value_ints = [1,1,32,32]> () "
-        "w = ConstantOfShape (c) y = ConvTranspose <strides = [32,32]> (x, w) }",
-        opset=21,
-    )
-
-    def shapes(**limits: Sizes) -> list[tuple[int, ...]]:
-        inputs = pinned(describe(model), model, limits)
-        drawn, results, _ = accepted(model, inputs, CPU, 1, 0)
-        assert len(drawn) == len(results)
-        return [draw.feeds["x"].shape for draw in drawn]
-
-    assert shapes() == [(1, 1, 15, 17), (2, 1, 14, 16), (1, 1, 15, 17)]
-    assert shapes(H=Sizes(1, 1 << 24))[0] == (1, 1, 15, 17)
-    assert shapes(H=Sizes(60, 70))[0] == (1, 1, 60, 5)  # what is limited to some sizes stays
-
-
 def test_sizes_fixed_in_the_rewritten_model_are_used() -> None:
     text = "g (float[{0}] x, float[N,H] z) => (float[{0}] y) {{ y = Add (x, z) }}"
     model = parsed(text.format("N,H"), opset=21)
@@ -344,20 +323,3 @@ def test_nodes_inside_branches_are_counted() -> None:
         opset=21,
     )
     assert (outline(model).nodes, outline(model).quantised) == (4, False)
-
-
-def test_halved_sizes_keep_their_parity_and_what_is_limited_stays() -> None:
-    def of(size: int, dim: str = "h", **sizes: Sizes) -> int:
-        """What becomes of a size beside a batch, a fixed size and another that is open."""
-        given = Input("x", onnx.TensorProto.FLOAT, ("N", 6, dim, "w"), sizes=sizes)
-        taken = {"N": 8, dim: size, "w": 20}
-        found = halved([given], taken)
-        assert taken == {"N": 8, dim: size, "w": 20}
-        assert (found["N"], found["w"]) == (8, 10)
-        return found[dim]
-
-    assert [of(size) for size in (1, 2, 3, 8, 9, 10, 11, 64)] == [1, 2, 1, 4, 5, 6, 5, 32]
-    assert of(8, "batch_2") == 8
-    assert of(8, h=Sizes(1, 1 << 10)) == 8  # limited
-    assert of(8, h=Sizes(1, 1 << 20)) == 4
-    assert of(8, h=Sizes(5, 1 << 20)) == 8  # 4 is not admitted

@@ -29,7 +29,7 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
     """The verdict and what became of each operator; what was tried, unless all is explained."""
     is_full = view == "full"
     most = None if is_full else _LISTED
-    if is_full or (report.exit_code and report.matching.runs):
+    if is_full or report.exit_code:
         sections = [
             _headline(report),
             _changes(report, most),
@@ -40,8 +40,6 @@ def match_document(report: MatchReport, view: View = "brief") -> Document:
             _stages(report) if is_full else (),
             _end(report),
         ]
-    elif report.exit_code:
-        sections = [_headline(report), _notes(report, most), _end(report)]
     else:
         told = [_changes(report, _KINDS), _left(report, 0), _notes(report, 1), _end(report)]
         sections = [chain(_headline(report), *told)]
@@ -82,11 +80,9 @@ def _headline(report: MatchReport) -> Iterator[str]:
 
 
 def _gap(report: MatchReport) -> str:
-    """How far outputs are off, and unless they are reproduced from which reference."""
-    matching = report.matching
-    offs = dict.fromkeys(map(_off, (matching.before, matching.after)))
-    of = f", from {shown(report.reference)}" if report.exit_code else ""
-    return f"{', at best '.join(offs)} (of the output's range{of})"
+    """How far outputs are off."""
+    offs = dict.fromkeys(map(_off, (report.matching.before, report.matching.after)))
+    return f"{', at best '.join(offs)} (of the range of {shown(report.reference)})"
 
 
 def _off(error: float) -> str:
