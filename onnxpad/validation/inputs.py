@@ -614,8 +614,7 @@ def _tensor_type(value: onnx.ValueInfoProto) -> onnx.TypeProto.Tensor:
         kind = kind.optional_type.elem_type
     if kind.HasField("tensor_type"):
         return kind.tensor_type
-    found = kind.WhichOneof("value")
-    raise UndrawableError(f"input {value.name!r} is {found}: only tensors can be drawn as inputs")
+    raise UndrawableError(f"input {value.name!r} is no tensor, and only tensors can be drawn")
 
 
 def declared(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:

@@ -41,7 +41,7 @@ FAILED = Validation(
 
 
 PASSED = Validation(ok=True, runs=(), probes=1)
-NOTHING = not_validated("input 'x' is a sequence")
+NOTHING = not_validated("input 'x' is no tensor")
 
 
 @dataclass(frozen=True)
