@@ -192,6 +192,7 @@ def _why_other(body: _Graph, twin: _Graph | None, known: dict[_Tensor, bool]) ->
     ):
         return {(body.path, "")}
     reads = [name for node in body.graph.node for name in read_by(node)]
+    waiting: list[tuple[_Graph | None, _Graph | None, str]]
     waiting = [(body, twin, name) for name in (*reads, *(each.name for each in body.graph.output))]
     waiting += [(body.outer, twin.outer, name) for name in steering]
     found, seen = set[_Tensor](), set[_Tensor]()

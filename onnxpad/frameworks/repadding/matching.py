@@ -51,7 +51,7 @@ from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, 
 from onnxpad.sites.reading import Site
 from onnxpad.validation.align import nearest
 from onnxpad.validation.answers import Result, ask, laid_out
-from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs, not_finite
+from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs
 from onnxpad.validation.inputs import Draw, outline
 
 _PARTLY: Final = 0.25
@@ -107,8 +107,6 @@ def match_graph(
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
-    if why := _impossible(graph, found):
-        return Matching("not matched", reason=why, notes=found.notes)
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
     copy = working_copy(model, sites, dtypes, names)
@@ -146,26 +144,6 @@ def match_graph(
                 graph.rollback(mark)
                 return replace(result, outcome="not matched", reason=why, changes=())
     return result
-
-
-def _impossible(graph: Graph, found: MatchedInputs) -> str:
-    """Why no padding gives the recorded outputs: they have NaN, and the model's are finite.
-
-    Empty where the model as it is has such elements too, or does not run. Infinities alone tell
-    nothing: a window of a MaxPool that reads padding alone gives one.
-    """
-    holes = {
-        name: not_finite(value)
-        for sample in found.expected
-        for name, value in sample.items()
-        if value.dtype.kind == "f" and np.isnan(value).any()
-    }
-    results = _results(graph, found, "off") if holes else ()
-    values = [result.outputs.get(name) for result in results for name in holes]
-    if any(not isinstance(each, np.ndarray) or not_finite(each) for each in values):
-        return ""
-    told = ", ".join(f"{name!r} has {said}" for name, said in holes.items())
-    return told and f"in the reference {told}; the model's outputs have none, and padding adds none"
 
 
 def _inner_names(graph: Graph) -> set[str]:

@@ -236,7 +236,6 @@ class Search:
             best = min(best, self._descend(start, free), key=self._rank)
             if self.trial(best).solved or self._ends():
                 return best
-        best = min(best, self._widened(first, free), key=self._rank)
         self.begin("pairs")
         return self._two(first, best, free, _MOST_PAIRS)
 
@@ -391,26 +390,6 @@ class Search:
                 yield target
                 if self.trial(target).solved:
                     return
-
-    def _widened(self, start: Point, free: frozenset[int]) -> Point:
-        """The best point that one move reaches, alone or followed by a descent.
-
-        A descent takes the first step that helps, which may lead away from a better one.
-        """
-        moves = [*self.space.moves(start, self.space.deepest, free)]
-        best, near = start, []
-        for move in moves:
-            if self._ends():
-                return best
-            near.append(_moved(start, move))
-            best = min(best, near[-1], key=self._rank)
-            if self.trial(best).solved:
-                return best
-        for point in sorted(near, key=self._rank)[:_STARTS]:
-            best = min(best, self._descend(point, free), key=self._rank)
-            if self.trial(best).solved or self._ends():
-                return best
-        return best
 
     def _two(self, first: Point, best: Point, free: frozenset[int], most: int) -> Point:
         """The best of all pairs of moves from the first point, likely ones first, up to a limit.

@@ -67,7 +67,7 @@ def task(
     options = [_options(site) for site in copy.sites]
     found = _Task(
         graph, copy, options, [Draw({}, "x")], [{"y": np.zeros(wanted)}], Closeness(), 60.0, None,
-        lambda: Trial(True, 0.0, 0.0, None, 0.0),
+        lambda: {"y": Trial(True, 0.0, 0.0, None, 0.0)},
     )  # fmt: skip
     session: Any = Shapes({"y": shape}, sizes)
     found.session = session
