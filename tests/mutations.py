@@ -578,12 +578,8 @@ _ROUNDING: Final = (
             window.end_without_ceil,
             "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
             " else None", "return chosen"),
-    _mutant("pads are as far as any window reaches", "MaxPool, ceil_mode, dilated", CERTIFY,
-            ceil_mode._check_reach, "pair[1] >= window.kernel", "False"),
     _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, ceil_mode.floored,
             "op.count_include_pad and (whole or pads == op.pads)", "op.count_include_pad"),
-    _mutant("padding that counted does no more", "AveragePool, ceil_mode, counted", CERTIFY,
-            ceil_mode._check_reach, "pair != own and op.count_include_pad", "False"),
     _mutant("pads that count are as far as windows reach", "AveragePool, ceil_mode, counted",
             CERTIFY, ceil_mode.floored, "op.count_include_pad and (whole or pads == op.pads)",
             "op.count_include_pad", "if pads != op.pads:", "if False:"),

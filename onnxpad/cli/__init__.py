@@ -4,7 +4,6 @@ Everything heavy is imported where it is used: `--help` needs no onnx, `check` n
 """
 
 import importlib
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
@@ -99,10 +98,6 @@ class _Commands(TyperGroup):
         asks_for_script = bool(words) and words[0] in _COMPLETION
         if asks_for_script:  # the script names the program, not python -m
             extra["prog_name"] = "onnxpad"
-        if "COMP_WORDS" in os.environ:
-            from onnxpad.cli import completion
-
-            completion.rejoin()
         try:
             code = super().main(args, *others, **extra)
             if code == 1 and asks_for_script:

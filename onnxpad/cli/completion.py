@@ -4,22 +4,7 @@ Commands, options and choices typer completes by itself, and where nothing fits 
 file names. All this is imported only when a shell asks.
 """
 
-import os
 from collections.abc import Sequence
-
-
-def rejoin() -> None:
-    """Brings the words that bash hands over into typer's form: it splits `--style=fold` at the `=`.
-
-    The words stand in the environment, one a line, with the index of the one to complete.
-    """
-    words = os.environ.get("COMP_WORDS", "").split("\n")
-    index = os.environ.get("COMP_CWORD", "")
-    if "=" not in words or not index.isdigit():
-        return
-    before = [word for word in words[: int(index)] if word != "="]
-    os.environ["COMP_WORDS"] = "\n".join([*before, *words[int(index) :]])
-    os.environ["COMP_CWORD"] = str(len(before))
 
 
 def targets(incomplete: str) -> list[str]:

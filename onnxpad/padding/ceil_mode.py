@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
 from onnxpad.messages import RUNTIME
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
+from onnxpad.operators.amounts import Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.limits import check_declared
 from onnxpad.padding.padding import Padding, padding_of, split
@@ -31,14 +30,13 @@ def floored(sites: Sites, op: WindowOp, style: str) -> tuple[Padding, RefusalErr
     if op.auto_pad != "NOTSET":
         return _with_auto_pad(op), None
     pads = _pads(sites, op)
-    disputed = _disagreement(sites, op, pads)
+    disputed = _disagreement(op, pads)
     if disputed is not None and sites.trust is None:
         raise disputed
     whole = disputed is not None and sites.trust is Trust.RUNTIME
     counts = op.count_include_pad and (whole or pads == op.pads)
     padding = Padding(pads, counted=counts)
     if pads != op.pads:
-        _check_reach(op, padding)
         check_declared(op, pads)
     _check_style(sites, op, padding, style)
     return padding, disputed
@@ -89,29 +87,22 @@ def is_disputed(sites: Sites, op: WindowOp) -> bool:
     if not op.ceil_mode or op.auto_pad != "NOTSET":
         return False
     try:
-        return _disagreement(sites, op, _pads(sites, op)) is not None
+        return _disagreement(op, _pads(sites, op)) is not None
     except RefusalError:
         return False
 
 
-def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | None:
+def _disagreement(op: WindowOp, pads: Pairs) -> RefusalError | None:
     """How the engines divide an average that counts its padding, where they do not divide alike."""
     if not departures_of(op.operator).divides_by_whole_kernels or not op.count_include_pad:
         return None
-    sizes = sites.spatial(op, op.data, 1)
-    for axis, window, size, own, pair in zip(
-        op.axes, op.windows, sizes, op.pads, pads, strict=True
-    ):
+    for axis, own, pair in zip(op.axes, op.pads, pads, strict=True):
         if pair == own:
             continue
-        past, kernel = pair[1] - own[1], window.kernel
-        numbers = ""
-        if isinstance(size, int) and isinstance(kernel, int):
-            numbers = f"; at size {size} {kernel} and {kernel - past} for the last window"
         words = (
             f"{RUNTIME} and the specification disagree on the divisor where a window reaches "
             f"past the padding on axis {axis}: {RUNTIME} counts the whole kernel, the "
-            f"specification what lies in the padding{numbers}"
+            f"specification what lies in the padding"
         )
         return RefusalError(
             Reason.ENGINES_DISAGREE,
@@ -122,29 +113,6 @@ def _disagreement(sites: Sites, op: WindowOp, pads: Pairs) -> RefusalError | Non
             options=BY_TRUST,
         )
     return None
-
-
-def _check_reach(op: WindowOp, padding: Padding) -> None:
-    """Raises unless a pool can have pads as far as its windows reach."""
-    axes = zip(op.axes, op.windows, op.pads, padding.numbers, strict=True)
-    for axis, window, own, pair in axes:
-        if isinstance(window.kernel, int) and pair[1] >= window.kernel:
-            raise RefusalError(
-                Reason.PADS_NOT_BELOW_KERNEL,
-                f"a window reaches past the data by {pair[1]} on axis {axis}, and a pool's pads "
-                f"must be smaller than its kernel {window.kernel}",
-                axis=axis,
-                pads=pair,
-                kernel=window.kernel,
-            )
-        if pair != own and op.count_include_pad and not padding.counted and is_padded(op.pads):
-            raise RefusalError(
-                Reason.DIVISOR_DIFFERS,
-                f"a window reaches past the padding {pads_text(op.pads)} on axis {axis}: the "
-                "divisor of the average counts this padding, and would also count what is past it",
-                axis=axis,
-                pads=onnx_order(op.pads),
-            )
 
 
 def _check_style(sites: Sites, op: WindowOp, padding: Padding, style: str) -> None:

@@ -126,7 +126,9 @@ def place_of(pass_: Pass, match: Match) -> Place:
 
 _VERDICTS: Final = {
     Reason.COPIES_DATA,
+    Reason.DIVISOR_DIFFERS,
     Reason.INFINITE_DATA,
+    Reason.PADS_NOT_BELOW_KERNEL,
     Reason.ROUNDING_DIFFERS,
     Reason.WINDOW_IN_PADDING,
 }

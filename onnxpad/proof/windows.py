@@ -364,7 +364,8 @@ def _compared(
         if first is None or second is None:
             which = "the original" if first is None else "the rewritten node"
             who = judge if first is None else engine
-            raise DiffersError(f"{who} does not run {which}", engine=who)
+            told = f"{who} does not run {which}"
+            raise DiffersError(told, _why_not_run(first, new), engine=who)
         places = first, second
         if engine == ONNXRUNTIME and old.form.window.rounds_apart:
             _check_covers_less(outer, places, inner_sizes)
@@ -488,8 +489,16 @@ def _as_read(
     if not _known_and_equal(first.layers, second.layers):
         differs = f"outside the data {_text(second.layers)} instead of {_text(first.layers)}"
         if not form.compares:
-            raise DiffersError(f"{told}{differs}", engine=engine)
+            fills = {each.fill for layers in (first.layers, second.layers) for each in layers}
+            code = Reason.DIVISOR_DIFFERS if EXCLUDED in fills else Reason.NOT_CERTIFIED
+            raise DiffersError(f"{told}{differs}", code, engine=engine)
     return Compared(places, first, second, defined, differs)
+
+
+def _why_not_run(first: object, new: Slid) -> Reason:
+    """Why an engine does not run a window; of a pool with explicit pads, these are too large."""
+    pools = new.form.window.rounding == "pool" and not new.form.is_same
+    return Reason.PADS_NOT_BELOW_KERNEL if first and pools else Reason.NOT_CERTIFIED
 
 
 def _check_equal(engine: str, axis: int, text: str, was: Extent, now: Extent) -> None:

@@ -58,8 +58,6 @@ def script(program: Path) -> str:
     [
         pytest.param("onnxpad v", "validate", id="command"),
         pytest.param("onnxpad fix --st", "--style --strict", id="options"),
-        pytest.param("onnxpad fix --style = s", "symmetric", id="choice behind an equals sign"),
-        pytest.param("onnxpad fix --shape x = 1,3 --dynamic = a", "auto-pad", id="two of them"),
         pytest.param("onnxpad check --select PAD4,PAD50", "PAD4,PAD501 PAD4,PAD502", id="lists"),
         pytest.param("onnxpad fix mod", "", id="a file is the shell's"),
     ],

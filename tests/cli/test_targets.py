@@ -93,28 +93,6 @@ def test_which_results_are_written() -> None:
     ] == [[False, False, True, True], [True] * 4, [False, True, False, True]]
 
 
-@pytest.mark.parametrize(
-    ("words", "index", "joined"),
-    [
-        ("onnxpad fix --style = fo", "4", ("onnxpad fix --style fo", "3")),
-        ("onnxpad fix --style =", "3", ("onnxpad fix --style =", "3")),
-        ("onnxpad --a = b --c = d x", "6", ("onnxpad --a b --c d x", "4")),
-        ("onnxpad fix --style fo", "3", None),
-        ("onnxpad fix = fo", "x", None),
-        ("onnxpad fix = fo", "", None),
-        ("onnxpad fix fo", "x", None),
-    ],
-)
-def test_words_that_bash_has_split(
-    words: str, index: str, joined: tuple[str, str] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COMP_WORDS", words.replace(" ", "\n"))
-    monkeypatch.setenv("COMP_CWORD", index)
-    completion.rejoin()
-    found = os.environ["COMP_WORDS"].replace("\n", " "), os.environ["COMP_CWORD"]
-    assert found == (joined or (words, index))
-
-
 def test_what_is_completed() -> None:
     assert completion.codes("PAD90") == ["PAD901", "PAD902", "PAD903"]
     assert completion.codes("PAD1,PAD20,PAD70")[:2] == ["PAD1,PAD20,PAD701", "PAD1,PAD20,PAD702"]

@@ -318,7 +318,6 @@ def test_a_quantised_average_that_counts_rounds_up_in_two_ways(
     result = onnxpad.fix(model, no_ceil=True)
     assert not result.undone
     assert [finding.reason_code for finding in result.findings] == reasons
-    assert all("at size 8 3 and 2 for the last" in finding.reason for finding in result.findings)
     assert len(result.changes) == 1 - len(reasons)
 
 
