@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -235,8 +235,9 @@ def accepted(
 def _steered(
     inputs: Sequence[Input], seed: int
 ) -> Iterator[tuple[dict[str, Array], dict[str, int]]]:
-    first = draw(inputs, next(size_choices(inputs)), seed)
-    yield from steered_sizes(inputs, steerings(inputs, first.feeds))
+    for sizes in islice(size_choices(inputs), 1):  # none where no memory holds the data
+        first = draw(inputs, sizes, seed)
+        yield from steered_sizes(inputs, steerings(inputs, first.feeds))
 
 
 def laid_out(found: MatchedInputs, source: Source, folder: Path | None = None) -> MatchedInputs:
