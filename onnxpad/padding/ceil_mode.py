@@ -102,7 +102,7 @@ def _disagreement(op: WindowOp, pads: Pairs) -> RefusalError | None:
         words = (
             f"{RUNTIME} and the specification disagree on the divisor where a window reaches "
             f"past the padding on axis {axis}: {RUNTIME} counts the whole kernel, the "
-            f"specification what lies in the padding"
+            "specification what lies in the padding"
         )
         return RefusalError(
             Reason.ENGINES_DISAGREE,

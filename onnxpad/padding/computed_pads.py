@@ -103,8 +103,8 @@ class DynamicSites:
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
             return None
-        odd, amounts = self.equal_same(op, pad), _spatial(op, pad)
-        if odd is None or amounts is None:
+        odd = self.equal_same(op, pad)
+        if odd is None:
             return None
         sizes = self._sites.spatial(op, pad.data)
         self._sites.check_mergeable(op, pad)

@@ -23,15 +23,7 @@ from onnxpad.proof.term import Copied, DiffersError, Equal, Ranked, Slid, Spread
 from onnxpad.proof.windows import REPAIRED, Compared, Comparison, blind_axis, reads_originals
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import (
-    LEAST,
-    Layer,
-    Layers,
-    Operand,
-    merged,
-    touched_axes,
-    without_sign,
-)
+from onnxpad.semantics.layers import LEAST, Layer, Layers, Operand, merged, without_sign
 from onnxpad.semantics.rows import FLOATS
 from onnxpad.semantics.window import WindowForm
 
@@ -214,22 +206,26 @@ def copied(pair: Pair) -> Found | None:
     form, pad = old.form, pair.old.args[0]
     if not isinstance(pad.head, Copied) or len(pad.head.amounts) != form.rank:
         return None
+    if not form.compares or pad.layers:
+        return None
     reader, data = facts.reader, pad.args[0]
     layer = Layer(pad.head.amounts, LEAST)
     padded = reader.terms.padded(data, layer, *old.layers)
-    read = reader.slid(form, (padded, *pair.old.args[1:]), old.output)
-    if read.args[0] is not pair.new.args[0] or not form.compares or pad.layers:
+    bare = reader.slid(form, (padded, *pair.old.args[1:]), old.output)
+    if bare.args[0] is not pair.new.args[0]:
         return None
     window = old._replace(layers=merged((layer, *old.layers)))
     sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
-    spatial = touched_axes((layer,)).issubset(form.spatial)
-    if not spatial or not reads_originals(window, pad.head, sizes, dtype):
+    if not reads_originals(window, pad.head, sizes, dtype):
         raise DiffersError(
             f"it copies data ({pad.head.mode}), and a window may read a copy without its original",
             Reason.COPIES_DATA,
             mode=pad.head.mode,
         )
-    equal, further = windows(pair._replace(old=read)) or (Equal("windows"), [])
+    found = windows(pair._replace(old=reader.terms.padded(bare, *pair.old.layers)))
+    if found is None:
+        return None
+    equal, further = found
     if dtype in FLOATS:
         facts.check_finite(data)
         equal = equal._replace(assumptions=equal.assumptions | {Assumption.FINITE_DATA})

@@ -364,8 +364,11 @@ def _compared(
         if first is None or second is None:
             which = "the original" if first is None else "the rewritten node"
             who = judge if first is None else engine
-            told = f"{who} does not run {which}"
-            raise DiffersError(told, _why_not_run(first, new), engine=who)
+            # What runs no pool with explicit pads is that these are too large.
+            is_padded = new.form.window.rounding == "pool" and not new.form.is_same
+            too_large = Reason.PADS_NOT_BELOW_KERNEL if is_padded else Reason.NOT_CERTIFIED
+            code = Reason.NOT_CERTIFIED if first is None else too_large
+            raise DiffersError(f"{who} does not run {which}", code, engine=who)
         places = first, second
         if engine == ONNXRUNTIME and old.form.window.rounds_apart:
             _check_covers_less(outer, places, inner_sizes)
@@ -493,12 +496,6 @@ def _as_read(
             code = Reason.DIVISOR_DIFFERS if EXCLUDED in fills else Reason.NOT_CERTIFIED
             raise DiffersError(f"{told}{differs}", code, engine=engine)
     return Compared(places, first, second, defined, differs)
-
-
-def _why_not_run(first: object, new: Slid) -> Reason:
-    """Why an engine does not run a window; of a pool with explicit pads, these are too large."""
-    pools = new.form.window.rounding == "pool" and not new.form.is_same
-    return Reason.PADS_NOT_BELOW_KERNEL if first and pools else Reason.NOT_CERTIFIED
 
 
 def _check_equal(engine: str, axis: int, text: str, was: Extent, now: Extent) -> None:

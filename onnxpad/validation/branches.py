@@ -115,11 +115,11 @@ def entering(
     models = [inlined(read_proto(each)) for each in sources]
     places = [folder_of(each, folder) or _HERE for each in sources]
     graphs = [[*_graphs(model.graph, place)] for model, place in zip(models, places, strict=True)]
-    alike = all(
-        getattr(models[0], each) == getattr(models[1], each)
-        for each in ("opset_import", "functions")
-    )
-    blamed = [_blamed(graphs[n], graphs[1 - n] if alike else []) for n in range(2)]
+    one, other = ((each.opset_import, each.functions) for each in models)
+    twins = reversed(graphs) if one == other else ([], [])
+    blamed = [*map(_blamed, graphs, twins)]
+    if not any(blamed):
+        return (), []
     entered = [dict[_Path, Draw | None].fromkeys(each) for each in blamed]
     steering, feeds = [*inputs], {**draws[0].feeds}
     for each, data in overridable(models[0]) if inputs else ():
@@ -144,7 +144,7 @@ def entering(
                 entered[number][path] = first
                 if first and first not in (*ordinary, *found):
                     found.append(first)
-    closed = [why for n in (0, 1) for path, why in blamed[n].items() if not entered[n][path]]
+    closed = [why for n in range(2) for path, why in blamed[n].items() if not entered[n][path]]
     closed = [why for why in closed if all(name for _, name in why) and not drawn(models[0])]
     told = set[_Tensor]()
     for doubt in sorted(set[_Tensor]().union(*closed))[:_MOST_DOUBTS]:

@@ -225,6 +225,17 @@ WRONG = {
              " y = Cast <to = 1> (i)"),
         )
     },
+    **{
+        f"copies, with {told} behind a Pad": (
+            ('a = Pad <mode = "edge"> (x, p_1_1) m = MaxPool <kernel_shape = [3]> (a)'
+            " y = Pad (m, p_1_2)"),
+            f"m = MaxPool <kernel_shape = [3], {pads}> (x) y = Pad (m, {behind})",
+        )
+        for told, pads, behind in (
+            ("other windows", "pads = [0, 2]", "p_1_2"),
+            ("other amounts", "pads = [1, 1]", "p_2_1"),
+        )
+    },
     "copies in a sum": (
         'a = Pad <mode = "edge"> (x, p_1_1) y = Conv (a, w3)', "y = Conv <pads = [1, 1]> (x, w3)"
     ),

@@ -31,7 +31,6 @@ Observed: TypeAlias = tuple[Mapping[str, tuple[int, ...]], Layers]
 
 CROPS: Final = ("Slice", "Pad")
 MOVES: Final = ("Transpose", "Squeeze", "Unsqueeze", "Reshape", "Flatten")
-ATTRIBUTES: Final = ("auto_pad", "output_shape", "output_padding")
 
 
 @dataclass(frozen=True)
