@@ -27,9 +27,8 @@ from onnxpad.analysis.rules import (
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
-from onnxpad.operators import amounts, read, table
+from onnxpad.operators import amounts, table
 from onnxpad.operators.read import WindowOp
-from onnxpad.operators.table import OPERATORS, Fill
 from onnxpad.padding import (
     amounts_subgraph,
     ceil_mode,
@@ -48,8 +47,14 @@ from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.runtimes.onnxruntime import departures
 from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
-from onnxpad.semantics import moving, numbers, pointwise, quantised
+from onnxpad.semantics import moving, numbers, pointwise, quantised, transposed
+from onnxpad.semantics import table as semantics_table
+from onnxpad.semantics import window as semantics_window
+from onnxpad.semantics.layers import LEAST
+from onnxpad.semantics.rows import ZERO, Call
 from onnxpad.semantics.steps import STEPS
+from onnxpad.semantics.table import pad_of
+from onnxpad.semantics.window import WINDOWS
 from onnxpad.sites import cropped_form, crops_behind
 from onnxpad.sites.crops_behind import CropsBehind, End
 
@@ -153,10 +158,12 @@ def _held(name: str, case: str, killer: str, *conditions: Callable[..., object])
 
 
 def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> Mutant:
-    """A break of one row of the table of operators."""
+    """A break of how the window of one operator slides."""
     domain, _, kind = op_type.rpartition(".")
-    row = replace(OPERATORS[domain, kind], **changes)  # type: ignore[arg-type]
-    return _entry(name, case, killer, OPERATORS, row.key, row)
+    row = WINDOWS[domain, kind]
+    assert row.window is not None
+    value = row._replace(window=row.window._replace(**changes))  # type: ignore[arg-type]
+    return _entry(name, case, killer, semantics_table._PADDING, (domain, kind), value)
 
 
 def _departing(name: str, case: str, killer: str, op_type: str, **changes: object) -> Mutant:
@@ -225,8 +232,6 @@ _SITES: Final = (
     _held("reflect folds", "Pad Conv, reflect", CERTIFY, pad_limits.needs_constant_mode),
     _mutant("a crop folds", "Pad Conv, crop", CERTIFY, pad_limits.needs_no_crop,
             "map(min, known)) >= 0", "map(min, known)) >= -9"),
-    _mutant("Indices are forgotten", "Pad MaxPool, Indices", CERTIFY,
-            _getter(WindowOp, "gives_indices"), "index is not None", "False"),
     _mutant("any value folds", "Pad Conv, value 5", CERTIFY, pad_limits._fills_zeros,
             "case.pad.value == case.op.zero and", "True or"),
     _mutant("any value folds into LpPool", "Pad LpPool, value 5", CERTIFY, pad_limits._fills_zeros,
@@ -448,43 +453,42 @@ _STEPS: Final = (
 )
 
 _OPERATORS: Final = (
-    _row("MaxPool pads zeros", "Pad MaxPool, 0", CERTIFY, "MaxPool", padding=Fill.ZERO),
-    _row("AveragePool counts its padding", "Pad AveragePool", CERTIFY, "AveragePool",
-         padding=Fill.ZERO),
-    _row("Conv's padding never wins", "Pad Conv, lowest", CERTIFY, "Conv", padding=Fill.LOWEST),
+    _row("MaxPool pads zeros", "Pad MaxPool, 0", PROBES, "MaxPool", own=ZERO),
+    _row("AveragePool counts its padding", "Pad AveragePool", PROBES, "AveragePool", own=ZERO),
+    _row("Conv's padding never wins", "Pad Conv, lowest", PROBES, "Conv", own=LEAST),
     _held("AveragePool admits any pads", "Pad AveragePool, wide", CERTIFY,
           limits.needs_pads_below_kernel),
     _mutant("pads count unless they are there", "Pad AveragePool, not counted", CERTIFY,
             _getter(WindowOp, "padding"), "if self.count_include_pad", "if self.pads_written"),
     _mutant("axes are read one off", "Pad Conv, axes", CERTIFY, amounts.over_axes,
             "full[axis % rank] = pair", "full[axis % rank ^ 1] = pair"),
-    _mutant("axes are sorted", "Pad Conv, axes", CERTIFY, read.read_pad,
-            "axes = tuple(known)", "axes = tuple(sorted(known))"),
-    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", CERTIFY, read._paired,
-            "zip(flat[:half], flat[half:]", "zip(flat[::2], flat[1::2]"),
-    _mutant("a Pad's ends are read first", "Pad Conv", CERTIFY, read._paired,
-            "zip(flat[:half], flat[half:]", "zip(flat[half:], flat[:half]"),
-    _mutant("a Pad's value is not read", "Pad Conv, value 5", CERTIFY, read.read_pad,
-            "0 if filler is None else _scalar(graph, analysis, filler)", "0"),
-    _mutant("a Pad's value is not read, opset 9", "Pad Conv, opset 9, value 5", CERTIFY,
-            read.read_pad, '_number(node, "value")', "0.0"),
-    _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", CERTIFY, read._scalar,
-            "else float(item)", "else int(item)"),
-    _mutant("a Pad's mode is not read", "Pad Conv, reflect", CERTIFY, read.read_pad,
-            '_string(node, "mode") or "constant"', '"constant"'),
+    _mutant("axes are sorted", "Pad Conv, axes", PROBES, pad_of,
+            "known if axes_known", "tuple(sorted(known)) if axes_known"),
+    _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", PROBES, pad_of,
+            "_pairs(flat, axes)", "tuple(zip(flat[::2], flat[1::2]))"),
+    _mutant("a Pad's ends are read first", "Pad Conv", PROBES, pad_of,
+            "_pairs(flat, axes)", "tuple((end, begin) for begin, end in _pairs(flat, axes))"),
+    _mutant("a Pad's value is not read", "Pad Conv, value 5", PROBES, pad_of,
+            "0 if filler is None else call.element(2)", "0"),
+    _mutant("a Pad's value is not read, opset 9", "Pad Conv, opset 9, value 5", PROBES,
+            pad_of, 'call.attribute("value")', "0.0"),
+    _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", PROBES, Call.element,
+            "return float(found)", "return int(found)"),
+    _mutant("a Pad's mode is not read", "Pad Conv, reflect", PROBES, pad_of,
+            'call.attribute("mode")', '"constant"'),
     Mutant("pads are read and written axis by axis", "Pad Conv", CERTIFY, (
         Text(amounts.pairs_of, {"zip(pads[:half], pads[half:]": "zip(pads[::2], pads[1::2]"}),
         Text(amounts.onnx_order,
              {"[begin for begin, _ in pairs] + [end for _, end in pairs]":
               "[n for pair in pairs for n in pair]"}))),
-    _mutant("dilations are not read", "SAME_UPPER, dilated", CERTIFY, read._read_slide,
-            'integers_of(node, "dilations", rank, least=1) or (1,) * rank', "(1,) * rank"),
-    _mutant("strides are read in reverse", "SAME_UPPER, strides", CERTIFY, read._read_slide,
+    _mutant("dilations are not read", "SAME_UPPER, dilated", PROBES, semantics_window._slide,
+            'integers(node, "dilations", rank, least=1) or (1,) * rank', "(1,) * rank"),
+    _mutant("strides are read in reverse", "SAME_UPPER, strides", PROBES, semantics_window._slide,
             "kernel, strides, dilations)", "kernel, strides[::-1], dilations)"),
-    _mutant("kernels are read in reverse", "SAME_UPPER", CERTIFY, read._kernel,
+    _mutant("kernels are read in reverse", "SAME_UPPER", PROBES, semantics_window.kernel_of,
             "return sizes", "return sizes[::-1]"),
-    _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", CERTIFY, read._read_slide,
-            '_flag(node, "ceil_mode")', "False"),
+    _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", PROBES, semantics_window._form,
+            '_is_set(call, "ceil_mode")', "False"),
     _mutant("the lowest float is 0", "Pad MaxPool, 0", CERTIFY, table.lowest,
             'float("-inf")', "0.0"),
     _mutant("the lowest integer is 0", "MaxPool int8, pad", CERTIFY, table.lowest,
@@ -492,36 +496,35 @@ _OPERATORS: Final = (
 )
 
 _QUANTISED: Final = (
-    _mutant("a zero point is not read", "Pad QLinearConv, value 0", CERTIFY, read._zero_point,
-            "return value if isinstance(value, int) else None", "return 0"),
-    _mutant("a zero point of run time is 0", "Pad ConvInteger, zero point fed", CERTIFY,
-            read._zero_point, "isinstance(value, int) else None", "isinstance(value, int) else 0"),
+    _mutant("a zero point is not read", "Pad QLinearConv, value 0", PROBES,
+            semantics_window.zero_of, "return number", "return 0"),
+    _mutant("a zero point of run time is 0", "Pad ConvInteger, zero point fed", PROBES,
+            semantics_window.zero_of, "return Operand(place)", "return ZERO"),
     _mutant("any value is a zero point", "Pad QLinearConv, one off", CERTIFY,
             pad_limits._fills_zeros, "case.pad.value == case.op.zero and", "True or"),
     _mutant("a quantised Pad writes 0", "QLinearConv, pad", CERTIFY, write.insert_pad,
             "else op.zero", "else 0"),
     _mutant("an int8 Pad writes 0", "ConvInteger int8, pad", CERTIFY, write.insert_pad,
             "else op.zero", "else 0"),
-    _row("QLinearConv's channels are never last", "QLinearConv last, pad", CERTIFY,
-         "com.microsoft.QLinearConv", channels_last=None),
-    _row("QLinearAveragePool's channels are never last", "QLinearAveragePool last, pad", CERTIFY,
-         "com.microsoft.QLinearAveragePool", channels_last=None),
-    _row("NhwcMaxPool's channels come first", "NhwcMaxPool, pad", CERTIFY,
-         "com.microsoft.NhwcMaxPool", layout=table.CHANNELS_FIRST),
-    _row("NhwcMaxPool pads zeros", "Pad NhwcMaxPool, 0", CERTIFY, "com.microsoft.NhwcMaxPool",
-         padding=Fill.ZERO),
+    _row("QLinearConv's channels are never last", "QLinearConv last, pad", VALIDATION,
+         "com.microsoft.QLinearConv", last=False),
+    _row("QLinearAveragePool's channels are never last", "QLinearAveragePool last, pad", VALIDATION,
+         "com.microsoft.QLinearAveragePool", last=False),
+    _row("NhwcMaxPool's channels come first", "NhwcMaxPool, pad", PROBES,
+         "com.microsoft.NhwcMaxPool", last=False),
+    _row("NhwcMaxPool pads zeros", "Pad NhwcMaxPool, 0", PROBES, "com.microsoft.NhwcMaxPool",
+         own=ZERO),
     _held("NhwcMaxPool admits any pads", "Pad NhwcMaxPool, wide", CERTIFY, *limits.AXIS_LIMITS),
-    _row("QLinearAveragePool counts its padding", "Pad QLinearAveragePool", CERTIFY,
-         "com.microsoft.QLinearAveragePool", padding=Fill.ZERO_POINT),
+    _row("QLinearAveragePool counts its padding", "Pad QLinearAveragePool", PROBES,
+         "com.microsoft.QLinearAveragePool", own=ZERO),
     _held("a quantised average counts what it did not count", "QLinearAveragePool, pad", CERTIFY,
           limits.needs_own_padding_counted),
     _held("a quantised average divides by what is there", "Pad QLinearAveragePool, ceil_mode",
           CERTIFY, limits.needs_windows_within_padding),
-    _row("QLinearAveragePool pads zeros", "QLinearAveragePool last, pad", CERTIFY,
-         "com.microsoft.QLinearAveragePool",
-         inputs=replace(OPERATORS["com.microsoft", "QLinearAveragePool"].inputs, zero_point=None)),
-    _row("FusedConv's padding never wins", "Pad FusedConv, lowest", CERTIFY,
-         "com.microsoft.FusedConv", padding=Fill.LOWEST),
+    _row("QLinearAveragePool pads zeros", "QLinearAveragePool last, pad", VALIDATION,
+         "com.microsoft.QLinearAveragePool", zero_point=None),
+    _row("FusedConv's padding never wins", "Pad FusedConv, lowest", PROBES,
+         "com.microsoft.FusedConv", own=LEAST),
     _departing("engines agree on FusedConv", "FusedConv SAME, kernel far below stride", CERTIFY,
          "com.microsoft.FusedConv",
              same_from={"SAME_UPPER": -9}),
@@ -643,7 +646,7 @@ _ENGINES: Final = (
     _mutant("Shape forgets where to start", "Shape", PROBES, layout_shapes.dimensions,
             "shape[begin:end]", "shape[: end - begin]"),
     _mutant("a pool's shape rounds down", "Conv SAME behind a MaxPool that rounds up", VALIDATION,
-            pools_and_convs._pool_sizes, "ceil_mode = slide.ceil_mode", "ceil_mode = False"),
+            pools_and_convs._pool_sizes, "ceil_mode = slide.ceil", "ceil_mode = False"),
     _mutant("a Resize rounds up", "Conv SAME behind a Resize", VALIDATION, pools_and_convs.resized,
             "return exact if", "return exact + 1 if"),
 )
@@ -654,9 +657,9 @@ _TRANSPOSED: Final = (
     _mutant("SAME forgets output_padding", "ConvTranspose SAME_LOWER, output_padding", CERTIFY,
             cropped_form.crop_of, "found.append((begin, end - more))",
             "found.append((begin, end))"),
-    _mutant("output_padding is not read", "ConvTranspose SAME_LOWER, output_padding", CERTIFY,
-            read.read_transposed,
-            'integers_of(node, "output_padding", rank, least=0) or (0,) * rank', "(0,) * rank"),
+    _mutant("output_padding is not read", "ConvTranspose SAME_LOWER, output_padding", PROBES,
+            transposed.spread_form,
+            'integers(call.node, "output_padding", axes, least=0) or (0,) * axes', "(0,) * axes"),
     _mutant("output_shape crops the other end", "ConvTranspose output_shape", CERTIFY,
             cropped_form._crop_to_shape, "(begin, end - more)", "(end, begin - more)"),
     _mutant("nothing is appended", "ConvTranspose Pad", CERTIFY, cropped_form.form_of,

@@ -29,9 +29,8 @@ ORDER: Final = (
     # Pure arithmetic, and the file on the level of bytes.
     "process", "arithmetic", "file",
     # One graph, what is known of it, and what its nodes say.
-    "graph", "operators", "analysis", "sizes",
-    # Proving, by one table of meaning: it knows no pass.
-    "semantics", "proof",
+    # By one table of meaning, which the proof goes by too: it knows no pass.
+    "graph", "semantics", "operators", "analysis", "sizes", "proof",
     # Running models: it knows no pass either.
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
@@ -57,7 +56,7 @@ KNOWING: Final = {"analysis", "operators", "sizes", "semantics", "proof"}
 APART: Final = {
     "arithmetic": {"file", "process"},
     "file": {"arithmetic", "process"},
-    "semantics": {"process", "operators", "sizes"},
+    "semantics": {"process"},
     "terms": {"process", "operators"},
     "runtimes": {"process", "arithmetic", "graph", *KNOWING},
     "probe": {"semantics", "proof"},

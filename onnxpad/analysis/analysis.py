@@ -37,8 +37,9 @@ from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
-from onnxpad.operators.table import declared_operator
+from onnxpad.operators.table import laid_out
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.window import declared_row
 
 if TYPE_CHECKING:
     from onnxpad.declared import Row
@@ -286,7 +287,7 @@ class Analysis:
         if own is None:
             return None
         self.declared.add(own)
-        return of_row(declared_operator(own))
+        return of_row(laid_out(declared_row(own), {}))
 
     def _dtype(self, tensor: Any) -> Ask[int | None]:
         found = yield from self._written_dtype(tensor)

@@ -166,7 +166,7 @@ def _op(read: WindowOp | TransposedOp, label: str) -> Op:
     if isinstance(read, TransposedOp):
         return "convtranspose"
     row = read.operator
-    if row.power is not None:
+    if "p" in row.row.attributes:
         raise UsageError(f"node {label!r} is a {row.op_type}, for which no conventions are known")
     if not row.pools:
         return "conv"

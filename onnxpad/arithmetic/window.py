@@ -76,10 +76,6 @@ class Window:
         return (self.kernel - 1) * self.dilation + 1
 
 
-window_of: Final = lru_cache(maxsize=1024)(Window)
-"""`Window`, cached: networks repeat the same few windows."""
-
-
 @dataclass(frozen=True, slots=True)
 class OpenWindow:
     """A kernel whose length is unknown until run time, which slides along one axis."""
@@ -95,6 +91,17 @@ class OpenWindow:
 
 
 AnyWindow: TypeAlias = Window | OpenWindow
+
+
+@overload
+def window_of(kernel: int, stride: int = 1, dilation: int = 1) -> Window: ...
+@overload
+def window_of(kernel: int | Size, stride: int = 1, dilation: int = 1) -> AnyWindow: ...
+@lru_cache(maxsize=1024)
+def window_of(kernel: int | Size, stride: int = 1, dilation: int = 1) -> AnyWindow:
+    """The window of a kernel, cached: networks repeat the same few windows."""
+    kind = Window if isinstance(kernel, int) else OpenWindow
+    return kind(kernel, stride, dilation)  # type: ignore[arg-type]
 
 
 @overload

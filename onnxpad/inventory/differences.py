@@ -13,9 +13,10 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, describe
 from onnxpad.messages import and_list
 from onnxpad.operators.amounts import ExtentPairs, Pair, Pairs, numbers_of, pairs_of
-from onnxpad.operators.read import UnreadableError, WindowOp, integers_of, read_slide, read_window
+from onnxpad.operators.read import UnreadableError, WindowOp, read_window
 from onnxpad.operators.table import CHANNELS_FIRST, Layout, crops, operator_named, windowed
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.window import integers, slide_of
 from onnxpad.sites.reading import Site, SiteReader, added, own_padding
 from onnxpad.sizes.domain import SizeDomain, analysed_domains
 from onnxpad.validation.result import PaddingDifference
@@ -221,10 +222,10 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
     shape, pads = analysis.shape(node.inputs[0]), node.attrs.get("pads")
     sizes = layout.spatial(shape or ())
     count = len(pads) // 2 if isinstance(pads, list) else len(sizes)
-    slide = read_slide(node, (symbol("?"),) * count)
+    slide = slide_of(node, (symbol("?"),) * count)
     if not count or slide.auto_pad.startswith("SAME") or "output_shape" in node.attrs:
         return None
-    appended = integers_of(node, "output_padding", count) or (0,) * count
+    appended = integers(node, "output_padding", count) or (0,) * count
     pads = slide.pads if slide.auto_pad == "NOTSET" else ((0, 0),) * count
     return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
 

@@ -1,19 +1,9 @@
-"""The table of window operators: each row states every trait of one operator.
-
-A new operator is a new row here, one of where a runtime departs on it (`departures`), and one of
-what it means to the proof (`semantics.window`, `semantics.transposed`), which shares nothing with
-this table. Rows that gather take a `Pad`; rules of their own take those that scatter. No other
-module infers one trait from another, or assumes that batch and channels are the first two axes.
-Names of operators stand elsewhere only where something else is said about them: their shapes
-(`analysis.rules`), which of them keep signs (`analysis.signs`), and which the reference evaluator
-computes correctly (`validation.evaluator`).
-"""
+"""What passes ask of window operators: the rows of the table of meaning, with axes by layout."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -22,13 +12,17 @@ import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
+from onnxpad import declared
 from onnxpad.arithmetic.notation import named
-from onnxpad.declared import Key, Row
+from onnxpad.declared import Key
 from onnxpad.graph import Graph, Node
-from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.records import NamedTuple, dataclass
+from onnxpad.semantics.layers import EXCLUDED, LEAST
+from onnxpad.semantics.rows import ZERO, Row, since
+from onnxpad.semantics.table import row_named
+from onnxpad.semantics.window import TRANSPOSED, WINDOWS
 
 T = TypeVar("T")
 
@@ -53,8 +47,7 @@ class Fill(enum.StrEnum):
     """It is the data's zero point, an input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(NamedTuple):
     """The indices of an operator's inputs, by role.
 
     Attributes:
@@ -62,23 +55,12 @@ class Inputs:
         weight: The weight; None for operators that have `kernel_shape` alone.
         bias: The bias, if there is one.
         zero_point: The data's zero point, if there is one.
-        quantisation: All scales and zero points, of data, weight and result.
     """
 
     data: int = 0
     weight: int | None = None
     bias: int | None = None
     zero_point: int | None = None
-    quantisation: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Refuses one index in two roles."""
-        single = [i for i in (self.data, self.weight, self.bias) if i is not None]
-        places = (*single, *self.quantisation)
-        if len(set(places)) != len(places) or min(places) < 0:
-            raise ValueError(f"{self}: an input has two roles, or a negative index")
-        if self.zero_point is not None and self.zero_point not in self.quantisation:
-            raise ValueError(f"{self}: the zero point is not among the quantisation inputs")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,200 +140,108 @@ CHANNELS_FIRST: Final = Layout(batch=0, channels=1)
 CHANNELS_LAST: Final = Layout(batch=0, channels=-1)
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """How a probe feeds an operator, apart from data of one channel.
-
-    A weight becomes small integers, the data's zero point stays, and a bias is left out.
-
-    Attributes:
-        group: The attribute to set to 1 for the one channel; None where channels are independent.
-        scales: The scales of data and weight, which become 1.
-        weight_zero: The zero point of the weight, which becomes one number.
-        result: Scale and zero point of the result, which become such that it does not saturate.
-        left_out: Attributes of a function that is applied to the result, which is left out.
-    """
-
-    group: str | None = None
-    scales: tuple[int, ...] = ()
-    weight_zero: int | None = None
-    result: tuple[int, int] | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def quantisation(self) -> frozenset[int]:
-        """The scales and zero points that it names."""
-        zeros = () if self.weight_zero is None else (self.weight_zero,)
-        return frozenset({*self.scales, *zeros, *(self.result or ())})
+_FILLS: Final[Mapping[object, Fill]] = {
+    ZERO: Fill.ZERO,
+    LEAST: Fill.LOWEST,
+    EXCLUDED: Fill.EXCLUDED,
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
-    """One row: an operator, how its window slides, and the value of its own padding.
+class Operator(NamedTuple):
+    """What a row of the table of meaning says of a window operator, as passes ask it.
 
     Attributes:
-        op_type: Its op type.
-        padding: The value that its own padding stands for.
-        domain: Its domain; empty for ONNX's own operators.
-        inputs: Its inputs, by role.
+        row: The row.
         layout: The axes of its data, and of its first output.
-        channels_last: The attribute that puts their channels last, if there is one.
-        weight_layout: The axes of its weight; None where it has none.
-        scatters: Whether each element of the data is spread over one window of the output, which
-            pads crop; else each output is computed from one window of the data, which pads extend.
-        counts: The attribute that makes this padding count, as zeros or zero points, if there is
-            one.
-        power: The attribute of a power to which elements are raised, if there is one. Unless it is
-            above 0, the power of a padded 0 is 1, or infinite.
-        pools: Whether output sizes are a pool's: divisions truncate, `ceil_mode` rounds them up,
-            and no axis may be empty.
-        indices: The output that counts positions of the data, if there is one.
-        since: The first opset of attributes that came later than the operator.
-        probe: How a probe feeds it.
-        declaration: What a user declared of it; None for those of this table.
     """
 
-    op_type: str
-    padding: Fill
-    domain: str = ""
-    inputs: Inputs = Inputs()
-    layout: Layout = CHANNELS_FIRST
-    channels_last: str | None = None
-    weight_layout: Layout | None = None
-    scatters: bool = False
-    counts: str | None = None
-    power: str | None = None
-    pools: bool = False
-    indices: int | None = None
-    since: Mapping[str, int] = field(default_factory=dict)
-    probe: Feed = Feed()
-    declaration: Row | None = None
-
-    def __post_init__(self) -> None:
-        """Refuses a row whose traits contradict one another."""
-        wrong = {
-            "a weight and its layout": (self.weight_layout is None) != (self.inputs.weight is None),
-            "a zero point as padding": (self.padding is Fill.ZERO_POINT)
-            and self.inputs.zero_point is None,
-            "an attribute that counts, and its opset": self.counts not in {None, *self.since},
-            "ceil_mode of a pool": "ceil_mode" in self.since and not self.pools,
-            "constants of a probe": not self.probe.quantisation <= {*self.inputs.quantisation},
-            "a group of a weight": self.probe.group is not None and self.inputs.weight is None,
-            "another output than the first": self.indices == 0,
-        }
-        for what, is_wrong in wrong.items():
-            if is_wrong:
-                raise ValueError(f"the row of {self.op_type} has not both: {what}")
+    row: Row
+    layout: Layout
 
     @property
     def key(self) -> Key:
-        """Its key in the table."""
-        return self.domain, self.op_type
+        """Domain and op type."""
+        return self.row.domain, self.row.op
+
+    @property
+    def op_type(self) -> str:
+        """Its op type."""
+        return self.row.op
+
+    @property
+    def scatters(self) -> bool:
+        """Whether each element of the data is spread over one window of the output.
+
+        Its pads crop the output; those of others extend the data.
+        """
+        return self.row.transposed is not None
+
+    @property
+    def padding(self) -> Fill:
+        """The value that its own padding stands for."""
+        window = self.row.window
+        fill = Fill.ZERO if window is None else _FILLS[window.own]
+        has_zero = self.inputs.zero_point is not None
+        return Fill.ZERO_POINT if fill is Fill.ZERO and has_zero else fill
+
+    @property
+    def inputs(self) -> Inputs:
+        """Its inputs, by role."""
+        if self.row.window is None:
+            return Inputs(0, *(self.row.transposed or ()))
+        window = self.row.window
+        return Inputs(0, window.weight, window.bias, window.zero_point)
+
+    @property
+    def weight_layout(self) -> Layout | None:
+        """The axes of its weight; None where it has none."""
+        if self.scatters:
+            return _TRANSPOSED
+        return None if self.inputs.weight is None else CHANNELS_FIRST
+
+    @property
+    def pools(self) -> bool:
+        """Whether output sizes are a pool's.
+
+        Divisions truncate, `ceil_mode` rounds them up, and no axis may be empty.
+        """
+        return self.row.window is not None and self.row.window.rounding == "pool"
+
+    @property
+    def counts(self) -> str | None:
+        """The attribute that makes its padding count, as zeros or zero points, if there is one."""
+        return "count_include_pad" if self.padding is Fill.EXCLUDED else None
 
     @property
     def loses_signs(self) -> bool:
-        """Whether it pads with zeros, and no result shows the sign of a zero that it reads.
+        """Whether it pads with zeros, and no result shows the sign of a zero that it reads."""
+        return self.row.window is not None and self.row.window.loses_signs
 
-        A sum of products cannot tell -0.0 from 0.0, nor can one of magnitudes. Nothing is declared
-        of that, and where a window scatters it is not known.
-        """
-        return not self.scatters and self.padding is Fill.ZERO and self.declaration is None
+    @property
+    def declaration(self) -> declared.Row | None:
+        """What a user declared of it; None for those of the table."""
+        return None if self.row.window is None else self.row.window.declaration
 
-    def laid_out(self, attributes: Mapping[str, object]) -> Operator:
-        """The row with the layout that a node's attributes give."""
-        if self.channels_last is None or attributes.get(self.channels_last, 0) != 1:
-            return self
-        return replace(self, layout=CHANNELS_LAST)
+    def since(self, attribute: str) -> int:
+        """The first opset with an attribute; 0 for operators that are not ONNX's own."""
+        return since(self.row, attribute)
 
 
-_WEIGHED: Final = Inputs(weight=1, bias=2)
-_ONE_GROUP: Final = Feed(group="group")
+def laid_out(row: Row, attributes: Mapping[str, object]) -> Operator:
+    """The operator of a row, in the layout that a node's attributes give."""
+    last = row.window is not None and row.window.last
+    if last is None:
+        last = attributes.get("channels_last", 0) == 1
+    return Operator(row, CHANNELS_LAST if last else CHANNELS_FIRST)
 
-_CONV: Final = Operator(
-    op_type="Conv",
-    padding=Fill.ZERO,
-    inputs=_WEIGHED,
-    weight_layout=CHANNELS_FIRST,
-    probe=_ONE_GROUP,
-)
-_MAX_POOL: Final = Operator(
-    op_type="MaxPool",
-    padding=Fill.LOWEST,
-    pools=True,
-    indices=1,
-    since={"dilations": 10, "ceil_mode": 10},
-)
-_AVERAGE_POOL: Final = Operator(
-    op_type="AveragePool",
-    padding=Fill.EXCLUDED,
-    counts="count_include_pad",
-    pools=True,
-    since={"dilations": 19, "ceil_mode": 10, "count_include_pad": 7},
-)
-_LP_POOL: Final = Operator(
-    op_type="LpPool",
-    padding=Fill.ZERO,
-    power="p",
-    pools=True,
-    since={"dilations": 18, "ceil_mode": 18},
-)
-_CONV_INTEGER: Final = replace(
-    _CONV,
-    op_type="ConvInteger",
-    inputs=Inputs(weight=1, zero_point=2, quantisation=(2, 3)),
-    padding=Fill.ZERO_POINT,
-    probe=replace(_ONE_GROUP, weight_zero=3),
-)
-_QLINEAR_CONV: Final = replace(
-    _CONV_INTEGER,
-    op_type="QLinearConv",
-    inputs=Inputs(weight=3, bias=8, zero_point=2, quantisation=(1, 2, 4, 5, 6, 7)),
-    probe=replace(_ONE_GROUP, scales=(1, 4), weight_zero=5, result=(6, 7)),
-)
+
+_TRANSPOSED: Final = Layout(batch=1, channels=0)
 MICROSOFT: Final = "com.microsoft"
 """The domain of onnxruntime's own operators."""
-
 OPERATORS: Final[Mapping[Key, Operator]] = {
-    row.key: row
-    for row in (
-        _CONV,
-        _MAX_POOL,
-        _AVERAGE_POOL,
-        _LP_POOL,
-        _CONV_INTEGER,
-        _QLINEAR_CONV,
-        replace(
-            _CONV,
-            op_type="ConvTranspose",
-            weight_layout=Layout(batch=1, channels=0),
-            scatters=True,
-        ),
-        replace(_QLINEAR_CONV, domain=MICROSOFT, channels_last="channels_last"),
-        replace(
-            _CONV,
-            domain=MICROSOFT,
-            op_type="FusedConv",
-            probe=replace(_ONE_GROUP, left_out=("activation", "activation_params")),
-        ),
-        replace(
-            _MAX_POOL,
-            domain=MICROSOFT,
-            op_type="NhwcMaxPool",
-            layout=CHANNELS_LAST,
-            indices=None,
-            since={},
-        ),
-        replace(
-            _AVERAGE_POOL,
-            domain=MICROSOFT,
-            op_type="QLinearAveragePool",
-            inputs=Inputs(zero_point=2, quantisation=(1, 2, 3, 4)),
-            channels_last="channels_last",
-            since={"count_include_pad": 0},  # of its own domain, which has one version
-            probe=Feed(scales=(1,), result=(3, 4)),
-        ),
-    )
+    key: laid_out(row, {}) for key, row in {**WINDOWS, **TRANSPOSED}.items()
 }
+"""All operators with a window whose padding is rewritten, in their usual layout."""
 
 
 class NotRewritten(NamedTuple):
@@ -366,8 +256,8 @@ class NotRewritten(NamedTuple):
 NOT_REWRITTEN: Final[Mapping[Key, NotRewritten]] = MappingProxyType(
     {
         ("", "DeformConv"): NotRewritten(Inputs(weight=1, bias=3)),
-        (MICROSOFT, "NhwcConv"): NotRewritten(_WEIGHED),
-        (MICROSOFT, "NhwcFusedConv"): NotRewritten(_WEIGHED),
+        (MICROSOFT, "NhwcConv"): NotRewritten(Inputs(weight=1, bias=2)),
+        (MICROSOFT, "NhwcFusedConv"): NotRewritten(Inputs(weight=1, bias=2)),
         (MICROSOFT, "ConvTransposeWithDynamicPads"): NotRewritten(
             Inputs(weight=1, bias=3), scatters=True
         ),
@@ -416,48 +306,8 @@ def operator_of(graph: Graph, node: Node) -> Operator | None:
 @noted
 def operator_named(graph: Graph, node: Node) -> Operator | None:
     """The row of the operator that a node names, even if it contradicts the schema."""
-    key = key_of(graph, node)
-    row = None if key is None else OPERATORS.get(key)
-    if row is None:
-        own = row_declared(graph, node)
-        return None if own is None else declared_operator(own)
-    return row if row.channels_last is None else row.laid_out(node.attrs)
-
-
-_LIKE: Final = {
-    "Conv": _CONV,
-    "MaxPool": replace(
-        _MAX_POOL,
-        indices=None,
-        since={},
-    ),
-    "AveragePool": replace(
-        _AVERAGE_POOL,
-        since={"count_include_pad": 0},
-    ),
-}
-"""The rows that declared operators are like, without what the opset of ONNX decides."""
-
-
-@lru_cache(maxsize=256)
-def declared_operator(row: Row) -> Operator:
-    """The row of an operator that a user declared."""
-    like, zero = _LIKE[row.like], row.zero_point
-    if row.filled == "zero" and like.pools:  # its own padding is data like any other
-        like = replace(like, counts=None)
-    fills = {"zero": Fill.ZERO, "lowest": Fill.LOWEST, "excluded": Fill.EXCLUDED}
-    fill = fills[row.filled]
-    return replace(
-        like,
-        domain=row.domain,
-        op_type=row.op_type,
-        inputs=Inputs(
-            weight=row.kernel, zero_point=zero, quantisation=() if zero is None else (zero,)
-        ),
-        layout=CHANNELS_LAST if row.channels_last else CHANNELS_FIRST,
-        padding=Fill.ZERO_POINT if zero is not None and fill is Fill.ZERO else fill,
-        declaration=row,
-    )
+    row = row_named(graph, node)
+    return None if row is None or row.op == "Pad" else laid_out(row, node.attrs)
 
 
 def lowest(dtype: int) -> float | int | None:

@@ -133,7 +133,7 @@ def needs_opset_that_counts(form: Proposal) -> RefusalError | None:
     if not form.begins_to_count:
         return None
     assert form.op.operator.counts is not None
-    since = form.op.operator.since[form.op.operator.counts]
+    since = form.op.operator.since(form.op.operator.counts)
     if form.opset >= since:
         return None
     return RefusalError(

@@ -35,15 +35,23 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import counted
 from onnxpad.operators.read import (
+    TransposedOp,
     UnreadableError,
     WindowOp,
-    kernel_shape,
     read_pad,
+    read_transposed,
     read_window,
 )
-from onnxpad.operators.table import FLOATS, Fill, Operator, gathering, lowest, operator_of
+from onnxpad.operators.table import (
+    FLOATS,
+    MICROSOFT,
+    Fill,
+    gathering,
+    lowest,
+    operator_of,
+)
 from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
-from onnxpad.records import dataclass
+from onnxpad.records import NamedTuple, dataclass
 from onnxpad.runtimes import pool
 
 # Most elements of a tensor in a cut.
@@ -75,6 +83,35 @@ _Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 _Choice: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], Mapping[str, int]]
 _Models: TypeAlias = tuple[bytes, bytes, bool]
 """Both sides of a change, and whether the one before is meant as specified."""
+
+
+class _Feed(NamedTuple):
+    """How an operator is fed, apart from data of one channel.
+
+    A weight becomes small integers, the data's zero point stays, and a bias is left out.
+
+    Attributes:
+        scales: The scales of data and weight, which become 1.
+        weight_zero: The zero point of the weight, which becomes one number.
+        result: Scale and zero point of the result, which become such that it does not saturate.
+        left_out: Attributes of a function that is applied to the result, which is left out.
+    """
+
+    scales: tuple[int, ...] = ()
+    weight_zero: int | None = None
+    result: tuple[int, int] | None = None
+    left_out: tuple[str, ...] = ()
+
+
+_PLAIN: Final = _Feed()
+_QUANTISED_CONV: Final = _Feed(scales=(1, 4), weight_zero=5, result=(6, 7))
+_FEEDS: Final = {
+    ("", "ConvInteger"): _Feed(weight_zero=3),
+    ("", "QLinearConv"): _QUANTISED_CONV,
+    (MICROSOFT, "QLinearConv"): _QUANTISED_CONV,
+    (MICROSOFT, "QLinearAveragePool"): _Feed(scales=(1,), result=(3, 4)),
+    (MICROSOFT, "FusedConv"): _Feed(left_out=("activation", "activation_params")),
+}
 
 
 class UnprobeableError(Exception):
@@ -218,10 +255,10 @@ class NeighbourhoodProbe:
         row = gathering(self._graph, node) if node is not None else None
         shape = self._analysis.shape(self._graph.tensor(root))
         if shape is None:
-            rank = self._rank(node, row) if node is not None and row is not None else None
-            if rank is None:
+            op = self._window(node) if node is not None and row is not None else None
+            if op is None:
                 raise UnprobeableError(f"the number of axes of {root!r} is unknown")
-            shape = tuple(symbol(f"{root}[{axis}]") for axis in range(rank))
+            shape = tuple(symbol(f"{root}[{axis}]") for axis in range(op.rank))
         involved = [*shape, *self._amounts(node, root)]
         op = self._window(node) if node is not None and row is not None else None
         if op is not None and op.rank == len(shape):
@@ -267,16 +304,6 @@ class NeighbourhoodProbe:
             return read_window(self._graph, self._analysis, node)
         except (ModelError, UnreadableError):
             return None
-
-    def _rank(self, node: Node, row: Operator) -> int | None:
-        """The rank of a window operator's data, derived from its kernel."""
-        kernel = kernel_shape(node)
-        if kernel is not None:
-            return row.layout.rank(len(kernel))
-        if row.inputs.weight is None or row.weight_layout is None:
-            return None
-        shape = self._analysis.shape(node.inputs[row.inputs.weight])
-        return None if shape is None else row.layout.rank(len(row.weight_layout.axes(len(shape))))
 
     def _cuts(
         self, tensor: Tensor, roots: Sequence[str], scenes: Sequence[Scene]
@@ -679,25 +706,32 @@ class _Cutting:
         row = operator_of(self._graph, node)
         if row is None:
             kept.input.extend(self._name(t) if t.name else "" for t in node.inputs)
-        elif row.scatters:
-            self._feed_transposed(row, node, kept)
         else:
-            self._feed(row, node, kept)
+            try:
+                read = read_transposed if row.scatters else read_window
+                op = read(self._graph, self._analysis, node)
+            except (ModelError, UnreadableError) as error:
+                raise UnprobeableError(str(error)) from error
+            if isinstance(op, WindowOp):
+                self._feed(op, kept)
+            else:
+                self._feed_transposed(op, kept)
         for output in node.outputs:
             if output.name:
                 self._names[output.name] = f"t{len(self._names)}"
             kept.output.append(self._names.get(output.name, ""))
         self._proto.node.append(kept)
 
-    def _feed(self, row: Operator, node: Node, kept: NodeProto) -> None:
+    def _feed(self, op: WindowOp, kept: NodeProto) -> None:
         """Gives a window operator its data with one channel, and small constants beside it."""
-        inputs, probe = row.inputs, row.probe
+        node, row = op.node, op.operator
+        inputs, probe = row.inputs, _FEEDS.get(row.key, _PLAIN)
         names = {inputs.data: self._name(node.inputs[inputs.data])}
         taps: np.ndarray[Any, Any] | None = None
         if inputs.weight is not None and row.weight_layout is not None:
             weight = node.inputs[inputs.weight]
             shape = self._analysis.shape(weight)
-            taps = self._taps(kernel_shape(node) or row.weight_layout.spatial(shape or ()))
+            taps = self._taps(op, () if shape is None else row.weight_layout.spatial(shape))
             dtype = self._analysis.dtype(weight) or self._dtype
             middle = _MIDDLE if dtype == TensorProto.UINT8 else 0
             axes = row.weight_layout.batch, row.weight_layout.channels
@@ -706,10 +740,10 @@ class _Cutting:
             if probe.weight_zero is not None and _has(node, probe.weight_zero):
                 names[probe.weight_zero] = self._small(middle, dtype)
         if inputs.zero_point is not None and _has(node, inputs.zero_point):
-            zero = read_window(self._graph, self._analysis, node).zero
-            dtype = self._type(node.inputs[inputs.zero_point].name)
-            known = _ANY_ZERO if zero is None else zero
-            names[inputs.zero_point] = self._small(known, dtype)
+            zero = node.inputs[inputs.zero_point]
+            known = [n for n in self._analysis.integers(zero) or () if isinstance(n, int)]
+            one = known[0] if len(known) == 1 else _ANY_ZERO
+            names[inputs.zero_point] = self._small(one, self._type(zero.name))
         for index in probe.scales:
             names[index] = self._small(1, TensorProto.FLOAT)
         if probe.result is not None:
@@ -720,18 +754,18 @@ class _Cutting:
                 half = 128 if dtype == TensorProto.UINT8 else 0
                 names[place] = self._small(half, dtype)
         kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
-        dropped = {probe.group, *probe.left_out}
+        dropped = {"group", *probe.left_out}
         others = [each for each in kept.attribute if each.name not in dropped]
         del kept.attribute[:]
-        ones = () if probe.group is None else (make_attribute(probe.group, 1),)
+        ones = (make_attribute("group", 1),) if "group" in row.row.attributes else ()
         kept.attribute.extend([*others, *ones])
 
-    def _feed_transposed(self, row: Operator, node: Node, kept: NodeProto) -> None:
+    def _feed_transposed(self, op: TransposedOp, kept: NodeProto) -> None:
         """Gives a transposed convolution its data, and the same small taps for all channels.
 
         The steps behind it may have constants for each channel, so all channels stay.
         """
-        inputs, layout = row.inputs, row.weight_layout
+        node, inputs, layout = op.node, op.operator.inputs, op.operator.weight_layout
         assert inputs.weight is not None
         assert layout is not None
         weight = node.inputs[inputs.weight]
@@ -741,7 +775,7 @@ class _Cutting:
         sizes = self._numbers(shape, weight.name)
         if prod(sizes) > _LARGE:
             raise UnprobeableError(f"a weight of {'x'.join(map(str, sizes))} is too large")
-        taps = self._taps(kernel_shape(node) or layout.spatial(shape))[:1]
+        taps = self._taps(op, layout.spatial(shape))[:1]
         if self._graph.opset < _EXPANDS:
             spread = self._small(np.broadcast_to(taps, sizes), self._dtype)
         else:
@@ -760,10 +794,15 @@ class _Cutting:
                 names[inputs.bias] = self._small(values, self._dtype)
         kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
 
-    def _taps(self, said: Sequence[Extent]) -> np.ndarray[Any, Any]:
-        """The small integers of a weight with two output channels and one input channel."""
+    def _taps(self, op: WindowOp | TransposedOp, said: Sequence[Extent]) -> np.ndarray[Any, Any]:
+        """The small integers of a weight with two output channels and one input channel.
+
+        Its kernel is what its shape says, or where that says nothing, as it is read.
+        """
         kernel = [k for k in said if isinstance(k, int)]
-        if not kernel or len(kernel) != len(said):
+        if len(kernel) < len(op.windows):
+            kernel = [w.kernel for w in op.windows if isinstance(w.kernel, int)]
+        if len(kernel) != len(op.windows):
             raise UnprobeableError("the kernel's size is known only at run time")
         if prod(kernel) > _LARGE:
             raise UnprobeableError(f"a kernel of {'x'.join(map(str, kernel))} is too large")

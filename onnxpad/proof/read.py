@@ -46,7 +46,7 @@ from onnxpad.semantics.layers import (
 )
 from onnxpad.semantics.rows import NOTHING, Call, Row, UnreadError
 from onnxpad.semantics.table import PadForm, pad_of, padding_row, row_of
-from onnxpad.semantics.window import WindowForm, form_of
+from onnxpad.semantics.window import WindowForm, check_limit, form_of
 
 _SHORT: Final = 64
 """Constants of up to so many elements are known by these, longer ones by their names."""
@@ -333,7 +333,9 @@ class Reader:
             UnreadError: Likewise.
         """
         if row.window is not None:
-            return self.slid(form_of(call), args, call.output)
+            form = form_of(call)
+            check_limit(call.node, form)
+            return self.slid(form, args, call.output)
         if row.transposed is not None:
             from onnxpad.semantics.transposed import spread_of
 

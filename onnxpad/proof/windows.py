@@ -22,6 +22,7 @@ from onnxpad.arithmetic.size import (
     minimum,
     where,
 )
+from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.facts import Later
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
@@ -43,7 +44,7 @@ from onnxpad.semantics.layers import (
     total,
     without_sign,
 )
-from onnxpad.semantics.window import WindowAxis, WindowForm
+from onnxpad.semantics.window import WindowForm
 
 Sizes: TypeAlias = tuple[Extent, ...]
 """The size of the data on each axis over which a window slides."""
@@ -174,7 +175,7 @@ def reads_originals(window: Slid, copied: Copied, sizes: Sizes, dtype: int | Non
 
 
 def _read_beside(
-    mode: str, axis: WindowAxis, copies: Pair, read: Reach, size: Extent, some: Extent
+    mode: str, axis: AnyWindow, copies: Pair, read: Reach, size: Extent, some: Extent
 ) -> bool:
     """Whether windows read originals beside the copies on an axis, at the sizes that count.
 
@@ -545,7 +546,7 @@ def _check_covers_less(
             )
 
 
-def _covers(window: Slid, axis: int, slides: WindowAxis, each: Placed, size: Extent) -> Extent:
+def _covers(window: Slid, axis: int, slides: AnyWindow, each: Placed, size: Extent) -> Extent:
     """1 where the kernel is as long as the data on an axis and nothing is padded, else 0."""
     bare = minimum(equal(each.begin, 0), equal(each.end, 0))
     return minimum(equal(size + around(window.layers, axis), slides.kernel), bare)
@@ -573,12 +574,12 @@ def _text(layers: Layers) -> str:
 
 
 def _axes_facts(
-    axes: Sequence[tuple[int, Reach, Extent, WindowAxis]],
+    axes: Sequence[tuple[int, Reach, Extent, AnyWindow]],
 ) -> list[Mapping[str, object]]:
     return [_axis_facts(*axis) for axis in axes]
 
 
-def _axis_facts(axis: int, read: Reach, size: Extent, window: WindowAxis) -> dict[str, object]:
+def _axis_facts(axis: int, read: Reach, size: Extent, window: AnyWindow) -> dict[str, object]:
     """One axis of a window over data of a size, as data; by remainder, where it varies."""
     from onnxpad.arithmetic.residue_table import residue_table
 

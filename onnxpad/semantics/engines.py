@@ -62,8 +62,8 @@ def specification(form: WindowForm, axis: int, size: Extent, dtype: int | None) 
     and "ceil_mode", which those of their quantised and fused kin repeat. `auto_pad` beside `pads`,
     which it forbids, is read as `auto_pad`.
     """
-    kernel, stride, dilation = form.axes[axis]
-    extent = (kernel - 1) * dilation + 1
+    window = form.axes[axis]
+    stride, extent = window.stride, (window.kernel - 1) * window.dilation + 1
     if form.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         windows = ceil_div(size, stride)
         # At stride 1 the size cancels out of the total, even where it is unknown.

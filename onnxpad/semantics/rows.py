@@ -9,7 +9,7 @@ with a value of another type has no row either.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import onnx
 from onnx import TensorProto
@@ -25,8 +25,6 @@ from onnxpad.semantics.layers import Layers
 if TYPE_CHECKING:
     import numpy as np
 
-    from onnxpad.analysis import Analysis
-
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
@@ -34,6 +32,8 @@ FLOATS: Final = frozenset(
 """The floating-point types that are known here."""
 ZERO: Final = 0
 """The fill of an operator that pads with 0."""
+_APART: Final = {"activation", "activation_params", "group", "p", "storage_order"}
+"""Attributes that say nothing of where windows and padding are."""
 NOTHING: Final = ("Identity",)
 """The key of a step whose result is its data."""
 
@@ -51,6 +51,26 @@ class UnreadError(Exception):
         super().__init__(text)
         self.code = code
         self.facts = facts
+
+
+class MalformedError(UnreadError):
+    """A node says what the specification forbids."""
+
+
+class Known(Protocol):
+    """What is known of the tensors of a graph."""
+
+    def shape(self, tensor: Tensor) -> tuple[Extent, ...] | None:
+        """The sizes of a tensor's axes; None where its rank is unknown."""
+
+    def dtype(self, tensor: Tensor) -> int | None:
+        """A tensor's element type; None where unknown."""
+
+    def integers(self, tensor: Tensor) -> tuple[Extent, ...] | None:
+        """The content of a small tensor; None where unknown, or not of integers."""
+
+    def scalar(self, tensor: Tensor) -> float | int | None:
+        """The one element of a tensor; None where unknown, or unless there is just one."""
 
 
 class Kind:
@@ -101,6 +121,7 @@ class Window(NamedTuple):
             `count_include_pad` turns into `ZERO`.
         zero_point: The input with the value that stands for `ZERO` in the data; None where that
             is 0.
+        bias: The input that holds the bias, if there is one.
         last: Whether the channels are the last axis instead of the second one; None where the
             attribute `channels_last` says that.
         declaration: What a user declared of it, which is all that is known; None for others.
@@ -113,6 +134,7 @@ class Window(NamedTuple):
     rounding: Literal["floor", "pool"]
     own: int | str
     zero_point: int | None = None
+    bias: int | None = None
     last: bool | None = False
     declaration: declared.Row | None = None
     rounds_apart: bool = False
@@ -169,7 +191,7 @@ class Call:
 
     __slots__ = ("_facts", "_graph", "node", "output", "row", "version")
 
-    def __init__(self, graph: Graph, facts: Analysis, node: Node, row: Row, output: int = 0):
+    def __init__(self, graph: Graph, facts: Known, node: Node, row: Row, output: int = 0):
         """Reads a node of a graph.
 
         Raises:
@@ -353,7 +375,7 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
     if row.domain:
         version, known = graph.opsets.get(row.domain, 0), frozenset(row.attributes)
     else:
-        version, known = _schema(node.op, graph.opset)
+        version, known = schema_of(node.op, graph.opset)
     if not version or (row.versions and version not in row.versions):
         raise UnreadError(f"{node.op} of version {version} is not in the table")
     for name, value in node.attrs.items():
@@ -362,13 +384,20 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
                 continue
             raise UnreadError(f"{node.op} of version {version} has no attribute {name}")
         if not _is_of(row.attributes[name], value):
-            raise UnreadError(f"attribute {name} of {node.op} has a value of another type")
+            kind = UnreadError if name in _APART else MalformedError
+            raise kind(f"attribute {name} of {node.op} has a value of another type")
     if row.inputs is not None and any(tensor.name for tensor in node.inputs[row.inputs :]):
         raise UnreadError(f"{node.op} has {row.inputs} inputs at most")
     return version
 
 
-def _schema(op: str, opset: int) -> tuple[int, frozenset[str]]:
+def since(row: Row, attribute: str) -> int:
+    """The first version of an operator with an attribute; 0 for those of other domains."""
+    known = () if row.domain else sorted(row.versions)
+    return next((each for each in known if attribute in schema_of(row.op, each)[1]), 0)
+
+
+def schema_of(op: str, opset: int) -> tuple[int, frozenset[str]]:
     """The version of an operator in an opset, and its attributes."""
     found = _schemas.get((op, opset))
     if found is None:

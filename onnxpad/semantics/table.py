@@ -18,8 +18,8 @@ from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Amounts, Pair
-from onnxpad.semantics.rows import Call, Kind, Row, UnreadError
-from onnxpad.semantics.window import LONGEST, WINDOWS, declared_row
+from onnxpad.semantics.rows import Call, Kind, MalformedError, Row, UnreadError
+from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, check_ends, declared_row
 
 _PAD: Final = Row(
     "Pad",
@@ -29,28 +29,30 @@ _PAD: Final = Row(
 )
 _MODES = ("constant", "reflect", "edge", "wrap")
 _TYPES = {1: (TensorProto.INT64,), 3: (TensorProto.INT32, TensorProto.INT64)}
-_PADDING: Final[Mapping[tuple[str, str], Row]] = {("", "Pad"): _PAD, **WINDOWS}
+_PADDING: Final[Mapping[tuple[str, str], Row]] = {("", "Pad"): _PAD, **WINDOWS, **TRANSPOSED}
 
 
 def rows() -> dict[tuple[str, str], Row]:
     """All rows by domain and op type, but those of users."""
     from onnxpad.semantics.steps import STEPS
-    from onnxpad.semantics.transposed import TRANSPOSED
 
-    return {**_PADDING, **TRANSPOSED, **{("", op): row for op, row in STEPS.items()}}
+    return {**_PADDING, **{("", op): row for op, row in STEPS.items()}}
 
 
 @noted
 def padding_row(graph: Graph, node: Node) -> Row | None:
+    """As `row_named`; None for a node that contradicts its schema."""
+    row = row_named(graph, node)
+    return None if row is None or graph.contradiction(node) else row
+
+
+@noted
+def row_named(graph: Graph, node: Node) -> Row | None:
     """The row of a `Pad`, of an operator with a window, or of what a user declared; else None.
 
     A function of the model has none: its body says what it computes.
     """
-    if graph.is_standard(node):
-        if node.op == "ConvTranspose":
-            from onnxpad.semantics.transposed import TRANSPOSED
-
-            return TRANSPOSED["", node.op]
+    if graph.names_standard(node):
         return _PADDING.get(("", node.op))
     if not node.domain or graph.is_function(node):
         return None
@@ -124,18 +126,19 @@ def pad_of(call: Call) -> PadForm:
     Raises:
         UnreadError: The node is malformed.
     """
-    mode, inputs = call.attribute("mode"), call.node.inputs
-    if mode not in _MODES or not inputs or not inputs[0].name or not call.node.outputs:
-        raise UnreadError(f"a Pad of mode {mode}, which is not specified, or without data")
+    check_ends(call)
+    mode = call.attribute("mode")
+    if mode not in _MODES:
+        raise UnreadError(f"mode {mode!r} is none of {', '.join(_MODES)}")
     if call.version < 11:
-        written = call.attribute("pads" if call.version > 1 else "paddings")
+        written = call.attribute(amounts_attribute(call.version))
         if written is None:
-            raise UnreadError("a Pad without amounts")
+            raise MalformedError("it has no amounts, which the opset requires")
         return PadForm(
             mode, _pairs(tuple(written), None), None, True, call.attribute("value"), None
         )
     if call.operand(1) is None:
-        raise UnreadError("a Pad without amounts")
+        raise MalformedError("it has no pads input, which the opset requires")
     _check_types(call)
     filler, axes, axes_known = call.operand(2), None, True
     if call.operand(3) is not None:
@@ -149,6 +152,11 @@ def pad_of(call: Call) -> PadForm:
     return PadForm(mode, pairs, axes, axes_known, value, filler)
 
 
+def amounts_attribute(opset: int) -> str:
+    """The attribute of a `Pad` that holds its amounts, before opset 11."""
+    return "pads" if opset > 1 else "paddings"
+
+
 def _check_types(call: Call) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
     for place, types in _TYPES.items():
@@ -156,7 +164,8 @@ def _check_types(call: Call) -> None:
             continue
         dtype, shape = call.declared(place) or (call.dtype(place), call.shape(place))
         if dtype and dtype not in types:
-            raise UnreadError(f"input {place} is of a type that Pad does not take")
+            kind = MalformedError if place == 1 else UnreadError
+            raise kind(f"input {place} is of a type that Pad does not take")
         if shape is not None and len(shape) != 1 and shape[:-1] != (1,):
             raise UnreadError(f"input {place} is no list, as Pad takes it")
     if call.operand(2) is not None and len({call.dtype(2), call.dtype(0)} - {None}) > 1:
@@ -168,7 +177,7 @@ def _pairs(flat: tuple[Extent, ...], axes: tuple[int, ...] | None) -> Amounts:
     """Amounts in ONNX order as (begin, end) pairs."""
     half = len(flat) // 2
     if len(flat) % 2 or (axes is not None and half != len(axes)):
-        raise UnreadError(f"a Pad with {len(flat)} amounts")
+        raise MalformedError(f"{len(flat)} pads, where each axis needs a begin and an end")
     if any(isinstance(amount, int) and abs(amount) > LONGEST for amount in flat):
-        raise UnreadError("no axis is as long as the amounts of a Pad")
+        raise UnreadError(f"its pads are beyond {LONGEST}")
     return tuple(zip(flat[:half], flat[half:], strict=True))

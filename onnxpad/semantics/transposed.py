@@ -15,39 +15,52 @@ and is in its conv_transpose_attributes.h.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
+from onnxpad.arithmetic.window import AnyWindow
+from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Amounts, Fill, Layer, Operand, merged, never_pads
-from onnxpad.semantics.rows import Call, Kind, Passed, Row, UnreadError
-from onnxpad.semantics.window import AUTO_PADS, LONGEST, WindowAxis, axes_of, integers, kernel_of
+from onnxpad.semantics.rows import Call, Passed, UnreadError
+from onnxpad.semantics.window import Slide, check_ends, integers, kernel_of, slide_of
 
-TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
-    ("", "ConvTranspose"): Row(
-        "ConvTranspose",
-        frozenset({1, 11, 22}),
-        {
-            "auto_pad": "NOTSET",
-            "dilations": Kind.INTS,
-            "group": 1,
-            "kernel_shape": Kind.INTS,
-            "output_padding": Kind.INTS,
-            "output_shape": Kind.INTS,
-            "pads": Kind.INTS,
-            "strides": Kind.INTS,
-        },
-        inputs=3,
-        transposed=(1, 2),
-    )
-}
-"""Operators that spread elements over windows, by domain and name."""
 _PLACING: Final = frozenset(
     {"auto_pad", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "strides"}
 )
 _BEFORE: Final = 2  # batch and channels
+
+
+class SpreadForm(NamedTuple):
+    """What the attributes of a transposed convolution say.
+
+    Attributes:
+        slide: The windows, and the pads, which crop the output.
+        appended: The elements that `output_padding` appends on each spatial axis.
+        wanted: The size asked for on each spatial axis; None where it is absent.
+    """
+
+    slide: Slide
+    appended: tuple[int, ...]
+    wanted: tuple[int, ...] | None
+
+
+def spread_form(call: Call) -> SpreadForm:
+    """Reads the attributes of a transposed convolution.
+
+    Raises:
+        UnreadError: The node is malformed.
+    """
+    assert call.row.transposed is not None
+    check_ends(call)
+    kernel, rank = kernel_of(call, call.row.transposed[0]), call.rank()
+    slide, axes = slide_of(call.node, kernel, crops=True), len(kernel)
+    if rank is not None and rank != _BEFORE + axes:
+        raise UnreadError(f"its data has {rank} axes, and its weight {_BEFORE + axes}")
+    appended = integers(call.node, "output_padding", axes, least=0) or (0,) * axes
+    return SpreadForm(slide, appended, integers(call.node, "output_shape", axes, least=1))
 
 
 def spread_of(call: Call) -> Passed:
@@ -62,14 +75,10 @@ def spread_of(call: Call) -> Passed:
     Raises:
         UnreadError: The node is malformed, or appends what the layer cannot hold.
     """
-    node, how = call.node, call.row.transposed
-    if how is None or call.operand(0) is None or not node.outputs:
-        raise UnreadError(f"{node.op} does not spread, or lacks its data or its output")
-    axes = axes_of(call, kernel_of(call, how[0]))
-    rank = len(axes)
-    pads = integers(call, "pads", 2 * rank, least=-LONGEST)
-    appended = integers(call, "output_padding", rank, least=0) or (0,) * rank
-    found = tuple(_ends(call, axes, pads, appended))
+    node, how, form = call.node, call.row.transposed, spread_form(call)
+    assert how is not None
+    axes = form.slide.axes
+    found = tuple(_ends(call, form))
     ends: Amounts = tuple((begin, end) for begin, end, _ in found)
     fill = _beyond(call, how[1])
     others = call.written(but=_PLACING)
@@ -84,51 +93,40 @@ def spread_of(call: Call) -> Passed:
         (*key, is_further),
         merged([Layer((*((0, 0),) * _BEFORE, *ends), number)]),
         tuple(place for place, each in enumerate(node.inputs) if place and each.name),
-        runs=_runs(call, axes, pads, appended, found),
+        runs=_runs(call, form, found),
         disputed=any(is_open for _, _, is_open in found),
     )
 
 
-def _runs(
-    call: Call,
-    axes: tuple[WindowAxis, ...],
-    pads: tuple[int, ...] | None,
-    appended: tuple[int, ...],
-    ends: tuple[tuple[Extent, Extent, bool], ...],
-) -> bool:
+def _runs(call: Call, form: SpreadForm, ends: tuple[tuple[Extent, Extent, bool], ...]) -> bool:
     """Whether onnxruntime runs it, which appends less than a stride, by whatever attribute.
 
     An empty `auto_pad` beside `pads` fails its inference of shapes, from version 11 on.
     """
     is_empty = call.version >= 11 and call.attribute("auto_pad") == ""
-    if pads is not None and (min(pads) < 0 or is_empty):
+    slide = form.slide
+    if slide.pads_written and (min(map(min, slide.pads)) < 0 or is_empty):
         return False
     return all(
         more < axis.stride and always(less(end - more, axis.stride)) is True
-        for axis, more, (_, end, _) in zip(axes, appended, ends, strict=True)
+        for axis, more, (_, end, _) in zip(slide.axes, form.appended, ends, strict=True)
     )
 
 
-def _ends(
-    call: Call,
-    axes: tuple[WindowAxis, ...],
-    pads: tuple[int, ...] | None,
-    appended: tuple[int, ...],
-) -> Iterator[tuple[Extent, Extent, bool]]:
+def _ends(call: Call, form: SpreadForm) -> Iterator[tuple[Extent, Extent, bool]]:
     """How much the output is longer than what windows reach, at the begin and end of each axis.
 
     Where more elements are asked for than there are, the specification divides a negative number,
     and leaves open how: the third one says so. onnxruntime appends those of an `output_shape` at
     the end, and none of SAME.
     """
-    rank = len(axes)
-    auto_pad = AUTO_PADS.get(call.attribute("auto_pad"))
-    if auto_pad is None or (auto_pad != "NOTSET" and pads is not None):
-        raise UnreadError("auto_pad is not specified, or beside pads")
-    wanted = integers(call, "output_shape", rank, least=1)
-    for place, (axis, more) in enumerate(zip(axes, appended, strict=True)):
+    axes, auto_pad, pads, is_written, _ = form.slide
+    wanted = form.wanted
+    if auto_pad != "NOTSET" and is_written:
+        raise UnreadError("auto_pad beside pads")
+    for place, (axis, more) in enumerate(zip(axes, form.appended, strict=True)):
         if wanted is None and not auto_pad.startswith("SAME"):
-            begin, end = (pads[place], pads[rank + place]) if pads else (0, 0)
+            begin, end = pads[place]
             yield -begin, more - end, False
             continue
         total: Extent
@@ -146,7 +144,7 @@ def _ends(
         yield -first, more - (total - first), False
 
 
-def _reach(call: Call, axes: tuple[WindowAxis, ...], place: int) -> Extent:
+def _reach(call: Call, axes: tuple[AnyWindow, ...], place: int) -> Extent:
     """How many elements of the line windows reach along an axis; unknown where its size is."""
     shape = call.shape()
     if shape is None or len(shape) != _BEFORE + len(axes):
@@ -155,7 +153,7 @@ def _reach(call: Call, axes: tuple[WindowAxis, ...], place: int) -> Extent:
 
 
 def _perhaps_empty(
-    call: Call, axes: tuple[WindowAxis, ...], ends: Amounts
+    call: Call, axes: tuple[AnyWindow, ...], ends: Amounts
 ) -> tuple[tuple[int, tuple[Extent, Extent]], ...]:
     """The axes on which the output may have no elements at some size, each with its ends."""
     return tuple(

@@ -12,9 +12,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 from onnxpad import declared
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
+from onnxpad.arithmetic.window import AnyWindow, window_of
+from onnxpad.graph import Node
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Amounts, Fill, Operand
-from onnxpad.semantics.rows import ZERO, Call, Kind, Row, UnreadError, Window
+from onnxpad.semantics.rows import ZERO, Call, Kind, MalformedError, Row, UnreadError, Window
 
 AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]
 LONGEST: Final = 2**31 - 1  # no axis of a tensor is longer
@@ -28,17 +30,23 @@ AUTO_PADS: Final[Mapping[str, AutoPad]] = {
 }
 
 
-class WindowAxis(NamedTuple):
-    """One axis of a window: its taps are `dilation` apart, its positions `stride`."""
+class Slide(NamedTuple):
+    """How a window slides and pads, from the attributes that all window operators share.
 
-    kernel: int | Size
-    stride: int
-    dilation: int
+    Attributes:
+        axes: The window along each spatial axis; a kernel that is unknown until run time is a
+            symbol.
+        auto_pad: The attribute `auto_pad`.
+        pads: (begin, end) per spatial axis, as written; zeros where absent.
+        pads_written: Whether the node has the attribute `pads`.
+        ceil: Whether the number of windows rounds up.
+    """
 
-    @property
-    def extent(self) -> Extent:
-        """Elements from the first tap to the last."""
-        return (self.kernel - 1) * self.dilation + 1
+    axes: tuple[AnyWindow, ...]
+    auto_pad: AutoPad
+    pads: tuple[tuple[int, int], ...]
+    pads_written: bool
+    ceil: bool
 
 
 class WindowForm(NamedTuple):
@@ -67,7 +75,7 @@ class WindowForm(NamedTuple):
     kind: str
     version: int
     window: Window
-    axes: tuple[WindowAxis, ...]
+    axes: tuple[AnyWindow, ...]
     before: int
     after: int
     auto_pad: AutoPad
@@ -132,9 +140,9 @@ _QUANTISED_AVERAGING: Final[Mapping[str, Any]] = {
 }
 _SLIDING: Final = frozenset(_AVERAGING)
 """The attributes that have a place of their own in a form."""
-_CONVOLUTION: Final = Window(weight=1, rounding="floor", own=ZERO)
+_CONVOLUTION: Final = Window(weight=1, rounding="floor", own=ZERO, bias=2)
 _INTEGER: Final = Window(weight=1, rounding="floor", own=ZERO, zero_point=2)
-_QUANTISED: Final = Window(weight=3, rounding="floor", own=ZERO, zero_point=2)
+_QUANTISED: Final = Window(weight=3, rounding="floor", own=ZERO, zero_point=2, bias=8)
 _MAXIMUM: Final = Window(weight=None, rounding="pool", own=LEAST)
 _AVERAGE: Final = Window(weight=None, rounding="pool", own=EXCLUDED)
 _POWER: Final = Window(weight=None, rounding="pool", own=ZERO)
@@ -185,6 +193,16 @@ _ROWS: Final = (
 )
 WINDOWS: Final[Mapping[tuple[str, str], Row]] = {(row.domain, row.op): row for row in _ROWS}
 """Operators with a sliding window, by domain and name."""
+TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
+    ("", "ConvTranspose"): Row(
+        "ConvTranspose",
+        frozenset({1, 11, 22}),
+        {**_CONVOLVING, "output_padding": Kind.INTS, "output_shape": Kind.INTS},
+        inputs=3,
+        transposed=(1, 2),
+    )
+}
+"""Operators that spread elements over windows, by domain and name."""
 
 
 @lru_cache(maxsize=256)
@@ -218,46 +236,34 @@ def form_of(call: Call) -> WindowForm:
         UnreadError: The node is malformed, or has what its row does not list.
     """
     node, window = call.node, call.row.window
-    if window is None or node.operand(0) is None or not node.outputs:
-        raise UnreadError(f"{node.op} lacks a window, its data, or its output")
-    kernel = None if window.weight is None else kernel_of(call, window.weight)
-    zero = _zero(call, window)
+    check_ends(call)
+    assert window is not None
+    kernel = kernel_of(call, window.weight)
+    zero = zero_of(call, window)
     key = form_of, kernel, zero
     form: WindowForm | None = node.notes.get(key)
     if form is None:  # networks repeat the same few windows
-        form = node.notes[key] = _form(call, window, kernel, zero)
+        form = node.notes[key] = _form(call, window, slide_of(node, kernel), zero)
     return form
 
 
-def _form(
-    call: Call, window: Window, weight: tuple[int | Size, ...] | None, zero: Fill
-) -> WindowForm:
-    """How a node slides, given the kernel that its weight has, and the fill that stands for 0."""
+def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
+    """How a node slides, given the fill that stands for 0."""
     node, row = call.node, call.row
-    kernel = weight or integers(call, "kernel_shape", None, least=1)
-    if not kernel:
-        raise UnreadError(f"{node.op} has no kernel_shape")
-    axes = axes_of(call, kernel)
-    rank = len(axes)
-    auto_pad = AUTO_PADS.get(call.attribute("auto_pad"))
-    if auto_pad is None:
-        raise UnreadError(f"auto_pad={call.attribute('auto_pad')!r} is not specified")
-    pads = integers(call, "pads", 2 * rank, least=0)
-    pairs = tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank
-    if window.declaration is not None:
-        _check_declared(call, window.declaration, pairs if auto_pad == "NOTSET" else None)
+    if window.declaration is not None and any(output.name for output in node.outputs[1:]):
+        raise UnreadError("nothing is declared of its further outputs")
     counts, placing = _is_set(call, "count_include_pad"), _SLIDING.intersection(row.attributes)
     last = _channels_last(call) if window.last is None else window.last
     return WindowForm(
         kind=".".join(filter(None, (row.domain, row.op))),
         version=call.version,
         window=window,
-        axes=axes,
+        axes=slide.axes,
         before=1 if last else 2,
         after=1 if last else 0,
-        auto_pad=auto_pad,
-        pads=pairs,
-        pads_written=pads is not None,
+        auto_pad=slide.auto_pad,
+        pads=slide.pads,
+        pads_written=slide.pads_written,
         ceil=_is_set(call, "ceil_mode"),
         counts=counts,
         own=_own(call, window, counts, zero),
@@ -267,57 +273,123 @@ def _form(
     )
 
 
-def axes_of(call: Call, kernel: tuple[int | Size, ...]) -> tuple[WindowAxis, ...]:
-    """The window of a node along each axis, given its kernel.
+def check_ends(call: Call) -> None:
+    """Refuses a node without data or without an output.
 
     Raises:
-        UnreadError: Strides or dilations are malformed.
+        MalformedError: It is one.
     """
-    rank = len(kernel)
-    strides = integers(call, "strides", rank, least=1) or (1,) * rank
-    dilations = integers(call, "dilations", rank, least=1) or (1,) * rank
-    return tuple(map(WindowAxis, kernel, strides, dilations))
+    if call.operand(0) is None or not call.node.outputs:
+        raise MalformedError("it has no data input or no output: the model is damaged")
 
 
-def integers(call: Call, name: str, count: int | None, *, least: int) -> tuple[int, ...] | None:
+def slide_of(node: Node, kernel: tuple[int | Size, ...], *, crops: bool = False) -> Slide:
+    """How a window with this kernel slides and pads, by its attributes alone.
+
+    Args:
+        node: The node, with a row or without.
+        kernel: The kernel.
+        crops: Whether `pads` crop, so that they may be negative.
+
+    Raises:
+        UnreadError: One is malformed, or has a value that is not specified.
+    """
+    key = slide_of, kernel
+    known: Slide | None = node.notes.get(key)
+    if known is None:
+        known = node.notes[key] = _slide(node, kernel, crops)
+    return known
+
+
+def _slide(node: Node, kernel: tuple[int | Size, ...], crops: bool) -> Slide:
+    rank, ceil = len(kernel), node.attrs.get("ceil_mode", 0)
+    strides = integers(node, "strides", rank, least=1) or (1,) * rank
+    dilations = integers(node, "dilations", rank, least=1) or (1,) * rank
+    pads = integers(node, "pads", 2 * rank)
+    if pads and not crops and min(pads) < 0:
+        raise UnreadError(f"its pads {pads} are negative, which the specification forbids")
+    if type(ceil) is not int:
+        raise MalformedError("ceil_mode must be an integer")
+    pairs = tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank
+    axes = tuple(map(window_of, kernel, strides, dilations))
+    return Slide(axes, auto_pad_of(node), pairs, pads is not None, ceil != 0)
+
+
+def auto_pad_of(node: Node) -> AutoPad:
+    """The attribute `auto_pad`; `NOTSET` where it is absent or empty.
+
+    Raises:
+        UnreadError: It is none of the four values.
+    """
+    auto_pad = node.attrs.get("auto_pad", "")
+    if not isinstance(auto_pad, str):
+        raise MalformedError("auto_pad must be a string")
+    if auto_pad not in AUTO_PADS:
+        raise UnreadError(f"auto_pad={auto_pad!r} is none of {', '.join(filter(None, AUTO_PADS))}")
+    return AUTO_PADS[auto_pad]
+
+
+def integers(
+    node: Node, name: str, count: int | None, *, least: int | None = None
+) -> tuple[int, ...] | None:
     """An attribute of integers; None where it is absent or empty, which means the default.
 
     Args:
-        call: The node.
+        node: The node.
         name: The name of the attribute.
         count: How many integers it must have; None for any number.
-        least: The least of them that is allowed.
+        least: The least of them that is allowed; None for any.
 
     Raises:
-        UnreadError: It has another number of them, or one is out of bounds.
+        MalformedError: It is no such list.
+        UnreadError: It has numbers beyond the length of any tensor.
     """
-    value: Any = call.node.attrs.get(name)
+    value: Any = node.attrs.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not {int}.issuperset(map(type, value)):
+        raise MalformedError(f"{name} must be a list of integers")
     if not value:
         return None
     if count is not None and len(value) != count:
-        raise UnreadError(f"{name} has {len(value)} values instead of {count}")
-    if not least <= min(value) <= max(value) <= LONGEST:
-        raise UnreadError(f"{name} is out of bounds: {value}")
+        raise MalformedError(f"{name} has {len(value)} values, but needs {count}")
+    if least is not None and min(value) < least:
+        raise MalformedError(f"{name} {value} must not be below {least}")
+    if not -LONGEST <= min(value) <= max(value) <= LONGEST:
+        raise UnreadError(f"its {name} {value} are beyond {LONGEST}")
     return tuple(value)
 
 
-def kernel_of(call: Call, place: int) -> tuple[int | Size, ...]:
-    """The kernel of a node's weight; a symbol for a size that is unknown until run time.
+def kernel_of(call: Call, place: int | None) -> tuple[int | Size, ...]:
+    """The kernel of a node with its weight at a place; a symbol for a size known at run time alone.
 
     Raises:
-        UnreadError: There is no weight, or it contradicts `kernel_shape`.
+        UnreadError: There is none, or the weight contradicts `kernel_shape`.
     """
-    weight = call.node.operand(place)
+    written = integers(call.node, "kernel_shape", None, least=1)
+    if place is None:
+        if written is None:
+            raise MalformedError("it has no kernel_shape, which the specification requires")
+        return written
+    weight = call.operand(place)
     if weight is None:
-        raise UnreadError(f"{call.node.op} has no weight")
-    shape, written = call.shape(place), integers(call, "kernel_shape", None, least=1)
+        raise MalformedError("it has no weight input: the model is damaged")
+    shape = call.shape(place)
     sizes = None if shape is None else shape[IN_WEIGHT:]
+    if sizes is None and written is None:
+        sizes = (Unknown("known only at run time"),) * _spatial(call)
+    if sizes == ():
+        raise UnreadError(f"its weight {weight.name!r} has no spatial axis")
     if written:
         if sizes is not None and not _fits(sizes, written):
-            raise UnreadError("kernel_shape is not the weight's")
+            raise MalformedError(
+                f"kernel_shape {written} conflicts with its weight {weight.name!r} of shape "
+                f"({', '.join(map(str, shape or ()))}); correct one of them"
+            )
         return written
-    if sizes is None:
-        sizes = (Unknown("known only at run time"),) * _spatial(call)
+    assert sizes is not None
+    if {int}.issuperset(map(type, sizes)):
+        return sizes  # type: ignore[return-value]  # all are numbers
     return tuple(
         [
             symbol(f"{call.unique(weight)}[{axis}]") if isinstance(size, Unknown) else size
@@ -340,12 +412,16 @@ def _spatial(call: Call) -> int:
             return len(call.attribute(name)) // parts
     rank = call.rank()
     if rank is None or rank <= IN_WEIGHT:
-        raise UnreadError(f"the number of axes of {call.node.op} is unknown")
+        raise UnreadError("the number of axes of its weight is unknown")
     return rank - IN_WEIGHT  # batch and channels are two axes of the data too
 
 
-def _zero(call: Call, window: Window) -> Fill:
-    """The fill that stands for 0 in a node's data; the specification wants one for all data."""
+def zero_of(call: Call, window: Window) -> Fill:
+    """The fill that stands for 0 in a node's data; the specification wants one for all data.
+
+    Raises:
+        UnreadError: The zero point is of another type than the data.
+    """
     place = window.zero_point
     if place is None or call.operand(place) is None:
         return ZERO
@@ -364,21 +440,23 @@ def _own(call: Call, window: Window, counts: bool, zero: Fill) -> Fill:
     An LpPool leaves its padding out. With p above 0 that equals zeros, whose power is 0.
     """
     if "p" in call.row.attributes and call.attribute("p") <= 0:
-        raise UnreadError("the power of an LpPool is not above 0")
+        raise UnreadError("its p is not above 0: zeros around data would count")
     if window.own == EXCLUDED:
         return zero if counts else EXCLUDED
     return zero if window.own == ZERO else window.own
 
 
-def _check_declared(
-    call: Call, declaration: declared.Row, pads: tuple[tuple[int, int], ...] | None
-) -> None:
-    """Refuses what is not declared: further outputs, and pads beyond the limit."""
-    if any(output.name for output in call.node.outputs[1:]):
-        raise UnreadError(f"nothing is declared of the further outputs of {call.node.op}")
-    refusal = "" if pads is None else declaration.refuses(pads, call.node.attrs)
-    if refusal:
-        raise UnreadError(refusal)
+def check_limit(node: Node, form: WindowForm) -> None:
+    """Refuses pads beyond the limit that a user declared.
+
+    Raises:
+        UnreadError: They are.
+    """
+    declaration = form.window.declaration
+    if declaration is not None and form.auto_pad == "NOTSET":
+        refusal = declaration.refuses(form.pads, node.attrs)
+        if refusal:
+            raise UnreadError(refusal)
 
 
 def _is_set(call: Call, name: str) -> bool:
@@ -388,5 +466,5 @@ def _is_set(call: Call, name: str) -> bool:
 def _channels_last(call: Call) -> bool:
     value: int = call.attribute("channels_last")
     if value not in (0, 1):
-        raise UnreadError(f"channels_last is {value}, neither 0 nor 1")
+        raise UnreadError(f"its channels_last is {value}, neither 0 nor 1")
     return value == 1

@@ -34,9 +34,10 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.read import UnreadableError, auto_pad_of
+from onnxpad.operators.read import UnreadableError
 from onnxpad.operators.table import OPERATORS, operator_of
 from onnxpad.records import dataclass
+from onnxpad.semantics.window import auto_pad_of
 
 Conditions: TypeAlias = Iterator[Extent]
 """Conditions on the sizes: each is 1 where it holds and 0 where it does not."""

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from onnxpad.semantics.transposed import TRANSPOSED
+from onnxpad.semantics.window import TRANSPOSED
 from tests.support import SLIDING
 
 Nodes: TypeAlias = Sequence[onnx.NodeProto]

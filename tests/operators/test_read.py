@@ -19,12 +19,6 @@ from onnxpad.operators.read import (
     read_transposed,
     read_window,
 )
-from onnxpad.operators.table import OPERATORS
-from onnxpad.semantics.layers import Operand
-from onnxpad.semantics.rows import Call, UnreadError
-from onnxpad.semantics.transposed import spread_of
-from onnxpad.semantics.window import form_of
-from tests.semantics.drawn_windows import ROWS, Drawing
 from tests.support.rows import each_row
 
 READ = {"Pad": read_pad, "ConvTranspose": read_transposed}
@@ -211,35 +205,3 @@ def test_what_is_refused(
 ) -> None:
     with pytest.raises(error):
         read(op, inputs, **given)
-
-
-@each_row("key", [key for key in ROWS if key in OPERATORS])
-def test_passes_read_what_the_proof_reads(key: tuple[str, str]) -> None:
-    """Of drawn nodes; the proof may refuse one that a pass reads, and then takes it back."""
-    drawing, alike = Drawing(ROWS[key], 1), 0
-    for _ in range(60):
-        graph = Graph.from_proto(drawing.node().model)
-        (node,) = graph.nodes
-        analysis = Analysis(graph)
-        call = Call(graph, analysis, node, ROWS[key])
-        axes: Any
-        try:
-            read: Any = (read_transposed if key[1] == "ConvTranspose" else read_window)(
-                graph, analysis, node
-            )
-            axes = spread_of(call).key[2] if key[1] == "ConvTranspose" else form_of(call).axes
-        except (UnreadError, ModelError, UnreadableError):
-            continue
-        windows = [(each.kernel, each.stride, each.dilation) for each in read.windows]
-        assert windows == [tuple(each) for each in axes]
-        alike += 1
-        if key[1] == "ConvTranspose":
-            continue
-        form = form_of(call)
-        told = (read.auto_pad, read.pads, read.pads_written, read.ceil_mode, read.axes)
-        wanted = (form.auto_pad, form.pads, form.pads_written, form.ceil, (*form.spatial,))
-        assert told == wanted
-        assert read.gives_indices == form.has_indices
-        if form.counts:
-            assert read.zero == form.own or isinstance(form.own, Operand)
-    assert alike > 20

@@ -17,8 +17,8 @@ from onnxpad.records import NamedTuple
 from onnxpad.semantics.engines import divides_by_kernel, onnxruntime
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Operand
 from onnxpad.semantics.rows import Call, Passed, Row, UnreadError
-from onnxpad.semantics.transposed import TRANSPOSED, spread_of
-from onnxpad.semantics.window import WINDOWS, WindowForm, form_of
+from onnxpad.semantics.transposed import spread_of
+from onnxpad.semantics.window import TRANSPOSED, WINDOWS, WindowForm, form_of
 from tests.support import Array
 
 ROWS: Final = {**WINDOWS, **TRANSPOSED}

@@ -9,18 +9,10 @@ import pytest
 from onnx import helper
 
 from onnxpad import declared
-from onnxpad.analysis import Analysis, analysis
-from onnxpad.analysis.rules.pools_and_convs import of_row
+from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
-from onnxpad.operators.table import OPERATORS
-from onnxpad.options import Options
-from onnxpad.pipeline.run import Run
-from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
 from onnxpad.semantics.rows import Call, Kind, Row, UnreadError, checked_version
 from onnxpad.semantics.table import row_of, rows
-from onnxpad.semantics.transposed import TRANSPOSED
-from onnxpad.semantics.window import WINDOWS
-from tests.proof.bodies import model
 from tests.semantics.drawn_steps import Case, floats, node
 from tests.support.rows import each_row
 
@@ -174,31 +166,3 @@ def test_operators_of_onnxruntime_and_of_users_have_rows() -> None:
 def test_a_step_reads_one_output_only() -> None:
     with pytest.raises(UnreadError):
         replace(node("Dropout", opset=10), outputs=2).call().data_places()
-
-
-def test_what_the_passes_know_is_written_a_second_time() -> None:
-    scatter = {key for key, row in OPERATORS.items() if row.scatters}
-    assert ({*OPERATORS} - scatter, scatter) == ({*WINDOWS}, {*TRANSPOSED})
-
-
-@each_row(
-    ("like", "body"),
-    [
-        ("Conv", "a = Pad (s, p_1_2_2_1) y = mine.Own (a, w)"),
-        ("ConvTranspose", 'y = mine.Own <auto_pad = "SAME_UPPER", strides = [2]> (x, t)'),
-    ],
-)
-def test_a_row_of_the_passes_alone_proves_nothing(like: str, body: str) -> None:
-    """Two tables must agree: one that a pass goes by, and one that it is proved by."""
-    row = replace(OPERATORS["", like], op_type="Own", domain="mine")
-    proto = model(body)
-    proto.opset_import.append(helper.make_opsetid("mine", 1))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(OPERATORS, row.key, row)
-        patch.setitem(DEPARTURES, row.key, DEPARTURES["", like])
-        patch.setitem(analysis._SHAPE_RULES, "mine.Own", of_row(row))
-        graph = Graph.from_proto(proto)
-        outcome = Run(graph, Options()).rewrite()
-    assert outcome.changes == []
-    assert outcome.undone
-    assert graph.model.to_bytes() == proto.SerializeToString()

@@ -9,14 +9,22 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Unknown, evaluate, symbol
+from onnxpad.arithmetic.window import Window, window_of
 from onnxpad.declared import Row as Declaration
 from onnxpad.graph import Graph
 from onnxpad.proof.term import Terms
 from onnxpad.semantics.engines import divides_by_kernel, onnxruntime, specification
 from onnxpad.semantics.layers import EXCLUDED, LEAST, Layer, Operand
 from onnxpad.semantics.rows import Call, Row, UnreadError
-from onnxpad.semantics.transposed import TRANSPOSED, spread_of
-from onnxpad.semantics.window import WINDOWS, AutoPad, WindowAxis, WindowForm, declared_row, form_of
+from onnxpad.semantics.transposed import spread_of
+from onnxpad.semantics.window import (
+    TRANSPOSED,
+    WINDOWS,
+    AutoPad,
+    WindowForm,
+    declared_row,
+    form_of,
+)
 from tests.support import one
 from tests.support.rows import each_row
 
@@ -168,14 +176,14 @@ def test_a_form_has_all_that_is_written() -> None:
     plain = form("MaxPool <kernel_shape = [3, 2]> (x)")
     said = (plain.kind, plain.version, plain.auto_pad, plain.pads, plain.own, plain.others)
     assert said == ("MaxPool", 12, "NOTSET", ((0, 0), (0, 0)), LEAST, ())
-    assert [tuple(axis) for axis in plain.axes] == [(3, 1, 1), (2, 1, 1)]
+    assert plain.axes == (Window(3), Window(2))
     assert (plain.pads_written, plain.ceil, plain.counts, plain.has_indices) == (False,) * 4
     assert (plain.rank, plain.spatial) == (4, range(2, 4))
     full = form(
         "MaxPool <kernel_shape = [3, 2], strides = [2, 3], dilations = [1, 4], ceil_mode = 1, "
         'pads = [1, 0, 0, 1], storage_order = 1, auto_pad = "VALID"> (x)'
     )
-    assert [tuple(axis) for axis in full.axes] == [(3, 2, 1), (2, 3, 4)]
+    assert full.axes == (Window(3, 2, 1), Window(2, 3, 4))
     assert (full.auto_pad, full.pads) == ("VALID", ((1, 0), (0, 1)))
     assert (full.ceil, full.pads_written, full.says_twice) == (True, True, True)
     assert full.others == (("storage_order", "int", 1),)
@@ -322,7 +330,7 @@ def test_the_specification_places_windows_as_counted_one_by_one() -> None:
     for auto_pad, row, kernel, stride, dilation in product(
         auto_pads, (conv, pool, pool._replace(ceil=True)), (1, 2, 5), (1, 2, 4), (1, 3)
     ):
-        axes = (WindowAxis(kernel, stride, dilation),) * 2
+        axes = (window_of(kernel, stride, dilation),) * 2
         one = row._replace(axes=axes, auto_pad=auto_pad, pads=((1, 0), (0, 0)))
         placed = specification(one, 0, symbol("n"), None)
         assert placed is not None

@@ -19,7 +19,7 @@ from onnxpad.analysis.rules.axis_math import (
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Extent, Unknown, ceil_div, floor_div, maximum
 from onnxpad.operators.amounts import ExtentPair, over_axes
-from onnxpad.operators.read import amounts_attribute
+from onnxpad.semantics.table import amounts_attribute
 
 
 def _transpose(call: Call) -> Ask[Shape]:

@@ -7,7 +7,6 @@ exception: their size is truncated, as in onnxruntime and shape inference.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -25,7 +24,6 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.errors import ModelError
 from onnxpad.operators.amounts import is_padded
-from onnxpad.operators.read import Slide, UnreadableError, kernel_shape, read_slide
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
@@ -36,6 +34,8 @@ from onnxpad.operators.table import (
     Layout,
     Operator,
 )
+from onnxpad.semantics.rows import UnreadError
+from onnxpad.semantics.window import Slide, integers, slide_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,8 +85,7 @@ def _convolution(
             weights = yield from call.ranked_shape_of(weight, len(shape))
         except UndeterminedError:
             weights = tuple(Unknown("a weight of unknown shape") for _ in shape)
-        said = _read(kernel_shape, call.node)
-        kernel: Shape = said or weight_layout.spatial(weights)
+        kernel: Shape = _kernel_shape(call) or weight_layout.spatial(weights)
         result = list(layout.replaced(shape, _windowed(sizes, layout.spatial(shape), kernel, call)))
         groups = call.integer("group", 1) if scatters else 1  # its weight has the channels of one
         result[layout.channels] = weights[weight_layout.batch] * groups
@@ -100,7 +99,7 @@ def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
 
     def rule(call: Call) -> Ask[Shape]:
         shape = yield from call.shape_of(0)
-        kernel = _read(kernel_shape, call.node) or ()
+        kernel = _kernel_shape(call)
         spatial = _windowed(sizes, layout.spatial(shape), kernel, call, least)
         return layout.replaced(shape, spatial)
 
@@ -109,13 +108,12 @@ def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
 
 def of_row(row: Operator) -> ShapeRule:
     """Make the rule for the shape of an operator of the table, in either layout."""
-    attribute = row.channels_last
-    if attribute is None:
+    if row.row.window is None or row.row.window.last is not None:
         return _of_layout(row)
-    rules = _of_layout(row), _of_layout(replace(row, layout=CHANNELS_LAST))
+    rules = _of_layout(row), _of_layout(row._replace(layout=CHANNELS_LAST))
 
     def rule(call: Call) -> Ask[Shape]:
-        return (yield from rules[call.flag(attribute)](call))
+        return (yield from rules[call.flag("channels_last")](call))
 
     return rule
 
@@ -153,8 +151,8 @@ def _region_pool(call: Call) -> Ask[Shape]:
 
 def _slide(call: Call, kernel: Shape) -> Slide:
     """Return how a window slides; an unknown kernel is a symbol."""
-    said = [size if isinstance(size, int | Size) else symbol("?") for size in kernel]
-    slide = _read(read_slide, call.node, said)
+    said = tuple([size if isinstance(size, int | Size) else symbol("?") for size in kernel])
+    slide = _read(slide_of, call.node, said)
     is_same = slide.auto_pad.startswith("SAME")
     # Runtimes differ where a node has both.
     if slide.pads_written if is_same else slide.auto_pad == "VALID" and is_padded(slide.pads):
@@ -162,10 +160,15 @@ def _slide(call: Call, kernel: Shape) -> Slide:
     return slide
 
 
+def _kernel_shape(call: Call) -> Shape:
+    """Return the kernel as written; empty where it is not."""
+    return _read(integers, call.node, "kernel_shape", None, least=1) or ()
+
+
 def _windows(slide: Slide) -> list[Window]:
     """Return the windows along the spatial axes, whose kernels must be known."""
-    windows = [window for window in slide.windows if isinstance(window, Window)]
-    if len(windows) != len(slide.windows):
+    windows = [window for window in slide.axes if isinstance(window, Window)]
+    if len(windows) != len(slide.axes):
         raise UndeterminedError("a kernel that must be known is unknown")
     return windows
 
@@ -174,13 +177,13 @@ def _read(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a reader of window operators; its errors become `UndeterminedError`."""
     try:
         return read(*args, **kwargs)
-    except (ModelError, UnreadableError) as error:
+    except (ModelError, UnreadError) as error:
         raise UndeterminedError(str(error)) from error
 
 
 def _convolution_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
     if slide.auto_pad.startswith("SAME"):
-        return list(map(same_output_size, data, slide.windows))
+        return list(map(same_output_size, data, slide.axes))
     axes = zip(data, _windows(slide), slide.pads, strict=True)
     return [output_size(size, window, *pads) for size, window, pads in axes]
 
@@ -191,8 +194,8 @@ def _pool_sizes(call: Call, data: Shape, slide: Slide) -> list[Extent]:
             raise UndeterminedError(
                 "runtimes differ on a pool with SAME and dilations", is_disputed=True
             )
-        return list(map(same_output_size, data, slide.windows))
-    ceil_mode = slide.ceil_mode
+        return list(map(same_output_size, data, slide.axes))
+    ceil_mode = slide.ceil
     if ceil_mode:
         call.flag("ceil_mode")  # raises unless 0 or 1: runtimes differ on other numbers
     axes = zip(data, _windows(slide), slide.pads, strict=True)

@@ -218,7 +218,7 @@ def _require_runnable(
     """Raises unless ONNX and the runtime compute a padding as it is meant."""
     name, row = site.node.op, site.row
     for attribute, wanted in (("ceil_mode", padding.ceil), (row.counts or "", padding.counted)):
-        if wanted and (not attribute or opset < row.since.get(attribute, 1)):
+        if wanted and (not attribute or opset < row.since(attribute)):
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")
     if padding.is_same and None in sizes:
         auto_pad = same_of(padding.odd)

@@ -738,7 +738,7 @@ class _Task:
         """
         if padding.is_same and any(window.dilation > 1 for window in site.windows):
             padding = replace(padding, pads=padding.amounts(sizes, site.windows))
-        since = 0 if site.operator is None else site.operator.since.get("ceil_mode", 0)
+        since = 0 if site.operator is None else site.operator.since("ceil_mode")
         if padding.ceil and self._graph.opset < since and sizes and not padding.counted:
             padding = replace(padding, pads=padding.reached(sizes, site.windows), ceil=False)
         return padding

@@ -28,7 +28,7 @@ from onnxpad.runtimes.onnxruntime.departures import (
 from onnxpad.semantics.engines import onnxruntime, specification
 from onnxpad.semantics.rows import Call
 from onnxpad.semantics.window import WINDOWS as MEANINGS
-from onnxpad.semantics.window import WindowAxis, WindowForm, form_of
+from onnxpad.semantics.window import WindowForm, form_of
 from tests.operators.test_read import graph_of
 from tests.support.rows import each_row
 
@@ -66,7 +66,7 @@ def test_both_say_where_windows_are_and_where_engines_differ(
     """A pool that is dilated is refused at any size, for it pads by chance only alike."""
     read, form = same(op, opset, auto_pad, **given)
     for window, size in product(WINDOWS, range(1, 9)):
-        axes = (WindowAxis(window.kernel, window.stride, window.dilation), WindowAxis(1, 1, 1))
+        axes = (window, Window(1))
         form = form._replace(axes=axes, pads=((0, 0), (0, 0)))
         spec, ort = specification(form, 0, size, dtype), onnxruntime(form, 0, size, dtype)
         ours, theirs = specified(read, window, size), computed(read, window, size)
