@@ -227,21 +227,23 @@ def read_window(call: Call) -> WindowOp:
         ModelError: An attribute that the specification forbids (length, type, sign).
         UnreadableError: The node cannot be interpreted.
     """
-    form, window = form_of(call), call.row.window
-    assert window is not None
-    zero = zero_of(call, window)
-    return WindowOp(
-        call.node,
-        laid_out(call.row, call.node.attrs),
-        form.axes,
-        form.auto_pad,
-        form.pads,
-        form.pads_written,
-        form.ceil,
-        form.counts and window.own == EXCLUDED,
-        zero if isinstance(zero, int) else None,
-        form.has_indices,
-    )
+    form, node = form_of(call), call.node
+    known: WindowOp | None = node.notes.get(form)
+    if known is None:  # networks repeat the same few windows
+        zero = zero_of(call, form.window)
+        known = node.notes[form] = WindowOp(
+            node,
+            laid_out(call.row, node.attrs),
+            form.axes,
+            form.auto_pad,
+            form.pads,
+            form.pads_written,
+            form.ceil,
+            form.counts and form.window.own == EXCLUDED,
+            zero if isinstance(zero, int) else None,
+            form.has_indices,
+        )
+    return WindowOp(node, *known[1:])
 
 
 @_kept

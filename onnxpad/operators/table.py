@@ -153,10 +153,17 @@ class Operator(NamedTuple):
     Attributes:
         row: The row.
         layout: The axes of its data, and of its first output.
+        padding: The value that its own padding stands for.
+        inputs: Its inputs, by role.
+        pools: Whether output sizes are a pool's: divisions truncate, `ceil_mode` rounds them up,
+            and no axis may be empty.
     """
 
     row: Row
     layout: Layout
+    padding: Fill
+    inputs: Inputs
+    pools: bool = False
 
     @property
     def key(self) -> Key:
@@ -177,35 +184,11 @@ class Operator(NamedTuple):
         return self.row.transposed is not None
 
     @property
-    def padding(self) -> Fill:
-        """The value that its own padding stands for."""
-        window = self.row.window
-        fill = Fill.ZERO if window is None else _FILLS[window.own]
-        has_zero = self.inputs.zero_point is not None
-        return Fill.ZERO_POINT if fill is Fill.ZERO and has_zero else fill
-
-    @property
-    def inputs(self) -> Inputs:
-        """Its inputs, by role."""
-        if self.row.window is None:
-            return Inputs(0, *(self.row.transposed or ()))
-        window = self.row.window
-        return Inputs(0, window.weight, window.bias, window.zero_point)
-
-    @property
     def weight_layout(self) -> Layout | None:
         """The axes of its weight; None where it has none."""
         if self.scatters:
             return _TRANSPOSED
         return None if self.inputs.weight is None else CHANNELS_FIRST
-
-    @property
-    def pools(self) -> bool:
-        """Whether output sizes are a pool's.
-
-        Divisions truncate, `ceil_mode` rounds them up, and no axis may be empty.
-        """
-        return self.row.window is not None and self.row.window.rounding == "pool"
 
     @property
     def counts(self) -> str | None:
@@ -229,10 +212,20 @@ class Operator(NamedTuple):
 
 def laid_out(row: Row, attributes: Mapping[str, object]) -> Operator:
     """The operator of a row, in the layout that a node's attributes give."""
-    last = row.window is not None and row.window.last
-    if last is None:
-        last = attributes.get("channels_last", 0) == 1
-    return Operator(row, CHANNELS_LAST if last else CHANNELS_FIRST)
+    window = row.window
+    if window is None:
+        return Operator(row, CHANNELS_FIRST, Fill.ZERO, Inputs(0, *(row.transposed or ())))
+    last = attributes.get("channels_last", 0) == 1 if window.last is None else window.last
+    fill = _FILLS[window.own]
+    if fill is Fill.ZERO and window.zero_point is not None:
+        fill = Fill.ZERO_POINT
+    return Operator(
+        row,
+        CHANNELS_LAST if last else CHANNELS_FIRST,
+        fill,
+        Inputs(0, window.weight, window.bias, window.zero_point),
+        window.rounding == "pool",
+    )
 
 
 _TRANSPOSED: Final = Layout(batch=1, channels=0)

@@ -22,6 +22,7 @@ from onnxpad.semantics.window import (
     WINDOWS,
     AutoPad,
     WindowForm,
+    check_limit,
     declared_row,
     form_of,
 )
@@ -251,7 +252,7 @@ def test_what_a_user_declares_is_a_row(told: dict[str, Any], body: str, own: obj
     row = declared_row(Declaration(domain="u", op_type="Own", **told))
     if own is None:
         with pytest.raises(UnreadError):
-            form(body, row=row)
+            check_limit(called(body, row=row).node, form(body, row=row))
         return
     found = form(body, row=row)
     assert (found.own, found.window.loses_signs, found.kind) == (own, False, "u.Own")
