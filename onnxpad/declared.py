@@ -1,8 +1,8 @@
 """Declarations of users' own window operators.
 
 Nobody but its author knows what an operator of a custom domain computes. So its declaration is its
-meaning for the passes and for the proof alike, where ONNX's own operators have a table for each.
-A proof that rests on a declaration says so.
+meaning, where ONNX's own operators have a row in a table. A proof that rests on a declaration says
+so.
 
 The registry is one for the process. Whoever reads a node asks it by domain and op type; functions
 of the model are never asked about, since their bodies say what they compute. Worker processes run
