@@ -45,8 +45,10 @@ TOLD_ELSEWHERE: Final = {
     Reason.ASSUMPTION_REFUSED,  # with --strict
     Reason.DECLARED_LIMIT,  # of users' own operators
     Reason.INFINITE_DATA,  # in the text below the tables
+    Reason.NOT_CERTIFIED,  # where no other reason is known
     Reason.OPSET_TOO_OLD,  # before opset 11
     Reason.RANK_DIFFERS,  # no valid model
+    Reason.ROUNDING_DIFFERS,  # quantised averages over all of their data
     Reason.TYPE_UNKNOWN,  # downstream of custom operators
     Reason.UNUSED,  # no form of padding
 }
@@ -54,9 +56,11 @@ TOLD_ELSEWHERE: Final = {
 
 DECIDING: Final = (
     "padding/limits.py",
-    "padding/pad_limits.py",
+    "padding/proposal.py",
     "padding/step_edits.py",
     "padding/sinking.py",
+    "proof/refine.py",
+    "proof/windows.py",
 )
 """The modules that refuse what an operator or a step does not allow."""
 

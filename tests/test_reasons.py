@@ -150,7 +150,6 @@ def test_every_reason_in_random_models_has_a_code(seed: int) -> None:
     all_coded(draw_model(random.Random(seed)).model, style=STYLES[seed % 3])
 
 
-DIFFERS = "and a window that holds only these differs between the two forms"
 Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
 
 
@@ -163,7 +162,7 @@ Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
                 " y = Div (k, m)",
                 initializers=f"{Q}, float k = {{1}}",
             ),
-            "can win over -0.0 in a MaxPool, and Div downstream may tell them apart",
+            "Div downstream may tell 0.0 from -0.0",
         ),
         (
             one(
@@ -173,7 +172,7 @@ Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
                 inputs="float[1, 2, 9, 8] x, bool b",
                 initializers=f"{Q}, float k = {{1}}",
             ),
-            "can win over -0.0 in a MaxPool, and If downstream may tell them apart",
+            "If downstream may tell 0.0 from -0.0",
         ),
         (
             one(
@@ -190,7 +189,7 @@ Q = "int64[8] q = {0, 0, 1, 1, 0, 0, 1, 1}"
                 inputs="float[1, 1, 2, 8] x",
                 initializers=f"{Q}, float[1, 1, 2, 1] v = {{-inf, -inf}}, float u = {{-inf}}",
             ),
-            f"the data holds infinities, {DIFFERS}",
+            "the data holds infinities",
         ),
     ],
 )

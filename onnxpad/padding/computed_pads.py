@@ -17,7 +17,6 @@ from onnxpad.arithmetic.window import (
     Side,
     Window,
     odd_side,
-    same_of,
     same_output_size,
     same_pads,
 )
@@ -37,13 +36,10 @@ from onnxpad.padding.amounts_subgraph import (
 from onnxpad.padding.limits import (
     check_declared,
     check_pads,
-    check_runs_same,
-    is_never_empty,
-    refusal_of_emptiness,
     refusal_of_uncounted,
-    refusal_of_zero_point,
 )
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.proposal import refusal_of_zero_point
 from onnxpad.padding.site import Rounding, Sites, windows_over
 from onnxpad.padding.write import insert_pad
 from onnxpad.reasons import Reason, RefusalError
@@ -106,13 +102,11 @@ class DynamicSites:
         odd = self.equal_same(op, pad)
         if odd is None:
             return None
-        sizes = self._sites.spatial(op, pad.data)
-        self._sites.check_mergeable(op, pad)
-        check_runs_same(op, sizes, same_of(odd))
         check_declared(op, None)
-        self._check_not_empty(op, pad.data, sizes)
         counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
-        return Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted), pad
+        padding = Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted)
+        self._sites.check_proved(op, pad, padding)
+        return padding, pad
 
     def equal_same(self, op: WindowOp, pad: PadOp) -> Side | None:
         """Where the SAME puts the odd element that a `Pad` equals at every size; None for others.
@@ -147,12 +141,6 @@ class DynamicSites:
             and begin == same_pads(size, window, odd=odd)[0]
             and output == same_output_size(size, window)
         )
-
-    def _check_not_empty(self, op: WindowOp, source: Tensor, sizes: Sequence[Extent]) -> None:
-        if op.operator.pools:
-            for axis, size in zip(op.axes, sizes, strict=True):
-                if not is_never_empty(size):
-                    raise refusal_of_emptiness(source, axis)
 
     def check_computed(self, op: WindowOp) -> None:
         """Raises unless a SAME that depends on open sizes can be written as a computed `Pad`.

@@ -393,7 +393,9 @@ def _check_window(
     if graph.origin(op.data).name != padded.name:
         raise _refusal_of_step(graph, reader)
     try:
-        sites.planned(op, style)
+        padding, pad, _ = sites.planned(op, style)
+        if pad is not None and padding.outside:
+            sites.check_mergeable(op, pad)
     except RefusalError as refusal:
         said = Named(
             f"{reader.op} {graph.label(reader)!r}: {refusal}", f"{reader.op}: {refusal.general}"

@@ -7,10 +7,10 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from onnxpad.analysis import Analysis, Shape
-from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
@@ -28,7 +28,6 @@ from onnxpad.errors import ModelError
 from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.walk import upstream
 from onnxpad.messages import RUNTIME, Named
 from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
 from onnxpad.operators.read import (
@@ -38,19 +37,19 @@ from onnxpad.operators.read import (
     pad_giving,
     read_window,
 )
-from onnxpad.operators.table import CHANNELS_FIRST, FLOATS, Fill, Layout, gathering, lowest
+from onnxpad.operators.table import CHANNELS_FIRST, Fill, Layout, gathering
 from onnxpad.options import KEPT
 from onnxpad.padding.limits import (
-    Proposal,
+    check_counts,
     check_declared,
     check_form,
     check_pads,
     refusal_of_ceil,
-    refusal_of_pads,
 )
-from onnxpad.padding.pad_limits import MERGING, Merge
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
-from onnxpad.reasons import Reason, RefusalError, require
+from onnxpad.padding.proposal import Judge
+from onnxpad.proof.assume import least_size
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import (
     Fusion,
     disagreement,
@@ -95,6 +94,7 @@ class Sites:
         self._signs = signs
         around = (None, None) if outer is None else (outer.wording, outer.fusion)
         self.wording: Wording = Wording(graph, analysis, around[0])
+        self._judge = Judge(graph, analysis, signs)
         self.fusion: Fusion = Fusion(graph, analysis, self.folded, around[1], fed, inlined=inlined)
 
     def own_pads(self, op: WindowOp) -> Pairs:
@@ -222,7 +222,6 @@ class Sites:
             raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
         if disputed is not None and self.trust is None:
             raise disputed
-        self._check_below_kernel(op, resolved)
         return tuple(resolved)
 
     @remembered
@@ -268,21 +267,6 @@ class Sites:
             pads.append(pair)
         return tuple(pads)
 
-    def _check_below_kernel(self, op: WindowOp, pads: Sequence[Pair]) -> None:
-        """Raises unless a pool can have the pads of a SAME with dilation."""
-        for axis, window, pair in zip(op.axes, op.windows, pads, strict=True):
-            if op.operator.pools and isinstance(window.kernel, int) and max(pair) >= window.kernel:
-                raise refusal_of_pads(window.kernel, axis, pair)
-
-    def is_whole(self, tensor: Tensor) -> bool:
-        """Whether the elements of a tensor are known to be integers."""
-        return self._analysis.dtype(tensor) not in {None, *FLOATS}
-
-    def _fills_lowest(self, pad: PadOp) -> bool:
-        """Whether a `Pad` fills in the lowest value of its element type."""
-        dtype = self._analysis.dtype(pad.data)
-        return dtype is not None and pad.value is not None and pad.value == lowest(dtype)
-
     def outside(self, op: WindowOp, pad: PadOp) -> Pairs:
         """Amounts that a `Pad` before the operator adds per spatial axis; empty if it pads nothing.
 
@@ -295,20 +279,35 @@ class Sites:
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
             return ()
-        self.check_mergeable(op, pad)
+        self._check_form(op, pad)
         assert full is not None
         known, spatial = pad.over(op.rank), op.operator.layout.spatial
         return self._in_effect(op, pad, spatial(full)) if known is None else spatial(known)
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
-        """Raises unless an operator could take over a `Pad`, whatever its computed amounts.
+        """Raises unless an operator could take over a `Pad` like this one, whatever its amounts.
 
         Raises:
             RefusalError: It could not; the message says why.
         """
-        amounts = pad.extents_over(op.rank)
-        known = self._graph, self._analysis, self._signs, self.wording
-        require(MERGING, Merge(op, pad, amounts, *known))
+        self._check_form(op, pad)
+        one = ((1, 0),) * len(op.windows)  # the first window reads it
+        amounts = op.operator.layout.full(one, (0, 0))
+        unit = pad._replace(axes=None, amounts=amounts, constant_amounts=amounts)
+        bare = op._replace(auto_pad="NOTSET", pads=((0, 0),) * len(one), ceil_mode=False)
+        then = _counting(bare, bare.pads, Padding(one, counted=op.count_include_pad))
+        self._judge.check(bare, unit, then, self.trust)
+
+    def _check_any(self, op: WindowOp, pad: PadOp) -> None:
+        """As `check_mergeable`, unless one element is too many: what holds of any comes first."""
+        try:
+            self.check_mergeable(op, pad)
+        except RefusalError as refusal:
+            if refusal.code is not Reason.PADS_NOT_BELOW_KERNEL:
+                raise
+
+    def _check_form(self, op: WindowOp, pad: PadOp) -> None:
+        check_form(self._graph, self.wording, op, pad)
 
     def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
         """Constant amounts that read the same as size-dependent amounts, at every size."""
@@ -445,37 +444,45 @@ class Sites:
         """
         own = self.own_pads(op)
         inside, outside = split(add(own, around) if around else own, style)
-        if op.auto_pad != "NOTSET":
-            self._check_optimiser(op, own, inside)
         if inside != op.pads or op.auto_pad != "NOTSET":
             check_declared(op, inside)
-        source = pad.data if pad is not None else op.data
-        exact = pad is None or has_amounts(op, pad, around)
-        now = Padding(own, ceil=op.ceil_mode, counted=op.count_include_pad, outside=around)
-        if exact and inside == own and outside == around:
-            return now
-        counts = op.count_include_pad or (
-            op.operator.padding is Fill.EXCLUDED and is_padded(inside) and not is_padded(own)
-        )
-        then = Padding(inside, ceil=op.ceil_mode, counted=counts, outside=outside)
-        row = op.operator
-        if row.pools or row.inputs.zero_point is not None:
-            # A pool runs on no empty axis, so where it reads the source itself, that has elements.
-            is_read = [pad is None] * len(own)
-            if pad is not None and exact:
-                is_read = [pair == (0, 0) for pair in around]
-            sizes = self._sizes(op, source, is_read)
-            whole = self.is_whole(source) and (pad is None or self._fills_lowest(pad))
-            known = self._graph.opset, self._signs, self.wording
-            check_form(Proposal(op, now, then, source, sizes, whole, *known))
-        if outside and not (exact and outside == around):
-            check_pads(self._graph.opset, self._analysis.dtype(source))
+        ceil, counted = op.ceil_mode, op.count_include_pad
+        then = Padding(inside, ceil=ceil, counted=counted, outside=outside)
+        stays = (pad is None or has_amounts(op, pad, around)) and outside == around
+        if not stays or inside != own:
+            then = _counting(op, own, then)
+            check_counts(op, then, self._graph.opset)
+            self.check_proved(op, pad, then)
+            if outside and not stays:
+                source = op.data if pad is None else pad.data
+                check_pads(self._graph.opset, self._analysis.dtype(source))
+        if op.auto_pad != "NOTSET":
+            self._check_optimiser(op, own, inside)
         return then
 
-    def _sizes(self, op: WindowOp, source: Tensor, read: Sequence[bool]) -> tuple[Extent, ...]:
-        """The spatial sizes of a source; at least 1 on the axes that a pool reads unpadded."""
-        either = self.spatial(op, source), self.spatial(op, source, 1)
-        return tuple(either[is_read][place] for place, is_read in enumerate(read))
+    def check_proved(self, op: WindowOp, pad: PadOp | None, padding: Padding) -> None:
+        """Raises unless the proof says that a site computes the same with another padding.
+
+        Args:
+            op: The operator.
+            pad: A `Pad` in front of it that is to be merged with its own padding; the form and
+                the amounts of which are known.
+            padding: How it is to be padded.
+
+        Raises:
+            RefusalError: It does not; or no operator could take over any `Pad` like this one.
+        """
+        try:
+            self._judge.check(op, pad, padding, self.trust)
+        except RefusalError as refusal:
+            if pad is not None:
+                self._check_any(op, pad)
+            if refusal.code is not Reason.SIZE_DEPENDENT:
+                raise
+            (axis,) = {*op.axes}.intersection({refusal.facts["axis"]})
+            source = op.data if pad is None else pad.data
+            size = self.spatial(op, source)[op.axes.index(axis)]
+            raise refusal_of_ceil(self.wording, source, axis, size) from None
 
     def folds(self, op: WindowOp, style: str) -> bool:
         """Whether a site, with the `Pad` in front of it if there is one, can have a style."""
@@ -559,6 +566,13 @@ def _plan_key(op: WindowOp, pad: PadOp, style: str) -> tuple[object, ...] | None
     return _plan_key, style, op.rank, pad.mode, pad.axes, amounts, str(pad.value)
 
 
+def _counting(op: WindowOp, own: Pairs, padding: Padding) -> Padding:
+    """A padding, counted where an average that has none of its own takes over that of a `Pad`."""
+    begins = op.operator.padding is Fill.EXCLUDED and not is_padded(own)
+    begins = begins and is_padded(padding.numbers)
+    return replace(padding, counted=padding.counted or begins)
+
+
 def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair) -> Extent:
     """The number of windows of an operator on an axis of this size, with its own pads."""
     pools, ceil_mode = rounding
@@ -591,27 +605,8 @@ def _spatial_sizes(
     found = (Unknown("known only at run time"),) * axes if shape is None else layout.spatial(shape)
     if {int, Size}.issuperset(map(type, found)):
         return found
-    least, name = max(least, _least_size(graph, tensor)), graph.unique(tensor.name)
+    least, name = max(least, least_size(graph, tensor)), graph.unique(tensor.name)
     return tuple(
         size if isinstance(size, int | Size) else symbol(f"{name}[{axis}]", Sizes(least))
         for axis, size in zip(layout.axes(layout.rank(axes)), found, strict=True)
     )
-
-
-def _least_size(graph: Graph, tensor: Tensor) -> int:
-    """The least number of elements that a spatial axis of a tensor may have: 0 or 1."""
-
-    def kept(node: Node) -> Sequence[Tensor]:
-        return node.inputs[:1] if node.op in KEEPING and graph.is_standard(node) else ()
-
-    graph, tensor = graph.home(tensor)
-    *_, first = upstream(graph, [tensor], kept)
-    if first is None:
-        return 0
-    if first.outer is not None and graph.parent is not None:
-        return _least_size(graph.parent, first.outer)
-    if first.name in graph.inputs:
-        return 1 if graph.is_main else 0  # what is passed to a body or function is computed
-    node = graph.producer(first)
-    row = None if node is None or first is not node.outputs[0] else gathering(graph, node)
-    return 1 if row is not None and not row.pools else 0  # runtimes refuse a Conv without a window

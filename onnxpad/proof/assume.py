@@ -6,6 +6,7 @@ Each is asked of a tensor that has the term, in the graph as it is now.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
@@ -17,13 +18,15 @@ from onnxpad.arithmetic.size import Sizes as Range
 from onnxpad.errors import ModelError
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, describe
+from onnxpad.graph.walk import upstream
+from onnxpad.messages import Named
 from onnxpad.proof.read import Reader
 from onnxpad.proof.term import Applied, DiffersError, Ranked, Slid, Source, Stepped, Term
 from onnxpad.proof.windows import Comparison, Sizes, compare
 from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import Layer, Layers, Operand, around, crops, is_finite
 from onnxpad.semantics.rows import FLOATS, Call, UnreadError
-from onnxpad.semantics.table import row_of
+from onnxpad.semantics.table import padding_row, row_of
 
 _FAR: Final = 256  # tensors downstream that are looked at, and upstream
 
@@ -120,7 +123,8 @@ class Facts:
         if held is not None and all(is_finite(layer.fill) for layer in held[1]):
             if (origin := self._signs.infinite(held[0])) is not None:
                 names = {"tensor": held[0].name, "origin": origin.tensor.name}
-                said = f"{held[0].name!r} holds {origin.what}, {origin.why}"
+                told = f"{held[0].name!r} holds {origin.what}, {origin.why}"
+                said = Named(told, f"the data holds {origin.what}")
                 raise DiffersError(said, Reason.INFINITE_DATA, **names)
         elif isinstance(data.head, Stepped):
             for each in data.args:
@@ -135,7 +139,8 @@ class Facts:
             DiffersError: It may.
         """
         if teller := self._signs.telling(tensor):
-            raise DiffersError(f"{teller.text} may tell 0.0 from -0.0")
+            said = Named(*(f"{each} downstream may tell 0.0 from -0.0" for each in teller))
+            raise DiffersError(said, Reason.FILL_WINS, value=0)
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
         """Checks that the signs of zeros in a tensor make no difference downstream.
@@ -193,7 +198,9 @@ class Facts:
         graph, head = self.graph, data.head
         while True:
             if isinstance(head, Source):
-                return 1 if graph.is_main and head.name in graph.inputs else 0
+                tensor = self.reader.holder(data)
+                is_input = graph.is_main and head.name in graph.inputs
+                return int(is_input) if tensor is None else least_size(graph, tensor)
             if isinstance(head, Slid):
                 return 1 if head.form.window.rounding == "floor" else 0
             shortens = isinstance(head, Stepped) and head.key[0] in ("Slice", "Split")
@@ -204,6 +211,27 @@ class Facts:
                 return 0
             data = data.args[0]
             head = data.head
+
+
+def least_size(graph: Graph, tensor: Tensor) -> int:
+    """The least number of elements that a spatial axis of a tensor may have: 0 or 1."""
+
+    def kept(node: Node) -> Sequence[Tensor]:
+        return node.inputs[:1] if node.op in KEEPING and graph.is_standard(node) else ()
+
+    graph, tensor = graph.home(tensor)
+    *_, first = upstream(graph, [tensor], kept)
+    if first is None:
+        return 0
+    if first.outer is not None and graph.parent is not None:
+        return least_size(graph.parent, first.outer)
+    if first.name in graph.inputs:
+        return 1 if graph.is_main else 0  # what is passed to a body or function is computed
+    node = graph.producer(first)
+    row = None if node is None or first is not node.outputs[0] else padding_row(graph, node)
+    # Runtimes refuse a convolution without a window.
+    floors = row is not None and row.window is not None and row.window.rounding == "floor"
+    return 1 if floors else 0
 
 
 def _keeps(layers: Layers, others: Layers) -> bool:

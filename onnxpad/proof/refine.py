@@ -23,7 +23,15 @@ from onnxpad.proof.term import Copied, DiffersError, Equal, Ranked, Slid, Spread
 from onnxpad.proof.windows import REPAIRED, Compared, Comparison, blind_axis, reads_originals
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import LEAST, Layer, Layers, Operand, merged, without_sign
+from onnxpad.semantics.layers import (
+    LEAST,
+    Layer,
+    Layers,
+    Operand,
+    merged,
+    number_of,
+    without_sign,
+)
 from onnxpad.semantics.rows import FLOATS
 from onnxpad.semantics.window import WindowForm
 
@@ -176,6 +184,9 @@ def windows(pair: Pair) -> Found | None:
     if len(pair.new.args) != len(pair.old.args):
         raise DiffersError("the operator's other inputs differ")
     if pair.new.args[0] is not pair.old.args[0]:
+        if old.form.has_indices:
+            said = "the operator's Indices count positions of the tensor that it reads"
+            raise DiffersError(said, Reason.INDICES_READ)
         raise DiffersError("the window slides over other data")
     data, facts = pair.new.args[0], pair.facts
     form = old.form
@@ -340,7 +351,12 @@ def _check_lost(
             assumptions.add(Assumption.FINITE_DATA)
         sides.append(merged(lost))
     if sides[0] != sides[1]:
-        raise DiffersError(each.differs)
+        if dtype is None:
+            raise DiffersError("the element type of the data is unknown", Reason.TYPE_UNKNOWN)
+        fills = [layer.fill for layer in each.first.layers if layer.fill != LEAST]
+        value = number_of(fills[0]) if fills else None
+        said = f"padding of {value} can win in a maximum whose data may be below that"
+        raise DiffersError(said, Reason.FILL_WINS, value=value)
     if dtype is not None and dtype not in FLOATS and replaced <= {least_of(dtype)}:
         return frozenset()  # a maximum of integers over nothing but padding is the least of them
     if (axis := blind_axis(found, each)) is not None:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from onnxpad.finding import Assumption
 from onnxpad.graph import Tensor
+from onnxpad.messages import Named
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import NO_LAYERS, Amounts, Layer, Layers, merged
@@ -168,10 +169,14 @@ class DiffersError(Exception):
     Attributes:
         code: The reason.
         facts: The names, axes and numbers concerned.
+        said: The message, with names and without.
     """
 
-    def __init__(self, text: str, code: Reason = Reason.NOT_CERTIFIED, **facts: object) -> None:
+    def __init__(
+        self, text: str | Named, code: Reason = Reason.NOT_CERTIFIED, **facts: object
+    ) -> None:
         """Takes another code where something other than the terms decided."""
-        super().__init__(text)
+        self.said = Named.of(text) if isinstance(text, str) else text
+        super().__init__(self.said.text)
         self.code = code
         self.facts = facts

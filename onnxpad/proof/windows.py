@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from onnxpad.arithmetic.size import (
@@ -41,6 +42,7 @@ from onnxpad.semantics.layers import (
     is_empty,
     merged,
     never_pads,
+    number_of,
     total,
     without_sign,
 )
@@ -353,29 +355,32 @@ def _compared(
     outer = rest[0], rest[1]
     axes = zip(old.form.spatial, sizes, strict=True)
     inner_sizes = tuple(size + around(inner, axis) for axis, size in axes)
-    found: list[Compared] = []
+    each: list[tuple[str, str, tuple[tuple[Placed, ...], tuple[Placed, ...]]]] = []
     repair = False
     for engine in ENGINES:
         judge = engine if trust is None else ENGINE_OF[trust]
         first = placed(judge, outer[0], inner_sizes, dtype)
         second = placed(engine, outer[1], inner_sizes, dtype)
-        if first is None and found:
+        if first is None and each:
             repair = True  # the specification alone decides
-            continue
-        if first is None or second is None:
-            which = "the original" if first is None else "the rewritten node"
-            who = judge if first is None else engine
-            # What runs no pool with explicit pads is that these are too large.
-            is_padded = new.form.window.rounding == "pool" and not new.form.is_same
-            too_large = Reason.PADS_NOT_BELOW_KERNEL if is_padded else Reason.NOT_CERTIFIED
-            code = Reason.NOT_CERTIFIED if first is None else too_large
-            raise DiffersError(f"{who} does not run {which}", code, engine=who)
-        places = first, second
+        elif first is None:
+            raise DiffersError(f"{judge} does not run the original", engine=judge)
+        elif second is None:
+            raise _not_run(engine, new.form)
+        else:
+            each.append((judge, engine, (first, second)))
+    found: list[Compared] = []
+    for judge, engine, places in each:
         if engine == ONNXRUNTIME and old.form.window.rounds_apart:
             _check_covers_less(outer, places, inner_sizes)
         if found and _read_alike(engine, outer, places, found[0]):
             continue
-        found.append(_as_read((judge, engine), outer, places, inner_sizes))
+        try:
+            found.append(_as_read((judge, engine), outer, places, inner_sizes))
+        except DiffersError as error:
+            if found and error.code is Reason.NOT_CERTIFIED:
+                error.code = Reason.ENGINES_DISAGREE  # the specification has them equal
+            raise
     equal = Equal(
         "windows",
         frozenset() if trust is None else frozenset({trust.assumption}),
@@ -386,6 +391,26 @@ def _compared(
     )
     same = not any(each.differs for each in found)
     return Comparison(outer, inner, inner_sizes, tuple(found), same, equal)
+
+
+def _not_run(engine: str, form: WindowForm) -> DiffersError:
+    """Why an engine does not run a window: what stops a pool is that its pads are too large."""
+    said = f"{engine} does not run the rewritten node"
+    if form.is_same:
+        return DiffersError(said, Reason.ENGINES_DISAGREE, engine=engine, auto_pad=form.auto_pad)
+    pools = form.window.rounding == "pool"
+    for axis, slides, pair in zip(form.spatial, form.axes, form.pads, strict=True):
+        kernel = slides.kernel
+        if pools and not (isinstance(kernel, int) and max(pair) < kernel):
+            return DiffersError(
+                f"the pads on axis {axis} would be {pair[0]}+{pair[1]}, and a pool's must be "
+                f"smaller than its kernel {kernel}",
+                Reason.PADS_NOT_BELOW_KERNEL,
+                axis=axis,
+                pads=pair,
+                kernel=kernel if isinstance(kernel, int) else None,
+            )
+    return DiffersError(said, engine=engine)
 
 
 def _facts(
@@ -475,8 +500,11 @@ def _as_read(
     form = pair[0].form
     for axis, some, new in zip(form.spatial, defined, places[1], strict=True):
         if always(where(some, new.runs, 1)) is not True:
+            is_same = pair[1].form.is_same
+            told = "may have to be cropped by SAME" if is_same else "of the data may be empty"
             raise DiffersError(
-                f"axis {axis} may be empty, or SAME may have to crop it, which {engine} refuses",
+                f"axis {axis} {told}, which {engine} refuses",
+                Reason.ENGINES_DISAGREE if is_same else Reason.MAY_BE_EMPTY,
                 engine=engine,
                 axis=axis,
             )
@@ -486,24 +514,50 @@ def _as_read(
     )
     told = "" if engine == SPECIFICATION else f"according to {engine}, "
     for axis, was, now in zip(form.spatial, first.axes, second.axes, strict=True):
-        _check_equal(engine, axis, f"{told}on axis {axis} the output has", was.windows, now.windows)
+        text, code = f"{told}on axis {axis} the output has", Reason.NOT_CERTIFIED
+        if form.ceil:
+            text = f"with ceil_mode, {text}"
+            counts = isinstance(was.windows, int) and isinstance(now.windows, int)
+            code = Reason.CEIL_WINDOWS_DIFFER if counts else Reason.SIZE_DEPENDENT
+        _check_equal(engine, axis, text, was.windows, now.windows, code)
         text = f"{told}on axis {axis} the first window starts at"
         _check_equal(engine, axis, text, was.start, now.start)
     differs = ""
     if not _known_and_equal(first.layers, second.layers):
-        differs = f"outside the data {_text(second.layers)} instead of {_text(first.layers)}"
+        reads = _text(second.layers), _text(first.layers)
+        differs = f"outside of the data it would read {reads[0]} instead of {reads[1]}"
         if not form.compares:
-            fills = {each.fill for layers in (first.layers, second.layers) for each in layers}
-            code = Reason.DIVISOR_DIFFERS if EXCLUDED in fills else Reason.NOT_CERTIFIED
-            raise DiffersError(f"{told}{differs}", code, engine=engine)
+            code, facts = _why_fills_differ(form, first.layers, second.layers)
+            raise DiffersError(f"{told}{differs}", code, engine=engine, **facts)
     return Compared(places, first, second, defined, differs)
 
 
-def _check_equal(engine: str, axis: int, text: str, was: Extent, now: Extent) -> None:
+def _check_equal(
+    engine: str,
+    axis: int,
+    text: str,
+    was: Extent,
+    now: Extent,
+    code: Reason = Reason.NOT_CERTIFIED,
+) -> None:
     if not isinstance(was, int | Size) or was != now:
-        raise DiffersError(
-            f"{text} {now}, not {was}", engine=engine, axis=axis, found=str(now), wanted=str(was)
-        )
+        facts = {"engine": engine, "axis": axis, "found": str(now), "wanted": str(was)}
+        raise DiffersError(f"{text} {now}, not {was}", code, **facts)
+
+
+def _why_fills_differ(
+    form: WindowForm, old: Layers, new: Layers
+) -> tuple[Reason, dict[str, object]]:
+    """The reason why a window reads other fills than the original with a form, and its facts."""
+    was, now = ({each.fill for each in layers} for layers in (old, new))
+    if any(isinstance(fill, Operand) for fill in was | now):
+        return Reason.ZERO_POINT_UNKNOWN, {}
+    if form.own == EXCLUDED and (form.is_same or any(map(any, form.pads))):
+        return Reason.OWN_PADDING_UNCOUNTED, {"pads": [*chain(*zip(*form.pads, strict=True))]}
+    others = [layer.fill for layer in old if layer.fill not in {*now, EXCLUDED}]
+    if others and (others != [0] or EXCLUDED not in now):
+        return Reason.FILL_DIFFERS, {"value": number_of(others[0])}
+    return Reason.DIVISOR_DIFFERS, {}
 
 
 def _known_and_equal(one: Layers, other: Layers) -> bool:

@@ -328,17 +328,17 @@ def test_what_a_conv_gives_is_not_empty(between: str) -> None:
 STAYS = [
     pytest.param(
         one(f'a = Pad <mode = "reflect"> (x, p) {POOL} (a)', initializers=PADS),
-        "may read a copy without its original",
+        "copies-data",
         id="reflect that reaches far",
     ),
     pytest.param(
         one('a = Pad <mode = "reflect"> (x, p) y = Conv (a, w)', initializers=f"{W}, {PADS}"),
-        "copies data (reflect)",
+        "copies-data",
         id="reflect",
     ),
     pytest.param(
         one("a = Pad (x, p, c) y = Conv (a, w)", initializers=f"{W}, {PADS}, float c = {{5}}"),
-        "pads with 5.0, Conv with 0",
+        "fill-differs",
         id="another value",
     ),
     pytest.param(
@@ -355,12 +355,12 @@ STAYS = [
             inputs="float[1, 1, 9, 8] x",
             initializers=f"{W}, int64[8] p = {{0, 1, 0, 0, 0, 0, 0, 0}}",
         ),
-        "batch or channels",
+        "pads-batch-or-channels",
         id="channels",
     ),
     pytest.param(
         one("a = Pad (x, p) y = MaxPool <kernel_shape = [3, 3]> (a)", initializers=PADS),
-        "can win in a MaxPool",
+        "fill-wins",
         id="MaxPool, 0 on data that may be negative",
     ),
     pytest.param(
@@ -368,7 +368,7 @@ STAYS = [
             "a = Pad (x, p, c) y = MaxPool <kernel_shape = [2, 3]> (a)",
             initializers=f"{PADS}, {LOW}",
         ),
-        "smaller than its kernel",
+        "pads-not-below-kernel",
         id="pads as large as the kernel",
     ),
     pytest.param(
@@ -377,7 +377,7 @@ STAYS = [
             outputs="float[] y, int64[] i",
             initializers=f"{PADS}, {LOW}",
         ),
-        "Indices",
+        "indices-read",
         id="MaxPool with Indices",
     ),
     pytest.param(
@@ -385,7 +385,7 @@ STAYS = [
             "a = Pad (x, p) y = AveragePool <kernel_shape = [4, 4], pads = [1, 1, 1, 1]> (a)",
             initializers=PADS,
         ),
-        "count_include_pad=0",
+        "own-padding-uncounted",
         id="AveragePool that does not count its own",
     ),
     pytest.param(
@@ -394,7 +394,7 @@ STAYS = [
             inputs="float[1, 2, 3] x",
             initializers=f"int64[6] p = {{0, 0, 1, 0, 0, 1}}, {LOW}",
         ),
-        "ceil_mode",
+        "ceil-windows-differ",
         id="ceil_mode drops the last window",
     ),
     pytest.param(
@@ -403,7 +403,7 @@ STAYS = [
             inputs="float[1, 2, 9, 8] x, int64[8] p",
             initializers=W,
         ),
-        "its amounts are known only at run time",
+        "amounts-unknown",
         id="amounts from an input",
     ),
     pytest.param(
@@ -412,7 +412,7 @@ STAYS = [
             inputs="float[1, 2, 9, 8] x, float c",
             initializers=f"{W}, {PADS}",
         ),
-        "value it pads with is known only at run time",
+        "fill-unknown",
         id="value from an input",
     ),
     pytest.param(
@@ -421,7 +421,7 @@ STAYS = [
             inputs="float[1, 2, H, V] x",
             initializers=f"{W}, {PADS}",
         ),
-        "depends on the padded size",
+        "same-stays",
         id="SAME behind it that stays",
     ),
     pytest.param(
@@ -430,7 +430,7 @@ STAYS = [
             inputs="float[1, 2, L] x",
             initializers=f"int64[6] p = {{0, 0, 1, 0, 0, 1}}, {LOW}",
         ),
-        "wholly in the padding",
+        "window-in-padding",
         id="a dilated window may read padding only",
     ),
     pytest.param(
@@ -441,7 +441,7 @@ STAYS = [
             outputs="int8[] y",
             initializers="int64[6] p = {0, 0, 1, 0, 0, 1}, int8 c = {3}",
         ),
-        "wholly in the padding",
+        "window-in-padding",
         id="a dilated window may read padding only, which is not the least integer",
     ),
     pytest.param(
@@ -449,7 +449,7 @@ STAYS = [
             f"s = Clip (x, c) a = Pad (s, p, d) {POOL} (a)",
             initializers=f"{PADS}, float c = {{-0.5}}, float d = {{-0.25}}",
         ),
-        "pads with -0.25, which can win",
+        "fill-wins",
         id="data that may be below the value",
     ),
     pytest.param(
@@ -457,7 +457,7 @@ STAYS = [
             "a = Pad (x, p, c) y = AveragePool <kernel_shape = [3, 3]> (a)",
             initializers=f"{PADS}, float c = {{-0.0}}",
         ),
-        "pads with -0.0, AveragePool with 0",
+        "fill-differs",
         id="AveragePool tells -0.0 from 0.0",
     ),
     pytest.param(
@@ -466,7 +466,7 @@ STAYS = [
             " y = AveragePool <kernel_shape = [3, 3]> (a)",
             opset=10,
         ),
-        "pads with -0.0, AveragePool with 0",
+        "fill-differs",
         id="-0.0 as an attribute",
     ),
     pytest.param(
@@ -474,7 +474,7 @@ STAYS = [
             "r = Relu (x) a = Pad (r, p, c) y = MaxPool <kernel_shape = [3, 3]> (a)",
             initializers=f"{PADS}, float c = {{-0.0}}",
         ),
-        "pads with -0.0, which can win",
+        "fill-wins",
         id="-0.0 is no less than a 0.0 of the data",
     ),
     *(
@@ -483,7 +483,7 @@ STAYS = [
                 f"r = Relu (x) a = Pad (r, p) m = MaxPool <kernel_shape = [3, 3]> (a) {reader}",
                 initializers=f"{PADS}, float c = {{-1}}, bool yes = {{1}}",
             ),
-            f"which can win over -0.0 in a MaxPool, and {said}",
+            "fill-wins",
             id=f"a -0.0 of the data, read by {said}",
         )
         for reader, said in (
@@ -502,7 +502,7 @@ STAYS = [
                 f" int64[1] two = {{2}}, float c = {{{fill}}}",
                 opset=18,
             ),
-            "the pool may read nothing on axis 2 of 't'",
+            "may-be-empty",
             id=f"{op} of {told}",
         )
         for op, fill in (("AveragePool", "0"), ("MaxPool", "-inf"), ("LpPool", "0"))
@@ -527,7 +527,7 @@ STAYS = [
             initializers="int64[1] two = {2}, int64[1] three = {3}, int64[1] four = {4},"
             " int64[1] none = {0}, int64[8] p = {0, 0, 1, 0, 0, 0, 1, 0}",
         ),
-        "the pool may read nothing on axis 2 of 't'",
+        "may-be-empty",
         id="AveragePool of a product of sizes",
     ),
     pytest.param(
@@ -536,7 +536,7 @@ STAYS = [
             inputs="float[N] x, int64[K] s",
             initializers=f"{W}, int64[6] p = {{0, 0, 1, 0, 0, 1}}",
         ),
-        "its amounts are for data of 3 axes, and Conv reads data of 4",
+        "rank-differs",
         id="amounts of the wrong length on data of unknown rank",
     ),
 ]
@@ -546,6 +546,5 @@ STAYS = [
 def test_stays(before: object, reason: str) -> None:
     result = onnxpad.fix(before)  # type: ignore[arg-type]
     assert {change.code for change in result.changes} <= {"PAD701"}  # which guards what stays
-    reasons = [f.reason for f in result.findings if f.code in {"PAD201", "PAD205"}]
-    assert any(reason in text for text in reasons), reasons
+    assert reason in {f.reason_code for f in result.findings if f.code in {"PAD201", "PAD205"}}
     assert all(f.severity == "info" for f in result.findings)

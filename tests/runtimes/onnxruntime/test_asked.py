@@ -21,10 +21,7 @@ WRONG = f"a = Pad (x, p) y = {POOL} (a)"
 RIGHT = "a = Pad (x, p) y = Conv (a, w)"
 COPIED = "the tensor that it reads is also an output"
 UNSEEN = "the operator that it is folded into is unknown"
-LOWER = (
-    "it pads with 0, which can win in a MaxPool whose data may be below it; the operator's own "
-    "padding never wins"
-)
+LOWER = "padding of 0 can win in a maximum whose data may be below that"
 
 
 def asked(

@@ -1,0 +1,165 @@
+"""Judges a padding before it is written: the proof compares the window as it is with the one to be.
+
+Both slide over one tensor, around which all padding of the site is. Nothing upstream of it is read.
+"""
+
+from __future__ import annotations
+
+from onnxpad.analysis import Analysis
+from onnxpad.analysis.signs import Signs
+from onnxpad.arithmetic.window import same_of
+from onnxpad.finding import Trust
+from onnxpad.graph import Graph, Tensor
+from onnxpad.messages import named
+from onnxpad.operators.amounts import is_padded
+from onnxpad.operators.read import PadOp, WindowOp
+from onnxpad.operators.table import Fill, lowest
+from onnxpad.padding.padding import Padding, has_amounts
+from onnxpad.proof.assume import Facts
+from onnxpad.proof.read import Reader
+from onnxpad.proof.refine import refine
+from onnxpad.proof.term import Copied, DiffersError, Source, Term
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.layers import EXCLUDED, Layer, fill_of
+from onnxpad.semantics.rows import Call, UnreadError
+from onnxpad.semantics.table import padding_row
+from onnxpad.semantics.window import AUTO_PADS, WindowForm, form_of
+
+
+class _Told(Reader):
+    """Reads nothing of a graph: it is told which tensor has a term, perhaps one of a body."""
+
+    def holder(self, term: Term) -> Tensor | None:
+        """The tensor that was told last."""
+        return self._holders.get(term)
+
+
+class Judge:
+    """Judges paddings in one graph, which is read as it is at each call."""
+
+    def __init__(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
+        """Keeps what it has compared: networks repeat the same few windows."""
+        self._graph = graph
+        self._analysis = analysis
+        self._reader = _Told(graph, analysis)
+        self._facts = Facts(graph, analysis, signs, self._reader)
+
+    def check(self, op: WindowOp, pad: PadOp | None, padding: Padding, trust: Trust | None) -> None:
+        """Raises unless a site computes the same with another padding, at every size.
+
+        Args:
+            op: The operator, as it is or as it would be.
+            pad: A `Pad` in front of it, of which that is all; its amounts and its value are known.
+            padding: How the site is to be padded.
+            trust: Whose reading of the operator counts where the engines disagree.
+
+        Raises:
+            RefusalError: It does not, or that could not be shown.
+        """
+        source = op.data if pad is None else pad.data
+        data = self._term(source)
+        self._reader.keep(source, data)
+        try:
+            form = self._form(op)
+            now = self._slid(op, form, data if pad is None else self._behind(op, pad, data))
+            form = _with_pads(form, padding)
+            if padding.outside:
+                data = self._padded(op, pad, padding, source, data)
+            then = self._slid(op, _counting(op, form, counts=padding.counted), data)
+            refine(then, now, self._facts, op.node.outputs[0], trust)
+        except UnreadError as error:
+            raise RefusalError(Reason.NOT_CERTIFIED, str(error)) from error
+        except DiffersError as error:
+            if error.code is Reason.ZERO_POINT_UNKNOWN:
+                raise refusal_of_zero_point(op) from error
+            facts = {"operator": self._graph.label(op.node), **error.facts}
+            raise RefusalError(error.code, error.said, **facts) from error
+
+    def _term(self, tensor: Tensor) -> Term:
+        """The term of a tensor of which nothing is told but its name."""
+        return self._reader.terms.make(Source(tensor.name and self._graph.unique(tensor.name)))
+
+    def _slid(self, op: WindowOp, form: WindowForm, data: Term) -> Term:
+        return self._reader.slid(form, (data, *map(self._term, op.node.inputs[1:])), 0)
+
+    def _form(self, op: WindowOp) -> WindowForm:
+        """How the window of an operator slides."""
+        row = padding_row(self._graph, op.node)
+        if row is None or row.window is None:
+            raise UnreadError(f"{op.node.op} has no window of which the meaning is known")
+        form = form_of(Call(self._graph, self._analysis, op.node, row))
+        if (op.auto_pad, op.pads, op.ceil_mode) != (form.auto_pad, form.pads, form.ceil):
+            auto_pad = AUTO_PADS[op.auto_pad]
+            form = form._replace(auto_pad=auto_pad, pads=op.pads, ceil=op.ceil_mode)
+        return _counting(op, form, counts=op.count_include_pad)
+
+    def _behind(self, op: WindowOp, pad: PadOp, data: Term) -> Term:
+        """The data behind a `Pad`."""
+        amounts = pad.extents_over(op.rank)
+        assert amounts is not None
+        if pad.mode != "constant":
+            return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
+        assert pad.value is not None
+        return self._reader.terms.padded(data, Layer(amounts, fill_of(pad.value)))
+
+    def _padded(
+        self, op: WindowOp, pad: PadOp | None, padding: Padding, source: Tensor, data: Term
+    ) -> Term:
+        """The data behind a `Pad` that is there, or is to be written."""
+        if pad is not None and has_amounts(op, pad, padding.outside):
+            return self._behind(op, pad, data)
+        fill: float | int | None = op.zero
+        if op.operator.padding is Fill.LOWEST:
+            dtype = self._analysis.dtype(source)
+            fill = None if dtype is None else lowest(dtype)
+            if fill is None:
+                raise DiffersError(
+                    "the element type of the data is unknown",
+                    Reason.TYPE_UNKNOWN,
+                    tensor=source.name,
+                )
+        if fill is None:
+            raise refusal_of_zero_point(op)
+        amounts = op.operator.layout.full(padding.outside, (0, 0))
+        return self._reader.terms.padded(data, Layer(amounts, fill_of(fill)))
+
+
+def _with_pads(form: WindowForm, padding: Padding) -> WindowForm:
+    """The form of an operator that pads so by itself."""
+    if padding.is_same:
+        return form._replace(
+            auto_pad=AUTO_PADS[same_of(padding.odd)], pads_written=False, ceil=padding.ceil
+        )
+    is_written = form.pads_written or is_padded(padding.numbers)
+    return form._replace(
+        auto_pad="NOTSET", pads=padding.numbers, pads_written=is_written, ceil=padding.ceil
+    )
+
+
+def _counting(op: WindowOp, form: WindowForm, *, counts: bool) -> WindowForm:
+    """The form of an average that counts its own padding, or does not."""
+    if counts == form.counts:
+        return form
+    own = form.own
+    if form.window.own == EXCLUDED:
+        if counts and op.zero is None:
+            raise refusal_of_zero_point(op)
+        own = op.zero if counts and op.zero is not None else EXCLUDED
+    return form._replace(counts=counts, own=own)
+
+
+def refusal_of_zero_point(op: WindowOp) -> RefusalError:
+    """The refusal of data whose zero point, which its padding stands for, is not known."""
+    place = op.operator.inputs.zero_point
+    assert place is not None
+    tensor = op.node.inputs[place].name
+    return RefusalError(
+        Reason.ZERO_POINT_UNKNOWN,
+        named(
+            lambda name: (
+                f"{op.node.op} pads with its zero point{name(tensor)}, which is not one constant "
+                "number"
+            )
+        ),
+        tensor=tensor,
+    )
