@@ -220,7 +220,7 @@ class PaddingSite:
     @property
     def is_zero(self) -> bool:
         """Whether it is known to pad nothing."""
-        return bool(self.axes) and all((a.begin, a.end) == (0, 0) for a in self.axes)
+        return self.amounts == "none"
 
     @property
     def is_known(self) -> bool:

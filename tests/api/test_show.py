@@ -121,10 +121,12 @@ def test_what_fix_rewrites_after_another_change_does_not_stay(model: onnx.ModelP
 
 
 def test_a_page_counts_the_operators_that_pad_as_the_text_does() -> None:
-    """One of SAME_UPPER that pads by nothing is no operator that pads."""
+    """One of SAME_UPPER or of zeros that pads by nothing is no operator that pads."""
     same = 'auto_pad = "SAME_UPPER"'
     body = f"a = MaxPool <{same}, kernel_shape = [1, 1]> (x) "
-    body += f"y = MaxPool <{same}, kernel_shape = [3, 3]> (a)"
-    found = onnxpad.show(one(body, inputs="float[1, 2, 8, 8] x"))
-    assert "2 operators that can pad, of which 1 pads" in repr(found)
+    body += f'b = MaxPool <{same}, kernel_shape = [3, 3]> (a) c = Pad <mode = "reflect"> (b, p) '
+    nothing = f"int64[8] p = {{{', '.join('0' * 8)}}}"
+    inputs = "float[1, 2, 8, 8] x"
+    found = onnxpad.show(one(body + "y = Relu (c)", inputs=inputs, initializers=nothing))
+    assert "3 operators that can pad, of which 1 pads" in repr(found)
     assert "<dt>do pad</dt><dd>1</dd>" in found.to_html().replace("\n", "")

@@ -7,7 +7,7 @@ since all conventions depend on that remainder alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Final, Literal, TypeAlias
@@ -98,9 +98,7 @@ class Case:
         if self.padding.pads is not None and not is_padded(self.padding.pads):
             return any(self.padding.output_padding)
         none = ((0, 0),) * len(self.windows)
-        plain = Padding(
-            none, ceil=self.padding.ceil, output_padding=(0,) * len(self.padding.output_padding)
-        )
+        plain = Padding(none, output_padding=(0,) * len(self.padding.output_padding))
         return any(
             one is not None and (other is None or not _is_alike(self.op, one, other))
             for one, other in zip(self.answers, self.with_padding(plain), strict=True)
@@ -111,9 +109,10 @@ class Case:
         """Whether a pool that rounds up and one that rounds down differ here."""
         if self.op not in _POOLS or self.padding.is_same:
             return False
+        otherwise = self.with_padding(replace(self.padding, ceil=not self.padding.ceil))
         return any(
             one is not None and other is not None and one.output != other.output
-            for one, other in zip(self.answers, self.rounded_otherwise, strict=True)
+            for one, other in zip(self.answers, otherwise, strict=True)
         )
 
     @cached_property
@@ -165,11 +164,6 @@ class Case:
     def answers(self) -> tuple[Answer | None, ...]:
         """Its windows for each question; None where it has none."""
         return self.with_padding(self.padding)
-
-    @cached_property
-    def rounded_otherwise(self) -> tuple[Answer | None, ...]:
-        """The same if its output size rounded up instead of down, or down instead of up."""
-        return self.with_padding(replace(self.padding, ceil=not self.padding.ceil))
 
     def with_padding(self, padding: Padding) -> tuple[Answer | None, ...]:
         """The same with another padding."""
@@ -288,22 +282,34 @@ _Candidate: TypeAlias = Callable[[Question], Answer]
 
 
 def _fit(case: Case, framework: Framework) -> Fit:
-    found = _held(case, case.answers, framework)
+    found = _held(case, _candidates(case, framework))
     if found.holds == "always":
         return found
-    rounds = case.op in _POOLS and _held(case, case.rounded_otherwise, framework).holds == "always"
+    rounded = (partial(_rounded, case.padding.ceil, each) for each in _candidates(case, framework))
+    rounds = case.op in _POOLS and _held(case, rounded).holds == "always"
     intent = case.intent if framework.follows(case.intent, case.op) else "same"
     return replace(found, pads=_wanted(case, framework, intent), rounds=rounds)
 
 
-def _held(case: Case, own: Sequence[Answer | None], framework: Framework) -> Fit:
+def _rounded(ceil: bool, candidate: _Candidate, question: Question) -> Answer:
+    """What a framework pads, if its output size rounded up or down as that of the operator."""
+    answer = candidate(question)
+    sizes = (
+        output_of(question.op, axis.size, axis.window, (axis.begin, axis.end), 0, ceil=ceil)
+        for axis in answer.axes
+    )
+    axes = (replace(axis, output=size) for axis, size in zip(answer.axes, sizes, strict=True))
+    return replace(answer, axes=tuple(axes))
+
+
+def _held(case: Case, candidates: Iterable[_Candidate]) -> Fit:
     """Whether windows are a framework's, how it counts if otherwise, and where it is the same."""
     best = Fit("absent")
-    for candidate in _candidates(case, own, framework):
+    for candidate in candidates:
         same: list[bool] = []
         exists = False
         counts: bool | None = None
-        for question, mine in zip(case.questions, own, strict=True):
+        for question, mine in zip(case.questions, case.answers, strict=True):
             if mine is None:
                 continue
             try:
@@ -327,13 +333,11 @@ def _held(case: Case, own: Sequence[Answer | None], framework: Framework) -> Fit
     return best
 
 
-def _candidates(
-    case: Case, own: Sequence[Answer | None], framework: Framework
-) -> Iterator[_Candidate]:
+def _candidates(case: Case, framework: Framework) -> Iterator[_Candidate]:
     """The ways of a framework to pad: a number that a user may give it, and each of its intents."""
     numbers = {
         tuple((axis.begin, axis.output_padding + axis.begin - axis.end) for axis in each.axes)
-        for each in own
+        for each in case.answers
         if each is not None
     }
     if len(numbers) == 1:

@@ -67,6 +67,9 @@ BOTH = ((1, 1),)
         ("tensorflow", "conv", FAST, Padding(((3, 3),)), (8,), Fit("never", ((0, 1),))),
         ("caffe", "maxpool", FAST, Padding(BOTH), (8,), Fit("never", BOTH, rounds=True)),
         ("caffe", "maxpool", FAST, Padding(BOTH, ceil=True), (8,), Fit("always")),
+        ("pytorch", "maxpool", Window(2, 2), Padding(((1, 0),)), (8,), Fit("never", ((0, 0),))),
+        ("pytorch", "maxpool", Window(4, 2), Padding(((0, 1),), ceil=True), (8,),
+         Fit("never", BOTH)),
         ("pytorch", "avgpool", Window(3), Padding(BOTH, counted=True), (9,), Fit("always")),
         ("caffe", "avgpool", Window(3), Padding(BOTH), (9,), Fit("always", counts=True)),
         ("keras", "conv", Window(3), Padding(((2, 0),)), (9,), Fit("always")),
@@ -92,6 +95,8 @@ def test_whether_a_framework_fits(
         ("conv", FAST, Padding(BOTH), (8,),
          "pytorch caffe cudnn paddle coreml-top-left onnx-same-lower"),
         ("conv", FAST, Padding(((0, 1),)), (8, 9), ""),
+        ("maxpool", FAST, Padding(((0, 1),), ceil=True), (8,),
+         "tensorflow keras tflite pytorch caffe paddle coreml onnx-same-upper"),
     ],
 )  # fmt: skip
 def test_the_frameworks_that_fit(
