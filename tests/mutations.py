@@ -27,7 +27,7 @@ from onnxpad.analysis.rules import (
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
-from onnxpad.operators import amounts, table
+from onnxpad.operators import amounts
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding import (
     amounts_subgraph,
@@ -46,6 +46,7 @@ from onnxpad.passes.merge_pads import MergePads
 from onnxpad.runtimes.onnxruntime import departures
 from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
 from onnxpad.semantics import moving, numbers, pointwise, quantised, transposed
+from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
 from onnxpad.semantics import window as semantics_window
 from onnxpad.semantics.layers import LEAST
@@ -419,8 +420,8 @@ _OPERATORS: Final = (
     _row("Conv's padding never wins", "Pad Conv, lowest", PROBES, "Conv", own=LEAST),
     _mutant("pads count unless they are there", "Pad AveragePool, not counted", CERTIFY,
             _getter(WindowOp, "padding"), "if self.count_include_pad", "if self.pads_written"),
-    _mutant("axes are read one off", "Pad Conv, axes", CERTIFY, amounts.over_axes,
-            "full[axis % rank] = pair", "full[axis % rank ^ 1] = pair"),
+    _mutant("axes are read one off", "Pad Conv, axes", PROBES, semantics_table.over_axes,
+            "full[place] = pair", "full[place ^ 1] = pair"),
     _mutant("axes are sorted", "Pad Conv, axes", PROBES, pad_of,
             "known if axes_known", "tuple(sorted(known)) if axes_known"),
     _mutant("a Pad's amounts are read axis by axis", "Pad Conv, axes", PROBES, pad_of,
@@ -448,9 +449,9 @@ _OPERATORS: Final = (
             "return sizes", "return sizes[::-1]"),
     _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", PROBES, semantics_window._form,
             '_is_set(call, "ceil_mode")', "False"),
-    _mutant("the lowest float is 0", "Pad MaxPool, 0", CERTIFY, table.lowest,
+    _mutant("the lowest float is 0", "Pad MaxPool, 0", CERTIFY, semantics_rows.lowest,
             'float("-inf")', "0.0"),
-    _mutant("the lowest integer is 0", "MaxPool int8, pad", CERTIFY, table.lowest,
+    _mutant("the lowest integer is 0", "MaxPool int8, pad", CERTIFY, semantics_rows.lowest,
             "np.iinfo(kind).min", "0"),
 )
 

@@ -59,7 +59,7 @@ APART: Final = {
     "semantics": {"process"},
     "terms": {"process", "operators"},
     "runtimes": {"process", "arithmetic", "graph", *KNOWING},
-    "probe": {"semantics", "proof"},
+    "probe": {"proof"},
     "validation": KNOWING,
     "report": {"graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
     "page": {"file", "graph", "padding", "sites", "rewrite", *KNOWING, *OPTIMISER},

@@ -15,7 +15,8 @@ from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import Named
-from onnxpad.operators.table import FLOATS, gathering, operator_of
+from onnxpad.operators.table import gathering, operator_of
+from onnxpad.semantics.rows import FLOATS
 
 if TYPE_CHECKING:
     from onnxpad.analysis.infinities import Infinities, Origin

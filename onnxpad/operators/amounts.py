@@ -25,26 +25,6 @@ def pairs_of(pads: Sequence[int]) -> Pairs:
     return tuple(zip(pads[:half], pads[half:], strict=True))
 
 
-def over_axes(
-    pairs: Sequence[ExtentPair], axes: Sequence[int] | None, rank: int
-) -> ExtentPairs | None:
-    """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
-
-    None where they do not fit the rank, or name an axis twice, which the specification leaves
-    undefined.
-    """
-    if axes is None:
-        return tuple(pairs) if len(pairs) == rank else None
-    full: list[ExtentPair] = [(0, 0)] * rank
-    seen = set()
-    for axis, pair in zip(axes, pairs, strict=True):
-        if not -rank <= axis < rank or axis % rank in seen:
-            return None
-        seen.add(axis % rank)
-        full[axis % rank] = pair
-    return tuple(full)
-
-
 def numbers_of(pairs: Sequence[ExtentPair] | None) -> Pairs | None:
     """Amounts that are all numbers; None where one is not, or nothing is known of them."""
     if pairs is None or not {int}.issuperset(map(type, chain.from_iterable(pairs))):

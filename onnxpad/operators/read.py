@@ -6,26 +6,19 @@ merely cannot be interpreted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from onnxpad.arithmetic.size import Unknown
 from onnxpad.arithmetic.window import AnyWindow, Window
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.operators.amounts import (
-    ExtentPair,
-    Pairs,
-    is_plain_zero,
-    numbers_of,
-    over_axes,
-)
+from onnxpad.operators.amounts import ExtentPairs, Pairs, is_plain_zero, numbers_of
 from onnxpad.operators.table import BESIDE, Fill, Operator, laid_out, operator_of
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import EXCLUDED
 from onnxpad.semantics.rows import Call, Known, MalformedError, UnreadError
-from onnxpad.semantics.table import pad_of, row_named
+from onnxpad.semantics.table import is_known, over_axes, pad_of, row_named
 from onnxpad.semantics.window import form_of, zero_of
 
 UnreadableError = UnreadError
@@ -149,7 +142,7 @@ class PadOp(NamedTuple):
     node: Node
     mode: str
     axes: tuple[int, ...] | None
-    amounts: tuple[ExtentPair, ...] | None
+    amounts: ExtentPairs | None
     value: float | int | None
     constant_amounts: Pairs | None = None
 
@@ -160,22 +153,11 @@ class PadOp(NamedTuple):
 
     def over(self, rank: int) -> Pairs | None:
         """(begin, end) for each of `rank` axes, as `extents_over`; None unless all are numbers."""
-        numbers = self.constant_amounts
-        if numbers is None or self.axes is None:
-            return numbers if numbers is not None and len(numbers) == rank else None
         return numbers_of(self.extents_over(rank))
 
-    def extents_over(self, rank: int) -> tuple[ExtentPair, ...] | None:
+    def extents_over(self, rank: int) -> ExtentPairs | None:
         """(begin, end) for each of `rank` axes, as `over_axes`; None where one is unknown."""
-        pairs = self.amounts
-        if pairs is None or not (self.constant_amounts or _is_known(pairs)):
-            return None
-        return over_axes(pairs, self.axes, rank)
-
-
-def _is_known(pairs: Sequence[ExtentPair]) -> bool:
-    """Whether no amount is unknown."""
-    return not any(isinstance(amount, Unknown) for pair in pairs for amount in pair)
+        return over_axes(self.amounts, self.axes, rank) if is_known(self.amounts) else None
 
 
 _Read = TypeVar("_Read", WindowOp, TransposedOp, PadOp)

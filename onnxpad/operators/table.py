@@ -8,10 +8,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-import numpy as np
-from onnx import TensorProto
-from onnx.helper import tensor_dtype_to_np_dtype
-
 from onnxpad import declared
 from onnxpad.arithmetic.notation import named
 from onnxpad.declared import Key
@@ -28,10 +24,6 @@ T = TypeVar("T")
 
 BESIDE: Final = 2
 """The number of axes that are not spatial: batch and channels."""
-
-FLOATS: Final = frozenset(
-    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
-)
 
 
 class Fill(enum.StrEnum):
@@ -301,14 +293,3 @@ def operator_named(graph: Graph, node: Node) -> Operator | None:
     """The row of the operator that a node names, even if it contradicts the schema."""
     row = row_named(graph, node)
     return None if row is None or row.op == "Pad" else laid_out(row, node.attrs)
-
-
-def lowest(dtype: int) -> float | int | None:
-    """The least value of an element type, which loses every comparison; None where unknown.
-
-    -inf for floating point, the minimum for integers.
-    """
-    if dtype in FLOATS:
-        return float("-inf")
-    kind = np.dtype(tensor_dtype_to_np_dtype(dtype))
-    return int(np.iinfo(kind).min) if kind.kind in "iu" else None

@@ -12,7 +12,6 @@ from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.operators.no_padding import why_no_padding
 from onnxpad.operators.table import (
-    FLOATS,
     MICROSOFT,
     Fill,
     Inputs,
@@ -21,6 +20,7 @@ from onnxpad.operators.table import (
     operator_of,
     windowed,
 )
+from onnxpad.semantics.rows import FLOATS
 
 # Operators that pass elements on, changed one by one or moved: of the first input, or of any.
 # fmt: off

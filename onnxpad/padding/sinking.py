@@ -18,7 +18,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import add, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, read_window
-from onnxpad.operators.table import FLOATS, gathering, operator_of
+from onnxpad.operators.table import gathering, operator_of
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.readers import needs_finite, readers_of
@@ -27,6 +27,7 @@ from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, jo
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import fill_of, is_either_zero, number_of
+from onnxpad.semantics.rows import FLOATS
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48

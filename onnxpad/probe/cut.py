@@ -42,17 +42,11 @@ from onnxpad.operators.read import (
     read_transposed,
     read_window,
 )
-from onnxpad.operators.table import (
-    FLOATS,
-    MICROSOFT,
-    Fill,
-    gathering,
-    lowest,
-    operator_of,
-)
+from onnxpad.operators.table import Fill, gathering, operator_of
 from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.records import dataclass
 from onnxpad.runtimes import pool
+from onnxpad.semantics.rows import FLOATS, lowest
 
 # Most elements of a tensor in a cut.
 _LARGE: Final = 1 << 22
@@ -85,33 +79,13 @@ _Models: TypeAlias = tuple[bytes, bytes, bool]
 """Both sides of a change, and whether the one before is meant as specified."""
 
 
-class _Feed(NamedTuple):
-    """How an operator is fed, apart from data of one channel.
-
-    A weight becomes small integers, the data's zero point stays, and a bias is left out.
-
-    Attributes:
-        scales: The scales of data and weight, which become 1.
-        weight_zero: The zero point of the weight, which becomes one number.
-        result: Scale and zero point of the result, which become such that it does not saturate.
-        left_out: Attributes of a function that is applied to the result, which is left out.
-    """
-
-    scales: tuple[int, ...] = ()
-    weight_zero: int | None = None
-    result: tuple[int, int] | None = None
-    left_out: tuple[str, ...] = ()
-
-
-_PLAIN: Final = _Feed()
-_QUANTISED_CONV: Final = _Feed(scales=(1, 4), weight_zero=5, result=(6, 7))
-_FEEDS: Final = {
-    ("", "ConvInteger"): _Feed(weight_zero=3),
-    ("", "QLinearConv"): _QUANTISED_CONV,
-    (MICROSOFT, "QLinearConv"): _QUANTISED_CONV,
-    (MICROSOFT, "QLinearAveragePool"): _Feed(scales=(1,), result=(3, 4)),
-    (MICROSOFT, "FusedConv"): _Feed(left_out=("activation", "activation_params")),
-}
+# How quantised operators are fed, by the inputs: scales of data and weight become 1, the zero point
+# of a weight becomes one number, and scale and zero point of the result let nothing saturate.
+_SCALES: Final = {"QLinearConv": (1, 4), "QLinearAveragePool": (1,)}
+_WEIGHT_ZERO: Final = {"ConvInteger": 3, "QLinearConv": 5}
+_RESULT: Final = {"QLinearConv": (6, 7), "QLinearAveragePool": (3, 4)}
+# The function that it applies to its result is left out.
+_FUSED: Final = {"FusedConv": ("activation", "activation_params")}
 
 
 class UnprobeableError(Exception):
@@ -725,7 +699,7 @@ class _Cutting:
     def _feed(self, op: WindowOp, kept: NodeProto) -> None:
         """Gives a window operator its data with one channel, and small constants beside it."""
         node, row = op.node, op.operator
-        inputs, probe = row.inputs, _FEEDS.get(row.key, _PLAIN)
+        inputs, kind = row.inputs, row.op_type if row.declaration is None else ""
         names = {inputs.data: self._name(node.inputs[inputs.data])}
         taps: np.ndarray[Any, Any] | None = None
         if inputs.weight is not None and row.weight_layout is not None:
@@ -737,24 +711,25 @@ class _Cutting:
             axes = row.weight_layout.batch, row.weight_layout.channels
             placed = np.moveaxis(taps + middle, (0, 1), axes)
             names[inputs.weight] = self._small(placed, dtype)
-            if probe.weight_zero is not None and _has(node, probe.weight_zero):
-                names[probe.weight_zero] = self._small(middle, dtype)
+            place = _WEIGHT_ZERO.get(kind)
+            if place is not None and _has(node, place):
+                names[place] = self._small(middle, dtype)
         if inputs.zero_point is not None and _has(node, inputs.zero_point):
             zero = node.inputs[inputs.zero_point]
             known = [n for n in self._analysis.integers(zero) or () if isinstance(n, int)]
             one = known[0] if len(known) == 1 else _ANY_ZERO
             names[inputs.zero_point] = self._small(one, self._type(zero.name))
-        for index in probe.scales:
+        for index in _SCALES.get(kind, ()):
             names[index] = self._small(1, TensorProto.FLOAT)
-        if probe.result is not None:
-            scale, place = probe.result
+        if kind in _RESULT:
+            scale, place = _RESULT[kind]
             names[scale] = self._small(_result_scale(taps), TensorProto.FLOAT)
             if _has(node, place):
                 dtype = self._type(node.inputs[place].name)
                 half = 128 if dtype == TensorProto.UINT8 else 0
                 names[place] = self._small(half, dtype)
         kept.input.extend(names.get(index, "") for index in range(max(names) + 1))
-        dropped = {"group", *probe.left_out}
+        dropped = {"group", *_FUSED.get(kind, ())}
         others = [each for each in kept.attribute if each.name not in dropped]
         del kept.attribute[:]
         ones = (make_attribute("group", 1),) if "group" in row.row.attributes else ()

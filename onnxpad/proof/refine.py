@@ -32,7 +32,7 @@ from onnxpad.semantics.layers import (
     number_of,
     without_sign,
 )
-from onnxpad.semantics.rows import FLOATS
+from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.semantics.window import WindowForm
 
 _LOWEST_FINITE: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
@@ -357,7 +357,7 @@ def _check_lost(
         value = number_of(fills[0]) if fills else None
         said = f"padding of {value} can win in a maximum whose data may be below that"
         raise DiffersError(said, Reason.FILL_WINS, value=value)
-    if dtype is not None and dtype not in FLOATS and replaced <= {least_of(dtype)}:
+    if dtype is not None and dtype not in FLOATS and replaced <= {lowest(dtype)}:
         return frozenset()  # a maximum of integers over nothing but padding is the least of them
     if (axis := blind_axis(found, each)) is not None:
         said = f"on axis {axis} a window may lie wholly in the padding"
@@ -370,15 +370,7 @@ def _losing(layer: Layer, dtype: int | None, floor: float) -> Layer:
     fill = layer.fill
     if dtype is None or isinstance(fill, str | Operand):
         return layer
-    loses = fill == least_of(dtype) or fill <= floor
+    loses = fill == lowest(dtype) or fill <= floor
     if dtype in _LOWEST_FINITE:
         loses = loses or fill <= float(np.finfo(tensor_dtype_to_np_dtype(dtype)).min)
     return layer._replace(fill=LEAST) if loses else layer
-
-
-def least_of(dtype: int) -> float | int | None:
-    """The value that loses every comparison in an element type; None where there is none."""
-    if dtype in FLOATS:
-        return -math.inf
-    kind = np.dtype(tensor_dtype_to_np_dtype(dtype))
-    return int(np.iinfo(kind).min) if kind.kind in "iu" else None

@@ -9,10 +9,12 @@ with a value of another type has no row either.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
+import numpy as np
 import onnx
 from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad import declared
 from onnxpad.arithmetic.size import Extent
@@ -21,10 +23,6 @@ from onnxpad.graph import Declared, Graph, Node, Tensor
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Layers
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 FLOATS: Final = frozenset(
     {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BFLOAT16}
@@ -389,6 +387,14 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
     if row.inputs is not None and any(tensor.name for tensor in node.inputs[row.inputs :]):
         raise UnreadError(f"{node.op} has {row.inputs} inputs at most")
     return version
+
+
+def lowest(dtype: int) -> float | int | None:
+    """The value that loses every comparison in an element type; None where there is none."""
+    if dtype in FLOATS:
+        return float("-inf")
+    kind = np.dtype(tensor_dtype_to_np_dtype(dtype))
+    return int(np.iinfo(kind).min) if kind.kind in "iu" else None
 
 
 def since(row: Row, attribute: str) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from itertools import chain
+from typing import Final, TypeGuard
 
 from onnx import TensorProto
 
@@ -97,16 +98,22 @@ class PadForm(NamedTuple):
 
         None where they are unknown or undefined.
         """
-        if self.amounts is None or not self.axes_known:
+        if not self.axes_known or not is_known(self.amounts):
             return None
-        return _over(self.amounts, self.axes, rank)
+        return over_axes(self.amounts, self.axes, rank)
 
 
-@lru_cache(maxsize=1024)
-def _over(amounts: Amounts, axes: tuple[int, ...] | None, rank: int | None) -> Amounts | None:
-    """As `PadForm.over`; networks repeat the same few paddings."""
-    if any(isinstance(amount, Unknown) for pair in amounts for amount in pair):
-        return None
+def is_known(amounts: Amounts | None) -> TypeGuard[Amounts]:
+    """Whether amounts are known, each of them."""
+    return amounts is not None and Unknown not in map(type, chain.from_iterable(amounts))
+
+
+def over_axes(amounts: Amounts, axes: tuple[int, ...] | None, rank: int | None) -> Amounts | None:
+    """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
+
+    None where they do not fit the rank, or name an axis twice, which the specification leaves
+    undefined; as they are written where the rank is unknown.
+    """
     if rank is None or axes is None:
         return amounts if rank in (None, len(amounts)) else None
     places = [axis % rank if -rank <= axis < rank else -1 for axis in axes]

@@ -16,13 +16,12 @@ and is in its conv_transpose_attributes.h.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
 from onnxpad.arithmetic.window import AnyWindow
-from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Amounts, Fill, Layer, Operand, merged, never_pads
 from onnxpad.semantics.rows import Call, Passed, UnreadError
 from onnxpad.semantics.window import Slide, check_ends, integers, kernel_of, slide_of
@@ -33,18 +32,8 @@ _PLACING: Final = frozenset(
 _BEFORE: Final = 2  # batch and channels
 
 
-class SpreadForm(NamedTuple):
-    """What the attributes of a transposed convolution say.
-
-    Attributes:
-        slide: The windows, and the pads, which crop the output.
-        appended: The elements that `output_padding` appends on each spatial axis.
-        wanted: The size asked for on each spatial axis; None where it is absent.
-    """
-
-    slide: Slide
-    appended: tuple[int, ...]
-    wanted: tuple[int, ...] | None
+SpreadForm: TypeAlias = tuple[Slide, tuple[int, ...], tuple[int, ...] | None]
+"""What attributes say: windows, and pads, which crop; how much is appended; the size asked for."""
 
 
 def spread_form(call: Call) -> SpreadForm:
@@ -60,7 +49,7 @@ def spread_form(call: Call) -> SpreadForm:
     if rank is not None and rank != _BEFORE + axes:
         raise UnreadError(f"its data has {rank} axes, and its weight {_BEFORE + axes}")
     appended = integers(call.node, "output_padding", axes, least=0) or (0,) * axes
-    return SpreadForm(slide, appended, integers(call.node, "output_shape", axes, least=1))
+    return slide, appended, integers(call.node, "output_shape", axes, least=1)
 
 
 def spread_of(call: Call) -> Passed:
@@ -77,7 +66,7 @@ def spread_of(call: Call) -> Passed:
     """
     node, how, form = call.node, call.row.transposed, spread_form(call)
     assert how is not None
-    axes = form.slide.axes
+    axes = form[0].axes
     found = tuple(_ends(call, form))
     ends: Amounts = tuple((begin, end) for begin, end, _ in found)
     fill = _beyond(call, how[1])
@@ -104,12 +93,12 @@ def _runs(call: Call, form: SpreadForm, ends: tuple[tuple[Extent, Extent, bool],
     An empty `auto_pad` beside `pads` fails its inference of shapes, from version 11 on.
     """
     is_empty = call.version >= 11 and call.attribute("auto_pad") == ""
-    slide = form.slide
+    slide, appended, _ = form
     if slide.pads_written and (min(map(min, slide.pads)) < 0 or is_empty):
         return False
     return all(
         more < axis.stride and always(less(end - more, axis.stride)) is True
-        for axis, more, (_, end, _) in zip(slide.axes, form.appended, ends, strict=True)
+        for axis, more, (_, end, _) in zip(slide.axes, appended, ends, strict=True)
     )
 
 
@@ -120,11 +109,10 @@ def _ends(call: Call, form: SpreadForm) -> Iterator[tuple[Extent, Extent, bool]]
     and leaves open how: the third one says so. onnxruntime appends those of an `output_shape` at
     the end, and none of SAME.
     """
-    axes, auto_pad, pads, is_written, _ = form.slide
-    wanted = form.wanted
+    (axes, auto_pad, pads, is_written, _), appended, wanted = form
     if auto_pad != "NOTSET" and is_written:
         raise UnreadError("auto_pad beside pads")
-    for place, (axis, more) in enumerate(zip(axes, form.appended, strict=True)):
+    for place, (axis, more) in enumerate(zip(axes, appended, strict=True)):
         if wanted is None and not auto_pad.startswith("SAME"):
             begin, end = pads[place]
             yield -begin, more - end, False

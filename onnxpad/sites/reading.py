@@ -25,12 +25,13 @@ from onnxpad.operators.read import (
     is_pad,
     read_pad,
 )
-from onnxpad.operators.table import Fill, Operator, lowest
+from onnxpad.operators.table import Fill, Operator
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.step_edits import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.semantics.layers import fill_of, number_of
+from onnxpad.semantics.rows import lowest
 from onnxpad.sites.cropped_form import crop_of
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})

@@ -11,9 +11,9 @@ from onnxpad.operators.amounts import (
     is_plain_zero,
     is_same_fill,
     onnx_order,
-    over_axes,
     pairs_of,
 )
+from onnxpad.semantics.table import over_axes
 from tests.support.rows import each_row
 
 PAIRS = ((1, 2), (3, 4))

@@ -11,17 +11,15 @@ from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 from onnxpad.operators.table import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
-    FLOATS,
     NOT_REWRITTEN,
     OPERATORS,
     Inputs,
     Layout,
     Operator,
     laid_out,
-    lowest,
 )
-from onnxpad.probe.cut import _FEEDS, _PLAIN
-from onnxpad.proof import refine
+from onnxpad.probe.cut import _FUSED, _RESULT, _SCALES, _WEIGHT_ZERO
+from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.validation.inputs import _WEIGHTS
 from tests.support.rows import each_row
 
@@ -42,13 +40,13 @@ def test_an_attribute_decides_the_layout() -> None:
 @each_row("key", [*OPERATORS])
 def test_a_probe_feeds_all_of_a_quantised_row(key: tuple[str, str]) -> None:
     """Scales and zero points by the names in the schema, and the function applied to a result."""
-    latest, feed = SCHEMAS[key][-1], _FEEDS.get(key, _PLAIN)
+    latest, op = SCHEMAS[key][-1], key[1]
     place = {each.name.lower(): index for index, each in enumerate(latest.inputs)}
     result = (place["y_scale"], place["y_zero_point"]) if "y_scale" in place else None
     scales = [place[name] for name in ("x_scale", "w_scale") if name in place]
     left_out = {name for name in latest.attributes if "activation" in name}
-    assert (feed.scales, feed.weight_zero) == ((*scales,), place.get("w_zero_point"))
-    assert (feed.result, {*feed.left_out}) == (result, left_out)
+    assert (_SCALES.get(op, ()), _RESULT.get(op)) == ((*scales,), result)
+    assert (_WEIGHT_ZERO.get(op), {*_FUSED.get(op, ())}) == (place.get("w_zero_point"), left_out)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +128,10 @@ def test_inputs_are_drawn_for_the_channels_of_every_weight() -> None:
     assert weights == {op: _WEIGHTS[op] for op in weights}
 
 
-@pytest.mark.parametrize("least_of", [lowest, refine.least_of])
-def test_the_lowest_of_each_type_is_that_of_numpy(least_of: Any) -> None:
+def test_the_lowest_of_each_type_is_that_of_numpy() -> None:
     for dtype in set(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}:
         kind = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(dtype))
         if dtype in FLOATS:
-            assert least_of(dtype) == -np.inf
+            assert lowest(dtype) == -np.inf
         else:
-            assert least_of(dtype) == (np.iinfo(kind).min if kind.kind in "iu" else None)
+            assert lowest(dtype) == (np.iinfo(kind).min if kind.kind in "iu" else None)

@@ -18,8 +18,8 @@ from onnxpad.analysis.rules.axis_math import (
 )
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Extent, Unknown, ceil_div, floor_div, maximum
-from onnxpad.operators.amounts import ExtentPair, over_axes
-from onnxpad.semantics.table import amounts_attribute
+from onnxpad.operators.amounts import ExtentPair
+from onnxpad.semantics.table import amounts_attribute, over_axes
 
 
 def _transpose(call: Call) -> Ask[Shape]:
@@ -172,7 +172,7 @@ def pad_amounts(call: Call, rank: int) -> Ask[tuple[ExtentPair, ...]]:
     half = rank if axes is None else len(axes)
     if len(amounts) != 2 * half:
         raise UndeterminedError(f"{len(amounts)} pads for {half} axes")
-    pads = over_axes(list(zip(amounts[:half], amounts[half:], strict=True)), axes, rank)
+    pads = over_axes(tuple(zip(amounts[:half], amounts[half:], strict=True)), axes, rank)
     if pads is None:
         raise UndeterminedError(f"axes {axes} of a tensor of rank {rank}")
     return pads

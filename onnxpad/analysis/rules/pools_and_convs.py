@@ -28,9 +28,7 @@ from onnxpad.operators.table import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
     MICROSOFT,
-    NOT_REWRITTEN,
     OPERATORS,
-    Inputs,
     Layout,
     Operator,
 )
@@ -42,6 +40,8 @@ T = TypeVar("T")
 
 SizeRule = Callable[[Call, Shape, Slide], list[Extent]]
 """Computes the output's spatial sizes from the data's and from how the window slides."""
+LayoutRule = Callable[[Call, Layout], Ask[Shape]]
+"""Computes a shape in a layout."""
 
 
 def _windowed(
@@ -65,42 +65,33 @@ def _windowed(
     return found
 
 
-def _convolution(
-    inputs: Inputs,
-    layout: Layout = CHANNELS_FIRST,
-    weight_layout: Layout = CHANNELS_FIRST,
-    *,
-    scatters: bool = False,
-) -> ShapeRule:
-    """Make the rule for the shape of a convolution with these inputs."""
-    weight = inputs.weight
-    sizes = _transposed_sizes if scatters else _convolution_sizes
-    assert weight is not None
+def _convolution(sizes: SizeRule, weight: int, weight_layout: Layout) -> LayoutRule:
+    """Make the rule for the shape of a convolution whose weight is an input."""
 
-    def rule(call: Call) -> Ask[Shape]:
-        shape = yield from call.shape_of(inputs.data)
+    def rule(call: Call, layout: Layout) -> Ask[Shape]:
+        shape = yield from call.shape_of(0)
         if len(shape) <= layout.rank(0):
             raise UndeterminedError(f"a {call.node.op} of rank {len(shape)}")
         try:
             weights = yield from call.ranked_shape_of(weight, len(shape))
         except UndeterminedError:
             weights = tuple(Unknown("a weight of unknown shape") for _ in shape)
-        kernel: Shape = _kernel_shape(call) or weight_layout.spatial(weights)
+        kernel = _kernel_shape(call) or weight_layout.spatial(weights)
         result = list(layout.replaced(shape, _windowed(sizes, layout.spatial(shape), kernel, call)))
-        groups = call.integer("group", 1) if scatters else 1  # its weight has the channels of one
+        # A weight that scatters has the channels of one group.
+        groups = call.integer("group", 1) if sizes is _transposed_sizes else 1
         result[layout.channels] = weights[weight_layout.batch] * groups
         return tuple(result)
 
     return rule
 
 
-def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
+def _pool(sizes: SizeRule, least: int) -> LayoutRule:
     """Make the rule for the shape of a pool; an output size below `least` is an error."""
 
-    def rule(call: Call) -> Ask[Shape]:
+    def rule(call: Call, layout: Layout) -> Ask[Shape]:
         shape = yield from call.shape_of(0)
-        kernel = _kernel_shape(call)
-        spatial = _windowed(sizes, layout.spatial(shape), kernel, call, least)
+        spatial = _windowed(sizes, layout.spatial(shape), _kernel_shape(call), call, least)
         return layout.replaced(shape, spatial)
 
     return rule
@@ -108,22 +99,22 @@ def _pool(sizes: SizeRule, layout: Layout, least: int) -> ShapeRule:
 
 def of_row(row: Operator) -> ShapeRule:
     """Make the rule for the shape of an operator of the table, in either layout."""
-    if row.row.window is None or row.row.window.last is not None:
-        return _of_layout(row)
-    rules = _of_layout(row), _of_layout(row._replace(layout=CHANNELS_LAST))
+    place, weight_layout, window = row.inputs.weight, row.weight_layout, row.row.window
+    sizes = _pool_sizes if row.pools else _convolution_sizes
+    if place is None or weight_layout is None:
+        each = _pool(sizes, int(not row.pools))
+    else:
+        each = _convolution(_transposed_sizes if row.scatters else sizes, place, weight_layout)
 
     def rule(call: Call) -> Ask[Shape]:
-        return (yield from rules[call.flag("channels_last")](call))
+        by_node = window is not None and window.last is None and call.flag("channels_last")
+        return (yield from each(call, CHANNELS_LAST if by_node else row.layout))
 
     return rule
 
 
-def _of_layout(row: Operator) -> ShapeRule:
-    if row.weight_layout is not None:
-        return _convolution(row.inputs, row.layout, row.weight_layout, scatters=row.scatters)
-    if row.scatters:
-        return _pool(_transposed_sizes, row.layout, least=1)
-    return _pool(_pool_sizes if row.pools else _convolution_sizes, row.layout, int(not row.pools))
+def _deformed(call: Call) -> Ask[Shape]:
+    return (yield from _convolution(_convolution_sizes, 1, CHANNELS_FIRST)(call, CHANNELS_FIRST))
 
 
 def _global_pool(call: Call) -> Ask[Shape]:
@@ -135,7 +126,7 @@ def _global_pool(call: Call) -> Ask[Shape]:
 def _max_unpool(call: Call) -> Ask[Shape]:
     if call.has(2):
         return (yield from call.integers_of(2))
-    return (yield from _pool(_transposed_sizes, CHANNELS_FIRST, least=1)(call))
+    return (yield from _pool(_transposed_sizes, 1)(call, CHANNELS_FIRST))
 
 
 def _region_pool(call: Call) -> Ask[Shape]:
@@ -278,7 +269,7 @@ def resized(size: Extent, scale: float) -> Extent:
 WINDOWS: dict[str, ShapeRule] = {
     **named(_global_pool, "GlobalAveragePool GlobalLpPool GlobalMaxPool"),
     **named(_global_pool, "QLinearGlobalAveragePool", MICROSOFT),
-    "DeformConv": _convolution(NOT_REWRITTEN["", "DeformConv"].inputs),
+    "DeformConv": _deformed,
     **named(_region_pool, "MaxRoiPool RoiAlign"),
     **named(_resize, "Resize Upsample"),
     "MaxUnpool": _max_unpool,

@@ -19,10 +19,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.file.proto_walk import default_opset
 from onnxpad.operators.amounts import onnx_order
-from onnxpad.operators.table import FLOATS, MICROSOFT, Fill
+from onnxpad.operators.table import MICROSOFT, Fill
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
+from onnxpad.semantics.rows import FLOATS
 from onnxpad.sites.reading import Site
 
 _PAD_AS_INPUT = 11  # the first opset whose Pad takes its amounts as an input
