@@ -449,9 +449,9 @@ _OPERATORS: Final = (
             "return sizes", "return sizes[::-1]"),
     _mutant("ceil_mode is not read", "Pad AveragePool, ceil_mode", PROBES, semantics_window._form,
             '_is_set(call, "ceil_mode")', "False"),
-    _mutant("the lowest float is 0", "Pad MaxPool, 0", CERTIFY, semantics_rows.lowest,
+    _mutant("the lowest float is 0", "Pad MaxPool, 0", PROBES, semantics_rows.lowest,
             'float("-inf")', "0.0"),
-    _mutant("the lowest integer is 0", "MaxPool int8, pad", CERTIFY, semantics_rows.lowest,
+    _mutant("the lowest integer is 0", "MaxPool int8, pad", PROBES, semantics_rows.lowest,
             "np.iinfo(kind).min", "0"),
 )
 
@@ -605,16 +605,15 @@ _ENGINES: Final = (
 )
 
 _TRANSPOSED: Final = (
-    _mutant("the odd element goes to the other end", "ConvTranspose SAME_UPPER", CERTIFY,
-            cropped_form._odd, '"end" if op', '"begin" if op', 'else "begin"', 'else "end"'),
-    _mutant("SAME forgets output_padding", "ConvTranspose SAME_LOWER, output_padding", CERTIFY,
-            cropped_form.crop_of, "found.append((begin, end - more))",
-            "found.append((begin, end))"),
+    _mutant("the odd element goes to the other end", "ConvTranspose SAME_UPPER", PROBES,
+            transposed.ends_of, 'auto_pad == "SAME_UPPER"', 'auto_pad != "SAME_UPPER"'),
+    _mutant("SAME forgets output_padding", "ConvTranspose SAME_LOWER, output_padding", PROBES,
+            transposed.ends_of, "more - (total - first)", "first - total"),
     _mutant("output_padding is not read", "ConvTranspose SAME_LOWER, output_padding", PROBES,
             transposed.spread_form,
             'integers(call.node, "output_padding", axes, least=0) or (0,) * axes', "(0,) * axes"),
     _mutant("output_shape crops the other end", "ConvTranspose output_shape", CERTIFY,
-            cropped_form._crop_to_shape, "(begin, end - more)", "(end, begin - more)"),
+            cropped_form.crop_of, "(-begin, -end)", "(-end, -begin)"),
     _mutant("nothing is appended", "ConvTranspose Pad", CERTIFY, cropped_form.form_of,
             "more = max(-end, 0)", "more = 0"),
     _mutant("zeros stand for what was cropped", "ConvTranspose Pad, cropped", CERTIFY,

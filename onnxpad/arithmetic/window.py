@@ -279,34 +279,6 @@ def transposed_output_size(
     return (size - 1) * window.stride + window.extent + output_padding - begin - end
 
 
-def transposed_same_pads(window: Window, output_padding: int = 0, *, odd: Side) -> tuple[int, int]:
-    """Pads (begin, end) of a ConvTranspose with SAME and no `output_shape`, for every size.
-
-    They crop the full output to `size * stride`, and the size cancels out. Where the full output
-    is shorter than that, nothing is cropped and onnxruntime's output stays that short.
-
-    Source: ONNX ConvTranspose, `total_padding[i]` with `output_shape = input_shape * strides`;
-    the clamp at 0 and the unchanged `output_padding` are onnxruntime's.
-    """
-    return halves(max(window.extent + output_padding - window.stride, 0), odd)
-
-
-def transposed_pads_for_output(
-    size: Extent, window: Window, output: Extent, output_padding: int = 0, *, odd: Side
-) -> tuple[Extent, Extent, Extent]:
-    """(begin, end, output_padding) by which a ConvTranspose reaches the length `output`.
-
-    `odd` is `end` for SAME_UPPER and `begin` for everything else, NOTSET and VALID included. Where
-    the full output is too short, the missing elements are appended. onnxruntime refuses an
-    output_padding that is not below the stride, and ignores `pads` beside an `output_shape`.
-
-    Source: ONNX ConvTranspose "output_shape", `total_padding[i]`; the clamp is onnxruntime's.
-    """
-    total = transposed_output_size(size, window, 0, 0, output_padding) - output
-    begin, end = halves(maximum(total, 0), odd)
-    return begin, end, maximum(-total, 0) + output_padding
-
-
 @overload
 def halves(total: int, odd: Side) -> tuple[int, int]: ...
 @overload

@@ -19,7 +19,7 @@ from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import EXCLUDED
 from onnxpad.semantics.rows import Call, Known, MalformedError, UnreadError
 from onnxpad.semantics.table import is_known, over_axes, pad_of, row_named
-from onnxpad.semantics.window import form_of, zero_of
+from onnxpad.semantics.window import AutoPad, Slide, SpreadForm, form_of, zero_of
 
 UnreadableError = UnreadError
 """A node that cannot be interpreted, although it may be legal; the message says why."""
@@ -98,7 +98,7 @@ class TransposedOp(NamedTuple):
     node: Node
     operator: Operator
     windows: tuple[AnyWindow, ...]
-    auto_pad: str
+    auto_pad: AutoPad
     pads: Pairs
     pads_written: bool
     output_padding: tuple[int, ...]
@@ -113,6 +113,12 @@ class TransposedOp(NamedTuple):
     def is_explicit(self) -> bool:
         """Whether `pads` and `output_padding` alone say how much it gives."""
         return self.auto_pad == "NOTSET" and self.output_shape is None
+
+    @property
+    def form(self) -> SpreadForm:
+        """All that its attributes say, as the table of meaning takes it."""
+        slide = Slide(self.windows, self.auto_pad, self.pads, self.pads_written, ceil=False)
+        return slide, self.output_padding, self.output_shape
 
     @property
     def bias(self) -> Tensor | None:

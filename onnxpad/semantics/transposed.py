@@ -16,7 +16,7 @@ and is in its conv_transpose_attributes.h.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -24,16 +24,12 @@ from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, le
 from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.semantics.layers import Amounts, Fill, Layer, Operand, merged, never_pads
 from onnxpad.semantics.rows import Call, Passed, UnreadError
-from onnxpad.semantics.window import Slide, check_ends, integers, kernel_of, slide_of
+from onnxpad.semantics.window import SpreadForm, check_ends, integers, kernel_of, slide_of
 
 _PLACING: Final = frozenset(
     {"auto_pad", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "strides"}
 )
 _BEFORE: Final = 2  # batch and channels
-
-
-SpreadForm: TypeAlias = tuple[Slide, tuple[int, ...], tuple[int, ...] | None]
-"""What attributes say: windows, and pads, which crop; how much is appended; the size asked for."""
 
 
 def spread_form(call: Call) -> SpreadForm:
@@ -67,11 +63,12 @@ def spread_of(call: Call) -> Passed:
     node, how, form = call.node, call.row.transposed, spread_form(call)
     assert how is not None
     axes = form[0].axes
-    found = tuple(_ends(call, form))
+    shape = call.shape()
+    found = tuple(ends_of(form, shape))
     ends: Amounts = tuple((begin, end) for begin, end, _ in found)
     fill = _beyond(call, how[1])
     others = call.written(but=_PLACING)
-    key = call.row.op, call.version, axes, others, _perhaps_empty(call, axes, ends)
+    key = call.row.op, call.version, axes, others, _perhaps_empty(shape, axes, ends)
     pairs = zip(axes, ends, strict=True)
     cropped = tuple((begin, end - (axis.stride - 1)) for axis, (begin, end) in pairs)
     is_further = fill is None and never_pads(cropped)
@@ -102,7 +99,9 @@ def _runs(call: Call, form: SpreadForm, ends: tuple[tuple[Extent, Extent, bool],
     )
 
 
-def _ends(call: Call, form: SpreadForm) -> Iterator[tuple[Extent, Extent, bool]]:
+def ends_of(
+    form: SpreadForm, shape: tuple[Extent, ...] | None
+) -> Iterator[tuple[Extent, Extent, bool]]:
     """How much the output is longer than what windows reach, at the begin and end of each axis.
 
     Where more elements are asked for than there are, the specification divides a negative number,
@@ -121,7 +120,7 @@ def _ends(call: Call, form: SpreadForm) -> Iterator[tuple[Extent, Extent, bool]]
         if wanted is None:  # the size n cancels out of s(n - 1) + extent + more - sn
             total = axis.extent + more - axis.stride
         else:
-            total = _reach(call, axes, place) + more - wanted[place]
+            total = _reach(shape, axes, place) + more - wanted[place]
         if isinstance(total, int) and total < 0:
             yield 0, more - (0 if wanted is None else total), True
             continue
@@ -132,22 +131,21 @@ def _ends(call: Call, form: SpreadForm) -> Iterator[tuple[Extent, Extent, bool]]
         yield -first, more - (total - first), False
 
 
-def _reach(call: Call, axes: tuple[AnyWindow, ...], place: int) -> Extent:
+def _reach(shape: tuple[Extent, ...] | None, axes: tuple[AnyWindow, ...], place: int) -> Extent:
     """How many elements of the line windows reach along an axis; unknown where its size is."""
-    shape = call.shape()
     if shape is None or len(shape) != _BEFORE + len(axes):
         return Unknown("the size of the data is unknown")
     return axes[place].stride * (shape[_BEFORE + place] - 1) + axes[place].extent
 
 
 def _perhaps_empty(
-    call: Call, axes: tuple[AnyWindow, ...], ends: Amounts
+    shape: tuple[Extent, ...] | None, axes: tuple[AnyWindow, ...], ends: Amounts
 ) -> tuple[tuple[int, tuple[Extent, Extent]], ...]:
     """The axes on which the output may have no elements at some size, each with its ends."""
     return tuple(
         (place, (begin, end))
         for place, (begin, end) in enumerate(ends)
-        if always(less_equal(1, _reach(call, axes, place) + begin + end)) is not True
+        if always(less_equal(1, _reach(shape, axes, place) + begin + end)) is not True
     )
 
 

@@ -49,6 +49,10 @@ class Slide(NamedTuple):
     ceil: bool
 
 
+SpreadForm: TypeAlias = tuple[Slide, tuple[int, ...], tuple[int, ...] | None]
+"""What attributes say: windows, and pads, which crop; how much is appended; the size asked for."""
+
+
 class WindowForm(NamedTuple):
     """How the window of one node slides; nodes that slide alike have one form.
 
@@ -294,7 +298,7 @@ def slide_of(node: Node, kernel: tuple[int | Size, ...], *, crops: bool = False)
     Raises:
         UnreadError: One is malformed, or has a value that is not specified.
     """
-    key = slide_of, kernel
+    key = slide_of, kernel, crops
     known: Slide | None = node.notes.get(key)
     if known is None:
         known = node.notes[key] = _slide(node, kernel, crops)

@@ -13,14 +13,7 @@ from collections.abc import Collection, Sequence
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import named
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal
-from onnxpad.arithmetic.window import (
-    AnyWindow,
-    Side,
-    Window,
-    transposed_output_size,
-    transposed_pads_for_output,
-    transposed_same_pads,
-)
+from onnxpad.arithmetic.window import Window, transposed_output_size
 from onnxpad.finding import Trust
 from onnxpad.messages import RUNTIME, counted
 from onnxpad.operators.amounts import Pair, Pairs, onnx_order
@@ -69,23 +62,41 @@ def crop_of(analysis: Analysis, op: TransposedOp, trust: Trust | None = None) ->
             f"it has both auto_pad={op.auto_pad} and pads, which the specification forbids and "
             f"{RUNTIME} refuses",
         )
-    if op.output_shape is not None:
-        return _crop_to_shape(analysis, op, op.output_shape, trust)
-    if not op.auto_pad.startswith("SAME"):
-        return Padding(op.pads, output_padding=op.output_padding).crop
-    found = []
-    for window, more in zip(_known(op.windows), op.output_padding, strict=True):
-        if window.extent + more < window.stride and trust is not Trust.RUNTIME:
-            raise _disagree(
-                f"its kernel spans {window.extent}, less than its stride {window.stride}: of n "
-                f"elements {RUNTIME} makes {window.stride}n"
-                f"{window.extent + more - window.stride:+}, the specification {window.stride}n, "
-                "and leaves open at which end it appends",
-                extent=window.extent,
-                stride=window.stride,
+    from onnxpad.semantics.transposed import ends_of
+
+    wanted, found = op.output_shape, list[Pair]()
+    shape = analysis.shape(op.data)
+    if not op.is_explicit and not {Window}.issuperset(map(type, op.windows)):
+        raise RefusalError(
+            Reason.KERNEL_UNKNOWN, "the size of its kernel is known only at run time"
+        )
+    for axis in op.axes if wanted is not None else ():
+        if shape is None or not isinstance(shape[axis], int):
+            told = f"its output_shape is fixed, but axis {axis} of its data is open"
+            raise RefusalError(Reason.SIZE_DEPENDENT, told, axes=[axis])
+    each = zip(op.axes, op.windows, ends_of(op.form, shape), strict=True)
+    for place, (axis, window, (begin, end, is_open)) in enumerate(each):
+        assert isinstance(begin, int)
+        assert isinstance(end, int)
+        facts: dict[str, object] = {"extent": window.extent, "stride": window.stride}
+        told = f"its kernel spans {window.extent}, less than its stride {window.stride}"
+        if wanted is not None:
+            facts = {"axis": axis, "wanted": wanted[place]}
+            more = _elements(begin + end)
+            told = f"its output_shape appends {more} on axis {axis}"
+            if begin + end >= window.stride:  # the runtime refuses to run it
+                told += f", which {RUNTIME} refuses: it must stay below the stride {window.stride}"
+                raise RefusalError(Reason.CROPS, told, **facts)
+        if is_open and trust is not Trust.RUNTIME:
+            told += ": the specification leaves open at which end elements are appended"
+            raise RefusalError(
+                Reason.ENGINES_DISAGREE,
+                told,
+                **facts,
+                disagreement=told,
+                options=(Trust.RUNTIME.option,),
             )
-        begin, end = transposed_same_pads(window, more, odd=_odd(op))
-        found.append((begin, end - more))
+        found.append((-begin, -end))
     return tuple(found)
 
 
@@ -126,77 +137,8 @@ def leaves_nothing(axis: int, size: Extent) -> RefusalError:
     )
 
 
-def _disagree(told_how: str, **facts: object) -> RefusalError:
-    """The refusal of what the runtime and the specification compute in different ways."""
-    return RefusalError(
-        Reason.ENGINES_DISAGREE,
-        told_how,
-        **facts,
-        disagreement=told_how,
-        options=(Trust.RUNTIME.option,),
-    )
-
-
-def _crop_to_shape(
-    analysis: Analysis, op: TransposedOp, wanted: Sequence[int], trust: Trust | None
-) -> Pairs:
-    shape = analysis.shape(op.data)
-    found: list[Pair] = []
-    for place, (axis, window) in enumerate(zip(op.axes, _known(op.windows), strict=True)):
-        size = None if shape is None else shape[axis]
-        length, more = wanted[place], op.output_padding[place]
-        if not isinstance(size, int):
-            raise RefusalError(
-                Reason.SIZE_DEPENDENT,
-                f"its output_shape is fixed, but axis {axis} of its data is open: with n elements "
-                f"there it crops {window.stride}n{window.extent - window.stride + more - length:+}",
-                axes=[axis],
-            )
-        full = transposed_output_size(size, window, 0, 0, more)
-        appended = length - full + more if isinstance(full, int) else 0
-        if appended >= window.stride:  # the runtime refuses to run it
-            raise RefusalError(
-                Reason.CROPS,
-                f"its output_shape appends {_elements(appended)} on axis {axis}, which {RUNTIME} "
-                f"refuses, as output_padding must stay below the stride {window.stride}",
-                axis=axis,
-                wanted=length,
-            )
-        if not isinstance(full, int) or (full < length and trust is not Trust.RUNTIME):
-            raise _disagree(
-                f"its output_shape asks for {_elements(length)} on axis {axis}, where it has "
-                f"{full}: {RUNTIME} appends the rest at the end, the specification leaves open "
-                "at which",
-                axis=axis,
-                wanted=length,
-            )
-        ends = transposed_pads_for_output(size, window, length, more, odd=_odd(op))
-        begin, end, more = (each for each in ends if isinstance(each, int))
-        found.append((begin, end - more))
-    return tuple(found)
-
-
 def _elements(count: int) -> str:
     return counted(count, "element")
-
-
-def _odd(op: TransposedOp) -> Side:
-    """The end at which the odd element of an odd total is cropped."""
-    return "end" if op.auto_pad == "SAME_UPPER" else "begin"
-
-
-def _known(windows: Sequence[AnyWindow]) -> list[Window]:
-    """Windows with a known kernel.
-
-    Raises:
-        RefusalError: A kernel is known only at run time.
-    """
-    known = [window for window in windows if isinstance(window, Window)]
-    if len(known) < len(windows):
-        raise RefusalError(
-            Reason.KERNEL_UNKNOWN, "the size of its kernel is known only at run time"
-        )
-    return known
 
 
 def symmetric_form(op: TransposedOp, crop: Pairs) -> tuple[Padding, Pairs]:

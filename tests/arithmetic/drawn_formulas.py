@@ -119,9 +119,6 @@ def _window_told(text: str, extent: Extent) -> str:
     for odd in ("end", "begin"):
         says[f"same {odd}"] = pairs = window.same_pads(extent, sliding, odd=odd)
         says[f"constant {odd}"] = window.constant_in_effect(extent, sliding, odd=odd)
-        says[f"spread {odd}"] = window.transposed_same_pads(sliding, begin, odd=odd)
-        wanted = window.transposed_pads_for_output(extent, sliding, spread + end, 1, odd=odd)
-        says[f"for more {odd}"] = wanted
         table = residue_table([*pairs, out], extent, 8, constant=odd == "end")
         says[f"table {odd}"] = table and table.as_data("begin", "end", "out")
     says["read"] = window.end_read(extent, sliding, begin, pools[1])

@@ -28,8 +28,6 @@ from onnxpad.arithmetic.window import (
     same_pads,
     same_raw_total,
     transposed_output_size,
-    transposed_pads_for_output,
-    transposed_same_pads,
 )
 from onnxpad.errors import ModelError
 from tests.oracles import LOWEST, Operator, fitting, scattered, walk
@@ -218,14 +216,6 @@ def slid(size: Extent, window: AnyWindow, begin: int, end: int, odd: Side) -> li
     ]
 
 
-def spread(size: Extent, window: Window, begin: int, end: int, odd: Side) -> list[Extent]:
-    """What every function says that spreads a size by a transposed window."""
-    return [
-        transposed_output_size(size, window, begin, end),
-        *transposed_pads_for_output(size, window, size * 3, odd=odd),
-    ]
-
-
 def check_each(of_symbol: list[Extent], of_numbers: dict[int, list[Extent]]) -> None:
     """Compares what was said of the symbol `n` with what was said of each of its numbers."""
     for position, extent in enumerate(of_symbol):
@@ -239,11 +229,10 @@ def check_each(of_symbol: list[Extent], of_numbers: dict[int, list[Extent]]) -> 
 def test_a_symbolic_size_gives_what_each_of_its_sizes_gives(
     window: Window, begin: int, end: int, odd: Side
 ) -> None:
-    for said in (slid, spread):
-        check_each(
-            said(symbol("n"), window, begin, end, odd),
-            {n: said(n, window, begin, end, odd) for n in range(1, 14)},
-        )
+    check_each(
+        slid(symbol("n"), window, begin, end, odd),
+        {n: slid(n, window, begin, end, odd) for n in range(1, 14)},
+    )
 
 
 @examples(0.2)
@@ -267,38 +256,6 @@ def test_transposed_output_size_counts_what_is_written(
     assume(begin + end < len(full))
     left = full[begin : len(full) - end]
     assert transposed_output_size(size, window, begin, end, output_padding) == len(left)
-
-
-@given(st.integers(1, 12), windows(), st.integers(0, 3), sides)
-def test_transposed_same_crops_to_size_times_stride(
-    size: int, window: Window, output_padding: int, odd: Side
-) -> None:
-    full = scattered([1.0] * size, [1.0] * window.kernel, window) + [0.0] * output_padding
-    begin, end = transposed_same_pads(window, output_padding, odd=odd)
-    assert isinstance(begin, int)
-    assert isinstance(end, int)
-    wanted = len(list(range(size)) * window.stride)
-    assert len(full[begin : len(full) - end]) == min(wanted, len(full))
-    longer, shorter = (begin, end) if odd == "begin" else (end, begin)
-    assert shorter >= 0
-    assert longer - shorter in (0, 1)
-
-
-@given(st.integers(1, 12), windows(), st.integers(0, 3), st.integers(1, 60), sides)
-def test_transposed_pads_reach_the_output_asked_for(
-    size: int, window: Window, output_padding: int, wanted: int, odd: Side
-) -> None:
-    full = scattered([1.0] * size, [1.0] * window.kernel, window)
-    begin, end, appended = transposed_pads_for_output(size, window, wanted, output_padding, odd=odd)
-    assert isinstance(begin, int)
-    assert isinstance(end, int)
-    assert isinstance(appended, int)
-    padded = full + [0.0] * appended
-    assert len(padded[begin : len(padded) - end]) == wanted
-    assert min(begin, end) >= 0
-    assert appended == output_padding or begin == end == 0
-    longer, shorter = (begin, end) if odd == "begin" else (end, begin)
-    assert longer - shorter in (0, 1)
 
 
 # onnxruntime: every figure below is its own, on a line whose values tell the positions apart.
@@ -460,50 +417,6 @@ def test_onnxruntime_conv_transpose_with_pads() -> None:
             assert isinstance(length, int)
             if length > 0:
                 check_transposed(operator, size, window, (begin, end, appended))
-
-
-@pytest.mark.parametrize(("auto_pad", "odd"), [("SAME_UPPER", "end"), ("SAME_LOWER", "begin")])
-def test_onnxruntime_conv_transpose_with_same(auto_pad: str, odd: Side) -> None:
-    draw = random.Random(9)
-    for window in grid(10, 40):
-        appended = draw.randrange(window.stride)
-        operator = Operator(
-            "ConvTranspose",
-            window,
-            WEIGHTS[: window.kernel],
-            auto_pad=auto_pad,
-            output_padding=[appended],
-        )
-        for size in range(1, 13):
-            cropped = transposed_same_pads(window, appended, odd=odd)
-            check_transposed(operator, size, window, (*cropped, appended))
-
-
-@pytest.mark.parametrize(
-    ("auto_pad", "odd"),
-    [("SAME_UPPER", "end"), ("SAME_LOWER", "begin"), ("NOTSET", "begin"), ("VALID", "begin")],
-)
-def test_onnxruntime_conv_transpose_with_output_shape(auto_pad: str, odd: Side) -> None:
-    """Also that an output_padding of a stride or more is what onnxruntime refuses."""
-    draw = random.Random(11)
-    for window in grid(12, 60):
-        size, wanted = draw.randint(1, 12), draw.randint(1, 40)
-        given_padding = draw.randrange(window.stride)
-        solution = transposed_pads_for_output(size, window, wanted, given_padding, odd=odd)
-        operator = Operator(
-            "ConvTranspose",
-            window,
-            WEIGHTS[: window.kernel],
-            auto_pad=auto_pad,
-            output_padding=[given_padding],
-            output_shape=[wanted],
-        )
-        assert isinstance(solution[2], int)
-        if solution[2] < window.stride:
-            check_transposed(operator, size, window, solution)
-        else:
-            with pytest.raises(Exception, match="inconsistent"):
-                operator(line_of(size))
 
 
 def test_windows_that_meet_data_read_an_element_of_it() -> None:

@@ -33,7 +33,7 @@ def said(line: str) -> str:
             index, _, given = replaced.partition("=")
             graph.set_input(node, int(index), graph.tensor(given))
         else:
-            graph.set_attribute(node, "added", 1)
+            graph.set_attribute(node, *(("mode", "constant") if node.op == "Pad" else ("added", 1)))
     before = _texts(graph)
     questions = []
 
