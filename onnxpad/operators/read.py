@@ -159,7 +159,8 @@ class PadOp(NamedTuple):
 
     def over(self, rank: int) -> Pairs | None:
         """(begin, end) for each of `rank` axes, as `extents_over`; None unless all are numbers."""
-        return numbers_of(self.extents_over(rank))
+        numbers = self.constant_amounts
+        return None if numbers is None else over_axes(numbers, self.axes, rank)  # type: ignore[return-value]
 
     def extents_over(self, rank: int) -> ExtentPairs | None:
         """(begin, end) for each of `rank` axes, as `over_axes`; None where one is unknown."""
@@ -258,14 +259,19 @@ def read_pad(call: Call) -> PadOp:
         ModelError: Amounts that the specification forbids (odd number, wrong type, wrong rank).
         UnreadableError: A mode, axes or amounts that the specification does not define.
     """
-    form, rank = pad_of(call), call.rank()
+    form, rank, node = pad_of(call), call.rank(), call.node
     value = 0 if is_plain_zero(form.value) else form.value  # messages show it like an omitted one
-    amounts = form.amounts if form.axes_known else None
-    if amounts is not None and rank is not None and over_axes(amounts, form.axes, rank) is None:
-        if form.axes is None:
-            raise MalformedError(f"{len(amounts)} axes are padded, where the data has {rank}")
-        raise UnreadableError(f"of {rank} axes of data, it pads {form.axes}")
-    return PadOp(call.node, form.mode, form.axes, amounts, value, numbers_of(amounts))
+    amounts, axes = form.amounts if form.axes_known else None, form.axes
+    if amounts is None:
+        return PadOp(node, form.mode, axes, None, value)
+    key = read_pad, amounts, axes, rank
+    if key not in node.notes:  # networks repeat the same few paddings
+        if rank is not None and over_axes(amounts, axes, rank) is None:
+            if axes is None:
+                raise MalformedError(f"{len(amounts)} axes are padded, where the data has {rank}")
+            raise UnreadableError(f"of {rank} axes of data, it pads {axes}")
+        node.notes[key] = numbers_of(amounts)
+    return PadOp(node, form.mode, axes, amounts, value, node.notes[key])
 
 
 def is_transposed(graph: Graph, node: Node) -> bool:

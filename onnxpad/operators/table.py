@@ -149,6 +149,8 @@ class Operator(NamedTuple):
         inputs: Its inputs, by role.
         pools: Whether output sizes are a pool's: divisions truncate, `ceil_mode` rounds them up,
             and no axis may be empty.
+        scatters: Whether each element of the data is spread over one window of the output, which
+            its pads crop; those of others extend the data.
     """
 
     row: Row
@@ -156,6 +158,7 @@ class Operator(NamedTuple):
     padding: Fill
     inputs: Inputs
     pools: bool = False
+    scatters: bool = False
 
     @property
     def key(self) -> Key:
@@ -166,14 +169,6 @@ class Operator(NamedTuple):
     def op_type(self) -> str:
         """Its op type."""
         return self.row.op
-
-    @property
-    def scatters(self) -> bool:
-        """Whether each element of the data is spread over one window of the output.
-
-        Its pads crop the output; those of others extend the data.
-        """
-        return self.row.transposed is not None
 
     @property
     def weight_layout(self) -> Layout | None:
@@ -206,7 +201,8 @@ def laid_out(row: Row, attributes: Mapping[str, object]) -> Operator:
     """The operator of a row, in the layout that a node's attributes give."""
     window = row.window
     if window is None:
-        return Operator(row, CHANNELS_FIRST, Fill.ZERO, Inputs(0, *(row.transposed or ())))
+        inputs = Inputs(0, *(row.transposed or ()))
+        return Operator(row, CHANNELS_FIRST, Fill.ZERO, inputs, scatters=True)
     last = attributes.get("channels_last", 0) == 1 if window.last is None else window.last
     fill = _FILLS[window.own]
     if fill is Fill.ZERO and window.zero_point is not None:

@@ -370,6 +370,8 @@ def checked_version(graph: Graph, node: Node, row: Row) -> int:
     Raises:
         UnreadError: The version, an attribute, its type, or the number of inputs is not in the row.
     """
+    if not node.inputs or not node.inputs[0].name or not node.outputs:
+        raise MalformedError("it has no data input or no output: the model is damaged")
     if row.domain:
         version, known = graph.opsets.get(row.domain, 0), frozenset(row.attributes)
     else:

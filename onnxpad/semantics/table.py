@@ -20,7 +20,7 @@ from onnxpad.graph.nodes import noted
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import Amounts, Pair
 from onnxpad.semantics.rows import Call, Kind, MalformedError, Row, UnreadError
-from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, check_ends, declared_row
+from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
 
 _PAD: Final = Row(
     "Pad",
@@ -133,7 +133,6 @@ def pad_of(call: Call) -> PadForm:
     Raises:
         UnreadError: The node is malformed.
     """
-    check_ends(call)
     mode = call.attribute("mode")
     if mode not in _MODES:
         raise UnreadError(f"mode {mode!r} is none of {', '.join(_MODES)}")

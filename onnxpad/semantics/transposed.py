@@ -24,7 +24,7 @@ from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, le
 from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.semantics.layers import Amounts, Fill, Layer, Operand, merged, never_pads
 from onnxpad.semantics.rows import Call, Passed, UnreadError
-from onnxpad.semantics.window import SpreadForm, check_ends, integers, kernel_of, slide_of
+from onnxpad.semantics.window import SpreadForm, integers, kernel_of, slide_of
 
 _PLACING: Final = frozenset(
     {"auto_pad", "dilations", "kernel_shape", "output_padding", "output_shape", "pads", "strides"}
@@ -39,7 +39,6 @@ def spread_form(call: Call) -> SpreadForm:
         UnreadError: The node is malformed.
     """
     assert call.row.transposed is not None
-    check_ends(call)
     kernel, rank = kernel_of(call, call.row.transposed[0]), call.rank()
     slide, axes = slide_of(call.node, kernel, crops=True), len(kernel)
     if rank is not None and rank != _BEFORE + axes:

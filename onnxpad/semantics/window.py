@@ -240,7 +240,6 @@ def form_of(call: Call) -> WindowForm:
         UnreadError: The node is malformed, or has what its row does not list.
     """
     node, window = call.node, call.row.window
-    check_ends(call)
     assert window is not None
     kernel = kernel_of(call, window.weight)
     zero = zero_of(call, window)
@@ -275,16 +274,6 @@ def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
         empty=frozenset(name for name, value in node.attrs.items() if value == []),
         others=call.written(but=placing),
     )
-
-
-def check_ends(call: Call) -> None:
-    """Refuses a node without data or without an output.
-
-    Raises:
-        MalformedError: It is one.
-    """
-    if call.operand(0) is None or not call.node.outputs:
-        raise MalformedError("it has no data input or no output: the model is damaged")
 
 
 def slide_of(node: Node, kernel: tuple[int | Size, ...], *, crops: bool = False) -> Slide:
@@ -375,7 +364,7 @@ def kernel_of(call: Call, place: int | None) -> tuple[int | Size, ...]:
         if written is None:
             raise MalformedError("it has no kernel_shape, which the specification requires")
         return written
-    weight = call.operand(place)
+    weight = call.node.operand(place)
     if weight is None:
         raise MalformedError("it has no weight input: the model is damaged")
     shape = call.shape(place)
