@@ -35,7 +35,6 @@ onnxruntime before 1.26 reflects beyond the data, and does not run this function
   tests/probe/test_run.py::test_pads_beyond_what_reflect_allows_are_not_probed
 onnxruntime before 1.28 runs operators with negative pads, and has pools round up otherwise
   tests/runtimes/test_sessions.py::test_errors_of_loading_are_one_readable_line[text1]
-  tests/arithmetic/test_window.py::test_onnxruntime_conv_transpose_with_output_shape[*
   tests/exported/test_each_style.py::test_all_questions[ceil_pool_torch*
   tests/exported/test_one_after_another.py::*[ceil_pool_torch*
   tests/exported/test_validated.py::test_probes_*[ceil_pool_torch-*
