@@ -13,7 +13,7 @@ from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import named
 from onnxpad.operators.amounts import is_padded
 from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import Fill, lowest
+from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding, has_amounts
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
@@ -21,7 +21,7 @@ from onnxpad.proof.refine import refine
 from onnxpad.proof.term import Copied, DiffersError, Source, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import EXCLUDED, Layer, fill_of
-from onnxpad.semantics.rows import Call, UnreadError
+from onnxpad.semantics.rows import Call, UnreadError, lowest
 from onnxpad.semantics.table import padding_row
 from onnxpad.semantics.window import AUTO_PADS, WindowForm, form_of
 

@@ -56,7 +56,6 @@ from onnxpad.runtimes.deployed import (
     runtime_pads,
     why_not_run,
 )
-from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.sizes.wording import Wording
 
 Rounding: TypeAlias = tuple[bool, bool]
