@@ -288,15 +288,11 @@ def fix(
     validation: Validation | None = None
     barred, missed = tuple[Finding, ...](), tuple[str, ...]()
     if validate:
-        from onnxpad.api.fix_validation import not_loaded, validated
+        from onnxpad.api.fix_validation import validated
 
         with kinds.limited(run_timeout, graph):
-            outcome, validation, barred, missed = validated(
-                run, outcome, source, reference, progress, inputs
-            )
-            is_failed = validation is not None and validation.outcome == "failed"
-            why = not_loaded(graph, source) if is_failed and run.domain.declared else ""
-        if why:
+            found = validated(run, outcome, source, reference, progress, inputs)
+        if isinstance(found, str):
             told = f"the sizes given are not used, since {RUNTIME} does not load what declares them"
             dims = {name: sizes for name, sizes in (chosen.dims or {}).items() if _is_range(sizes)}
             options |= {"shapes": None, "dims": dims}
@@ -308,10 +304,11 @@ def fix(
                 progress=progress,
                 **options,
             )
-            return replace(result, warnings=(*result.warnings, f"{told}: {why}"))
-    found = outcome.findings
+            return replace(result, warnings=(*result.warnings, f"{told}: {found}"))
+        outcome, validation, barred, missed = found
+    findings = outcome.findings
     if untaken is not None:
-        found = [*found, *untaken(run.left)]
+        findings = [*findings, *untaken(run.left)]
     with gc_paused():
         after = counts_of(graph) if graph.model.changed else before
     return FixResult(
@@ -320,7 +317,7 @@ def fix(
         changed=graph.model.changed,
         validate=validate,
         changes=(*run.decided, *outcome.changes),
-        findings=tuple(each for each in found if _is_told(chosen, each.code)),
+        findings=tuple(each for each in findings if _is_told(chosen, each.code)),
         undone=tuple(outcome.undone),
         barred=barred,
         validation=validation,

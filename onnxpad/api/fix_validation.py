@@ -42,7 +42,7 @@ def validated(
     reference: Arrays | None,
     progress: Progress | None,
     inputs: Arrays | None = None,
-) -> tuple[RunResult, Validation | None, tuple[Finding, ...], tuple[str, ...]]:
+) -> tuple[RunResult, Validation | None, tuple[Finding, ...], tuple[str, ...]] | str:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 
     Args:
@@ -56,13 +56,16 @@ def validated(
     Returns:
         What the run made and kept; the result of running both models, None where nothing changed;
         the findings whose changes were taken back, since the model failed with them; and why a
-        model that nothing changes does not reproduce the reference.
+        model that nothing changes does not reproduce the reference. Or why the runtime does not
+        load a result that declares sizes, where it loads the original.
     """
     compared = _Comparison(run, source, reference, progress, inputs)
     if not run.graph.model.changed:
         nothing = compared.nothing("no change was kept") if outcome.undone else None
         return outcome, nothing, (), compared.missed()
     found, barred = compared.verdict(outcome), tuple[Finding, ...]()
+    if found.outcome == "failed" and run.domain.declared and (why := _not_loaded(run, source)):
+        return why
     if found.outcome == "failed" and not by_reference_alone(found):
         from onnxpad.pipeline.heal import healed
 
@@ -70,16 +73,11 @@ def validated(
     return outcome, found, barred, compared.missed()
 
 
-def not_loaded(graph: Graph, source: Source) -> str:
-    """Why the runtime does not load a result; empty if it does, or not the original either.
-
-    Args:
-        graph: The result.
-        source: The model as it was given.
-    """
+def _not_loaded(run: Run, source: Source) -> str:
+    """Why the runtime does not load a result; empty if it does, or not the original either."""
     from onnxpad.runtimes.sessions import folder_of, load_failure
 
-    why = load_failure(*graph.model.to_run())
+    why = load_failure(*run.graph.model.to_run())
     return "" if why and load_failure(source, folder_of(source)) else why
 
 
@@ -112,10 +110,8 @@ class _Comparison:
         """The verdict on the model as it is."""
         decided, reference = self._run.decided, self._reference
         unseen = _specified(decided, outcome.changes)
-        if unseen:
-            found = self.nothing(unseen)
-        else:
-            found = self._compared(repairs=_repairs(decided, outcome, self._probe.repaired))
+        repairs = _repairs(decided, outcome, self._probe.repaired)
+        found = self._compared(repairs=repairs, uncompared=unseen)
         if reference is not None:
             blamed = self._compared(reference=reference)
             fair = not_blamed(blamed)
@@ -138,11 +134,12 @@ class _Comparison:
         )
         if found.ok:
             return ()
-        is_known = "does not" if found.outcome == "failed" else "is not known to"
-        told = f"nothing is changed, and the model {is_known} reproduce the reference"
+        told = "nothing is changed, and the model is not seen to reproduce the reference"
         return (f"{told}: {why_not(found)}", *_cure(self._source, self._reference, found))
 
-    def _compared(self, *, repairs: bool = False, reference: Arrays | None = None) -> Validation:
+    def _compared(
+        self, *, repairs: bool = False, reference: Arrays | None = None, uncompared: str = ""
+    ) -> Validation:
         """The comparison with the original, or with a reference."""
         from onnxpad.runtimes.worker import DEPLOYED
         from onnxpad.validation.whole import validate_models
@@ -162,6 +159,8 @@ class _Comparison:
             limits=dict(recorded_sizes(run.graph).by_axis()),
             progress=self._progress,
             repairs=repairs,
+            given=self._source,
+            uncompared=uncompared,
         )
         return replace(
             verdict,

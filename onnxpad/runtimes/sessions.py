@@ -309,10 +309,10 @@ def read_proto(source: Source) -> onnx.ModelProto:
         raise ModelError(f"{where}: not an ONNX model (protobuf cannot parse it)") from None
 
 
-def load_failure(source: Source, folder: str | os.PathLike[str] | None = None) -> str:
+def load_failure(source: Source, folder: Path | None, optimisation: Optimisation = "full") -> str:
     """Why the runtime does not load a model; empty if it does."""
     try:
-        open_session(source, folder=folder).close()
+        open_session(source, optimisation=optimisation, folder=folder).close()
     except EngineError as error:
         return str(error)
     return ""

@@ -242,9 +242,8 @@ def _matched(
                 break
         else:
             raise UsageError(
-                f"{title} has {_listed(entry.name for entry in left)}, which "
-                f"{'is' if len(left) == 1 else 'are'} not in the model: it has "
-                f"{_known(wanted)}; give the arrays these names"
+                f"{title} has {_listed(entry.name for entry in left)}, and the model has "
+                f"{_listed(each.name for each in wanted)}; give the arrays these names"
             )
         for entry, each in zip(left, lacking, strict=True):
             if each in wanted:
@@ -344,8 +343,7 @@ def _samples(
     is_single = all(each.shape[:1] == (1,) and _fits(parts[0], each) for each in inputs)
     if count < 2 or not is_single:
         return [found]
-    left = f"; the other {count - len(parts)} are not used" if count > len(parts) else ""
-    notes.add(f"{title}: {len(parts)} samples, one at a time as the model takes them{left}")
+    notes.add(f"{title}: {len(parts)} of {count} samples, one at a time as the model takes them")
     return [*parts]
 
 
@@ -535,14 +533,6 @@ def _tensors(folder: Path) -> Iterator[_Entry]:
 def _natural(path: Path) -> list[int | str]:
     """A sort key that puts `input_10.pb` after `input_2.pb`."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)]
-
-
-def _known(wanted: Sequence[Input | Output]) -> str:
-    groups = {
-        f"{role}s": [each.name for each in wanted if isinstance(each, Input) == (role == _INPUT)]
-        for role in (_INPUT, _OUTPUT)
-    }
-    return " and ".join(f"{role} {_listed(names)}" for role, names in groups.items() if names)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -283,12 +283,14 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
     """Sizes for the open dimensions, likely ones first; one empty choice if none is open.
 
     For a dimension limited to certain sizes, the first, the last and the middle one come first,
-    unless the last is very large. Without such limits, one size after the other grows at last.
+    unless the last is very large. Without such limits, all have a size that is not open at last,
+    then one after the other grows, the rest being 1 or a batch that is not open.
     """
     inputs = tuple(inputs)
     first: dict[str, int] = {}
     batches: set[str] = set()
     limited: dict[str, Sizes] = {}
+    fixed: list[tuple[int, int]] = []
     for each in inputs:
         for axis, dim in enumerate(each.shape):
             if isinstance(dim, str):
@@ -297,26 +299,32 @@ def size_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:
                     limited[dim] = each.sizes[dim]
                 elif _is_batch(dim.lower(), axis, len(each.shape)):
                     batches.add(dim)
-    seen: list[dict[str, int]] = []
-    for index, (batch, even, odd) in enumerate(_SIZES):
-        sizes = {
+            elif dim:
+                fixed.append((axis, dim))
+    guesses = [
+        {
             dim: batch if dim in batches else (odd if axis % 2 else even)
             for dim, axis in first.items()
         }
+        for batch, even, odd in _SIZES
+    ]
+    for index, sizes in enumerate(guesses):
         for dim, admitted in limited.items():
             listed = index < 3 and admitted.last < _ENDLESS
             sizes[dim] = _nth(admitted, index) if listed else _nearest(admitted, sizes[dim])
+    if not limited:
+        signals = (each.shape for each in inputs if len(each.shape) <= _SIGNAL)
+        lengths = first.keys() & {dim for shape in signals for dim in shape} - batches
+        bases = 1, *(size for axis, size in fixed if axis == 0)
+        guesses += [dict.fromkeys(first, size) for _, size in fixed]
+        longer = product(bases, _LONG, sorted(lengths))
+        guesses += [{**dict.fromkeys(first, base), dim: size} for base, size, dim in longer]
+    seen: list[dict[str, int]] = []
+    for sizes in guesses:
         small = all(math.prod(_sized(each, sizes)) <= _MOST_ELEMENTS for each in inputs)
         if sizes not in seen and (small or not sizes or (limited and not seen)):
             seen.append(sizes)
             yield sizes
-    signals = (each.shape for each in inputs if len(each.shape) <= _SIGNAL and not limited)
-    lengths = {dim for shape in signals for dim in shape if isinstance(dim, str)} - batches
-    for size in _LONG:
-        for dim in sorted(lengths):
-            if (sizes := {**dict.fromkeys(first, 1), dim: size}) not in seen:
-                seen.append(sizes)
-                yield sizes
 
 
 def small_choices(inputs: Iterable[Input]) -> Iterator[dict[str, int]]:

@@ -327,9 +327,7 @@ def joined(one: Validation, other: Validation) -> Validation:
     """
     verdicts = one, other
     outcome = next(each for each in _FIRST if each in {found.outcome for found in verdicts})
-    reasons = [found.reason for found in verdicts if found.outcome == "nothing compared"]
-    if outcome == "nothing compared":
-        reasons = []
+    reasons = [each.reason for each in verdicts if outcome != each.outcome == "nothing compared"]
     return replace(
         one,
         outcome=outcome,

@@ -103,14 +103,16 @@ def validate_models(
     moved: Sequence[str] = (),
     folder: Path | None = None,
     repairs: bool = False,
+    given: Source | None = None,
+    uncompared: str = "",
 ) -> Validation:
     """Compare the outputs of `rewritten` and `original` on onnxruntime.
 
     Nothing is compared if only the rewritten model runs (it then repairs the original), if neither
-    runs, or if no output or inner tensor varies with the data. Inputs are drawn once more with
-    other data, negative if the type allows. A reference is compared with both models; differences
-    of the original from it are reported, and never blamed on the rewritten model. Two sessions are
-    never open at once.
+    runs, or if no output or inner tensor varies with the data. The rewritten model then fails if it
+    does not load where the original does. Inputs are drawn once more with other data, negative if
+    the type allows. A reference is compared with both models; differences of the original from it
+    are reported, and never blamed on the rewritten model. Two sessions are never open at once.
 
     Args:
         original: Path (external data is found relative to it), serialized bytes, or model.
@@ -131,6 +133,8 @@ def validate_models(
         folder: Folder of the external data of models in memory; None for that of the original.
         repairs: Whether it is a repair if the rewritten model alone runs: an operator that keeps
             the original from running was changed, and the specification certifies all changes.
+        given: The model that has to load for the rewritten one to fail, if not the original.
+        uncompared: Why nothing is to be compared; empty if both are.
 
     Returns:
         The verdict with the figures of every run.
@@ -170,12 +174,17 @@ def validate_models(
     if model.random:
         original, *others = seeded([original] if rewritten is None else [original, rewritten])
         rewritten = others[0] if others else None
-    check = _Check(original, rewritten, model, folder, tolerance or Tolerance(), progress, pairing)
+    given = original if given is None else with_bodies(given)
+    check = _Check(
+        original, rewritten, given, model, folder, tolerance or Tolerance(), progress, pairing
+    )
     check.notes += [*notes, *moved, *pairing.notes, *found.notes]
     check.expected = found.expected
     check.choices = choices & {each.name for each in model.outputs}
     check.repairs = repairs
-    if check.prepare(found.draws, providers, samples, seed):
+    if uncompared:
+        check.leave_out(uncompared)
+    elif check.prepare(found.draws, providers, samples, seed):
         if moved:
             check.lay_out()
         check.plan(providers)
@@ -191,6 +200,7 @@ class _Check:
         self,
         original: Source,
         rewritten: Source | None,
+        given: Source,
         model: Interface,
         folder: Path | None,
         tolerance: Tolerance,
@@ -217,6 +227,7 @@ class _Check:
         self._repeats: dict[tuple[str, str], bool] = {}  # by provider and output of the original
         self._pairings = {"rewritten": pairing}
         self._sources = {"original": original}
+        self._given = given
         if rewritten is not None:
             self._sources["rewritten"] = rewritten
         self._subject = list(self._sources)[-1]  # the model that the verdict is about
@@ -234,7 +245,7 @@ class _Check:
         mine = [run for run in self._runs if run.subject == self._subject]
         unentered = [text for text, draw in self._sites if draw not in self._compared]
         for each in unentered:
-            self._leave_out(f"the {each} is other, or steered otherwise, and no run compares it")
+            self.leave_out(f"the {each} is other, or steered otherwise, and no run compares it")
         outcome: Outcome = "nothing compared"
         if self._divergence is not None or not all(run.ok for run in mine):
             outcome = "failed"
@@ -244,8 +255,13 @@ class _Check:
             outcome = "repaired"
             (why, *_) = self._known["original", CPU, "off"]
             self._reasons = [f"{RUNTIME} runs the result, and not the original ({why.error})"]
-        reasons = self._reasons + [run.note for run in mine if run.excused]
-        found = Validation(
+        elif self._unloaded[1] and not self._unloaded[0]:
+            outcome, level = "failed", self._levels[-1]
+            note = f"does not load, as the original does: {self._unloaded[1]}"
+            self._runs.append(Run(CPU, level, "any inputs", (), _NEVER, note, ok=False))
+        excuses = (run.note for run in mine if run.excused)
+        reasons = *self._reasons, *excuses, "no run could be compared"
+        return Validation(
             outcome == "passed",
             tuple(self._runs),
             tuple(dict.fromkeys(self._warnings)),
@@ -256,18 +272,15 @@ class _Check:
             outcome=outcome,
             skipped=tuple(dict.fromkeys(self._skipped)),
             hidden=tuple(dict.fromkeys(self._hidden)),
+            reason=reasons[0] if outcome in {"nothing compared", "repaired"} else "",
         )
-        if outcome in {"nothing compared", "repaired"}:
-            found = replace(found, reason=next(iter(reasons), "no run could be compared"))
-        return found
 
     def _runs_alone(self, runs: Sequence[Run]) -> bool:
         """Whether the rewritten model runs at every level, and the original nowhere."""
         alone = [run for run in runs if run.optimisation == "off" and run.excused]
         full = [run for run in runs if run.optimisation == "full" and not run.excused]
-        wanted = 0 if self._model.nodes > _MOST_NODES else len(self._draws_for("full"))
-        counts = len(alone), len(full), len(runs)
-        return bool(alone) and counts == (len(self._draws), wanted, len(self._draws) + wanted)
+        wanted = sum(len(self._draws_for(level)) for level in self._levels)
+        return 0 < len(alone) == len(self._draws) and len(alone + full) == len(runs) == wanted
 
     def prepare(
         self, draws: tuple[Draw, ...], providers: Sequence[str], samples: int, seed: int
@@ -283,9 +296,7 @@ class _Check:
         whys: dict[str, str] = {}
         for name, source in self._sources.items():
             for provider in dict.fromkeys((CPU, *providers)):
-                self._planned = (
-                    self._made + samples + 1
-                )  # and those below, once the draws are known
+                self._planned = self._made + samples + 1  # and those below, once these are known
                 self._begin(f"{name} model, optimisation off")
                 try:
                     drawn, results, why = accepted(
@@ -298,11 +309,8 @@ class _Check:
                         pairing=self._pairings.get(name, Pairing()),
                         ran=self._ran,
                     )
-                except LimitError as error:
-                    self._leave_out(f"the {name} {error}")
-                    return False
-                except UndrawableError as error:
-                    self._leave_out(str(error))
+                except (LimitError, UndrawableError) as error:
+                    self.leave_out(f"{name} model: {error}")
                     return False
                 if drawn:
                     self._draws = drawn
@@ -348,27 +356,28 @@ class _Check:
             self._draws += draws
             self._known.clear()
 
+    @property
+    def _levels(self) -> tuple[Optimisation, ...]:
+        """The levels of optimisation to run at; the last is the nearest to what is deployed."""
+        return ("off",) if self._model.nodes > _MOST_NODES else ("off", "full")
+
     @cached_property
-    def _unloaded(self) -> Mapping[str, str]:
-        """Why the runtime does not load a model, or an empty text, by name."""
-        return {name: load_failure(source, self._folder) for name, source in self._sources.items()}
+    def _unloaded(self) -> tuple[str, str]:
+        """Why the runtime does not load the model given and the subject; empty if it does."""
+        sources = self._given, self._sources[self._subject]
+        one, other = (load_failure(each, self._folder, self._levels[-1]) for each in sources)
+        return one, other
 
     def _run_none(
         self, whys: Mapping[str, str], provider: str, inputs: str, hint: str = ""
     ) -> None:
-        """Report that no model runs on some inputs; a failure if the original alone loads."""
-        told, unloaded = "; ".join(dict.fromkeys(whys.values())), self._unloaded
-        if unloaded.get("rewritten") and not unloaded["original"]:
-            note = f"does not load, as the original does: {unloaded['rewritten']}"
-            self._runs.append(Run(provider, "off", inputs, (), _NEVER, note, ok=False))
-        elif all(unloaded.values()):
-            none = "no" if len(whys) == 1 else "neither"
-            self._leave_out(f"{RUNTIME} runs {none} model ({told})", f"{provider}, {inputs}")
-        else:
-            said = "the model fails" if len(whys) == 1 else "both models fail"
-            self._leave_out(f"{said} on {inputs} ({told}){hint}", provider)
+        """Report that no model runs on some inputs."""
+        told = "; ".join(dict.fromkeys(whys.values()))
+        if all(self._unloaded):
+            inputs, hint = "any inputs", ""
+        self.leave_out(f"{RUNTIME} runs no model on {inputs} ({told}){hint}", provider)
 
-    def _leave_out(self, why: str, where: str = "") -> None:
+    def leave_out(self, why: str, where: str = "") -> None:
         """Report what is not compared."""
         self._reasons.append(why)
         self._warnings.append(f"not compared: {why}")
@@ -380,7 +389,7 @@ class _Check:
             self.notes.append(f"{provider} runs with {settings}")
         ours = self._results("original", provider, "off")
         if ours[-1].late:
-            self._leave_out(f"the original {ours[-1].error}", provider)
+            self.leave_out(f"the original {ours[-1].error}", provider)
             return
         exact: Mapping[str, Sequence[Result]] = {
             name: self._results(name, provider, "off") for name in self._sources
@@ -395,7 +404,7 @@ class _Check:
             return
         if self._is_told_apart(provider, runs, oracles):
             return
-        if self._model.nodes > _MOST_NODES:
+        if "full" not in self._levels:
             most = f"the model has over {_MOST_NODES} nodes"
             self._warnings.append(f"full optimisation not tried: {most}")
             self._skipped.append(Skipped(most, f"{provider}, optimisation full"))
@@ -573,7 +582,7 @@ class _Check:
     def _not_compared(self, provider: str, outputs: Collection[str], said: str) -> None:
         """Report outputs of which no comparison is evidence."""
         self._silent.update(outputs)
-        self._leave_out(said, provider)
+        self.leave_out(said, provider)
         self._hidden.append(self._skipped[-1].text)
 
     def _results(self, name: str, provider: str, optimisation: Optimisation) -> tuple[Result, ...]:
@@ -623,13 +632,10 @@ class _Check:
 
     def plan(self, providers: Sequence[str]) -> None:
         """Count the runs that are to come."""
-        levels: tuple[Optimisation, ...] = ("off", "full")
-        if self._model.nodes > _MOST_NODES:
-            levels = ("off",)
         asked = {
             (name, provider, level): runs_of(provider, level, len(self._draws_for(level)))
             for provider in providers
-            for level in levels
+            for level in self._levels
             for name in self._sources
         }
         if any(provider != CPU for provider in providers):

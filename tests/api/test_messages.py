@@ -17,7 +17,7 @@ from onnxpad.arguments import (
     source,
 )
 from onnxpad.errors import OnnxpadError, UsageError
-from onnxpad.messages import meant, shortened
+from onnxpad.messages import shortened
 from tests.support.rows import each_row
 
 
@@ -32,34 +32,9 @@ def test_a_long_word_loses_its_middle(length: int) -> None:
     assert shortened(f"{word} {word}/{word}") == f"{found} {found}/{found}"
 
 
-@pytest.mark.parametrize("words", [300, 301, 2000])
-def test_a_long_text_loses_its_middle(words: int) -> None:
-    text = " ".join(["nine letters"[:9]] * words)
-    found = shortened(text)
-    assert (found == text) == (len(text) <= 3000)
-    if len(text) > 3000:
-        assert found == f"{text[:2500]}...[{len(text) - 2800:,} characters]{text[-300:]}"
-
-
 def test_an_error_is_one_line() -> None:
     assert str(OnnxpadError("a\nb\r\nc")) == "a b c"
     assert str(OnnxpadError()) == ""
-
-
-@each_row(
-    ("word", "known", "name"),
-    [
-        ("heigth", ["width", "Height"], "Height"),
-        ("HEIGHT", ["width", "height"], "height"),
-        ("", ["a"], ""),
-        (5, ["5"], ""),
-        ("a" * 100, ["a" * 200], "a" * 200),
-        ("a" * 101, ["a" * 101], ""),
-        ("a" * 100, ["a" * 201], ""),
-    ],
-)
-def test_a_name_that_is_suggested(word: object, known: list[str], name: str) -> None:
-    assert meant(word, known) == (f"; did you mean {name!r}?" if name else "")
 
 
 class Sized:

@@ -41,13 +41,9 @@ def timeless(text: str) -> str:
     return re.sub(r"\d+\.\d m?s\b", "T", " ".join(text.split()))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "options"),
-    [
-        pytest.param("validate", [PORT], id="validate"),
-        pytest.param("show", [], id="show"),
-        pytest.param("explain", ["--node", "/conv/Conv"], id="explain"),
-    ],
+    [("validate", [PORT]), ("show", []), ("explain", ["--node", "/conv/Conv"])],
 )
 def test_print_gives_what_the_command_prints(name: str, options: list[object]) -> None:
     printed = onnxpad_runs(name, PORT, *options).stdout
@@ -78,14 +74,7 @@ def test_print_is_safe_for_any_name(name: str) -> None:
     assert len(told) < 20_000
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("fix", id="fix"),
-        pytest.param("check", id="check"),
-        pytest.param("validate", id="validate"),
-    ],
-)
+@pytest.mark.parametrize("name", ["fix", "check", "validate"])
 def test_a_notebook_shows_what_a_terminal_does(name: str) -> None:
     proto = one(
         'y = Conv <auto_pad = "SAME_UPPER"> (x, w)', initializers="float[1,2,1,1] w = {1, 2}"

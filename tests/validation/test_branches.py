@@ -9,10 +9,14 @@ import pytest
 from onnx.numpy_helper import from_array
 
 import onnxpad
-from onnxpad.runtimes.sessions import open_session
+from onnxpad.runtimes.sessions import load_failure, open_session
 from tests.support import parsed
+from tests.support.rows import each_row
 
 T = "float[1, 1, 8, 8]"
+FOLDED = "z = Pad (x, m) v = Conv (z, w)"
+MISREAD = """v = AveragePool <kernel_shape = [3, 3], strides = [2, 2], dilations = [2, 2],
+    auto_pad = "SAME_UPPER"> (x)"""
 RIGHT, WRONG = "1, 1, 1, 1", "0, 0, 2, 2"
 
 
@@ -201,6 +205,34 @@ def test_what_does_not_load_has_failed_also_where_the_original_fails_on_the_inpu
     gone = parsed(f"g ({T} x, bool b) => (float[] y) {{ y = own.Gone (x) z = Not (b) }}")
     assert onnxpad.validate(failing(99), gone, inputs=given).outcome == "failed"
     assert onnxpad.validate(gone, failing(99), inputs=given).outcome == "nothing compared"
+
+
+@each_row(
+    ("node", "then", "opset", "outcome"),
+    [
+        (FOLDED, "p = Neg (v)", 13, "passed"),
+        (FOLDED, "p = Reshape (v, k)", 13, "nothing compared"),  # what is drawn for k fits nothing
+        (MISREAD, "p = Neg (v)", 19, "nothing compared"),
+    ],
+)
+def test_a_size_with_which_the_optimiser_does_not_load_a_model_is_not_written(
+    node: str, then: str, opset: int, outcome: str
+) -> None:
+    given = parsed(
+        f"""g (float[N, 1, 8, 8] x, bool c, int64[3] k) => (float[] y) <int64[1] a = {{0}},
+        float[1, 1, 3, 3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+        int64[8] m = {{0, 0, 1, 1, 0, 0, 1, 1}}> {{ {node} y = If (c)
+            <then_branch = t () => (float[] p) {{ {then} }}, else_branch = e () => (float[] q) {{
+                s = Shape (x) f = Cast <to = 1> (s) g = Floor (f) h = Cast <to = 7> (g)
+                r = Reshape (x, h) q = Squeeze (r, a) }}> }}""",
+        opset=opset,
+    )
+    fixed: Any = onnxpad.fix(given, shapes={"x": [2, 1, 8, 8]}, trust="spec")
+    assert (fixed.validation.outcome, fixed.changed, fixed.declared) == (outcome, True, {})
+    assert not load_failure(fixed.model, None)
+    written = onnxpad.fix(given, shapes={"x": [2, 1, 8, 8]}, trust="spec", validate=False).model
+    assert load_failure(written, None)
+    assert onnxpad.validate(given, written).outcome == "failed"
 
 
 @pytest.mark.parametrize("seed", [0, 3])

@@ -43,11 +43,14 @@ def test_the_sizes_that_are_guessed_in_order() -> None:
     choices = [*size_choices([image("N", 3, "H", "W")])]
     assert [(each["N"], each["H"], each["W"]) for each in choices] == [
         (1, 63, 65), (1, 64, 64), (1, 224, 224), (1, 33, 32), (1, 32, 32), (2, 96, 96),
-        (1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 1, 1),
+        (1, 256, 256), (1, 8, 8), (1, 512, 512), (32, 32, 32), (1, 1, 1), (3, 3, 3),
     ]  # fmt: skip
+    states = [*size_choices([image(2, "T"), Input("s", FLOAT, (4, "state", 128))])]
+    assert {"T": 2, "state": 2} in states
+    assert {"T": 192, "state": 2} in states
     signal = [each["T"] for each in size_choices([image(1, 3, "T")])]
     assert signal[:11] == [63, 64, 224, 33, 32, 96, 256, 8, 512, 16000, 1]
-    assert signal[11:] == [128, 192, 384, 1024, 2048, 4096, 8000, 32000, 64000]
+    assert signal[11:] == [3, 128, 192, 384, 1024, 2048, 4096, 8000, 32000, 64000]
     assert [*size_choices([image(2, 3)])] == [{}]
     assert [*size_choices([image(_MOST_ELEMENTS + 1)])] == [{}]  # nothing is open
 
