@@ -41,7 +41,7 @@ def validated(
     source: Source,
     reference: Arrays | None,
     progress: Progress | None,
-    inputs: Arrays | None = None,
+    inputs: Arrays | None,
 ) -> tuple[RunResult, Validation | None, tuple[Finding, ...], tuple[str, ...]] | str:
     """The verdict on a rewritten model; if it fails, on it without the changes responsible.
 
@@ -90,7 +90,7 @@ class _Comparison:
         source: Source,
         reference: Arrays | None,
         progress: Progress | None,
-        inputs: Arrays | None = None,
+        inputs: Arrays | None,
     ) -> None:
         from onnxpad.probe.cut import NeighbourhoodProbe
 

@@ -389,7 +389,7 @@ class _Check:
             self.notes.append(f"{provider} runs with {settings}")
         ours = self._results("original", provider, "off")
         if ours[-1].late:
-            self.leave_out(f"the original {ours[-1].error}", provider)
+            self.leave_out(f"original model: {ours[-1].error}", provider)
             return
         exact: Mapping[str, Sequence[Result]] = {
             name: self._results(name, provider, "off") for name in self._sources

@@ -45,7 +45,7 @@ def test_an_original_that_does_not_end_is_not_compared() -> None:
     assert [change.code for change in result.changes] == ["PAD201"]
     assert result.validation is not None
     assert result.validation.outcome == "nothing compared"
-    why = "the original did not end within 0.1 s (--run-timeout)"
+    why = "original model: did not end within 0.1 s (--run-timeout)"
     assert result.validation.reason == why
     assert not result.ok
     with pytest.raises(onnxpad.ValidationError):

@@ -15,7 +15,7 @@ from onnx import numpy_helper
 
 from onnxpad.errors import UsageError
 from onnxpad.validation import arrays as reading
-from onnxpad.validation.arrays import _known, _listed, _natural, _read
+from onnxpad.validation.arrays import _listed, _natural, _read
 from onnxpad.validation.inputs import outline
 from tests.support import parsed
 from tests.support.rows import each_row
@@ -218,9 +218,6 @@ def test_a_file_that_unpacks_to_far_more_than_it_is(
 
 def test_names_in_a_list() -> None:
     assert _listed("ab") == "'a', 'b'"
-    assert "'x'" in _known([*MODEL.inputs, *MODEL.outputs])
-    assert "'y'" in _known(MODEL.outputs)
-    assert _known([]) == ""
     assert _natural(Path("d/input_10b2.pb")) == ["input_", 10, "b", 2, ".pb"]
 
 

@@ -67,7 +67,7 @@ def check(
     """A check whose results are known: of both models, off and full, on the CPU and elsewhere."""
     model = replace(outline(MODEL), **traits)
     other = None if alone else rewritten
-    found = _Check(original, other, model, None, Tolerance(), None, Pairing())
+    found = _Check(original, other, original, model, None, Tolerance(), None, Pairing())
     found.repairs = repairs
     found.expected = () if reference is None else (reference,)
     found.choices = {"y"} if original is CHOOSES else ()
@@ -444,9 +444,8 @@ def test_runs_that_are_to_come() -> None:
 
     def planned(*providers: str, pads: bool = False, nodes: int = 1) -> int:
         model = replace(outline(MODEL), pads=pads, nodes=nodes)
-        found = _Check(
-            MODEL, MODEL, model, None, Tolerance(), lambda *step: steps.append(step), Pairing()
-        )
+        both, note = (MODEL, MODEL, MODEL), lambda *step: steps.append(step)
+        found = _Check(*both, model, None, Tolerance(), note, Pairing())
         found.prepare((Draw({}, "a"), Draw({}, "b", again=True)), providers, 1, 0)
         found.plan(providers)
         found._begin("step")
