@@ -57,11 +57,6 @@ def _optional(parameters: Sequence[onnx.defs.OpSchema.FormalParameter]) -> froze
     return frozenset(place for place, each in places if each.option != _Parameter.Single)
 
 
-def exists(op: str, opset: int) -> bool:
-    """Whether an opset of ONNX's own domain has an operator."""
-    return _schema(op, opset) is not None
-
-
 def contradiction(node: Node, opset: int, *, in_function: bool) -> str:
     """How a node contradicts the schema of an operator of ONNX; empty if it has none, or agrees.
 

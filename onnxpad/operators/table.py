@@ -67,11 +67,6 @@ class Layout:
     batch: int
     channels: int
 
-    def __post_init__(self) -> None:
-        """Refuses one axis for both."""
-        if self.batch == self.channels:
-            raise ValueError(f"{self}: batch and channels are one axis")
-
     def rank(self, windows: int) -> int:
         """The rank of a tensor with this many spatial axes."""
         return windows + BESIDE

@@ -14,7 +14,7 @@ from typing import Final, TypeGuard
 from onnx import TensorProto
 
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.records import NamedTuple
@@ -83,7 +83,6 @@ class PadForm(NamedTuple):
         axes: The axes it names; None for all of them.
         axes_known: Whether the axes are known.
         value: The fill; None where it is known only at run time.
-        filler: The tensor that holds the fill; None for an omitted one.
     """
 
     mode: str
@@ -91,7 +90,6 @@ class PadForm(NamedTuple):
     axes: tuple[int, ...] | None
     axes_known: bool
     value: float | int | None
-    filler: Tensor | None
 
     def over(self, rank: int | None) -> Amounts | None:
         """(begin, end) for each of `rank` axes, or as they are written where the rank is unknown.
@@ -140,13 +138,11 @@ def pad_of(call: Call) -> PadForm:
         written = call.attribute(amounts_attribute(call.version))
         if written is None:
             raise MalformedError("it has no amounts, which the opset requires")
-        return PadForm(
-            mode, _pairs(tuple(written), None), None, True, call.attribute("value"), None
-        )
+        return PadForm(mode, _pairs(tuple(written), None), None, True, call.attribute("value"))
     if call.operand(1) is None:
         raise MalformedError("it has no pads input, which the opset requires")
     _check_types(call)
-    filler, axes, axes_known = call.operand(2), None, True
+    axes, axes_known = None, True
     if call.operand(3) is not None:
         found = call.integers(3)
         known = tuple([axis for axis in found or () if isinstance(axis, int)])
@@ -154,8 +150,8 @@ def pad_of(call: Call) -> PadForm:
         axes = known if axes_known else None
     flat = call.integers(1)
     pairs = None if flat is None else _pairs(flat, axes)
-    value = 0 if filler is None else call.element(2)
-    return PadForm(mode, pairs, axes, axes_known, value, filler)
+    value = 0 if call.operand(2) is None else call.element(2)
+    return PadForm(mode, pairs, axes, axes_known, value)
 
 
 def amounts_attribute(opset: int) -> str:

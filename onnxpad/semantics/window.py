@@ -255,7 +255,7 @@ def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
     node, row = call.node, call.row
     if window.declaration is not None and any(output.name for output in node.outputs[1:]):
         raise UnreadError("nothing is declared of its further outputs")
-    counts, placing = _is_set(call, "count_include_pad"), _SLIDING.intersection(row.attributes)
+    counts = "count_include_pad" in row.attributes and call.attribute("count_include_pad") != 0
     last = _channels_last(call) if window.last is None else window.last
     return WindowForm(
         kind=".".join(filter(None, (row.domain, row.op))),
@@ -267,12 +267,12 @@ def _form(call: Call, window: Window, slide: Slide, zero: Fill) -> WindowForm:
         auto_pad=slide.auto_pad,
         pads=slide.pads,
         pads_written=slide.pads_written,
-        ceil=_is_set(call, "ceil_mode"),
+        ceil=slide.ceil,
         counts=counts,
         own=_own(call, window, counts, zero),
         has_indices=len(node.outputs) > 1 and bool(node.outputs[1].name),
         empty=frozenset(name for name, value in node.attrs.items() if value == []),
-        others=call.written(but=placing),
+        others=call.written(but=_SLIDING.intersection(row.attributes)),
     )
 
 
@@ -295,17 +295,15 @@ def slide_of(node: Node, kernel: tuple[int | Size, ...], *, crops: bool = False)
 
 
 def _slide(node: Node, kernel: tuple[int | Size, ...], crops: bool) -> Slide:
-    rank, ceil = len(kernel), node.attrs.get("ceil_mode", 0)
+    rank, ceil = len(kernel), node.attrs.get("ceil_mode", 0) != 0
     strides = integers(node, "strides", rank, least=1) or (1,) * rank
     dilations = integers(node, "dilations", rank, least=1) or (1,) * rank
     pads = integers(node, "pads", 2 * rank)
     if pads and not crops and min(pads) < 0:
         raise UnreadError(f"its pads {pads} are negative, which the specification forbids")
-    if type(ceil) is not int:
-        raise MalformedError("ceil_mode must be an integer")
     pairs = tuple(zip(pads[:rank], pads[rank:], strict=True)) if pads else ((0, 0),) * rank
     axes = tuple(map(window_of, kernel, strides, dilations))
-    return Slide(axes, auto_pad_of(node), pairs, pads is not None, ceil != 0)
+    return Slide(axes, auto_pad_of(node), pairs, pads is not None, ceil)
 
 
 def auto_pad_of(node: Node) -> AutoPad:
@@ -376,8 +374,7 @@ def kernel_of(call: Call, place: int | None) -> tuple[int | Size, ...]:
     if written:
         if sizes is not None and not _fits(sizes, written):
             raise MalformedError(
-                f"kernel_shape {written} conflicts with its weight {weight.name!r} of shape "
-                f"({', '.join(map(str, shape or ()))}); correct one of them"
+                f"kernel_shape {written} conflicts with its weight {weight.name!r}"
             )
         return written
     assert sizes is not None
@@ -450,10 +447,6 @@ def check_limit(node: Node, form: WindowForm) -> None:
         refusal = declaration.refuses(form.pads, node.attrs)
         if refusal:
             raise UnreadError(refusal)
-
-
-def _is_set(call: Call, name: str) -> bool:
-    return name in call.row.attributes and call.attribute(name) != 0
 
 
 def _channels_last(call: Call) -> bool:

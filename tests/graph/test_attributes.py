@@ -9,7 +9,7 @@ import pytest
 from onnx import AttributeProto, helper
 
 from onnxpad.graph import Graph, attributes
-from onnxpad.graph.schema import contradiction, exists
+from onnxpad.graph.schema import contradiction
 from tests.support import parsed
 from tests.support.rows import each_row
 
@@ -173,11 +173,3 @@ def test_an_attribute_of_the_function_around(
     (node,) = Graph.from_proto(model).nodes
     told = contradiction(node, 17, in_function=in_function)
     assert told == (f"its attribute {why}" if why else "")
-
-
-def test_the_operators_of_an_opset() -> None:
-    assert exists("Conv", 1)
-    assert exists("LpPool", 17)
-    assert not exists("CenterCropPad", 17)
-    assert exists("CenterCropPad", 18)
-    assert not exists("Absent", 17)

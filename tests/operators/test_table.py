@@ -24,11 +24,6 @@ from onnxpad.validation.inputs import _WEIGHTS
 from tests.support.rows import each_row
 
 
-def test_an_axis_has_one_part() -> None:
-    with pytest.raises(ValueError, match="one axis"):
-        Layout(batch=1, channels=1)
-
-
 def test_an_attribute_decides_the_layout() -> None:
     row = OPERATORS["com.microsoft", "QLinearConv"].row
     assert laid_out(row, {}).layout is laid_out(row, {"channels_last": 0}).layout is CHANNELS_FIRST
