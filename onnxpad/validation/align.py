@@ -120,21 +120,21 @@ def moved_to(shape: Shape, wanted: Shape) -> Moved | None:
     return max(ways, key=ways.__getitem__)
 
 
-def channels_moved(fit: Arrangement, shape: Shape) -> Array | None:
-    """An aligned array with its channels moved from the last axis to axis 1, if that fits too.
+def channels_moved(fit: Arrangement, shape: Shape) -> dict[Moved | None, Array]:
+    """An aligned array as it is, and with its channels moved in each way that fits too.
 
     Args:
         fit: The array, as `aligned` gives it.
         shape: The shape wanted.
-
-    Returns:
-        The array; None if sizes tell its layout.
     """
     array = fit.array
-    if array.ndim < 3 or not array.shape[1] == array.shape[-1] > 1 or fit.moved is Moved.FIRST:
-        return None
-    moved = np.moveaxis(array, -1, 1)
-    return moved if fits(moved.shape, shape) else None
+    found: dict[Moved | None, Array] = {None: array}
+    if array.ndim > 2 and array.shape[1] == array.shape[-1] > 1 and not fit.moved:
+        for way in [*Moved][: array.ndim - 2]:  # with one spatial axis both are the same
+            moved = array.transpose(way.order(array.ndim))
+            if fits(moved.shape, shape):
+                found[way] = moved
+    return found
 
 
 def distance(one: Array, other: Array) -> float:

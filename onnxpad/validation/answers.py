@@ -241,16 +241,26 @@ def _steered(
 
 
 def laid_out(found: MatchedInputs, source: Source, folder: Path | None = None) -> MatchedInputs:
-    """The arrays given with their inputs in the layout that the reference tells.
+    """The arrays given with their inputs in the layout that the reference tells."""
+    return layouts(found, source, folder)[0]
 
-    Where sizes do not tell it, the model runs on the first sample in both layouts. That is taken
-    whose outputs are nearer to the reference.
+
+def layouts(
+    found: MatchedInputs, source: Source, folder: Path | None = None
+) -> list[MatchedInputs]:
+    """The arrays given with their inputs in each layout that they may have, the likeliest first.
+
+    Where sizes do not tell it, the model runs on the first sample in each layout. That is the
+    likeliest whose outputs are nearest to the reference.
     """
     if not found.others or not found.expected:
-        return found
-    one, other = ask(source, [found.draws[0], found.others[0]], CPU, "off", folder=folder).results
-    apart = [_apart(found.expected[0], each.outputs) for each in (one, other)]
-    return found if apart[0] == apart[1] else settled(found, other=apart[1] < apart[0])
+        return [found]
+    first = [each[0] for each in (found.draws, *found.others)]
+    results = ask(source, first, CPU, "off", folder=folder).results
+    apart = [_apart(found.expected[0], each.outputs) for each in results]
+    ranked = sorted(range(len(apart)), key=apart.__getitem__)
+    is_tied = apart[ranked[0]] == apart[ranked[1]]
+    return [found if is_tied and each == 0 else settled(found, each) for each in ranked]
 
 
 def _apart(wanted: Mapping[str, Array], outputs: Mapping[str, Value]) -> float:

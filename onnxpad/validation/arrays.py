@@ -37,7 +37,6 @@ _LARGE = 1 << 20
 """Fewest bytes of an array in a compressed file whose shape is compared before it is unpacked."""
 _MOST_UNPACKED, _MOST_DENSE = 1 << 30, 100
 """Most bytes of a file unpacked, and how many times its size they may be if they are more."""
-_WAYS = ("taken as it is", f"taken with its {Moved.FIRST.value}")
 _UNREADABLE = (
     OSError,
     ValueError,
@@ -60,7 +59,7 @@ class _Notes:
         all: The notes in order, as keys.
         by_order: The array taken for an input or output by order, in words, by its name.
         layout: How inputs were aligned, by name; of those whose sizes do not tell it, then how
-            they are once a run has told that the layout taken is right, and that the other one is.
+            they are once a run has told that the layout taken is right, or one of the others.
     """
 
     all: dict[str, None] = field(default_factory=dict)
@@ -82,16 +81,16 @@ class MatchedInputs:
         remarks: Lines on arrays that were matched by order, parted, or of another type.
         inner: Values of inner tensors by name, one mapping for each sample, in the framework's
             layout.
-        others: The draws in the other layout, where sizes do not tell that of an input; else empty.
+        others: The draws in each other layout, where sizes do not tell that of an input.
         layout: How inputs were aligned, by name; of those whose sizes do not tell it, then how
-            they are once a run has told that the layout taken is right, and that the other one is.
+            they are once a run has told that the layout taken is right, or one of the others.
     """
 
     draws: tuple[Draw, ...] = ()
     expected: tuple[Mapping[str, Array], ...] = ()
     remarks: tuple[str, ...] = ()
     inner: tuple[Mapping[str, Array], ...] = ()
-    others: tuple[Draw, ...] = ()
+    others: tuple[tuple[Draw, ...], ...] = ()
     layout: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
@@ -129,7 +128,7 @@ def matched_inputs(
         UsageError: A file cannot be read, or does not fit the model.
     """
     notes = _Notes()
-    pairs: list[tuple[Draw, Draw]] = []
+    fed: list[tuple[Draw, ...]] = []
     expected: list[Mapping[str, Array]] = []
     within: list[Mapping[str, Array]] = []
     feeds, answers = ({each.name for each in some} for some in (model.inputs, model.outputs))
@@ -138,15 +137,15 @@ def matched_inputs(
     if inputs is not None:
         title, sets = _sets(inputs, "the inputs given", model)
         for arrays in sets:
-            fed = [entry for entry in arrays if entry.role != _OUTPUT]
-            fed = [entry for entry in fed if entry.role or entry.name not in answers] or fed
-            found = _matched(title, fed, model, model.inputs, notes)
+            given = [entry for entry in arrays if entry.role != _OUTPUT]
+            given = [entry for entry in given if entry.role or entry.name not in answers] or given
+            found = _matched(title, given, model, model.inputs, notes)
             parts = _samples(title, model, found, notes)
             counts.append(len(parts))
-            pairs += _draws(title, model, parts, notes, alone=reference is None)
+            fed += _draws(title, model, parts, notes, alone=reference is None)
     if reference is not None:
         title, sets = _sets(reference, "the reference given", model)
-        if pairs and len(sets) != len(counts):
+        if fed and len(sets) != len(counts):
             raise UsageError(
                 f"{title} has {len(sets)} sets of arrays, but {len(counts)} sets of inputs are "
                 "given"
@@ -166,7 +165,7 @@ def matched_inputs(
             else:
                 found = _matched(title, arrays, model, model.ports, notes)
                 parts = _samples(title, model, {**inside, **found}, notes)
-                pairs += _draws(title, model, parts, notes)
+                fed += _draws(title, model, parts, notes)
             for part in parts:
                 within.append({name: part[name] for name in inside})
                 for name, array in part.items():
@@ -176,15 +175,16 @@ def matched_inputs(
                     expected.append({})  # inner tensors alone tell
                 else:
                     expected.append(_outputs(title, model, part, notes))
-    draws, others = (tuple(pair[which] for pair in pairs) for which in (0, 1))
-    others = () if draws == others else others
-    return MatchedInputs(draws, tuple(expected), (*notes.all,), tuple(within), others, notes.layout)
+    layouts = range(max(map(len, fed), default=1))
+    draws, *others = (tuple(each[min(way, len(each) - 1)] for each in fed) for way in layouts)
+    told = (*notes.all,), tuple(within), tuple(others)
+    return MatchedInputs(draws, tuple(expected), *told, notes.layout)
 
 
-def settled(found: MatchedInputs, *, other: bool) -> MatchedInputs:
-    """The given arrays in the layout that a run needs: the `other` one, or their own."""
-    draws = found.others if other else found.draws
-    layout = {name: ways[1 + other :] or ways for name, ways in found.layout.items()}
+def settled(found: MatchedInputs, which: int) -> MatchedInputs:
+    """The given arrays in the layout that a run needs: their own, or one of the others."""
+    draws = (found.draws, *found.others)[which]
+    layout = {name: ways[1 + which :] or ways for name, ways in found.layout.items()}
     return replace(found, draws=draws, others=(), layout=layout)
 
 
@@ -277,7 +277,7 @@ def _draws(
     notes: _Notes,
     *,
     alone: bool = False,
-) -> Iterator[tuple[Draw, Draw]]:
+) -> Iterator[tuple[Draw, ...]]:
     """The inputs among the arrays, with the types and shapes that the model declares.
 
     Args:
@@ -288,10 +288,10 @@ def _draws(
         alone: Whether nothing is expected of the model, so that no layout can be wrong.
 
     Returns:
-        For each sample the draw, and that in the other layout: the same draw if sizes tell it.
+        For each sample the draw, and then that in each other layout that sizes do not rule out.
     """
     for place, found in enumerate(parts):
-        feeds, moved = {}, {}
+        feeds: dict[str, dict[Moved | None, Array]] = {}
         for each in model.inputs:
             if each.name not in found:
                 raise UsageError(
@@ -307,20 +307,21 @@ def _draws(
                     f"model declares {shape_text(each.shape)}"
                     + (f" ({taken}; give the arrays the model's names)" if taken else "")
                 )
-            one, ways = fit.array, [fit.how]
-            other = None if alone else channels_moved(fit, each.shape)
-            if other is not None:
-                ways = [*_WAYS]
-                if _is_channels_last(model, found):
-                    one, other, ways = other, one, ways[::-1]
-                ways.insert(0, f"{ways[0]}: sizes do not tell its layout")
-                moved[each.name] = np.ascontiguousarray(other)
-            feeds[each.name] = np.ascontiguousarray(one)
-            if any(ways):
-                notes.layout[each.name] = ways
+            feeds[each.name] = {None: fit.array} if alone else channels_moved(fit, each.shape)
+            if fit.how:
+                notes.layout[each.name] = [fit.how]
+        ways = [way for way in (None, *Moved) if any(way in some for some in feeds.values())]
+        if len(ways) > 1 and _is_channels_last(model, found):
+            ways.sort(key=lambda way: way is not Moved.FIRST)
+        for name in (name for name, some in feeds.items() if len(some) > 1):
+            how = [f"taken with its {way.value}" if way else "taken as it is" for way in ways]
+            notes.layout[name] = [f"{how[0]}: sizes do not tell its layout", *how]
         which = f", sample {place}" if len(parts) > 1 else ""
-        first = Draw(feeds, f"{feeds_text(feeds)}, from {title}{which}")
-        yield first, replace(first, feeds={**feeds, **moved}) if moved else first
+        draws = [
+            {name: np.ascontiguousarray(some.get(way, some[None])) for name, some in feeds.items()}
+            for way in ways
+        ]
+        yield tuple(Draw(each, f"{feeds_text(each)}, from {title}{which}") for each in draws)
 
 
 def _is_channels_last(model: Interface, found: Mapping[str, Array]) -> bool:

@@ -119,25 +119,26 @@ def test_views_are_of_one_order_whatever_the_stride_of_an_axis_of_size_1() -> No
 @each_row(
     ("shape", "moved", "wanted", "moves"),
     [
-        ((2, 3, 5, 3), None, ("N", 3, 5, 3), False),  # it would be 2x3x3x5
-        ((2, 3, 3, 3), None, ("N", 3, 3, 3), True),
-        ((2, 3, 3), None, (2, 3, 3), True),
-        ((3, 3), None, (3, 3), False),
-        ((2, 1, 3, 1), None, ("N", 1, "H", "W"), False),
-        ((2, 3, 5, 4), None, ("N", 3, "H", "W"), False),
-        ((2, 3, 5, 3), None, ("N", 3, "H", "W"), True),
-        ((2, 3, 3, 3), Moved.FIRST, (2, 3, 3, 3), False),
-        ((2, 3, 3, 3), Moved.LAST, (2, 3, 3, 3), True),
+        ((2, 3, 5, 3), None, ("N", 3, 5, 3), ""),  # it would be 2x3x3x5
+        ((2, 3, 3, 3), None, ("N", 3, 3, 3), "FIRST LAST"),
+        ((2, 3, 3), None, (2, 3, 3), "FIRST"),
+        ((3, 3), None, (3, 3), ""),
+        ((2, 1, 3, 1), None, ("N", 1, "H", "W"), ""),
+        ((2, 3, 5, 4), None, ("N", 3, "H", "W"), ""),
+        ((2, 3, 5, 3), None, ("N", 3, "H", "W"), "FIRST"),
+        ((2, 3, 5, 3), None, ("N", "H", "W", 3), "LAST"),
+        ((2, 3, 3, 3), Moved.FIRST, (2, 3, 3, 3), ""),
     ],
 )
-def test_where_channels_may_be_last_too(
-    shape: tuple[int, ...], moved: Moved | None, wanted: tuple[int | str, ...], moves: bool
+def test_where_channels_may_be_elsewhere_too(
+    shape: tuple[int, ...], moved: Moved | None, wanted: tuple[int | str, ...], moves: str
 ) -> None:
     array = numbered(*shape)
     found = channels_moved(Arrangement(array, shape, moved), wanted)
-    assert (found is not None) == moves
-    if found is not None:
-        assert np.array_equal(found, np.stack([array[..., c] for c in range(shape[-1])], axis=1))
+    assert " ".join(way.name for way in found if way) == moves
+    for way, other in found.items():
+        ends = {None: (0, 0), Moved.FIRST: (-1, 1), Moved.LAST: (1, -1)}[way]
+        assert np.array_equal(other, np.moveaxis(array, *ends))
 
 
 def test_the_distance_of_arrays_is_the_mean_of_what_is_finite() -> None:

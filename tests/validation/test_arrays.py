@@ -261,7 +261,7 @@ def test_outputs_tell_the_layout_of_an_input_of_equal_sizes() -> None:
     found = matched_inputs(outline(SERIES), None, last)
     assert np.array_equal(found.draws[0].feeds["x"], np.moveaxis(SQUARE, -1, 1))
     assert any("input 'x' taken with its channels moved" in note for note in found.notes)
-    assert np.array_equal(found.others[0].feeds["x"], SQUARE)
+    assert np.array_equal(found.others[0][0].feeds["x"], SQUARE)
 
 
 def test_an_input_of_equal_sizes_is_noted_where_nothing_tells_its_layout() -> None:

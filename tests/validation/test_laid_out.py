@@ -32,7 +32,7 @@ def z(data: Array) -> Array:
 def chosen(*expected: Mapping[str, Array], others: Array | None = MOVED, data: Array = DATA) -> str:
     """Which draw is kept: that of the data, the other, or both."""
     draws = tuple(Draw({"x": each}, "x") for each in (data, others) if each is not None)
-    given = MatchedInputs(draws[:1], expected, others=draws[1:])
+    given = MatchedInputs(draws[:1], expected, others=(draws[1:],) if draws[1:] else ())
     found = laid_out(given, MODEL)
     if found is given:
         return "both"

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby, islice, product, repeat
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -50,7 +51,7 @@ from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.sites.reading import Site
 from onnxpad.validation.align import nearest
-from onnxpad.validation.answers import Result, ask, laid_out
+from onnxpad.validation.answers import Result, ask, layouts
 from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs
 from onnxpad.validation.inputs import Draw, outline
 
@@ -92,18 +93,40 @@ def match_graph(
         ModelError: The model does not load.
         LimitError: It does not end.
     """
+    run, folder = graph.model.to_run()
+    model = read_proto(run)
+    found = matched_inputs(outline(model), inputs, reference, _inner_names(graph))
+    found = _without_folded(graph, found)
+    if not any(found.expected):
+        note = "the reference has no output: what is behind its inner tensors is not compared"
+        found = replace(found, remarks=(*found.remarks, note))
+    stages, end, results = Counter[str](), time.monotonic() + seconds, list[Matching]()
+    for each in layouts(found, run, folder):
+        left = max(math.ceil(end - time.monotonic()), 0)
+        given = model, folder, Closeness(rtol, atol), left, partial, progress
+        results.append(_matched(graph, each, stages, *given))
+        if results[-1].outcome != "not matched":
+            return results[-1]
+    return replace(results[0], runs=stages.total(), stages=dict(stages))
+
+
+def _matched(
+    graph: Graph,
+    found: MatchedInputs,
+    stages: Counter[str],
+    model: onnx.ModelProto,
+    folder: Path | None,
+    closeness: Closeness,
+    seconds: float,
+    partial: bool,
+    progress: Progress | None,
+) -> Matching:
+    """The verdict on inputs in one layout; the runs of each stage are added to `stages`."""
     context = Context(graph)
     windows, left = sites_of(context)
     every, others = with_pads(context, windows)
     options = {site: _options(site) for site in every}
     sites = [site for site in every if len(options[site]) > 1]
-    run, folder = graph.model.to_run()
-    model = read_proto(run)
-    found = matched_inputs(outline(model), inputs, reference, _inner_names(graph))
-    found = laid_out(_without_folded(graph, found), run, folder)
-    if not any(found.expected):
-        note = "the reference has no output: what is behind its inner tensors is not compared"
-        found = replace(found, remarks=(*found.remarks, note))
     wanted = tuple(
         {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
     )
@@ -111,18 +134,8 @@ def match_graph(
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
     copy = working_copy(model, sites, dtypes, names)
     chosen = [options[site] for site in copy.sites]
-    closeness = Closeness(rtol, atol)
-    task = _Task(
-        graph,
-        copy,
-        chosen,
-        found.draws,
-        wanted,
-        closeness,
-        seconds,
-        progress,
-        lambda: _noise(graph, found),
-    )
+    asked = found.draws, wanted, closeness, seconds, progress
+    task = _Task(graph, copy, chosen, *asked, lambda: _noise(graph, found), stages)
     with open_session(copy.model, folder=folder) as task.session:
         result = task.solve()
         taken = {name: how for name, (how, *_) in found.layout.items()}
@@ -236,10 +249,11 @@ class _Task:
         seconds: float,
         progress: Progress | None,
         noise: Callable[[], dict[str, Trial]],
+        stages: Counter[str],
     ) -> None:
         self._noise = noise
         self.closeness = closeness
-        self.stages: Counter[str] = Counter()
+        self.stages = stages
         self._stage = "as it is"
         self._graph = graph
         self._copy = copy
@@ -255,7 +269,7 @@ class _Task:
         self._whole = _conventions(copy.sites, options)
         self._sizes: dict[Point, list[tuple[int, ...]]] = {}
         self._effects: dict[tuple[int, int, tuple[int, ...]], object] = {}
-        self._tried: dict[str, Tried] = {}
+        self._known: dict[Point, Trial] = {}  # conventions of the whole model, by all recorded
         self._places = {node.name: at for at, node in enumerate(copy.model.graph.node)}
         self._reach_of_failure = 0
         self._fails = False  # the model as it is, so that other sizes lead no nearer
@@ -354,7 +368,8 @@ class _Task:
         self._begin("checks")
         self._put_back_idle()
         final = self._trial(self._point)
-        near = None if final.solved else self._nearest()
+        tried = [*self._tried(final)]
+        near = None if final.solved else min(tried, key=lambda each: each[1].rank, default=None)
         explained = near[0] if near and self._explains(base, near[1]) else None
         if near and explained and near[1].solved:
             self._point, first = explained, ""  # time ran out before it was reached
@@ -364,14 +379,15 @@ class _Task:
             result,
             after=final.greatest,
             distinguishable=distinguishable,
-            tried=tuple(self._tried.values()),
+            tried=tuple(self._told(*each) for each in tried if self._changed_by(each[0])),
         )
         if final.solved:
             if base.error - final.error <= max(each.error for each in noises.values()):
                 reason = "a padding fits better only by what the runtime's optimiser changes"
             elif self._tells(final.greatest) and self._is_told_apart():
-                by, changes = self._convention(), tuple(self._changes())
-                return replace(result, outcome="matched", by=by, changes=changes)
+                by = (self._told(*e).name for e in tried if self._is_by(e[0]) and e[1].solved)
+                changes = tuple(self._changes())
+                return replace(result, outcome="matched", by=next(by, ""), changes=changes)
             else:
                 reason = (
                     "a padding fits, but the reference is too little to tell that from chance "
@@ -405,23 +421,38 @@ class _Task:
         apart = unrelated(self._recorded([name]))
         return _ROUNDED * noise.error > _HIDES * (apart if apart < math.inf else constant)
 
-    def _nearest(self) -> tuple[Point, Trial] | None:
-        """The nearest convention of the whole model.
+    def _tried(self, final: Trial) -> Iterator[tuple[Point, Trial]]:
+        """The conventions of the whole model by all that is recorded; once solved, those known.
 
-        It tells a part of a difference: single operators, chosen freely, come near anything.
+        The nearest tells a part of a difference: single operators, chosen freely, come near
+        anything.
         """
-        tried = [(way, self._trial(way)) for way in dict.fromkeys(self._whole.values()) if any(way)]
-        return min(tried, key=lambda each: each[1].rank, default=None)
+        for way in dict.fromkeys(self._whole.values()):
+            if any(way) and (way in self._known or not final.solved or self._is_by(way)):
+                yield way, self._known.get(way) or self._trial(way)
+
+    def _is_by(self, way: Point) -> bool:
+        """Whether a convention may give the point found.
+
+        Operators that are as they were may have the convention's padding or compute the same.
+        """
+        return all(not at or at == also for at, also in zip(self._point, way, strict=True))
 
     def _near_miss(self, base: Trial, point: Point, seen: Trial) -> Tried | None:
         """A point that is nearer than the model as it is, by its conventions or operators."""
-        if not seen.greatest < base.greatest:
-            return None
-        changed = [at for at in range(len(point)) if not self._is_idle(point, at, 0)]
+        return self._told(point, seen) if seen.greatest < base.greatest else None
+
+    def _told(self, point: Point, seen: Trial) -> Tried:
+        """A point by the name of its convention or of its first operator."""
+        changed = self._changed_by(point)
         names = [name for name, each in self._whole.items() if each == point] or [
             f"{self._options[at][point[at]].name} of {self._copy.sites[at].label}" for at in changed
         ]
         return Tried(names[0], seen.greatest, len(changed))
+
+    def _changed_by(self, point: Point) -> list[int]:
+        """The operators that compute something else than the model's, at the sizes of that run."""
+        return [at for at in range(len(point)) if not self._is_idle(point, at, 0)]
 
     def _tells(self, after: float, names: Sequence[str] = ()) -> bool:
         """Whether the reference, or these tensors of it, is enough to tell a match from chance."""
@@ -510,18 +541,12 @@ class _Task:
             lambda: time.monotonic() > self._late,
             self._begin,
         )
-        starts: dict[Point, str] = {}
-        for name, whole in self._whole.items():
-            start = self._freed(whole, free)
-            if self._changing(start):
-                starts.setdefault(start, name)
+        starts = [self._freed(each, free) for each in self._whole.values()]
+        starts = [*filter(self._is_other, starts)]
         resized = [self._freed(each, free) for each in self._resized]
         found = search.run([self._point, *starts], free, resized) if free else self._point
-        for start, name in starts.items():
-            seen = search.known(start)
-            if seen is not None:
-                tried = Tried(name, seen.greatest, self._changing(start))
-                self._tried.setdefault(name, tried)
+        if [*map(set, self._recorded(names, samples))] == [*map(set, self._wanted)]:
+            self._known.update((each, seen) for each in starts if (seen := search.known(each)))
         if search.trial(found).solved:
             self._point = search.pruned(found, free)
             return True
@@ -540,9 +565,9 @@ class _Task:
         pairs = enumerate(zip(self._point, point, strict=True))
         return tuple(other if place in free else now for place, (now, other) in pairs)
 
-    def _changing(self, point: Point) -> int:
-        """How many operators compute something else at another point, at the sizes of the run."""
-        return sum(not self._is_idle(self._point, *each) for each in enumerate(point))
+    def _is_other(self, point: Point) -> bool:
+        """Whether an operator computes something else at another point, at the sizes of the run."""
+        return not all(self._is_idle(self._point, *each) for each in enumerate(point))
 
     def _telling(self, names: Sequence[str], samples: Sequence[int]) -> Sequence[int]:
         """The samples that have some of these tensors; of all samples one, if none of them has."""
@@ -757,17 +782,6 @@ class _Task:
                 lines["pytorch"],
                 lines["keras"],
             )
-
-    def _convention(self) -> str:
-        """The convention of the whole model that gives the point found; empty if none does.
-
-        Operators that are as they were may have the convention's padding or compute the same.
-        """
-        for name, whole in self._whole.items():
-            alike = all(not at or at == also for at, also in zip(self._point, whole, strict=True))
-            if alike and self._trial(whole).solved:
-                return name
-        return ""
 
     def write(self) -> None:
         """Writes what was found into the graph."""

@@ -80,9 +80,9 @@ def _headline(report: MatchReport) -> Iterator[str]:
 
 
 def _gap(report: MatchReport) -> str:
-    """How far outputs are off."""
+    """How far outputs are off, as the model is and with what was found."""
     offs = dict.fromkeys(map(_off, (report.matching.before, report.matching.after)))
-    return f"{', at best '.join(offs)} (of the range of {shown(report.reference)})"
+    return f"{', as found '.join(offs)} (of the range of {shown(report.reference)})"
 
 
 def _off(error: float) -> str:

@@ -1,5 +1,6 @@
 """The parts of a search for a reference's padding, without onnxruntime: sizes are given."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,7 +68,7 @@ def task(
     options = [_options(site) for site in copy.sites]
     found = _Task(
         graph, copy, options, [Draw({}, "x")], [{"y": np.zeros(wanted)}], Closeness(), 60.0, None,
-        lambda: {"y": Trial(True, 0.0, 0.0, None, 0.0)},
+        lambda: {"y": Trial(True, 0.0, 0.0, None, 0.0)}, Counter(),
     )  # fmt: skip
     session: Any = Shapes({"y": shape}, sizes)
     found.session = session
