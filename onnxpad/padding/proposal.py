@@ -75,6 +75,17 @@ class Judge:
             facts = {"operator": self._graph.label(op.node), **error.facts}
             raise RefusalError(error.code, error.said, **facts) from error
 
+    def check_sign_is_lost(self, tensor: Tensor) -> None:
+        """Raises if the signs of zeros in a tensor may make a difference downstream.
+
+        Raises:
+            RefusalError: They may.
+        """
+        try:
+            self._facts.check_sign_is_lost(tensor)
+        except DiffersError as error:
+            raise RefusalError(error.code, error.said, **error.facts) from error
+
     def _term(self, tensor: Tensor) -> Term:
         """The term of a tensor of which nothing is told but its name."""
         return self._reader.terms.make(Source(tensor.name and self._graph.unique(tensor.name)))

@@ -18,7 +18,7 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import add, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, read_window
-from onnxpad.operators.table import gathering, operator_of
+from onnxpad.operators.table import gathering
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
 from onnxpad.padding.readers import needs_finite, readers_of
@@ -31,9 +31,6 @@ from onnxpad.semantics.rows import FLOATS
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
-
-_MOST_NODES: Final = 128  # downstream, in which the sign of a zero may show
-
 
 Cut: TypeAlias = tuple[Node, RefusalError | None]
 """A step behind which a `Pad` could be written, or why it cannot be moved past this step."""
@@ -330,7 +327,7 @@ def check_taken(
         if lifted is None:
             continue  # a Slice upstream has cropped all of it
         if is_either_zero(lifted.layer.fill):
-            check_sign_is_lost(graph, analysis, step)
+            sites.check_sign_is_lost(step)
         if shared := sinking.shared(step):
             # What is read elsewhere too must be taken there as well, so it comes first.
             pending += [step, shared[0]]
@@ -420,39 +417,3 @@ def _refusal_of_step(graph: Graph, node: Node) -> RefusalError:
     label = graph.label(node)
     said = named(lambda name: f"{node.op}{name(label)} stands between")
     return RefusalError(Reason.STEPS_BETWEEN, said, operator=label)
-
-
-def check_sign_is_lost(graph: Graph, analysis: Analysis, step: Node) -> None:
-    """Raises if the signs of zeros that a step makes may show downstream.
-
-    They do not in a Conv, which adds products to 0.0, nor in integers. Other steps hand them on.
-
-    Raises:
-        RefusalError: A node may show them.
-    """
-    pending: list[Tensor] = list(step.outputs)
-    seen = {id(step)}
-    while pending:
-        tensor = pending.pop()
-        if analysis.dtype(tensor) not in {None, *FLOATS}:
-            continue
-        for use in readers_of(graph, tensor):
-            if use is None or use.index < 0 or len(seen) > _MOST_NODES:
-                raise _shows(step, Named.of("an output may show"))
-            node, index = use
-            row = operator_of(graph, node)
-            if row is not None and row.loses_signs and index == 0:
-                continue
-            inputs = (0,) if node.op == "Pad" else data_inputs(graph, node)
-            divides = node.op == "Div" and index == 1
-            if not graph.is_standard(node) or index not in inputs or divides:
-                label = graph.label(node)
-                raise _shows(step, Named(f"{node.op} {label!r} may tell", f"{node.op} may tell"))
-            if id(node) not in seen:
-                seen.add(id(node))
-                pending += node.outputs
-
-
-def _shows(step: Node, who: Named) -> RefusalError:
-    said = Named(*(f"{step.op} between makes a zero of either sign, which {each}" for each in who))
-    return RefusalError(Reason.FILL_CHANGES, said, value=0.0, operator=step.op)

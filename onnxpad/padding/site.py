@@ -306,6 +306,15 @@ class Sites:
             if refusal.code is not Reason.PADS_NOT_BELOW_KERNEL:
                 raise
 
+    def check_sign_is_lost(self, step: Node) -> None:
+        """Raises if the signs of zeros that a step makes of padding may show downstream.
+
+        Raises:
+            RefusalError: A node, or an output, may show them.
+        """
+        for tensor in step.outputs:
+            self._judge.check_sign_is_lost(tensor)
+
     def _check_form(self, op: WindowOp, pad: PadOp) -> None:
         check_form(self._graph, self.wording, op, pad)
 
