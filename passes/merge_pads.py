@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.messages import Named
-from onnxpad.operators.amounts import Pairs, add, is_padded, is_same_fill
+from onnxpad.operators.amounts import Pairs, add, is_padded
 from onnxpad.operators.read import PadOp, is_pad
 from onnxpad.padding.write import set_amounts
 from onnxpad.reasons import Reason, RefusalError
@@ -24,9 +24,10 @@ class MergePads(Pass):
     Each `Pad` costs a pass over memory.
 
     ## When it is exact
-    Both have mode constant, known amounts and the same value (0.0 and -0.0 are different values).
-    Nothing else reads the first. On each side both pad, or both crop, or the second crops no more
-    than the first pads.
+    Both have mode constant, known amounts and the same value, which may come at run time; 0.0 and
+    -0.0 are different values unless nothing downstream can tell them apart. Nothing else reads the
+    first. No side is padded where elements were cropped, and what is cropped is there at every
+    size.
 
     ## References
     ONNX Pad-25.
@@ -87,34 +88,14 @@ class MergePads(Pass):
                 if pad.constant_amounts is None:
                     raise context.sites.wording.amounts(pad)
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
-        if first.value is None or not is_same_fill(first.value, second.value):
-            raise RefusalError(
-                Reason.FILL_DIFFERS,
-                f"they pad with different values ({first.value}, {second.value})",
-                values=[first.value, second.value],
-            )
         between = first.node.outputs[0]
         if graph.is_output(between) or len(graph.uses(between)) != 1:
             raise RefusalError(
                 Reason.READ_ELSEWHERE, "the first is read elsewhere too", tensor=between.name
             )
-        shape = context.analysis.shape(first.data)
-        for axis, (inner, outer) in enumerate(zip(one, two, strict=True)):
-            for a, b in zip(inner, outer, strict=True):
-                if not ((a >= 0 and a + b >= 0) or (a <= 0 and b <= 0)):
-                    raise RefusalError(
-                        Reason.CROPS, f"on axis {axis} one crops what the other pads", axis=axis
-                    )
-            crop = sum(min(a + b, 0) for a, b in zip(inner, outer, strict=True))
-            if crop or min(inner) < 0:
-                size = shape[axis] if shape is not None else None
-                if not isinstance(size, int) or size + crop < 0 or size + sum(inner) < 0:
-                    raise RefusalError(
-                        Reason.CROPS,
-                        f"axis {axis} is cropped, and may be too small for it",
-                        axis=axis,
-                    )
-        return add(one, two)
+        amounts = add(one, two)
+        context.sites.check_merged(first, second, amounts)
+        return amounts
 
     def _rank(self, context: Context, first: PadOp, second: PadOp) -> int | None:
         for pad in (first, second):

@@ -306,6 +306,14 @@ class Sites:
             if refusal.code is not Reason.PADS_NOT_BELOW_KERNEL:
                 raise
 
+    def check_merged(self, first: PadOp, second: PadOp, amounts: Pairs) -> None:
+        """Raises unless one `Pad` with these amounts does what two in a row do.
+
+        Raises:
+            RefusalError: It does not.
+        """
+        self._judge.check_merged(first, second, amounts)
+
     def check_sign_is_lost(self, step: Node) -> None:
         """Raises if the signs of zeros that a step makes of padding may show downstream.
 

@@ -160,14 +160,14 @@ class Facts:
                 said = Named(
                     f"the sign of zeros in {tensor.name!r} differs", "the sign of zeros differs"
                 )
-                raise DiffersError(said, Reason.FILL_CHANGES, value=0.0)
+                raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0)
             for use in graph.uses(tensor):
                 if self._loses_sign(use.node, use.index):
                     continue
                 if not self._keeps_numbers(use.node, use.index):
                     named = f"{use.node.op} {describe(use.node)!r} may tell 0.0 from -0.0"
                     said = Named(named, f"{use.node.op} may tell 0.0 from -0.0")
-                    raise DiffersError(said, Reason.FILL_CHANGES, value=0.0, operator=use.node.op)
+                    raise DiffersError(said, Reason.FILL_DIFFERS, value=0.0, operator=use.node.op)
                 further = [each for each in use.node.outputs if each.name and each not in seen]
                 pending += further
                 seen.update(further)

@@ -377,6 +377,10 @@ class Reader:
 
     # Pads
 
+    def padded(self, call: Call, pad: PadForm) -> Term:
+        """The term of what a `Pad` node would give that said this."""
+        return self._padded(call, pad, tuple(map(self.read, call.node.inputs)))
+
     def _padded(self, call: Call, pad: PadForm, args: tuple[Term, ...]) -> Term:
         """The term of a `Pad`: a layer, if it is constant and its amounts are known."""
         data = args[0]

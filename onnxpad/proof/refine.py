@@ -28,6 +28,7 @@ from onnxpad.semantics.layers import (
     Layer,
     Layers,
     Operand,
+    crops,
     merged,
     number_of,
     without_sign,
@@ -261,10 +262,19 @@ def _check_layers(pair: Pair, otherwise: str) -> None:
     if new == old:
         return
     if merged(without_sign(new)) != merged(without_sign(old)):
-        raise DiffersError(otherwise)
+        raise _differing(new, old, otherwise)
     if pair.at is None:
         raise DiffersError("the signs of zeros in the padding differ")
     pair.facts.check_sign_is_lost(pair.at)
+
+
+def _differing(new: Layers, old: Layers, otherwise: str) -> DiffersError:
+    """Why layers differ: by what they fill in, or by amounts that crop."""
+    fills = [each.fill for each in old if each.fill not in {layer.fill for layer in new}]
+    if fills and not isinstance(fills[0], Operand):
+        return DiffersError(otherwise, Reason.FILL_DIFFERS, value=number_of(fills[0]))
+    is_cropped = any(crops(each.amounts) for each in (*new, *old))
+    return DiffersError(otherwise, Reason.CROPS if is_cropped else Reason.NOT_CERTIFIED)
 
 
 def _check_same_window(new: Slid, old: Slid) -> None:
