@@ -88,13 +88,13 @@ class MergePads(Pass):
                 if pad.constant_amounts is None:
                     raise context.sites.wording.amounts(pad)
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
+        amounts = add(one, two)
+        context.sites.check_merged(first, second, amounts)
         between = first.node.outputs[0]
         if graph.is_output(between) or len(graph.uses(between)) != 1:
             raise RefusalError(
                 Reason.READ_ELSEWHERE, "the first is read elsewhere too", tensor=between.name
             )
-        amounts = add(one, two)
-        context.sites.check_merged(first, second, amounts)
         return amounts
 
     def _rank(self, context: Context, first: PadOp, second: PadOp) -> int | None:
