@@ -27,7 +27,6 @@ from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, jo
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import fill_of, is_either_zero, number_of
-from onnxpad.semantics.rows import FLOATS
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
