@@ -179,6 +179,7 @@ def validate(
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
+    from onnxpad.validation.layouts import layout_untold
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None
@@ -205,6 +206,9 @@ def validate(
     decided = decision_lines(graphs[0], graphs[-1])
     warnings = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())
     resized = _resized(graphs[0], graphs[-1])
+    none = not any(each.elements for run in found.runs for each in run.comparisons)
+    if found.outcome == "failed" and none and not resized:
+        resized = layout_untold(models[0], models[-1])
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
     if moved and found.divergence is not None and not found.divergence.comparison.elements:
         found = replace(found, divergence=None)  # an inner tensor of the other layout

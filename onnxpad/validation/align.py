@@ -114,10 +114,23 @@ def moved_to(shape: Shape, wanted: Shape) -> Moved | None:
 
     A name stands for any size, so the layout counts in which more of the sizes are known to agree.
     """
-    ways: dict[Moved | None, int] = {None: _agreeing(shape, wanted)}
-    for way in _ways(len(shape), wanted) if len(shape) == len(wanted) else ():
-        ways[way] = _agreeing([shape[axis] for axis in way.order(len(shape))], wanted)
+    ways = _by_way(shape, wanted)
     return max(ways, key=ways.__getitem__)
+
+
+def fits_moved(shape: Shape, wanted: Shape) -> bool:
+    """Whether a shape fits another one as well with its channels moved."""
+    ways = _by_way(shape, wanted)
+    return 0 <= ways.pop(None) in ways.values()
+
+
+def _by_way(shape: Shape, wanted: Shape) -> dict[Moved | None, int]:
+    """How many sizes agree, as in `_agreeing`, as they are and with the channels moved."""
+    rank = len(shape)
+    ways: dict[Moved | None, int] = {None: _agreeing(shape, wanted)}
+    for way in Moved if rank > 2 else ():
+        ways[way] = _agreeing([shape[axis] for axis in way.order(rank)], wanted)
+    return ways
 
 
 def channels_moved(fit: Arrangement, shape: Shape) -> dict[Moved | None, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from onnxpad.arguments import InFolder, Source
 from onnxpad.file.proto_walk import walked
 from onnxpad.runtimes.sessions import CPU, Value, folder_of, read_proto
 from onnxpad.runtimes.sessions import Source as Runnable
-from onnxpad.validation.align import Moved, moved_to, nearest
+from onnxpad.validation.align import Moved, Shape, fits_moved, moved_to, nearest
 from onnxpad.validation.answers import ask
 from onnxpad.validation.inputs import Draw, declared
 from onnxpad.validation.pairing import Pairing
@@ -27,15 +27,29 @@ def inputs_relaid(original: Source, rewritten: Source) -> tuple[Source, tuple[st
     Returns:
         The model, as given if the layouts agree; and a line on each input moved.
     """
+    moves = {
+        name: (way, len(shape))
+        for name, shape, wanted in _inputs(original, rewritten)
+        if (way := moved_to(shape, wanted)) is not None
+    }
+    return _relaid(rewritten, None, "input", moves) if moves else (rewritten, ())
+
+
+def layout_untold(original: Source, rewritten: Source) -> str:
+    """That declared sizes leave the layout of an input of the second model open; else empty."""
+    inputs = _inputs(original, rewritten)
+    name = next((name for name, *shapes in inputs if fits_moved(*shapes)), "")
+    return f"the declared sizes do not tell the layout of input {name!r}" if name else ""
+
+
+def _inputs(original: Source, rewritten: Source) -> Iterator[tuple[str, Shape, Shape]]:
+    """The inputs of the second of two models with their shapes, and those in the first."""
     ours, theirs = (read_proto(each).graph.input for each in (original, rewritten))
     known = dict(zip((each.name for each in theirs), ours, strict=False))
     known |= {each.name: each for each in ours}
-    moves = {}
     for each in theirs:
         shape, wanted = (declared(one) or () for one in (each, known.get(each.name, each)))
-        if (way := moved_to(shape, wanted)) is not None:
-            moves[each.name] = way, len(shape)
-    return _relaid(rewritten, None, "input", moves) if moves else (rewritten, ())
+        yield each.name, shape, wanted
 
 
 def outputs_relaid(

@@ -238,7 +238,8 @@ class Validation:
         skipped: Comparisons that were not made, with provider, level and reason.
         hidden: Those of these that are of outputs.
         padding: Window operators whose total padding differs; this alone fails no model.
-        resized: An input that has another size in each model, in words; empty if there is none.
+        resized: An input that has another size in each model, or whose layout no size tells of
+            models that could not be compared, in words; empty if there is none.
     """
 
     ok: bool

@@ -60,7 +60,26 @@ def test_inputs_and_outputs_with_channels_last(
     body = LAST.format(f"Conv <pads = [{pads}], strides = [2, 2]> (t, w)", f"[{back}]")
     ports = f"(float[1, {size}, 3] x) => (float{shape} p, float{shape} q)"
     models = [first, parsed(f"g {ports} <{WEIGHT}> {{ {body} }}")]
-    assert [onnxpad.validate(*pair).ok for pair in (models, models[::-1])] == [agree, agree]
+    found = [onnxpad.validate(*pair) for pair in (models, models[::-1])]
+    assert [each.ok for each in found] == [agree, agree]
+    assert not any(each.divergence and each.divergence.operands for each in found), "of a Transpose"
+
+
+@each_row(
+    ("size", "told"),
+    [
+        ("n, a, b, c", False),
+        ("1, 3, 3, 3", False),
+        ("1, 3, a, b", True),  # contradicts the Transpose
+    ],
+)
+def test_sizes_that_do_not_tell_the_layout_are_said_to(size: str, told: bool) -> None:
+    first = parsed(f"g (float[{size}] x) => (float[] y) <{WEIGHT}> {{ {CONV} }}")
+    body = "t = Transpose <perm = [0, 3, 1, 2]> (x) u = Conv <pads = [1, 1, 1, 1]> (t, w)"
+    body += " y = Transpose <perm = [0, 2, 3, 1]> (u)"
+    other = parsed(f"g (float[{size}] x) => (float[] y) <{WEIGHT}> {{ {body} }}")
+    found = onnxpad.validate(first, other).validation
+    assert (found.outcome, not found.resized) == ("failed", told)
 
 
 @each_row(

@@ -8,13 +8,13 @@ first, then what `search` finds. What is found is written into the model, and th
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby, islice, product, repeat
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -93,70 +93,56 @@ def match_graph(
         ModelError: The model does not load.
         LimitError: It does not end.
     """
-    run, folder = graph.model.to_run()
-    model = read_proto(run)
-    found = matched_inputs(outline(model), inputs, reference, _inner_names(graph))
-    found = _without_folded(graph, found)
-    if not any(found.expected):
-        note = "the reference has no output: what is behind its inner tensors is not compared"
-        found = replace(found, remarks=(*found.remarks, note))
-    stages, end, results = Counter[str](), time.monotonic() + seconds, list[Matching]()
-    for each in layouts(found, run, folder):
-        left = max(math.ceil(end - time.monotonic()), 0)
-        given = model, folder, Closeness(rtol, atol), left, partial, progress
-        results.append(_matched(graph, each, stages, *given))
-        if results[-1].outcome != "not matched":
-            return results[-1]
-    return replace(results[0], runs=stages.total(), stages=dict(stages))
-
-
-def _matched(
-    graph: Graph,
-    found: MatchedInputs,
-    stages: Counter[str],
-    model: onnx.ModelProto,
-    folder: Path | None,
-    closeness: Closeness,
-    seconds: float,
-    partial: bool,
-    progress: Progress | None,
-) -> Matching:
-    """The verdict on inputs in one layout; the runs of each stage are added to `stages`."""
     context = Context(graph)
     windows, left = sites_of(context)
     every, others = with_pads(context, windows)
     options = {site: _options(site) for site in every}
     sites = [site for site in every if len(options[site]) > 1]
-    wanted = tuple(
-        {**sample, **more} for sample, more in zip(found.expected, found.inner, strict=True)
-    )
+    run, folder = graph.model.to_run()
+    model = read_proto(run)
+    given = matched_inputs(outline(model), inputs, reference, _inner_names(graph))
+    given = _without_folded(graph, given)
+    if not any(given.expected):
+        note = "the reference has no output: what is behind its inner tensors is not compared"
+        given = replace(given, remarks=(*given.remarks, note))
+    samples = zip(given.expected, given.inner, strict=True)
+    wanted = tuple({**outputs, **inner} for outputs, inner in samples)
     dtypes = {site.node.outputs[0].name: type_of_data(context, site) for site in sites}
     names = list(dict.fromkeys(name for sample in wanted for name in sample))
     copy = working_copy(model, sites, dtypes, names)
     chosen = [options[site] for site in copy.sites]
-    asked = found.draws, wanted, closeness, seconds, progress
-    task = _Task(graph, copy, chosen, *asked, lambda: _noise(graph, found), stages)
-    with open_session(copy.model, folder=folder) as task.session:
-        result = task.solve()
-        taken = {name: how for name, (how, *_) in found.layout.items()}
-        named = ((context.label(node), why) for node, why in left)
-        result = replace(
-            result,
-            left=(*named, *others, *copy.left),
-            layout={**taken, **task.layout()},
-            notes=found.remarks,
-            runs=task.runs,
-            stages=dict(task.stages),
-            record=() if any(found.inner) else tuple(task.to_record(result)),
-        )
-        if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
-            mark = graph.mark()
-            task.write()
-            why = _confirmed(graph, found, task)
-            if why and result.outcome == "matched":
-                graph.rollback(mark)
-                return replace(result, outcome="not matched", reason=why, changes=())
-    return result
+    kept = *((context.label(node), why) for node, why in left), *others, *copy.left
+    results, stages = list[Matching](), Counter[str]()
+    end = time.monotonic() + seconds
+    with open_session(copy.model, folder=folder) as session:
+        for found in layouts(given, run, folder):
+            asked = found.draws, wanted, Closeness(rtol, atol), end - time.monotonic(), progress
+            task = _Task(
+                graph, copy, chosen, *asked, functools.partial(_noise, graph, found), stages
+            )
+            task.session = session
+            result = task.solve()
+            taken = {name: how for name, (how, *_) in found.layout.items()}
+            result = replace(
+                result,
+                left=kept,
+                layout={**taken, **task.layout()},
+                notes=found.remarks,
+                runs=task.runs,
+                stages=dict(stages),
+                record=() if any(found.inner) else tuple(task.to_record(result)),
+            )
+            if result.outcome == "matched" or (result.outcome == "partly matched" and partial):
+                mark = graph.mark()
+                task.write()
+                why = _confirmed(graph, found, task)
+                if why and result.outcome == "matched":
+                    graph.rollback(mark)
+                    result = replace(result, outcome="not matched", reason=why, changes=())
+            results.append(result)
+            if result.outcome != "not matched":
+                return result
+    return replace(results[0], runs=stages.total(), stages=dict(stages))
 
 
 def _inner_names(graph: Graph) -> set[str]:
@@ -303,7 +289,7 @@ class _Task:
         feeds = {**self._draws[sample].feeds, **self._copy.feeds(self._choices(point))}
         self.stages[self._stage] += 1
         sizes = self._copy.probes
-        self._progress(f"trying candidates, {self._seconds:g} s at most", self.runs, 0)
+        self._progress(f"trying candidates, {self._seconds:.0f} s at most", self.runs, 0)
         try:
             found = self.session.run(feeds, [*names, *sizes])
         except LimitError:

@@ -147,8 +147,6 @@ def failure(found: Validation) -> str:
     """
     if found.outcome != "failed":
         return ""
-    if found.resized:
-        return shown(found.resized)
     mine = [run for run in found.runs if not run.ok and run.subject == found.subject]
     wrong = [each for run in mine for each in run.comparisons if not each.ok]
     said = []
@@ -161,7 +159,7 @@ def failure(found: Validation) -> str:
     elif mine:
         said.append(shown(mine[0].note) or "it does not run")
     if where := culprit(found):
-        said.append(f"it begins at {shown(where)}")
+        said.append(f"{'' if found.resized else 'it begins at '}{shown(where)}")
     return "; ".join(said)
 
 
