@@ -54,7 +54,7 @@ class MergePads(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every constant `Pad` that reads a constant `Pad`."""
         for second in context.pads():
-            producer = context.graph.producer(second.data)
+            producer = second.data.producer
             if producer is None or not is_pad(context.graph, producer):
                 continue
             known = second.constant_amounts

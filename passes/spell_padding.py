@@ -186,9 +186,7 @@ def _by_nodes(graph: Graph, node: Node) -> dict[int, Any]:
     """
     if not graph.is_main:
         return {}
-    given = {
-        n: each for n, each in enumerate(node.inputs) if n and graph.producer(each) is not None
-    }
+    given = {n: each for n, each in enumerate(node.inputs) if n and each.producer is not None}
     constants = {n: graph.constant(each) for n, each in given.items()}
     return {n: each for n, each in constants.items() if each is not None}
 

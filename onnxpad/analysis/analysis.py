@@ -212,11 +212,11 @@ class Analysis:
             memory: Where to keep the answer, under `subject`.
             subject: The tensor that is asked about.
         """
-        stack: list[_Frame] = [(self, {} if memory is None else memory, subject, rule)]
+        here, memory = self, {} if memory is None else memory
+        waiting: list[_Frame] = []
         answer: Any = None
         failure: ModelError | None = None
-        while stack:
-            here, memory, subject, rule = stack[-1]
+        while True:
             try:
                 wanted, needed = rule.send(answer) if failure is None else rule.throw(failure)
             except (StopIteration, UndeterminedError) as end:
@@ -224,19 +224,20 @@ class Analysis:
                 memory[subject] = answer
                 if _is_open(answer):
                     here._open.append((memory, subject))
-                stack.pop()
             except ModelError as error:  # whoever looks into bodies and functions may go on
                 answer, failure = None, error
-                stack.pop()
             else:
-                answer, failure = None, None
-                if isinstance(wanted, tuple):
-                    here, wanted = wanted
-                memory = here._known[wanted]
-                if needed in memory:
-                    answer = memory[needed]
-                else:
-                    stack.append((here, memory, needed, here._start(wanted, needed)))
+                there, wanted = wanted if isinstance(wanted, tuple) else (here, wanted)
+                known = there._known[wanted]
+                answer, failure = known.get(needed), None
+                if answer is None and needed not in known:
+                    waiting.append((here, memory, subject, rule))
+                    here, memory, subject = there, known, needed
+                    rule = there._start(wanted, needed)
+                continue
+            if not waiting:
+                break
+            here, memory, subject, rule = waiting.pop()
         if failure is not None:
             raise failure
         return answer
@@ -244,7 +245,7 @@ class Analysis:
     def _start(self, kind: Kind, tensor: Any) -> Ask[Any]:
         """Begin to answer a request; until then its answer counts as unknown, so cycles end."""
         self._known[kind][tensor] = None
-        outer = None if self.outer is None else self._graph.outer(tensor)
+        outer = None if self.outer is None else tensor.outer
         if outer is not None:
             return self._captured(kind, outer)
         if kind is Kind.SHAPE:
@@ -378,7 +379,7 @@ class Analysis:
 
     def _call(self, tensor: Any) -> Call | None:
         """Return the operator that computes a tensor; None where no node but a Constant does."""
-        node = self._graph.producer(tensor)
+        node = tensor.producer
         if node is None or node.op == "Constant":
             return None
         # No rule is for an operator without a name.

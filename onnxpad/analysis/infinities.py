@@ -109,7 +109,7 @@ class Infinities:
 
     def _read_by(self, tensor: Tensor) -> Sequence[Tensor]:
         """The tensors whose numbers come into a tensor."""
-        node = self._graph.producer(tensor)
+        node = tensor.producer
         if node is None or not self._graph.is_standard(node) or self._graph.refers(node):
             return ()
         inputs = node.inputs
@@ -122,7 +122,7 @@ class Infinities:
 
     def _brought(self, tensor: Tensor, operands: Sequence[_Numbers | None]) -> _Numbers | None:
         """The numbers of a tensor, from those that its node reads."""
-        graph, node = self._graph, self._graph.producer(tensor)
+        graph, node = self._graph, tensor.producer
         if (constant := graph.constant(tensor)) is not None:
             return _held(tensor, constant)
         if tensor.outer is not None and self._outer is not None:

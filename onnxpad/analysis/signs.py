@@ -107,7 +107,7 @@ class Signs:
             return least_element(array)
         if tensor.outer is not None and self._outer is not None:
             return self._outer.bound(tensor.outer)
-        node = self._graph.producer(tensor)
+        node = tensor.producer
         bound = NONE
         if node is not None and not self._graph.refers(node):
             rule = BOUNDS.get(rule_name(self._graph, node))

@@ -294,7 +294,8 @@ def fix(
             found = validated(run, outcome, source, reference, progress, inputs)
         if isinstance(found, str):
             told = f"the sizes given are not used, since {RUNTIME} does not load what declares them"
-            dims = {name: sizes for name, sizes in (chosen.dims or {}).items() if _is_range(sizes)}
+            given = (chosen.dims or {}).items()  # ranges are proved for and not declared
+            dims = {name: sizes for name, sizes in given if not str(sizes).isdecimal()}
             options |= {"shapes": None, "dims": dims}
             result = fix(
                 model,
@@ -352,11 +353,6 @@ def _for_targets(run: Run) -> AtLast | None:
 def _is_told(options: Options, code: str) -> bool:
     """Whether findings of a code are told: `select` hides none that a target does not take."""
     return options.chooses(code) or (code in UNTAKEN and code not in options.ignore)
-
-
-def _is_range(sizes: object) -> bool:
-    """Whether the sizes of a dimension are a range, which is proved for and not declared."""
-    return not isinstance(sizes, int) and not str(sizes).isdecimal()
 
 
 def graph_of(result: FixResult) -> Graph:

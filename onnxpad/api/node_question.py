@@ -125,7 +125,7 @@ def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:
     """The node of that name or pattern, with its graph; one with a window if several have it."""
     every = [(context, node) for context in scopes for node in context.graph.nodes]
     found = [(context, node) for context, node in every if name in _names(context, node)]
-    slides = [(context, node) for context, node in every if _has_window(context.graph, node)]
+    slides = [(context, node) for context, node in every if operator_of(context.graph, node)]
     if not found:
         glob = name.replace("[", "[[]")
         found = [each for each in slides if any(fnmatchcase(n, glob) for n in _names(*each))]
@@ -155,10 +155,6 @@ def _names(context: Context, node: Node) -> Iterator[str]:
         yield label
     if not node.name:
         yield from (tensor.name for tensor in node.outputs[:1] if tensor.name)
-
-
-def _has_window(graph: Graph, node: Node) -> bool:
-    return operator_of(graph, node) is not None
 
 
 def _op(read: WindowOp | TransposedOp, label: str) -> Op:

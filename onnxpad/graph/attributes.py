@@ -109,15 +109,15 @@ def write(attribute: onnx.AttributeProto, value: Value) -> None:
             attribute.type, attribute.f = _FLOAT, value
         case str() | bytes():
             attribute.type, attribute.s = _STRING, _bytes(value)
+        case [int(), *_] | []:
+            attribute.type = _INTS
+            attribute.ints.extend(cast("list[int]", value))
         case [float(), *_]:
             attribute.type = _FLOATS
             attribute.floats.extend(cast("list[float]", value))
         case [str() | bytes(), *_]:
             attribute.type = _STRINGS
             attribute.strings.extend(map(_bytes, cast("list[str]", value)))
-        case list():
-            attribute.type = _INTS
-            attribute.ints.extend(cast("list[int]", value))
         case onnx.AttributeProto():
             attribute.MergeFrom(value)
         case _:

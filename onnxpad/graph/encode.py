@@ -204,7 +204,7 @@ def working_copy(
     for initializer in view.initializers.values():
         if initializer.sparse and initializer.proto.name not in listed:
             kind = initializer.proto.data_type
-            name, dims = initializer.proto.name, list(initializer.dims)
+            name, dims = initializer.proto.name, list(initializer.declared.shape or ())
             graph.input.append(onnx.helper.make_tensor_value_info(name, kind, dims))
     entries = iter(view.order())
     nodes = []

@@ -328,10 +328,6 @@ class Graph:
         """Whether a tensor that was in the graph is still there."""
         return self._view.tensors.get(tensor.name) is tensor
 
-    def producer(self, tensor: Tensor) -> Node | None:
-        """The node that computes a tensor; None for inputs and initializers."""
-        return tensor.producer
-
     def origin(self, tensor: Tensor) -> Tensor:
         """The tensor that a tensor is a copy of, through Identities; itself if it is no copy."""
         if tensor.producer is None or tensor.producer.op != "Identity":
@@ -355,10 +351,6 @@ class Graph:
     def uses(self, tensor: Tensor) -> Sequence[Use]:
         """The places where a tensor is read, in no particular order; a copy, safe from edits."""
         return tuple(tensor.uses.values())
-
-    def outer(self, tensor: Tensor) -> Tensor | None:
-        """The tensor of the graph around that a tensor of a body captures; else None."""
-        return tensor.outer
 
     def captured(self) -> Iterator[Tensor]:
         """The tensors of a body that it captures from the graph around."""
@@ -711,7 +703,7 @@ class Graph:
         if node.op != "Identity" or not self.is_standard(node):
             return ()
         (original,), (copy,) = node.inputs, node.outputs
-        source, uses = self.producer(original), self.uses(original)
+        source, uses = original.producer, self.uses(original)
         stays = self._edits.is_pinned(original) or any(use.index < 0 for use in uses)
         if source is None or stays or copy.name in self._inner_names:
             return ()
@@ -743,7 +735,8 @@ class Graph:
         if self._view.is_main:
             proto.name = self.model.names.fresh(name)
             tensor = Tensor(proto.name)
-            self._edits.add_initializer(tensor, Initializer(proto, values.shape))
+            declared = Declared(proto.data_type, values.shape)
+            self._edits.add_initializer(tensor, Initializer(proto, declared))
         else:
             value = onnx.helper.make_attribute("value", proto)
             first = next(self.nodes, None)
@@ -768,18 +761,17 @@ class Graph:
         Nodes whose bodies were edited count; where a function was edited, so do all nodes that may
         run it. Nodes of graphs around this one do not count.
         """
-        found: dict[int, Touched] = {}
-        inside: dict[int, Touched] = {}
-        for view, each in self.model.journal.touched(mark):
+        found: dict[Node, Touched] = {}
+        inside: dict[Node, Touched] = {}
+        for _, view, node, was in self.model.journal.touched(mark):
             if view is self._view:
-                first = found.setdefault(id(each.node), each)
-                if first is not each and not first.again:
-                    found[id(each.node)] = Touched(first.node, first.was, True)
+                again = node in found
+                found[node] = Touched(node, found[node].was if again else was, again)
             elif (owner := view.owner_in(self._view)) is not None:
-                inside[id(owner)] = Touched(owner, None)
+                inside[owner] = Touched(owner, None)
             elif view.is_in_function:
                 running = filter(self.runs_graphs, self.nodes)
-                inside.update((id(node), Touched(node, None)) for node in running)
+                inside.update((each, Touched(each, None)) for each in running)
         return list({**found, **inside}.values())
 
     def touched_elsewhere(self, mark: int) -> Sequence[tuple[Touched, bool]]:
@@ -791,8 +783,8 @@ class Graph:
         if self.is_main and not journal.inner:
             return []
         return [
-            (each, (entry := view.entries.get(id(each.node))) is not None and entry.alive)
-            for view, each in journal.touched(mark)
+            (Touched(node, was), (entry := view.entries.get(id(node))) is not None and entry.alive)
+            for _, view, node, was in journal.touched(mark)
             if view is not self._view and view.owner_in(self._view) is None
         ]
 

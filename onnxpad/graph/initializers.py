@@ -65,6 +65,7 @@ class Constants:
         self._is_standard = is_standard
         self._folder = folder
         self._values: dict[Tensor, np.ndarray[Any, Any] | None] = {}
+        self._alike: dict[tuple[object, ...], np.ndarray[Any, Any]] = {}
 
     def forget(self, tensor: Tensor) -> None:
         """Drops a tensor from the cache, since it may have changed."""
@@ -76,7 +77,7 @@ class Constants:
             return self._view.inputs[tensor.name]
         initializer = self._view.initializers.get(tensor.name)
         if initializer:
-            return Declared(initializer.proto.data_type, initializer.dims)
+            return initializer.declared
         value = self._held(tensor)
         if isinstance(value, onnx.AttributeProto):
             if value.HasField("t"):
@@ -162,9 +163,12 @@ class Constants:
         return within_reach and not proto.HasField("segment") and prod(proto.dims) <= LIMIT
 
     def _array(self, proto: onnx.TensorProto, name: str) -> np.ndarray[Any, Any]:
-        constant_shape(proto.dims, name)
+        shape = constant_shape(proto.dims, name)
         if self._folder is not None and is_external(proto):
             proto = internal(proto, self._folder)
+        key = proto.data_type, shape, proto.raw_data
+        if key[-1] and key in self._alike:  # networks repeat the same few short ones
+            return self._alike[key]
         try:
             array = np.array(numpy_helper.to_array(proto))
         except (ValueError, TypeError, KeyError, IndexError) as error:
@@ -173,4 +177,5 @@ class Constants:
                 f"({list(proto.dims)}); export the model again"
             ) from error
         array.setflags(write=False)
+        self._alike[key] = array
         return array

@@ -91,17 +91,17 @@ class Journal:
 
     def touch(self, view: View, node: Node, *, was_there: bool = True) -> None:
         """Stores what a node is before an edit of it."""
-        ends = tuple(node.inputs), tuple(node.outputs)
-        was = (node.op, node.attrs, node.domain, *ends) if was_there else None
+        inputs, outputs = tuple(node.inputs), tuple(node.outputs)
+        was = (node.op, node.attrs, node.domain, inputs, outputs) if was_there else None
         self._touched.append((len(self._steps), view, node, was))
 
-    def touched(self, mark: int) -> list[tuple[View, Touched]]:
+    def touched(self, mark: int) -> list[tuple[int, View, Node, Was | None]]:
         """The nodes that edits since a mark touched, in all graphs, once for each edit."""
         touched = self._touched
         start = len(touched)
         while start and touched[start - 1][0] >= mark:
             start -= 1
-        return [(view, Touched(node, was)) for _, view, node, was in touched[start:]]
+        return touched[start:]
 
     def record(self, undo: Callable[..., object], *arguments: object) -> None:
         """Stores the function that undoes an edit, and what that is given."""
@@ -158,7 +158,8 @@ class Edits:
 
     def _record(self, undo: Callable[..., object], *arguments: object) -> None:
         self._journal.record(undo, *arguments)
-        self._journal.inner += self._is_inner
+        if self._is_inner:
+            self._journal.inner += 1
         view: View | None = self._view
         while view is not None and not (view.touched and view.outer is None):
             view.touched = True

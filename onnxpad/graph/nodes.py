@@ -67,10 +67,10 @@ def noted(ask: Callable[[_Graph, Node], _Fact]) -> Callable[[_Graph, Node], _Fac
 
     @wraps(ask)
     def answer(graph: _Graph, node: Node) -> _Fact:
-        notes = node.notes
-        if ask not in notes:
-            notes[ask] = ask(graph, node)
-        fact: _Fact = notes[ask]
+        try:
+            fact: _Fact = node.notes[ask]
+        except KeyError:
+            fact = node.notes[ask] = ask(graph, node)
         return fact
 
     return answer
@@ -149,14 +149,14 @@ class Initializer(NamedTuple):
 
     Attributes:
         proto: The tensor, perhaps without its elements; for a sparse one, its values.
-        dims: Its shape.
+        declared: Its type and shape.
         records: Its records in the file, with that of its graph input before IR version 4; none
             if it was added.
         sparse: Whether it is sparse.
     """
 
     proto: onnx.TensorProto
-    dims: tuple[int, ...]
+    declared: Declared
     records: tuple[Record, ...] = ()
     sparse: bool = False
 
@@ -250,8 +250,8 @@ class View:
 
     def order(self) -> Iterator[Entry]:
         """The live nodes in order; edits during the iteration are fine."""
-        entry = self.head.next
-        while entry is not self.tail:
+        entry, tail = self.head.next, self.tail
+        while entry is not tail:
             if entry.alive:
                 yield entry
             entry = entry.next
@@ -347,13 +347,13 @@ def _add_sources(view: View, passed: Sequence[Declared] | None) -> None:
     for proto, record in section.parts("initializer"):
         name = proto.name
         _add_source(view.tensors, name)
-        dims = constant_shape(proto.dims, name)
-        view.initializers[name] = Initializer(proto, dims, (record,))
+        declared = Declared(proto.data_type, constant_shape(proto.dims, name))
+        view.initializers[name] = Initializer(proto, declared, (record,))
     for sparse, record in section.parts("sparse_initializer"):
         name = sparse.values.name
         _add_source(view.tensors, name)
-        dims = constant_shape(sparse.dims, name)
-        view.initializers[name] = Initializer(sparse.values, dims, (record,), sparse=True)
+        declared = Declared(sparse.values.data_type, constant_shape(sparse.dims, name))
+        view.initializers[name] = Initializer(sparse.values, declared, (record,), sparse=True)
     seen = set()
     known = iter(passed or ())
     for value, _ in section.parts("input"):
@@ -493,7 +493,7 @@ def _add_captures(view: View) -> bool:
     unsorted = False
     done: set[int] = set()
     for identity, entry in view.entries.items():
-        entry.captures = captures(entry, view.tensors)
+        entry.captures = captures(entry, view.tensors) if held_bodies(entry.node) else {}
         for tensor in entry.captures:
             use = Use(entry.node, -1)
             tensor.uses[use] = use

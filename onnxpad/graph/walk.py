@@ -33,7 +33,7 @@ def upstream(
     """
 
     def onward(tensor: Tensor) -> Iterable[Tensor]:
-        node = graph.producer(tensor)
+        node = tensor.producer
         return () if node is None else through(node)
 
     return _reached(tensors, onward, most)
@@ -48,7 +48,7 @@ def nodes_upstream(
     """The nodes that compute these tensors, each once; None at last if cut short."""
     seen = set[int]()
     for tensor in upstream(graph, tensors, through, most):
-        node = None if tensor is None else graph.producer(tensor)
+        node = None if tensor is None else tensor.producer
         if tensor is None:
             yield None
         elif node is not None and id(node) not in seen:
@@ -124,6 +124,7 @@ def counts_of(graph: Graph) -> Counts:
         for node in each.nodes:
             nodes += 1
             pads += node.op == "Pad" and each.is_standard(node)
-            auto_pads += node.attrs.get("auto_pad", "") not in ("NOTSET", "")
-            ceil_modes += node.attrs.get("ceil_mode", 0) == 1
+            if attrs := node.attrs:
+                auto_pads += attrs.get("auto_pad", "") not in ("NOTSET", "")
+                ceil_modes += attrs.get("ceil_mode", 0) == 1
     return Counts(pads, auto_pads, nodes, ceil_modes)

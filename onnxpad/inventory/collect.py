@@ -382,7 +382,7 @@ class _Collector:
         amounts = pad.node.inputs[1:2]
         if not amounts or not amounts[0].name:
             return "its attribute"
-        node = self._graph.producer(amounts[0])
+        node = amounts[0].producer
         if node is None or node.op == "Constant":
             is_known = pad.constant_amounts is not None
             return "constant amounts" if is_known else f"amounts given by {amounts[0].name!r}"

@@ -248,7 +248,7 @@ class DynamicSites:
         own: dict[int, Node] = {}
         pending = [*pad.inputs[1:2], *pad.inputs[3:4]]
         while pending and len(own) < MANY:
-            node = self._graph.producer(pending.pop())
+            node = pending.pop().producer
             if node is None or id(node) in own:
                 continue
             uses = [use for output in node.outputs for use in self._graph.uses(output)]

@@ -31,8 +31,10 @@ def sound_amounts(analysis: Analysis, pad: PadOp) -> Pairs | None:
     if known is None or (pad.axes is not None and shape is None):
         return None
     full = pad.over(len(known) if shape is None else len(shape))
+    if min(map(min, known), default=0) >= 0:
+        return full
     for axis, (begin, end) in enumerate(full or ()):
-        crop = 0 if begin >= 0 <= end else -min(begin, 0) - min(end, 0)
+        crop = -min(begin, 0) - min(end, 0)
         if crop and (shape is None or always(less_equal(crop, shape[axis])) is not True):
             return None
     return full
@@ -54,7 +56,7 @@ def parts(
     """
     rows = [gathering(graph, reader) for reader in readers]
     known = sound_amounts(analysis, pad)
-    if not rows or None in rows or known is None or pad.mode != "constant":
+    if not rows or not all(rows) or known is None or pad.mode != "constant":
         return None
     rank, found = len(known), list[tuple[int, ...]]()
     for row in rows:

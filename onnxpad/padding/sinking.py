@@ -94,7 +94,7 @@ class Sinking:
         self._known[name] = known
 
     def _lift(self, tensor: Tensor, depth: int) -> Behind | None:
-        node = self._graph.producer(tensor)
+        node = tensor.producer
         if node is None:
             return None
         if is_pad(self._graph, node):
@@ -121,7 +121,7 @@ class Sinking:
         """
         layer, graph = self._layer(pad), self._graph
         while layer is not None:
-            above = graph.producer(graph.origin(pad.inputs[0]))
+            above = graph.origin(pad.inputs[0]).producer
             if above is None or not is_pad(graph, above) or not self._leads_to_pad(pad):
                 break
             both = self.joined(above, layer)
@@ -287,7 +287,7 @@ class Sinking:
 
     def _source(self, tensor: Tensor, bare: dict[int, tuple[Tensor, ...]]) -> Tensor:
         """A padded tensor without its padding."""
-        node = self._graph.producer(tensor)
+        node = tensor.producer
         assert node is not None
         if id(node) not in bare:
             found = self._stack(node)
@@ -337,7 +337,7 @@ def check_taken(
             raise RefusalError(Reason.GRAPH_OUTPUT, said)
         taken += (each.name for each in step.outputs if each.name)
         outputs = sinking.cut(step)
-        pads = [graph.producer(tensor) for tensor in outputs]
+        pads = [tensor.producer for tensor in outputs]
         is_gone = any(pad is None or pad.op != "Pad" for pad in pads)  # a Slice cropped all of it
         if not is_gone and not any(True for each in outputs for _ in sinking.readers(each)):
             raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")

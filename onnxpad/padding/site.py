@@ -511,7 +511,7 @@ class Sites:
 
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | Named:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
-        is_far = self._graph.producer(op.data) is not pad.node  # a Cast between may change signs
+        is_far = op.data.producer is not pad.node  # a Cast between may change signs
         is_lowest = op.operator.padding is Fill.LOWEST
         if is_far and is_lowest and not self._signs.non_negative(op.data):
             form = "which it reads, may be negative"

@@ -240,7 +240,7 @@ class Editor:
         names: set[str] = set()
         for tensor in way:
             names.add(graph.unique(tensor.name))
-            above = graph.producer(tensor)
+            above = tensor.producer
             if not (is_step or above is node or (above and above.op in {"Pad", "Identity"})):
                 break
         inner: Graph | None = graph
@@ -278,20 +278,21 @@ class Editor:
         tensors = self._along(node, way)
         nodes = pass_.computing(match)
         was = written_form(self.context, node, first, roots, nodes[0])
-        if any(was.text == each.text for each in self._seen.get(place, ())):
-            raise DiffersError(
-                "the rule finds what it has already rewritten, without end", Reason.WITHOUT_END
-            )
+        for each in self._seen.get(place, ()):
+            if was.text == each.text:
+                why = "the rule finds what it has already rewritten, without end"
+                raise DiffersError(why, Reason.WITHOUT_END)
         hiding = self._hiding(way)
         replacements = pass_.rewrite(match, self.context) or tuple(site.tensor for site in sites)
-        tensors.update(graph.unique(new.name) for new in replacements)
+        tensors.update([graph.unique(new.name) for new in replacements])
         trust = self.context.trust if match.decides else None
+        replaced: dict[Tensor, Tensor] = {}
         for site, new in zip(sites, replacements, strict=True):
+            replaced[new] = site.tensor
             if new is not site.tensor:
                 self._check_uses(site.tensor, new, site.uses)
         removed = graph.sweep()
         touched = graph.touched(mark)
-        replaced = {new: site.tensor for site, new in zip(sites, replacements, strict=True)}
         certificates = self._prover.settle(touched, replaced, trust)
         for each in certificates:
             self._check_assumptions(each)
@@ -307,7 +308,7 @@ class Editor:
         self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         inserted = frozenset(map(self.context.label, fresh))
-        tensors.update(graph.unique(node.outputs[0].name) for node in fresh)
+        tensors.update([graph.unique(node.outputs[0].name) for node in fresh])
         mark = graph.mark()
         if absorbed := graph.absorb(node):
             self._prover.settle(graph.touched(mark), {})
@@ -320,7 +321,7 @@ class Editor:
             now=now if now.steps else SiteForm(tensor=replacements[0].name),
             certificate=certificate,
             # A node that takes the place of another has its name.
-            removed=tuple(name for name in removed if name not in inserted),
+            removed=tuple([name for name in removed if name not in inserted]),
             probe=seen,
             message=match.finding.message,
         )
@@ -384,7 +385,8 @@ class Editor:
         Each with the harm that it would do.
         """
         graph, found = self.context.graph, []
-        for node in map(graph.producer, way):
+        for tensor in way:
+            node = tensor.producer
             if node is not None and node.inputs and _hides(graph, node):
                 hazard = self.context.blocked_pools.behind(node.outputs[0])
                 if hazard is not None:

@@ -45,7 +45,7 @@ def written_form(
     steps = [] if op is None else [_window(node.op, op)]
     tensor = graph.origin(node.inputs[0] if slides else tensor)
     while tensor.name not in roots:
-        above = graph.producer(tensor)
+        above = tensor.producer
         pads = above is not None and is_pad(graph, above)
         if above is None or not (pads or is_step):
             break
@@ -54,8 +54,8 @@ def written_form(
             steps.append(replace(step, fill=_fill(context, above)) if is_step else step)
         else:
             steps.append(_step(context, above))
-        data = (each for each in above.inputs if pads or graph.constant(each) is None)
-        tensor = graph.origin(next(data, above.inputs[0]))
+        data = () if pads else (each for each in above.inputs if graph.constant(each) is None)
+        tensor = graph.origin(next(iter(data), above.inputs[0]))
     return SiteForm(tuple(reversed(steps)))
 
 
@@ -66,7 +66,7 @@ _form = lru_cache(maxsize=1024)(StepForm)
 def _window(name: str, op: WindowOp | UnreadableError) -> StepForm:
     if isinstance(op, UnreadableError):
         return _form(name)
-    notes, key = op.node.notes, (_window, op.windows)
+    notes, key = op.node.notes, (_window, len(op.windows))
     form: StepForm | None = notes.get(key)
     if form is None:
         form = notes[key] = _window_form(name, op)

@@ -225,7 +225,7 @@ class NeighbourhoodProbe:
 
     def _scenes(self, tensor: Tensor, roots: Sequence[str]) -> list[Scene]:
         root, *beside = roots
-        node = self._graph.producer(tensor)
+        node = tensor.producer
         row = gathering(self._graph, node) if node is not None else None
         shape = self._analysis.shape(self._graph.tensor(root))
         if shape is None:
@@ -271,7 +271,7 @@ class NeighbourhoodProbe:
                     yield from (amount for pair in pad.amounts or () for amount in pair)
             if not node.inputs or node.inputs[0].name == root:
                 return
-            node = self._graph.producer(node.inputs[0])
+            node = node.inputs[0].producer
 
     def _window(self, node: Node) -> WindowOp | None:
         try:
@@ -294,7 +294,7 @@ class NeighbourhoodProbe:
         cutting = _Cutting(self._graph, self._analysis, roots, scene)
         root = roots[0]
         # The node that computes the root is not in the cut.
-        node = self._graph.producer(tensor) if tensor.name not in roots else None
+        node = tensor.producer if tensor.name not in roots else None
         row = gathering(self._graph, node) if node is not None else None
         compares = row is not None and row.padding is Fill.LOWEST
         if compares:
@@ -318,7 +318,7 @@ class NeighbourhoodProbe:
             tensor = pending.pop()
             if self._graph.constant(tensor) is not None:
                 continue
-            node = self._graph.producer(tensor)
+            node = tensor.producer
             if node is None or not self._graph.is_standard(node):
                 return []
             if node.op in _CURVES:
@@ -596,7 +596,7 @@ class _Cutting:
         stack: list[tuple[Tensor, bool]] = [(tensor, False)]
         while stack:
             current, ready = stack.pop()
-            node = self._graph.producer(current)
+            node = current.producer
             if node is None or id(node) in done or current.name in self._names:
                 continue
             if ready:

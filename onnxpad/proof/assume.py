@@ -83,7 +83,7 @@ class Facts:
         if held is not None and held[1] != data.layers:
             more = [around(data.layers, axis) - around(held[1], axis) for axis in axes]
             found = [size + each for size, each in zip(found, more, strict=True)]
-        for place, size in enumerate(found):
+        for place, size in enumerate(found if Unknown in map(type, found) else ()):
             if isinstance(size, Unknown):
                 name = f"data {id(data)}" if held is None else self.graph.unique(held[0].name)
                 found[place] = symbol(f"{name}[{place}]", Range(self._least_size(data)))

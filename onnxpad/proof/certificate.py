@@ -209,8 +209,9 @@ def _roots(graph: Graph, reader: Reader, tensor: Tensor, *, behind: bool) -> tup
             found.append(at.name)
             continue
         # What a transposed convolution spreads, and what indices count, is a root.
-        counts = any(each.name for each in node.outputs[1:]) and reader.slides(node)
-        pads = _MOST_PADS if counts or node.op == "ConvTranspose" else pads
+        counts = len(node.outputs) > 1 and any(each.name for each in node.outputs[1:])
+        if node.op == "ConvTranspose" or (counts and reader.slides(node)):
+            pads = _MOST_PADS
         pending += [(graph.origin(each), pads) for each in reversed(data)]
     return tuple(found)
 

@@ -165,7 +165,7 @@ class _Settling:
         return found
 
     def _unaccounted(self, tensor: Tensor) -> DiffersError:
-        node = self._graph.producer(tensor)
+        node = tensor.producer
         label = self._graph.label(node) if node is not None else tensor.name
         op = node.op if node is not None else "an input"
         return DiffersError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, combinations
-from typing import Final
+from typing import Any, Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown, always, less_equal, minimum
@@ -257,11 +257,12 @@ class Reader:
             return self._source(tensor)
         if node.op == "Identity" and graph.is_standard(node):
             return self.read(node.inputs[0])
-        known = self._known
         sources = graph.sources(node)
         while sources and not sources[-1].name:
             sources = sources[:-1]  # an empty name at the end means what its absence means
-        args = tuple([known.get(each) or self.read(each) for each in sources])
+        args: tuple[Any, ...] = tuple(map(self._known.get, sources))
+        if None in args:
+            args = tuple(map(self.read, sources))
         row = padding_row(graph, node)
         if row is None and (not as_written or self._carries(node, args)):
             row = row_of(graph, node)
@@ -368,10 +369,8 @@ class Reader:
             data = self.terms.padded(data.args[0], *data.layers)
         # Indices count positions of the tensor that is pooled, padding included.
         layers = NO_LAYERS if form.has_indices else data.layers
-        if layers and len(layers[0].amounts) != form.rank:
-            raise UnreadError("data of another rank than the window slides over")
         if layers:
-            inside, layers = _taken(layers, form.spatial, form.window.loses_signs)
+            inside, layers = _taken(layers, form)
             data = self.terms.make(data.head, data.args, inside)
         return self.terms.make(Slid(form, layers, output), (data, *args[1:]))
 
@@ -487,10 +486,12 @@ _APPLIED: Final = object()
 
 
 @lru_cache(maxsize=1024)
-def _taken(layers: Layers, spatial: range, loses_signs: bool) -> tuple[Layers, Layers]:
+def _taken(layers: Layers, form: WindowForm) -> tuple[Layers, Layers]:
     """The layers inside of the data that a window reads, and those that it takes for its own."""
-    inside, taken = _outermost(layers, frozenset(spatial))
-    if loses_signs:
+    if len(layers[0].amounts) != form.rank:
+        raise UnreadError("data of another rank than the window slides over")
+    inside, taken = _outermost(layers, frozenset(form.spatial))
+    if form.window.loses_signs:
         return merged(without_sign(inside)), merged(without_sign(taken))
     return inside, taken
 

@@ -191,11 +191,13 @@ def windows(pair: Pair) -> Found | None:
         raise DiffersError("the window slides over other data")
     data, facts = pair.new.args[0], pair.facts
     form = old.form
-    sizes = facts.sizes(data, form.spatial, form.rank)
-    dtype = facts.dtype(data) if form.compares else None
+    sizes, dtype = facts.sizes(data, form.spatial, form.rank), None
+    compares = form.compares
+    if compares:
+        dtype = facts.dtype(data)
     found = facts.compared(old, new, sizes, dtype, pair.trust)
     equal = found.equal
-    if form.compares:
+    if compares:
         data = facts.reader.terms.padded(data, *found.inner)
     if found.same:
         rule, assumptions = equal.rule, _check_crops(pair, form, new.form, dtype, data)

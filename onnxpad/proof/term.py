@@ -105,8 +105,8 @@ class Term:
         self.args = args
         self.layers = layers
         self.bare: Term = self if bare is None else bare
-        carries = type(head) is Stepped and any(arg.is_open for arg in args)
-        self.is_open: bool = bool(layers) or carries or type(head) is Spread
+        is_open = bool(layers) or type(head) is Spread
+        self.is_open = is_open or (type(head) is Stepped and any(arg.is_open for arg in args))
 
 
 class Terms:

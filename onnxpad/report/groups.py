@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, TypeVar
 
 from onnxpad.finding import Change, Finding
@@ -74,6 +75,7 @@ def _has_pads(form: SiteForm) -> bool:
     return last is not None and last.has_pads and not (last.is_counted or last.rounds_up)
 
 
+@lru_cache(maxsize=1024)  # as networks repeat the same few forms
 def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
     """A form without amounts; it may also be without the pads of the last operator."""
     steps = [replace(step, amounts=None, fill=None, computing=0) for step in form.steps]

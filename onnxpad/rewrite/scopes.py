@@ -81,7 +81,8 @@ class _Finder:
         self._originals: Mapping[int, Context] | None = None
         light = main.graph.model.skeleton.light
         functions = light.functions
-        self._padding = _padding_functions(functions)
+        padding = {_key(each) for each in functions if pads(each.node)}
+        self._padding = _with_callers(functions, padding)  # which may pad, also by calling others
         self._misjudged: set[Key] = set()
         self._misranked: set[Key] = set()
         # The calls of each function that is looked into, by its context.
@@ -266,11 +267,6 @@ def _is_fed(call: Call, place: int) -> bool:
         and bool(node.inputs[place].name)
         and context.sites.fusion.is_fed(node.inputs[place])
     )
-
-
-def _padding_functions(functions: Sequence[onnx.FunctionProto]) -> frozenset[Key]:
-    """The functions that may pad, also by calling others."""
-    return _with_callers(functions, {_key(each) for each in functions if pads(each.node)})
 
 
 def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:

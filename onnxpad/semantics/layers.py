@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -212,6 +213,7 @@ def _sink(inner: list[_Sides], layer: Layer) -> None:
         place.amounts[side] = amount
 
 
+@lru_cache(maxsize=1024)
 def _fillless(layer: Layer) -> Layer:
     return layer._replace(fill=0) if _only_crops(chain(*layer.amounts)) else layer
 

@@ -185,9 +185,10 @@ class Call:
         row: Its row.
         version: The version of its operator.
         output: Which of its outputs is asked about.
+        operand: Gives an input by its place; None where it is left out.
     """
 
-    __slots__ = ("_facts", "_graph", "node", "output", "row", "version")
+    __slots__ = ("_facts", "_graph", "node", "operand", "output", "row", "version")
 
     def __init__(self, graph: Graph, facts: Known, node: Node, row: Row, output: int = 0):
         """Reads a node of a graph.
@@ -198,12 +199,12 @@ class Call:
         self.node = node
         self.row = row
         self.output = output
+        self.operand = node.operand
         self._graph = graph
         self._facts = facts
-        notes, key = node.notes, (checked_version, row.op)
-        version: int | None = notes.get(key)
+        version: int | None = node.notes.get(checked_version)
         if version is None:
-            version = notes[key] = checked_version(graph, node, row)
+            version = node.notes[checked_version] = checked_version(graph, node, row)
         self.version = version
 
     def attribute(self, name: str) -> Any:
@@ -218,10 +219,6 @@ class Call:
         """The attributes that are written, each with its name, type and value; but for some."""
         attrs = self.node.attrs.items()
         return tuple(sorted((name, *frozen(value)) for name, value in attrs if name not in but))
-
-    def operand(self, place: int) -> Tensor | None:
-        """An input; None where it is left out."""
-        return self.node.operand(place)
 
     def data_places(self) -> tuple[int, ...]:
         """The inputs whose padding a step hands on.

@@ -142,7 +142,9 @@ def pad_of(call: Call) -> PadForm:
     if call.operand(1) is None:
         raise MalformedError("it has no pads input, which the opset requires")
     _check_types(call)
-    axes, axes_known = None, True
+    filler, axes, axes_known = call.operand(2), None, True
+    if filler is not None and len({call.dtype(2), call.dtype(0)} - {None}) > 1:
+        raise UnreadError("the value of a Pad is of another type than the data")
     if call.operand(3) is not None:
         found = call.integers(3)
         known = tuple([axis for axis in found or () if isinstance(axis, int)])
@@ -150,7 +152,7 @@ def pad_of(call: Call) -> PadForm:
         axes = known if axes_known else None
     flat = call.integers(1)
     pairs = None if flat is None else _pairs(flat, axes)
-    value = 0 if call.operand(2) is None else call.element(2)
+    value = 0 if filler is None else call.element(2)
     return PadForm(mode, pairs, axes, axes_known, value)
 
 
@@ -161,8 +163,9 @@ def amounts_attribute(opset: int) -> str:
 
 def _check_types(call: Call) -> None:
     """Raises if an input of a `Pad` is known to have another type or rank than Pad takes."""
-    for place, types in _TYPES.items():
-        if call.operand(place) is None:
+    for place, tensor in enumerate(call.node.inputs):
+        types = _TYPES.get(place)
+        if types is None or not tensor.name:
             continue
         dtype, shape = call.declared(place) or (call.dtype(place), call.shape(place))
         if dtype and dtype not in types:
@@ -170,8 +173,6 @@ def _check_types(call: Call) -> None:
             raise kind(f"input {place} is of a type that Pad does not take")
         if shape is not None and len(shape) != 1 and shape[:-1] != (1,):
             raise UnreadError(f"input {place} is no list, as Pad takes it")
-    if call.operand(2) is not None and len({call.dtype(2), call.dtype(0)} - {None}) > 1:
-        raise UnreadError("the value of a Pad is of another type than the data")
 
 
 @lru_cache(maxsize=1024)

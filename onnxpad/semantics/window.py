@@ -241,12 +241,17 @@ def form_of(call: Call) -> WindowForm:
     """
     node, window = call.node, call.row.window
     assert window is not None
-    kernel = kernel_of(call, window.weight)
-    zero = zero_of(call, window)
-    key = form_of, kernel, zero
+    place, zero = window.weight, zero_of(call, window)
+    weight = None if place is None else call.operand(place)
+    sizes = () if place is None or weight is None else call.shape(place)
+    if sizes is None or not {int}.issuperset(map(type, sizes)):
+        sizes = kernel_of(call, place)  # with a symbol of this node alone
+    key = form_of, sizes, zero
     form: WindowForm | None = node.notes.get(key)
     if form is None:  # networks repeat the same few windows
-        form = node.notes[key] = _form(call, window, slide_of(node, kernel), zero)
+        check_ends(call)
+        slide = slide_of(node, kernel_of(call, place))
+        form = node.notes[key] = _form(call, window, slide, zero)
     return form
 
 

@@ -232,7 +232,8 @@ class CropsBehind:
                 if node.op == "Slice" and (why := words.unread(node.inputs[1:], "its bounds")):
                     yield Stage(node, index, places, None), why
                     return
-                if data_inputs(graph, node) != (index,) or not self._is_lone(node):
+                others = any(map(graph.is_read, node.outputs[1:]))
+                if others or data_inputs(graph, node) != (index,):
                     return
                 yield Stage(node, index, places, None), None
                 places, fill = self._through(node, index, places, fill, tensor)
@@ -325,9 +326,6 @@ class CropsBehind:
             if own is not None and node.inputs[0].name == tensor.name:
                 yield Stage(node, 0, places, own), _read_elsewhere(tensor)
                 return
-
-    def _is_lone(self, node: Node) -> bool:
-        return not any(map(self.graph.is_read, node.outputs[1:]))
 
     def _amounts(self, node: Node, index: int, tensor: Tensor) -> Pairs | None:
         """The amounts that a Slice or constant `Pad` adds to each axis; negative ones crop."""

@@ -329,7 +329,7 @@ class _Walk:
 
     def front(self, tensor: Tensor, rank: int, depth: int = 0) -> Front:
         """The padding of a tensor of that rank; none by what is too far away."""
-        node, none = self._graph.producer(tensor), Front((), ((0, 0),) * rank, True)
+        node, none = tensor.producer, Front((), ((0, 0),) * rank, True)
         if node is None or not node.inputs or depth > _MOST_STEPS or id(node) in self._barred:
             return none
         key = id(node), rank

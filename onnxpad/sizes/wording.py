@@ -332,7 +332,7 @@ class Provenance:
         if not unknown or any(map(self._is_fed, unknown)):
             return Reason.NOT_EVALUATED, ""
         tensor = unknown[0]
-        while (node := self._graph.producer(tensor)) is not None or tensor.outer is not None:
+        while (node := tensor.producer) is not None or tensor.outer is not None:
             if node is None:
                 assert tensor.outer is not None
                 assert self._outer is not None  # without it, what is captured counts as fed
@@ -371,7 +371,7 @@ class Provenance:
 
     def _sources(self, tensor: Tensor) -> Sequence[Tensor]:
         """The tensors that a tensor's content is computed from."""
-        node = self._graph.producer(tensor)
+        node = tensor.producer
         if node is None:
             return ()
         if node.op in ("Shape", "Size") and self._graph.is_standard(node):

@@ -425,7 +425,7 @@ class _Forms:
         tensors = [each for each in node.inputs[1:4] if each.name]
         if any(self._graph.constant(each) is None for each in tensors):
             return "computed"
-        given = any(self._graph.producer(each) is not None for each in tensors)
+        given = any(each.producer is not None for each in tensors)
         return "constant-node" if given else "constant"
 
     def _fill(self, node: Node) -> str:

@@ -360,7 +360,7 @@ def test_what_was_not_proved_is_asked_again() -> None:
     signs = Signs(graph, Analysis(graph))
     y, r = graph.tensor("y"), graph.tensor("r")
     assert not signs.non_negative(y)
-    pool = graph.producer(y)
+    pool = y.producer
     assert pool is not None
     graph.set_input(pool, 0, r)
     graph.set_attribute(pool, "pads", [1, 0, 0, 0])

@@ -114,7 +114,7 @@ def raises(match: onnxpad.Match, context: onnxpad.Context) -> None:
 
 
 def damages(match: onnxpad.Match, context: onnxpad.Context) -> None:
-    other = context.graph.producer(context.graph.tensor("z"))
+    other = context.graph.tensor("z").producer
     assert other is not None
     context.graph.set_attribute(other, "pads", [2, 2, 2, 2])
 

@@ -162,12 +162,12 @@ class TestReading:
         assert (pad.op, conv.op) == ("Pad", "Conv")
         assert (graph.label(pad), graph.label(conv)) == ("<a>", "conv")
         a = graph.tensor("a")
-        assert graph.producer(a) is pad
+        assert a.producer is pad
         assert conv.inputs[0] is a is pad.outputs[0]
         (use,) = graph.uses(a)
         assert use.node is conv
         assert use.index == 0
-        assert graph.producer(graph.tensor("x")) is None
+        assert graph.tensor("x").producer is None
         assert graph.is_output(graph.tensor("y"))
         assert not graph.is_output(a)
         with pytest.raises(KeyError):
@@ -525,7 +525,7 @@ class TestEdits:
         assert graph.absorb(names["copy"]) == ("copy",)
         assert [n.name for n in graph.nodes] == ["relu", "neg", "twice"]
         assert not graph.has_tensor("a")
-        assert graph.producer(graph.tensor("y")) is names["relu"]
+        assert graph.tensor("y").producer is names["relu"]
         assert {use.node.name for use in graph.uses(graph.tensor("y"))} == {"neg", "twice"}
         assert graph.origin(graph.tensor("z")) is graph.tensor("y")
         proto = graph.model.to_proto()
@@ -533,8 +533,8 @@ class TestEdits:
         assert not [value.name for value in proto.graph.value_info]
         graph.rollback(mark)
         assert graph.model.to_bytes() == kept
-        assert graph.producer(graph.tensor("a")) is names["relu"]
-        assert graph.producer(graph.tensor("y")) is names["copy"]
+        assert graph.tensor("a").producer is names["relu"]
+        assert graph.tensor("y").producer is names["copy"]
         assert graph.origin(graph.tensor("z")) is graph.tensor("a")
         assert not graph.model.changed
 
@@ -653,7 +653,7 @@ class TestEdits:
         tensor = dead.outputs[0]
         graph.remove(dead)
         assert [node.op_type for node in graph.model.to_proto().graph.node] == ["Relu", "Neg"]
-        assert graph.producer(tensor) is None
+        assert tensor.producer is None
         for edit in (
             lambda: graph.insert("Neg", [], {}, before=dead, name="n"),
             lambda: graph.remove(dead),

@@ -48,7 +48,7 @@ def facts(graph: Graph) -> list[Any]:
         tensors = {t.name: t for node in nodes for t in (*node.inputs, *node.outputs) if t.name}
         seen = []
         for name, tensor in sorted(tensors.items()):
-            writer = each.producer(tensor)
+            writer = tensor.producer
             uses = sorted((names.get(id(use.node), -1), use.index) for use in each.uses(tensor))
             constant = each.constant(tensor)
             seen.append((

@@ -182,7 +182,7 @@ class TestReading:
         assert [(use.node.name, use.index) for use in branch.uses(branch.tensor("w"))] == [
             ("loop", -1)
         ]
-        assert loop.producer(w) is None
+        assert w.producer is None
         constant = loop.constant(loop.tensor("p"))
         assert constant is not None
         assert constant.tolist() == [0, 0, 1, 1, 0, 0, 1, 1]

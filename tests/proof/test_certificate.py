@@ -47,9 +47,9 @@ def setting(**attributes: Any) -> Callable[[Graph], object]:
     """An edit that gives the node of `y` the data of the `Pad` before it, and attributes."""
 
     def edit(graph: Graph) -> None:
-        node = graph.producer(graph.tensor("y"))
+        node = graph.tensor("y").producer
         assert node is not None
-        above = graph.producer(node.inputs[0])
+        above = node.inputs[0].producer
         if above is not None and above.op == "Pad":
             graph.set_input(node, 0, above.inputs[0])
         graph.set_attributes(node, attributes)

@@ -66,7 +66,7 @@ class Edited:
 
     def node(self, name: str) -> Node:
         """The node that writes a tensor."""
-        node = self.graph.producer(self.graph.tensor(name))
+        node = self.graph.tensor(name).producer
         assert node is not None
         return node
 
@@ -278,7 +278,7 @@ class Shrinking(FoldPad):
 
     def rewrite(self, match: Match, context: Context) -> None:
         graph = context.graph
-        pad = graph.producer(match.node.inputs[0])
+        pad = match.node.inputs[0].producer
         assert pad is not None
         graph.set_attribute(match.node, "pads", [1, 2, 0, 3])
         none = graph.add_initializer(np.zeros(8, np.int64), "none")
@@ -298,12 +298,12 @@ class Rerouting(FoldPad):
 
     def rewrite(self, match: Match, context: Context) -> None:
         graph = context.graph
-        pad = graph.producer(graph.tensor("a"))
+        pad = graph.tensor("a").producer
         assert pad is not None
         inputs = [graph.tensor("p"), graph.tensor("two")]
         added = graph.insert("Add", inputs, {}, before=pad, name="added")
         assert context.analysis.integers(added) is not None
-        node = graph.producer(added)
+        node = added.producer
         assert node is not None
         graph.replace_op(node, "Mul", inputs, {})
         graph.set_input(pad, 1, added)
@@ -315,7 +315,7 @@ class Swapping(DropEmptyPad):
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...] | None:
         stands = super().rewrite(match, context)
         graph = context.graph
-        above = graph.producer(graph.tensor("r"))
+        above = graph.tensor("r").producer
         assert above is not None
         graph.replace_op(above, "Neg", list(above.inputs), {})
         return stands

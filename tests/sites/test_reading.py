@@ -27,7 +27,7 @@ def test_the_own_padding_of_an_operator(attributes: str, inputs: str, own: objec
     given = ", ".join(filter(None, ["kernel_shape = [3, 3]", attributes]))
     text = f"r = {'Relu' if inputs == 'x' else 'vendor.Odd'} (x) y = Conv <{given}> (r, w)"
     graph = Graph.from_proto(one(text, initializers=W3))
-    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    analysis, node = Analysis(graph), graph.tensor("y").producer
     assert node is not None
     site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
     assert (site.own, site.constant) == own
@@ -70,7 +70,7 @@ def test_the_padding_in_front_of_an_operator(front: str, amounts: object, left_o
         initializers=FRONT,
     )
     graph = Graph.from_proto(model)
-    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    analysis, node = Analysis(graph), graph.tensor("y").producer
     assert node is not None
     site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
     assert site.front.amounts == amounts
@@ -104,7 +104,7 @@ def test_the_number_that_pads_upstream_write(
         initializers=f"{FRONT}, {numbers}",
     )
     graph = Graph.from_proto(model)
-    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    analysis, node = Analysis(graph), graph.tensor("y").producer
     assert node is not None
     site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
     assert (site.front.fill, site.fills_as_own) == (fill, as_own)
@@ -123,7 +123,7 @@ def test_a_tensor_that_is_read_twice_at_each_of_many_steps() -> None:
             initializers=FRONT,
         )
     )
-    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    analysis, node = Analysis(graph), graph.tensor("y").producer
     assert node is not None
     site = SiteReader(graph, analysis).of(read_window(graph, analysis, node))
     assert site.front.amounts == ((1, 3), (2, 4))
@@ -156,6 +156,6 @@ def test_an_operator_with_all_its_padding(op: str, front: str, whole: Padding | 
         initializers=f"{FRONT}, int64[8] none = {{0, 0, 0, 0, 0, 0, 0, 0}}",
     )
     graph = Graph.from_proto(model)
-    analysis, node = Analysis(graph), graph.producer(graph.tensor("y"))
+    analysis, node = Analysis(graph), graph.tensor("y").producer
     assert node is not None
     assert SiteReader(graph, analysis).of(read_window(graph, analysis, node)).whole == whole

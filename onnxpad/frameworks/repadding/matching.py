@@ -707,7 +707,7 @@ class _Task:
                 yield places[id(node)]
 
     def _label(self, name: str) -> str:
-        node = self._graph.producer(self._graph.tensor(name))
+        node = self._graph.tensor(name).producer
         return name if node is None else f"{node.op} {self._graph.label(node)}"
 
     # Results

@@ -162,7 +162,7 @@ def _as_ours(
 ) -> list[Exposed]:
     """A wrong fold in terms of our graph: one for each operator that may take the `Pad`."""
     graph = context.graph
-    node = graph.producer(graph.tensor(output))
+    node = graph.tensor(output).producer
     pad = None if node is None else context.pad(node)
     if node is None or pad is None or isinstance(pad, UnreadableError):
         return []

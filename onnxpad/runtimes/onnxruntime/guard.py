@@ -239,7 +239,7 @@ def _signature(context: Context, exposed: Exposed) -> object:
     beside = [each for node in exposed.way for each in node.inputs[1:]]
     for tensor in (*given, *beside):
         # One that no node computes is an initializer too long to be read.
-        if tensor.name and graph.constant(tensor) is None and graph.producer(tensor) is not None:
+        if tensor.name and graph.constant(tensor) is None and tensor.producer is not None:
             return object()  # equal to nothing: edits may have made this tensor's value known
     return (
         _place(context, exposed),

@@ -268,7 +268,7 @@ class Misjudged:
         number of axes from the `Pad` itself.
         """
         for tensor, wrong in self._wrong().values():
-            node = self._context.graph.producer(tensor)
+            node = tensor.producer
             if node is None or node.op != "Pad":
                 continue
             if wrong.is_misranked or self._is_handed_on(node):

@@ -217,14 +217,14 @@ class Neighbours:
         """That type once QDQS8ToU8 has made uint8 of int8, between neighbours or their copies."""
         dtype = self._type_of(node)
         if node.op == _DEQUANTISE:
-            other = self._graph.producer(self._graph.origin(node.inputs[0]))
+            other = self._graph.origin(node.inputs[0]).producer
             meets = other is not None and other.op == "QuantizeLinear"
         else:
             meets = self._only_reader(node, _DEQUANTISE) is not None
         return TensorProto.UINT8 if (copied or meets) and dtype == TensorProto.INT8 else dtype
 
     def _dequantiser(self, tensor: Tensor) -> Node | None:
-        node = self._graph.producer(self._graph.origin(tensor))
+        node = self._graph.origin(tensor).producer
         return node if node is not None and node.op == _DEQUANTISE else None
 
     def _has_float_weight(self, node: Node) -> bool:

@@ -207,7 +207,7 @@ class Fusion:
     def _certain_pad(self, row: Operator, tensor: Tensor) -> PadOp | None:
         graph = self._graph
         while tensor.name and len(tensor.uses) == 1 and not graph.is_output(tensor):
-            node = graph.producer(tensor)
+            node = tensor.producer
             if node is None or not graph.is_standard(node):
                 return None
             if node.op == "Pad":
@@ -292,7 +292,7 @@ class Fusion:
                 return
             current, way = pending.pop()
             current = self._graph.origin(current)
-            node = self._graph.producer(current)
+            node = current.producer
             if node is None:
                 continue
             if self._is_opened(node):
@@ -316,7 +316,7 @@ class Fusion:
             elif node.op in REMOVABLE:
                 pending += ((each, (*way, node)) for each in self._passed(node))
         if pending:
-            node = self._graph.producer(pending[-1][0])
+            node = pending[-1][0].producer
             if node is not None:
                 yield _unseen(node), pending[-1][1]
 
@@ -400,7 +400,7 @@ class Fusion:
         """Whether an operator inside a node that may be inlined may be next to a `Pad` outside."""
         found = self._inside(node)
         if found is None:
-            return _folds_inside(self._graph.inner_operators(node))
+            return not FOLDED.keys().isdisjoint(self._graph.inner_operators(node))
         return any(each._kept(Fusion._takes_from_outside) for each in found)
 
     def _takes_from_outside(self) -> bool:
@@ -572,11 +572,6 @@ def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | No
     return next(
         (wrong[each.name] for each in above if each is not None and each.name in wrong), None
     )
-
-
-def _folds_inside(op_types: frozenset[str]) -> bool:
-    """Whether PadFusion folds `Pad`s into any of these operators of a body or function."""
-    return not FOLDED.keys().isdisjoint(op_types)
 
 
 def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:

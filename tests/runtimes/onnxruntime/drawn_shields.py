@@ -27,7 +27,7 @@ def said(line: str) -> str:
     graph = context.graph
     for edit in edits.split():
         name, _, replaced = edit.partition(".")
-        node = graph.producer(graph.tensor(name))
+        node = graph.tensor(name).producer
         assert node is not None
         if replaced:
             index, _, given = replaced.partition("=")
