@@ -94,7 +94,7 @@ def _plain(model: object) -> SameKind:
         return _refuse_path
     if isinstance(model, bytes | bytearray | memoryview):
         return lambda now: type(model)(now.to_bytes())
-    return _as_proto
+    return lambda now: now.to_proto()
 
 
 def _exported(graph: Any) -> Any:
@@ -113,10 +113,6 @@ def _as_graph(now: Model) -> Any:
     import onnx_graphsurgeon
 
     return onnx_graphsurgeon.import_onnx(now.to_proto())
-
-
-def _as_proto(now: Model) -> Any:
-    return now.to_proto()
 
 
 def _refuse_path(_: Model) -> Any:

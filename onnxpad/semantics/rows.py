@@ -424,14 +424,12 @@ def _is_type(default: object) -> bool:
 
 def _is_of(default: object, value: object) -> bool:
     """Whether a value has the type of an attribute that has this default or type."""
-    kind: object = default if _is_type(default) else _kind_of(default)
+    kind: object = (type(default[0]),) if isinstance(default, list | tuple) else type(default)
+    if _is_type(default):
+        kind = default
     if isinstance(kind, tuple):
         return isinstance(value, list) and set(kind).issuperset(map(type, value))
     return type(value) is kind
-
-
-def _kind_of(default: object) -> object:
-    return (type(default[0]),) if isinstance(default, list | tuple) else type(default)
 
 
 def _exact(value: object) -> object:

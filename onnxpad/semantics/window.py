@@ -242,11 +242,10 @@ def form_of(call: Call) -> WindowForm:
     node, window = call.node, call.row.window
     assert window is not None
     place, zero = window.weight, zero_of(call, window)
-    weight = None if place is None else call.operand(place)
-    sizes = () if place is None or weight is None else call.shape(place)
-    if sizes is None or not {int}.issuperset(map(type, sizes)):
-        sizes = kernel_of(call, place)  # with a symbol of this node alone
-    key = form_of, sizes, zero
+    shape = () if place is None or call.operand(place) is None else call.shape(place)
+    key: tuple[object, ...] = form_of, shape, zero
+    if shape is None or not {int}.issuperset(map(type, shape)):
+        key = kernel_of, kernel_of(call, place), zero  # a symbol is of this node alone
     form: WindowForm | None = node.notes.get(key)
     if form is None:  # networks repeat the same few windows
         check_ends(call)

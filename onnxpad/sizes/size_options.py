@@ -203,8 +203,8 @@ def _split(of: str, text: str) -> list[str]:
     Raises:
         UsageError: It has both, or no size at one side of an `x`.
     """
-    parts = re.split("[xX]", text)
-    if len(parts) == 1 or ("," in text and not all(map(_is_sizes, parts))):
+    parts, sizes = re.split("[xX]", text), re.compile(r"[\s\d,?-]+")  # open ones too, and commas
+    if len(parts) == 1 or ("," in text and not all(map(sizes.fullmatch, parts))):
         return text.split(",")
     if "," in text:
         raise UsageError(f"{of}: {text!r} mixes x and commas; give 1x3x224x? or 1,3,224,?")
@@ -213,11 +213,6 @@ def _split(of: str, text: str) -> list[str]:
             f"{of}: {text!r} lacks a size beside an x; give ? for an axis that stays open"
         )
     return parts
-
-
-def _is_sizes(text: str) -> bool:
-    """Whether a text holds nothing but sizes, open ones and commas."""
-    return bool(re.fullmatch(r"[\s\d,?-]+", text))
 
 
 def _is_range(item: object) -> bool:

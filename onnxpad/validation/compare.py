@@ -433,21 +433,16 @@ def misfit(before: Value, after: Value) -> str:
     if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
         if before.dtype != after.dtype:
             return f"has type {after.dtype}, was {before.dtype}"
-        if before.shape != after.shape and not _without_iterations(before, after):
+        # A Loop without iterations gathers no elements along axis 0. The runtime then takes the
+        # other sizes from shape inference, with 0 for those that are unknown.
+        gathers = before.ndim == after.ndim > 0 == before.shape[0] == after.shape[0]
+        if before.shape != after.shape and not gathers:
             return f"has shape {shape_text(after.shape)}, was {shape_text(before.shape)}"
         return ""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return "" if before.keys() == after.keys() else "has other keys"
     was, now = _kind(before), _kind(after)
     return "" if was == now else f"is {now}, was {was}"
-
-
-def _without_iterations(before: Array, after: Array) -> bool:
-    """Whether both may be what a Loop without iterations gathers: no elements along axis 0.
-
-    The runtime then takes the other sizes from shape inference, with 0 for those that are unknown.
-    """
-    return before.ndim == after.ndim > 0 and before.shape[0] == after.shape[0] == 0
 
 
 def _kind(value: Value) -> str:

@@ -128,12 +128,8 @@ def _where(call: Call) -> Ask[Elements]:
     left = yield from call.operand(1, call.dtype)
     right = yield from call.operand(2, call.dtype)
     if call.dtype in FLOATS:
-        return each(partial(_where_float, call.dtype), condition, left, right)
+        return each(partial(floats.where, dtype=call.dtype), condition, left, right)
     return each(size.where, condition, left, right)
-
-
-def _where_float(dtype: int, condition: Extent, a: floats.Real, b: floats.Real) -> floats.Real:
-    return floats.where(condition, a, b, dtype)
 
 
 def _cast(call: Call) -> Ask[Elements]:
