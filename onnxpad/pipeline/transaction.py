@@ -278,8 +278,8 @@ class Editor:
         tensors = self._along(node, way)
         nodes = pass_.computing(match)
         was = written_form(self.context, node, first, roots, nodes[0])
-        for each in self._seen.get(place, ()):
-            if was.text == each.text:
+        for before in self._seen.get(place, ()):
+            if was.text == before.text:
                 why = "the rule finds what it has already rewritten, without end"
                 raise DiffersError(why, Reason.WITHOUT_END)
         hiding = self._hiding(way)

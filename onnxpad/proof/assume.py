@@ -229,7 +229,7 @@ def least_size(graph: Graph, tensor: Tensor) -> int:
         return least_size(graph.parent, first.outer)
     if first.name in graph.inputs:
         return 1 if graph.is_main else 0  # what is passed to a body or function is computed
-    node = graph.producer(first)
+    node = first.producer
     row = None if node is None or first is not node.outputs[0] else padding_row(graph, node)
     # Runtimes refuse a convolution without a window.
     floors = row is not None and row.window is not None and row.window.rounding == "floor"

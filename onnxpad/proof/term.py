@@ -106,7 +106,7 @@ class Term:
         self.layers = layers
         self.bare: Term = self if bare is None else bare
         is_open = bool(layers) or type(head) is Spread
-        self.is_open = is_open or (type(head) is Stepped and any(arg.is_open for arg in args))
+        self.is_open: bool = is_open or (type(head) is Stepped and any(arg.is_open for arg in args))
 
 
 class Terms:
