@@ -190,11 +190,9 @@ def windows(pair: Pair) -> Found | None:
             raise DiffersError(said, Reason.INDICES_READ)
         raise DiffersError("the window slides over other data")
     data, facts = pair.new.args[0], pair.facts
-    form = old.form
-    sizes, dtype = facts.sizes(data, form.spatial, form.rank), None
-    compares = form.compares
-    if compares:
-        dtype = facts.dtype(data)
+    form, compares = old.form, old.form.compares
+    sizes = facts.sizes(data, form.spatial, form.rank)
+    dtype = facts.dtype(data) if compares else None
     found = facts.compared(old, new, sizes, dtype, pair.trust)
     equal = found.equal
     if compares:

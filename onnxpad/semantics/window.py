@@ -248,9 +248,7 @@ def form_of(call: Call) -> WindowForm:
         key = kernel_of, kernel_of(call, place), zero  # a symbol is of this node alone
     form: WindowForm | None = node.notes.get(key)
     if form is None:  # networks repeat the same few windows
-        check_ends(call)
-        slide = slide_of(node, kernel_of(call, place))
-        form = node.notes[key] = _form(call, window, slide, zero)
+        form = node.notes[key] = _form(call, window, slide_of(node, kernel_of(call, place)), zero)
     return form
 
 
