@@ -94,17 +94,17 @@ def first_divergence(
         The first difference; None if the outputs do not differ when run again.
     """
     every = _compared(ours, theirs, [inputs], tolerance, progress)
-    beyond = every.beyond()
-    guilty, _ = _influence(
-        every.ours.producers, outputs, beyond, every.found.keys() - beyond | every.agreeing
-    )
-    note = ""
-    if not guilty:
-        guilty, _ = _influence(every.ours.producers, outputs, every.strayed, every.agreeing)
-    if not guilty:  # small rounding errors grew on the way to the outputs
-        guilty, _ = _influence(every.ours.producers, outputs, every.found, every.agreeing)
-        note = "no tensor compared differs beyond the tolerance"
-    return _report(every, guilty, note)
+    beyond, agreeing = every.beyond(), every.agreeing
+    for differing, near, note in (
+        (beyond, every.found.keys() - beyond | agreeing, ""),
+        (every.strayed, agreeing, ""),
+        # small rounding errors grew on the way to the outputs
+        (every.found, agreeing, "no tensor compared differs beyond the tolerance"),
+    ):
+        guilty, _ = _influence(every.ours.producers, outputs, differing, near)
+        if guilty:
+            return _report(every, guilty, note)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,10 +462,8 @@ def _compared(
     return every
 
 
-def _report(every: _Compared, guilty: Collection[str], note: str) -> Divergence | None:
+def _report(every: _Compared, guilty: Collection[str], note: str) -> Divergence:
     """The first of the guilty tensors of two models."""
-    if not guilty:
-        return None
     order = {name: index for index, name in enumerate(every.ours.producers)}
     name = min(guilty, key=order.__getitem__)
     compared = len(every.agreeing) + len(every.found)

@@ -568,8 +568,7 @@ class _Check:
                 told = f"{_CHOICES}; compared too: {', '.join(inner.scores)}"
                 self.notes.append(f"{_outputs_text(names)} {told}")
             if inner.hidden:
-                said = f"{_outputs_text(inner.hidden)} {_CHOICES}"
-                said += ", and what was chosen from has another name"
+                said = f"what {_outputs_text(inner.hidden)} chosen from, which has another name"
                 self._not_compared(provider, inner.hidden, said)
             self._scores = dict(zip(ran, inner.values, strict=False)), inner.scores
             silent = list(inner.silent)

@@ -332,10 +332,6 @@ class TestCulprits:
         _line, table, result = self.told(given, other)
         assert table == ["<y> (Conv)"]
         assert result.padding[0].renamed == "r_y"
-        # a weight that differs where the outputs part is no padding of another operator
-        other.graph.initializer[0].CopyFrom(
-            onnx.numpy_helper.from_array(np.ones((1, 1, 3, 3), np.float32), "w")
-        )
 
     def test_sizes_that_the_culprit_broke_are_not_held_against_others(self) -> None:
         more = "s = Add (x, y) v = MaxPool <auto_pad = 'SAME_UPPER', kernel_shape = [3, 3], strides"
@@ -347,15 +343,8 @@ class TestCulprits:
         _line, table, _ = self.told(given, judged("pads = [2, 2, 2, 2]", straight, more))
         assert table == ["<y> (Conv)"]
 
-    @pytest.mark.parametrize(
-        ("pads", "told"),
-        [
-            ("[-1, 0, 1, 1]", "H -1+1, W 0+1"),
-            ("[1, 1]", "L 1+1"),
-            ("[1.0, 1.0, 1.0, 1.0]", "[1.0, 1.0, 1.0, 1.0]"),
-        ],
-    )
-    def test_what_does_not_load_has_the_table(self, pads: str, told: str) -> None:
+    @pytest.mark.parametrize("pads", ["[-1, 0, 1, 1]", "[1, 1]", "[1.0, 1.0, 1.0, 1.0]"])
+    def test_what_does_not_load_has_the_table(self, pads: str) -> None:
         given = judged("pads = [1, 1, 0, 0]")
         other = judged("pads = [1, 1, 0, 0]")
         (item,) = other.graph.node[-1].attribute

@@ -292,14 +292,12 @@ def _fit(case: Case, framework: Framework) -> Fit:
 
 
 def _rounded(ceil: bool, candidate: _Candidate, question: Question) -> Answer:
-    """What a framework pads, if its output size rounded up or down as that of the operator."""
-    answer = candidate(question)
-    sizes = (
-        output_of(question.op, axis.size, axis.window, (axis.begin, axis.end), 0, ceil=ceil)
-        for axis in answer.axes
-    )
-    axes = (replace(axis, output=size) for axis, size in zip(answer.axes, sizes, strict=True))
-    return replace(answer, axes=tuple(axes))
+    """What a framework pads, rounding up or down as an operator does and it does not itself."""
+    theirs = candidate(question)
+    as_own, other = (answer_of(Padding(theirs.pads, ceil=up), question) for up in (ceil, not ceil))
+    if theirs.output != other.output:
+        raise AbsentError("rounds as the operator does, or otherwise")
+    return as_own
 
 
 def _held(case: Case, candidates: Iterable[_Candidate]) -> Fit:

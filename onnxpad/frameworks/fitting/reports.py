@@ -36,6 +36,13 @@ _NAMES: Final[Mapping[Likeness, str]] = {
 _MIXED: Final = frozenset({"same", "symmetric", "lower"})
 """Likenesses of the padding of a network that was written for one framework."""
 
+_KINDS: Final = {
+    "up": "pools round up",
+    "down": "pools round down",
+    "counting": "averages count padding",
+    "leaving_out": "averages leave it out",
+}
+"""What is said of some of the groups of which a model has several."""
 _COMPARED: Final = ("tensorflow", "pytorch", "caffe", "onnx-same-lower")
 _STAYS: Final = (
     "fix keeps what a model computes; onnxpad repad MODEL --to NAME writes the padding of "
@@ -115,7 +122,7 @@ class ReportConvention:
     def _report(self, model: ModelPadding) -> Iterator[Finding]:
         """One finding about all operators."""
         padded = [each for each in model.operators if each.case.is_padded]
-        told = [*filter(None, (_mixture(padded), _rounding(model), _counting(model)))]
+        told = [*_mixed(model.operators)]
         if not padded and not told:
             return
         evidence: dict[str, object] = {
@@ -207,45 +214,26 @@ _Told: TypeAlias = "tuple[str, str, Mapping[str, Sequence[Padded]]]"
 """What differs among the operators of a model: its name, words, and operators by kind."""
 
 
-def _mixture(padded: Sequence[Padded]) -> _Told | None:
-    """Operators of different conventions, if there are some."""
-    groups: dict[str, list[Padded]] = {}
-    for each in padded:
-        if each.case.likeness in _MIXED and not each.case.counting_matters:
-            groups.setdefault(_NAMES[each.case.likeness], []).append(each)
-    named = (f"{name} (first: {members[0].label!r})" for name, members in groups.items())
-    return ("mixed", f"mixed: {' and '.join(named)}", groups) if len(groups) > 1 else None
-
-
-def _rounding(model: ModelPadding) -> _Told | None:
-    """Pools that round up beside others that round down, if there are some."""
-    pools = [(each, each.padding.ceil) for each in model.operators if each.case.rounding_matters]
-    return _divided("rounding", pools, {"up": "pools round up", "down": "pools round down"})
-
-
-def _counting(model: ModelPadding) -> _Told | None:
-    """Averages that count their padding beside others that do not, if there are some."""
-    averages = [
-        (each, each.padding.counted) for each in model.operators if each.case.counting_matters
-    ]
-    words = {"counting": "averages count padding", "leaving_out": "averages leave it out"}
-    return _divided("averages", averages, words)
-
-
-def _divided(
-    name: str, operators: Sequence[tuple[Padded, bool]], words: Mapping[str, str]
-) -> _Told | None:
-    """Operators of two kinds, of which the first is so and the second is not; None if all agree."""
-    groups = {
-        kind: [each for each, is_so in operators if is_so is wanted]
-        for kind, wanted in zip(words, (True, False), strict=True)
-    }
-    said = [
-        f"{words[kind]}: {len(some)} (first: {some[0].label!r})"
-        for kind, some in groups.items()
-        if some
-    ]
-    return (name, ", ".join(said), groups) if len(said) > 1 else None
+def _mixed(operators: Sequence[Padded]) -> Iterator[_Told]:
+    """Operators of different conventions, and pools and averages of which some are otherwise."""
+    found: dict[str, dict[str, list[Padded]]] = {"mixed": {}, "rounding": {}, "averages": {}}
+    for each in operators:
+        kinds = {}
+        if each.case.rounding_matters:
+            kinds["rounding"] = "up" if each.padding.ceil else "down"
+        if each.case.counting_matters:
+            kinds["averages"] = "counting" if each.padding.counted else "leaving_out"
+        elif each.case.likeness in _MIXED:
+            kinds["mixed"] = _NAMES[each.case.likeness]
+        for name, kind in kinds.items():
+            found[name].setdefault(kind, []).append(each)
+    for name, groups in found.items():
+        named = (
+            f"{_KINDS.get(kind, kind)}: {len(some)} (first: {some[0].label!r})"
+            for kind, some in groups.items()
+        )
+        if len(groups) > 1:
+            yield name, f"{'mixed: ' * (name == 'mixed')}{', '.join(named)}", groups
 
 
 def model_padding(contexts: Iterable[Context], convention: str = "") -> ModelPadding:

@@ -263,14 +263,6 @@ def _pytorch(site: Site) -> Padding:
     return replace(fitting or by_row(site, "pytorch-half"), ceil=False)
 
 
-def _rounded_up(site: Site) -> Padding:
-    return (
-        replace(site.padding, ceil=True)
-        if site.is_pool and not site.padding.is_same
-        else site.padding
-    )
-
-
 def _caffe(site: Site) -> Padding:
     found = _pytorch(site) if is_padded(site) else site.padding
     if not site.is_pool:
@@ -294,14 +286,9 @@ def _counted(site: Site) -> Padding:
     return replace(site.padding, counted=True) if site.leaves_padding_out else site.padding
 
 
-def _uncounted(site: Site) -> Padding:
-    return replace(site.padding, counted=False)
-
-
 def _causal(site: Site) -> Padding:
-    if site.is_transposed or not _is_line(site) or site.is_pool:
-        return site.padding
-    return by_row(site, "keras-causal")
+    is_plain = site.is_transposed or not _is_line(site)
+    return site.padding if is_plain else by_row(site, "keras-causal")
 
 
 _ODD_AT_BEGIN: Final = "same, odd at the begin"
@@ -320,10 +307,10 @@ _ONE_KIND: Final[Mapping[str, Repadding]] = {
 }
 _CONVOLUTIONS: Final[Mapping[str, Repadding]] = {"causal": _causal}
 _POOLS: Final[Mapping[str, Repadding]] = {
-    "rounding up": _rounded_up,
+    "rounding up": lambda site: replace(site.padding, ceil=not site.padding.is_same),
     "rounding down": lambda site: replace(site.padding, ceil=False),
     "padding counted": _counted,
-    "padding not counted": _uncounted,
+    "padding not counted": lambda site: replace(site.padding, counted=False),
 }
 
 

@@ -381,7 +381,8 @@ class _Task:
                 )
             return replace(result, reason=reason)
         points = [(self._point, final), *filter(None, [near])]
-        nearest = self._near_miss(base, *min(points, key=lambda each: each[1].rank))
+        point, seen = min(points, key=lambda each: each[1].rank)
+        nearest = self._told(point, seen) if seen.greatest < base.greatest else None
         if explained := explained or (self._settled if self._is_certain() else None):
             self._point = explained
             self._put_back_idle()
@@ -423,10 +424,6 @@ class _Task:
         Operators that are as they were may have the convention's padding or compute the same.
         """
         return all(not at or at == also for at, also in zip(self._point, way, strict=True))
-
-    def _near_miss(self, base: Trial, point: Point, seen: Trial) -> Tried | None:
-        """A point that is nearer than the model as it is, by its conventions or operators."""
-        return self._told(point, seen) if seen.greatest < base.greatest else None
 
     def _told(self, point: Point, seen: Trial) -> Tried:
         """A point by the name of its convention or of its first operator."""

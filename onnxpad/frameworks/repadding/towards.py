@@ -20,6 +20,7 @@ from onnxpad.frameworks.repadding.intents import chosen, intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.write import PADDING, described, write
 from onnxpad.graph import Graph, Node
+from onnxpad.graph.walk import downstream
 from onnxpad.messages import meant
 from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import Padding
@@ -213,7 +214,9 @@ def _declare_anew(graph: Graph, changed: Sequence[Node], before: Declared) -> No
 
     Sizes of outputs that were derived become what they are now; others are left open.
     """
-    moved = _downstream(graph, changed)
+    outputs = (output for node in changed for output in node.outputs)
+    found = downstream(graph, outputs, lambda use: use.node.outputs, most=None)
+    moved = {tensor.name for tensor in found if tensor is not None}
     for each in (graph, *graph.inside()):
         for tensor, _ in [*each.claims()]:
             if each is not graph or tensor.name in moved:
@@ -236,30 +239,15 @@ def _size(declared: int | str | None, was: Extent, now: Extent) -> int | str | N
     return declared if was == now else None
 
 
-def _downstream(graph: Graph, nodes: Sequence[Node]) -> set[str]:
-    """The names of all tensors that nodes compute, themselves or through others."""
-    first = {id(node) for node in nodes}
-    found: set[str] = set()
-    for node in graph.nodes:
-        if id(node) in first or any(each.name in found for each in graph.sources(node)):
-            found.update(output.name for output in node.outputs if output.name)
-    return found
-
-
 def _change(plan: _Plan) -> Rewritten:
     site, padding = plan.site, plan.padding
     assert padding is not None
-    after = {name: value for name, value in site.node.attrs.items() if name in PADDING}
-    before = {name: value for name, value in plan.attributes.items() if name in PADDING}
-    return Rewritten(
-        site.label,
-        site.node.op,
-        plan.intent,
-        plan.before,
-        _words(padding, plan.pads),
-        before,
-        after,
+    before, after = (
+        {name: value for name, value in attributes.items() if name in PADDING}
+        for attributes in (plan.attributes, site.node.attrs)
     )
+    words = plan.before, _words(padding, plan.pads)
+    return Rewritten(site.label, site.node.op, plan.intent, *words, before, after)
 
 
 def _kept(framework: Framework, plan: _Plan) -> Unchanged:

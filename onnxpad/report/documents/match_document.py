@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from onnxpad.messages import few
 from onnxpad.report import MatchReport
 from onnxpad.report.documents import Document, Group, View, line_of
 from onnxpad.report.groups import grouped
@@ -152,8 +153,7 @@ def _stages(report: MatchReport) -> Iterator[str]:
 
 
 def _named(names: Sequence[str], most: int | None) -> str:
-    rest = len(names) - len(names[:most])
-    return f"{', '.join(names[:most])}{f' and {rest:,} more' if rest else ''}"
+    return few(names, most or len(names))
 
 
 def _more(items: Sequence[object], most: int | None) -> Iterable[str]:

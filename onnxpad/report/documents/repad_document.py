@@ -87,9 +87,7 @@ def _outputs(report: RepadReport) -> Iterator[str]:
         yield f"{marked('not compared', 'warning')}: {shown(found.uncompared)}"
     if not found.outputs:
         return
-    on = "; ".join(map(shown, found.inputs[:2]))
-    more = f" and {counted(len(found.inputs) - 2, 'more input')}" if len(found.inputs) > 2 else ""
-    yield f"Outputs against those of the original, on {on}{more}:"
+    yield f"Outputs against those of the original, on {few(map(shown, found.inputs), 2, '; ')}:"
     listed = found.outputs[:_LISTED]
     names = [shown(each.output) for each in listed]
     yield from UNBROKEN.pairs(names, [_difference(each) for each in listed])

@@ -267,14 +267,7 @@ def result_words(comparison: Comparison, *, verbose: bool) -> str:
         return f"within rounding{': ' if told else ''}{told}{how}"
     differs = marked("differs", "error")
     at = f" at {list(comparison.worst)}" if comparison.worst else ""
-    apart = comparison.differing
-    if not verbose and at and apart and not comparison.special:
-        by = (
-            f"by up to {comparison.max_abs:.3g}{at}, {comparison.max_rel:.2g} of the greatest value"
-        )
-        many = f"{apart:,} of {counted(comparison.elements, 'element')}"
-        return f"{differs} {by}; {many}{how}"
-    numbers = f"; {figures(comparison)}, worst{at}" if at else ""
+    numbers = f"; {figures(comparison, all_of_them=verbose)}, worst{at}" if at else ""
     return f"{differs}: {shown(comparison.detail)}{numbers}{how}"
 
 

@@ -136,18 +136,6 @@ def test_pools_that_round_otherwise_are_named() -> None:
     assert not fact(pools("", up), "rounding"), "13 elements leave nothing to round"
 
 
-def test_rounding_is_told_of_the_fewer_and_only_where_it_matters() -> None:
-    kernel = "kernel_shape = [3, 3], strides = [2, 2]"
-    model = one(
-        f"[a] a = MaxPool <{kernel}, ceil_mode = 1> (x) [b] b = MaxPool <{kernel}> (a)"
-        f" s = MaxPool <kernel_shape = [2, 2]> (b) [c] c = MaxPool <{kernel}> (s)"
-        f" [d] y = MaxPool <{kernel}> (c)",
-        inputs="float[1, 2, 62, 62] x",
-    )
-    # 62 elements give 31 or 30, 31 give 15, 14 give 7 or 6, and 6 give 3 or 2.
-    assert fact(model, "rounding") == {"up": ["a"], "down": ["c", "d"]}
-
-
 def averages(first: str, second: str) -> onnx.ModelProto:
     kernel = "kernel_shape = [3, 3], pads = [1, 1, 1, 1]"
     return one(
