@@ -10,7 +10,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
@@ -43,8 +43,6 @@ from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.runtimes.onnxruntime import departures
-from onnxpad.runtimes.onnxruntime.departures import DEPARTURES
 from onnxpad.semantics import moving, numbers, pointwise, quantised, transposed
 from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
@@ -165,13 +163,6 @@ def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> 
     return _entry(name, case, killer, semantics_table._PADDING, (domain, kind), value)
 
 
-def _departing(name: str, case: str, killer: str, op_type: str, **changes: object) -> Mutant:
-    """A break of what is known of onnxruntime's departures on an operator."""
-    domain, _, kind = op_type.rpartition(".")
-    value = replace(DEPARTURES[domain, kind], **changes)  # type: ignore[arg-type]
-    return _entry(name, case, killer, DEPARTURES, (domain, kind), value)
-
-
 def _getter(owner: type, name: str) -> Callable[..., object]:
     """The function behind a property."""
     getter = vars(owner)[name].fget
@@ -242,19 +233,6 @@ _SITES: Final = (
             "tensor, shape,", "tensor, shape and (1, *shape[:-1]),"),
     _mutant("pads win over VALID", "MaxPool, VALID with pads", CERTIFY, Sites.own_pads,
             'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
-    _departing("engines agree on Conv", "SAME_UPPER, kernel far below stride", CERTIFY, "Conv",
-             same_from={"SAME_UPPER": -9}),
-    _mutant("engines agree on dilated pools", "MaxPool SAME, dilated", CERTIFY,
-            departures.disagreement, "if _is_spread(window):", "if False:"),
-    _mutant("onnxruntime crops one less", "SAME_UPPER, kernel far below stride, as onnxruntime",
-            CERTIFY, departures.computed, "total + 1 + lower, 2", "total + lower - 1, 2"),
-    _mutant("onnxruntime crops at the other end",
-            "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
-            departures.runtime_pads, "return (begin, end) if fits",
-            "return (end, begin) if fits"),
-    _mutant("onnxruntime pads for the dilated kernel", "MaxPool SAME, dilated, as onnxruntime",
-            CERTIFY, departures.computed, "same_raw_total(size, replace(window, dilation=1))",
-            "same_raw_total(size, window)"),
     _mutant("onnxruntime is trusted unasked", "SAME_UPPER, kernel far below stride, as specified",
             CERTIFY, Sites._auto_pads, "self.trust is Trust.RUNTIME", "True"),
     _mutant("the specification is trusted unasked",
@@ -264,8 +242,6 @@ _SITES: Final = (
             Sites.own_pads, 'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
     _mutant("a crop becomes pads", "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
             padding.split, "max(begin, 0), max(end, 0)", "begin, end"),
-    _mutant("AveragePool stops below zero", "AveragePool SAME, kernel below stride", CERTIFY,
-            departures._stops, 'opset < CHANGED["AveragePool"]', "True"),
     _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,
             Sites._pair_read,
             "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
@@ -317,10 +293,6 @@ _DYNAMIC: Final = (
 )
 
 _PASSES: Final = (
-    _mutant("any values merge", "Pad Pad, values", CERTIFY, MergePads._sum,
-            "if first.value is None or not is_same_fill(first.value, second.value):", "if False:"),
-    _mutant("a crop merges with a Pad", "Pad Pad, crop first", CERTIFY, MergePads._sum,
-            "if not ((a >= 0 and a + b >= 0) or (a <= 0 and b <= 0)):", "if False:"),
     _mutant("the first Pad is read on", "Pad Pad", CERTIFY, MergePads.rewrite,
             "graph.set_input(node, 0, first.data)", "pass"),
     _mutant("merged amounts are turned round", "Pad Pad", CERTIFY, write.set_amounts,
@@ -338,8 +310,6 @@ _PASSES: Final = (
     _mutant("only the first axes are looked at", "Pad Relu", CERTIFY, DropEmptyPad.find,
             "amounts is None or is_padded(amounts)", "amounts is None",
             "context.sites.pads_nothing(pad)", "not is_padded(amounts[:2])"),
-    _mutant("-0.0 merges with 0.0", "Pad Pad, signs of zero", CERTIFY, MergePads._sum,
-            "not is_same_fill(first.value, second.value)", "first.value != second.value"),
     _mutant("a reader is rewired at its first input", "empty Pad, second input", CERTIFY,
             DropEmptyPad.rewrite, "graph.set_input(use.node, use.index, data)",
             "graph.set_input(use.node, 0, data)"),
@@ -478,15 +448,6 @@ _QUANTISED: Final = (
          "com.microsoft.QLinearAveragePool", zero_point=None),
     _row("FusedConv's padding never wins", "Pad FusedConv, lowest", PROBES,
          "com.microsoft.FusedConv", own=LEAST),
-    _departing("engines agree on FusedConv", "FusedConv SAME, kernel far below stride", CERTIFY,
-         "com.microsoft.FusedConv",
-             same_from={"SAME_UPPER": -9}),
-    _departing("engines agree on QLinearConv", "QLinearConv SAME, kernel far below stride", CERTIFY,
-         "QLinearConv",
-             same_from={"SAME_UPPER": -9}),
-    _departing("engines agree on NhwcMaxPool", "NhwcMaxPool SAME, kernel far below stride", CERTIFY,
-         "com.microsoft.NhwcMaxPool",
-             same_from={"SAME_UPPER": -9}),
 )
 
 _WINDOW: Final = (

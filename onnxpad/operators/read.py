@@ -16,10 +16,18 @@ from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.operators.amounts import ExtentPairs, Pairs, is_plain_zero, numbers_of
 from onnxpad.operators.table import BESIDE, Fill, Operator, laid_out, operator_of
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import EXCLUDED
+from onnxpad.semantics.layers import EXCLUDED, Operand
 from onnxpad.semantics.rows import Call, Known, MalformedError, UnreadError
 from onnxpad.semantics.table import is_known, over_axes, pad_of, row_named
-from onnxpad.semantics.window import AutoPad, Slide, SpreadForm, form_of, zero_of
+from onnxpad.semantics.window import (
+    AUTO_PADS,
+    AutoPad,
+    Slide,
+    SpreadForm,
+    WindowForm,
+    form_of,
+    zero_of,
+)
 
 UnreadableError = UnreadError
 """A node that cannot be interpreted, although it may be legal; the message says why."""
@@ -40,6 +48,7 @@ class WindowOp(NamedTuple):
         zero: The number that stands for 0 in its data: the data's zero point, if there is one.
             None where that is not one constant number.
         gives_indices: Whether it has an output for positions in the data (Indices).
+        read: Its form, as it was read.
     """
 
     node: Node
@@ -52,6 +61,27 @@ class WindowOp(NamedTuple):
     count_include_pad: bool
     zero: int | None
     gives_indices: bool
+    read: WindowForm
+
+    @property
+    def form(self) -> WindowForm:
+        """How its window slides, with what was replaced since it was read."""
+        read = self.read
+        own, counts = read.own, read.counts
+        if read.window.own == EXCLUDED and self.count_include_pad != counts:
+            counts = self.count_include_pad
+            zero = Operand(read.window.zero_point) if self.zero is None else self.zero
+            own = zero if counts else EXCLUDED
+        found = read._replace(
+            axes=self.windows,
+            auto_pad=AUTO_PADS[self.auto_pad],
+            pads=self.pads,
+            pads_written=self.pads_written,
+            ceil=self.ceil_mode,
+            counts=counts,
+            own=own,
+        )
+        return read if tuple(found) == tuple(read) else found
 
     @property
     def padding(self) -> Fill:
@@ -231,6 +261,7 @@ def read_window(call: Call) -> WindowOp:
             form.counts and form.window.own == EXCLUDED,
             zero if isinstance(zero, int) else None,
             form.has_indices,
+            form,
         )
     return WindowOp(node, *known[1:])
 

@@ -12,7 +12,7 @@ from onnxpad.padding.limits import check_declared
 from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.runtimes.deployed import departures_of
+from onnxpad.semantics.engines import divides_by_kernel
 
 
 def floored(sites: Sites, op: WindowOp, style: str) -> tuple[Padding, RefusalError | None]:
@@ -94,7 +94,7 @@ def is_disputed(sites: Sites, op: WindowOp) -> bool:
 
 def _disagreement(op: WindowOp, pads: Pairs) -> RefusalError | None:
     """How the engines divide an average that counts its padding, where they do not divide alike."""
-    if not departures_of(op.operator).divides_by_whole_kernels or not op.count_include_pad:
+    if not divides_by_kernel(op.form):
         return None
     for axis, own, pair in zip(op.axes, op.pads, pads, strict=True):
         if pair == own:

@@ -20,10 +20,9 @@ from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
 from onnxpad.proof.term import Copied, DiffersError, Source, Term
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.layers import EXCLUDED, Layer, fill_of
+from onnxpad.semantics.layers import Layer, fill_of
 from onnxpad.semantics.rows import Call, UnreadError, lowest
 from onnxpad.semantics.table import pad_of, padding_row
-from onnxpad.semantics.window import AUTO_PADS, WindowForm, form_of
 
 
 class _Told(Reader):
@@ -61,12 +60,10 @@ class Judge:
         data = self._term(source)
         self._reader.keep(source, data)
         try:
-            form = self._form(op)
-            now = self._slid(op, form, data if pad is None else self._behind(op, pad, data))
-            form = _with_pads(form, padding)
+            now = self._slid(op, data if pad is None else self._behind(op, pad, data))
             if padding.outside:
                 data = self._padded(op, pad, padding, source, data)
-            then = self._slid(op, _counting(op, form, counts=padding.counted), data)
+            then = self._slid(_padding_so(op, padding), data)
             refine(then, now, self._facts, op.node.outputs[0], trust)
         except UnreadError as error:
             raise RefusalError(Reason.NOT_CERTIFIED, str(error)) from error
@@ -119,19 +116,8 @@ class Judge:
         """The term of a tensor of which nothing is told but its name."""
         return self._reader.terms.make(Source(tensor.name and self._graph.unique(tensor.name)))
 
-    def _slid(self, op: WindowOp, form: WindowForm, data: Term) -> Term:
-        return self._reader.slid(form, (data, *map(self._term, op.node.inputs[1:])), 0)
-
-    def _form(self, op: WindowOp) -> WindowForm:
-        """How the window of an operator slides."""
-        row = padding_row(self._graph, op.node)
-        if row is None or row.window is None:
-            raise UnreadError(f"{op.node.op} has no window of which the meaning is known")
-        form = form_of(Call(self._graph, self._analysis, op.node, row))
-        if (op.auto_pad, op.pads, op.ceil_mode) != (form.auto_pad, form.pads, form.ceil):
-            auto_pad = AUTO_PADS[op.auto_pad]
-            form = form._replace(auto_pad=auto_pad, pads=op.pads, ceil=op.ceil_mode)
-        return _counting(op, form, counts=op.count_include_pad)
+    def _slid(self, op: WindowOp, data: Term) -> Term:
+        return self._reader.slid(op.form, (data, *map(self._term, op.node.inputs[1:])), 0)
 
     def _behind(self, op: WindowOp, pad: PadOp, data: Term) -> Term:
         """The data behind a `Pad`."""
@@ -164,28 +150,17 @@ class Judge:
         return self._reader.terms.padded(data, Layer(amounts, fill_of(fill)))
 
 
-def _with_pads(form: WindowForm, padding: Padding) -> WindowForm:
-    """The form of an operator that pads so by itself."""
-    if padding.is_same:
-        return form._replace(
-            auto_pad=AUTO_PADS[same_of(padding.odd)], pads_written=False, ceil=padding.ceil
-        )
-    is_written = form.pads_written or is_padded(padding.numbers)
-    return form._replace(
-        auto_pad="NOTSET", pads=padding.numbers, pads_written=is_written, ceil=padding.ceil
+def _padding_so(op: WindowOp, padding: Padding) -> WindowOp:
+    """An operator that itself pads as is proposed."""
+    nothing = ((0, 0),) * len(op.windows)
+    pads = nothing if padding.pads is None else padding.pads
+    return op._replace(
+        auto_pad=same_of(padding.odd) if padding.is_same else "NOTSET",
+        pads=pads,
+        pads_written=not padding.is_same and (op.pads_written or is_padded(pads)),
+        ceil_mode=padding.ceil,
+        count_include_pad=padding.counted,
     )
-
-
-def _counting(op: WindowOp, form: WindowForm, *, counts: bool) -> WindowForm:
-    """The form of an average that counts its own padding, or does not."""
-    if counts == form.counts:
-        return form
-    own = form.own
-    if form.window.own == EXCLUDED:
-        if counts and op.zero is None:
-            raise refusal_of_zero_point(op)
-        own = op.zero if counts and op.zero is not None else EXCLUDED
-    return form._replace(counts=counts, own=own)
 
 
 def refusal_of_zero_point(op: WindowOp) -> RefusalError:

@@ -128,13 +128,8 @@ class Sites:
             raise refusal
 
     def is_refused(self, op: WindowOp) -> bool:
-        """Whether the runtime does not run an operator for its `auto_pad` or `pads`."""
-        too_large = any(
-            isinstance(window.kernel, int) and max(pair) >= window.kernel
-            for window, pair in zip(op.windows, op.pads, strict=True)
-        )
-        is_named = op.auto_pad != "NOTSET"
-        return (is_named and bool(self.why_not_run(op))) or (op.operator.pools and too_large)
+        """Whether the runtime does not run an operator with `auto_pad`."""
+        return bool(self.why_not_run(op))
 
     def _beside(self, op: WindowOp, pads: Pairs | None) -> RefusalError | None:
         """The refusal of `pads` beside an `auto_pad` that resolves to others; None without them."""
@@ -177,8 +172,10 @@ class Sites:
 
     def why_not_run(self, op: WindowOp) -> str:
         """Why the runtime does not run an operator with `auto_pad`; empty where it may run it."""
-        opset, dtype = self._graph.opset, lambda: self._analysis.dtype(op.data)
-        return why_not_run(op, lambda: self.spatial(op, op.data, 1), opset, dtype)
+        data = op.data
+        return why_not_run(
+            op, lambda: self.spatial(op, data, 1), lambda: self._analysis.dtype(data)
+        )
 
     def _auto_pads(self, op: WindowOp) -> Pairs:
         # Neither a pool nor SAME is defined on an empty axis.
@@ -243,7 +240,7 @@ class Sites:
     def _disagreement(self, op: WindowOp, sizes: tuple[Extent, ...]) -> RefusalError | None:
         if not op.auto_pad.startswith("SAME"):
             return None
-        return disagreement(op, sizes, self._graph.opset, lambda: self._analysis.dtype(op.data))
+        return disagreement(op, sizes, lambda: self._analysis.dtype(op.data))
 
     def _runtime_pads(self, op: WindowOp, sizes: tuple[Extent, ...]) -> Pairs:
         """The pads as which the runtime reads SAME where it departs from the specification.
@@ -252,8 +249,9 @@ class Sites:
             RefusalError: They depend on an open size, or no window may fit.
         """
         pads = []
-        for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
-            pair = runtime_pads(op, window, size)
+        dtype = self._analysis.dtype(op.data)
+        for place, (axis, size) in enumerate(zip(op.axes, sizes, strict=True)):
+            pair = runtime_pads(op, place, size, dtype)
             if pair is None:
                 raise RefusalError(
                     Reason.SIZE_DEPENDENT,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from onnxpad.runtimes.onnxruntime.blocked_pools import BlockedPools, Hazard
 from onnxpad.runtimes.onnxruntime.departures import (
     CHANGED,
-    departures_of,
     disagreement,
     folding_versions,
+    misreads_same,
     runtime_pads,
     why_not_run,
 )
@@ -24,10 +24,10 @@ __all__ = [
     "Exposed",
     "Fusion",
     "Hazard",
-    "departures_of",
     "disagreement",
     "folding_versions",
     "misdeclared",
+    "misreads_same",
     "runtime_pads",
     "why_not_run",
 ]

@@ -21,10 +21,10 @@ from onnxpad.frameworks.conventions.writing import written, written_pad
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.amounts import Pair
-from onnxpad.operators.read import PadOp
+from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
-from onnxpad.runtimes.deployed import CHANGED, departures_of
+from onnxpad.runtimes.deployed import CHANGED, misreads_same
 from onnxpad.sites.reading import Site
 
 
@@ -222,13 +222,15 @@ def _require_runnable(
             raise AbsentError(f"{name} of opset {opset} has no {attribute}")
     if padding.is_same and None in sizes:
         auto_pad = same_of(padding.odd)
-        least = departures_of(row).runs_same_from[auto_pad]
-        for window in site.windows:
-            if window.dilation != 1 or window.extent - window.stride < least:
-                raise AbsentError(
-                    f"at open sizes it would be {auto_pad}, which {RUNTIME} misreads for this "
-                    "kernel, stride and dilation; fix the sizes with --shape or --dim"
-                )
+        op = site.op
+        assert isinstance(op, WindowOp)
+        pads = ((0, 0),) * len(op.windows)
+        form = op._replace(auto_pad=auto_pad, pads=pads, pads_written=False).form
+        if misreads_same(form, range(len(op.windows))):
+            raise AbsentError(
+                f"at open sizes it would be {auto_pad}, which {RUNTIME} misreads for this "
+                "kernel, stride and dilation; fix the sizes with --shape or --dim"
+            )
     for question in tried:
         answer = answer_of(padding, question)
         for axis in answer.axes:
@@ -249,4 +251,6 @@ def _require_runnable(
 
 
 def _divides_by_whole_kernels(site: Site, opset: int) -> bool:
-    return opset < CHANGED["AveragePool"] or departures_of(site.row).divides_by_whole_kernels
+    row = site.row
+    is_own = row.inputs.zero_point is None and row.declaration is None
+    return opset < CHANGED["AveragePool"] or not is_own

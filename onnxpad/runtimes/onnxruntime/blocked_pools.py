@@ -28,7 +28,7 @@ from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_w
 from onnxpad.operators.table import Fill, operator_of, windowed
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
-from onnxpad.runtimes.onnxruntime.departures import BLOCK, departures_of
+from onnxpad.runtimes.onnxruntime.departures import BLOCK, runs_in_blocks
 
 
 class Hazard(NamedTuple):
@@ -78,7 +78,7 @@ class BlockedPools:
         graph = self._graph
         if self._pools is None:
             rows = ((node, operator_of(graph, node)) for node in graph.nodes)
-            self._pools = [node for node, row in rows if row and departures_of(row).runs_in_blocks]
+            self._pools = [node for node, row in rows if row and runs_in_blocks(row)]
         for node in filter(graph.has_node, self._pools):
             with suppress(UnreadableError):
                 yield read_window(graph, self._analysis, node)
@@ -126,7 +126,7 @@ class BlockedPools:
 
     def _hazard(self, op: WindowOp) -> Hazard | None:
         row = op.operator
-        blocked = departures_of(row).runs_in_blocks
+        blocked = runs_in_blocks(row)
         if not blocked or len(op.windows) != 2 or len(op.node.outputs) > 1:
             return None
         shape = self._analysis.shape(op.data)

@@ -7,12 +7,8 @@ longer has is heeded until no version that has it is supported.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
-
-from onnx import TensorProto
 
 from onnxpad.arithmetic.size import (
     Extent,
@@ -20,26 +16,17 @@ from onnxpad.arithmetic.size import (
     always,
     bounds,
     evaluate,
-    floor_div,
     less_equal,
     symbol,
-    trunc_div,
     where,
 )
-from onnxpad.arithmetic.window import (
-    AnyWindow,
-    OpenWindow,
-    odd_side,
-    same_output_size,
-    same_pads,
-    same_raw_total,
-)
-from onnxpad.declared import Key
+from onnxpad.arithmetic.window import AnyWindow, OpenWindow
 from onnxpad.messages import counted
 from onnxpad.operators.amounts import Pair
-from onnxpad.operators.table import MICROSOFT, Operator
+from onnxpad.operators.table import Operator
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.semantics.engines import Placed, onnxruntime, specification
+from onnxpad.semantics.window import WindowForm
 
 if TYPE_CHECKING:
     from onnxpad.operators.read import WindowOp
@@ -57,114 +44,39 @@ _NEWEST: Final = (1, 32)
 _MOST_TRIED: Final = 256  # sizes that are tried for one at which the engines differ
 
 
-class Stops(enum.Enum):
-    """Where an operator with SAME stops with an error instead of cropping."""
-
-    NEVER = "never"
-    AVERAGE = "as an average does"
-    """Before opset 19, unless it rounds up and counts its padding."""
-    MAXIMUM = "as a maximum does"
-    """Of float and float16, unless it is dilated or gives Indices."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Departures:
-    """How onnxruntime departs from the specification on one operator.
-
-    Attributes:
-        same_from: The least total of SAME, before it is clamped at 0, for which the first window
-            starts where the specification says, by the value of `auto_pad`.
-        runs_same_from: The same, for a SAME that a rewrite introduces: it must not stop.
-        refuses_dilated_same: Whether it refuses SAME with dilation. Otherwise it pads for the
-            kernel without dilation.
-        stops: Where it stops with an error if that total is negative.
-        refuses_pads_beside_auto_pad: Whether `auto_pad` beside `pads` is an error. Otherwise it
-            uses `auto_pad`.
-        folds_pads: The versions in which PadFusion, a part of its optimiser, folds `Pad`s into the
-            operator unchecked; None for an operator that it leaves alone.
-        runs_in_blocks: Whether it runs in blocks of channels (NCHWc) at full optimisation, over two
-            spatial axes. Without a window on the first axis the process then dies of SIGFPE, and a
-            maximum over only -infinity is the lowest finite number.
-        divides_by_whole_kernels: Whether an average that counts its padding divides by the number
-            of elements of its kernel, even where that reaches past all padding.
-    """
-
-    same_from: Mapping[str, int]
-    runs_same_from: Mapping[str, int]
-    refuses_dilated_same: bool = False
-    stops: Stops = Stops.NEVER
-    refuses_pads_beside_auto_pad: bool = False
-    folds_pads: Versions | None = None
-    runs_in_blocks: bool = False
-    divides_by_whole_kernels: bool = False
-
-
 CHANGED: Final[Mapping[str, int]] = {"AveragePool": 19}
 """The opset in which onnxruntime begins to compute something else for the same node."""
 
 
-_CONV_FROM: Final = {"SAME_UPPER": -2, "SAME_LOWER": -3}
-_POOL_FROM: Final = {"SAME_UPPER": -1, "SAME_LOWER": -2}
-_POOL_RUNS: Final = {"SAME_UPPER": 0, "SAME_LOWER": 0}
-
-_CONV: Final = Departures(
-    same_from=_CONV_FROM,
-    runs_same_from=_CONV_FROM,
-    refuses_dilated_same=True,
-    refuses_pads_beside_auto_pad=True,
-    folds_pads=(_OLDEST, _NEWEST),
-)
-_LP_POOL: Final = Departures(same_from=_POOL_FROM, runs_same_from=_POOL_RUNS)
 # From 1.32 on, no `Pad` is folded into a MaxPool, and into an AveragePool only where that is right.
-_MAX_POOL: Final = replace(
-    _LP_POOL, stops=Stops.MAXIMUM, folds_pads=(_OLDEST, (1, 31)), runs_in_blocks=True
-)
-# They share Conv's reading of attributes. 1.21 has no ConvInteger of int8. A zero point with more
-# than one element stops the quantised ones.
-_UNFUSED_CONV: Final = replace(_CONV, folds_pads=None)
-# It shares the reading of attributes with pools, and never stops.
-_NHWC_MAX_POOL: Final = _LP_POOL
-_WHOLE_AVERAGE_POOL: Final = replace(_NHWC_MAX_POOL, divides_by_whole_kernels=True)
-
-DEPARTURES: Final[Mapping[Key, Departures]] = {
-    ("", "Conv"): _CONV,
-    ("", "MaxPool"): _MAX_POOL,
-    ("", "AveragePool"): replace(_MAX_POOL, stops=Stops.AVERAGE),
-    ("", "LpPool"): _LP_POOL,
-    ("", "ConvInteger"): _UNFUSED_CONV,
-    ("", "QLinearConv"): _UNFUSED_CONV,
-    ("", "ConvTranspose"): _UNFUSED_CONV,
-    (MICROSOFT, "QLinearConv"): _UNFUSED_CONV,
-    (MICROSOFT, "FusedConv"): _UNFUSED_CONV,
-    (MICROSOFT, "NhwcMaxPool"): _NHWC_MAX_POOL,
-    # With the channels last, the process dies of SIGFPE where it has no window.
-    (MICROSOFT, "QLinearAveragePool"): _WHOLE_AVERAGE_POOL,
+FOLDED: Final[Mapping[str, Versions]] = {
+    "Conv": (_OLDEST, _NEWEST),
+    "MaxPool": (_OLDEST, (1, 31)),
+    "AveragePool": (_OLDEST, (1, 31)),
 }
-"""Of each operator of the table."""
+"""The versions in which PadFusion, of its optimiser, folds `Pad`s into operators unchecked."""
 
-_DECLARED: Final[Mapping[str, Departures]] = {
-    "Conv": _UNFUSED_CONV,
-    "MaxPool": _NHWC_MAX_POOL,
-    "AveragePool": _WHOLE_AVERAGE_POOL,
-}
-"""Of operators that users declared, by what they are like."""
+BLOCKED: Final = frozenset({"MaxPool", "AveragePool"})
+"""The pools that run in blocks of channels (NCHWc) at full optimisation, over two spatial axes.
+
+Without a window on the first axis the process then dies of SIGFPE, and a maximum over only
+-infinity is the lowest finite number.
+"""
 
 
-def departures_of(row: Operator) -> Departures:
-    """Where onnxruntime departs on an operator."""
-    own = row.declaration
-    return DEPARTURES[row.key] if own is None else _DECLARED[own.like]
+def folds_pads(row: Operator) -> bool:
+    """Whether PadFusion folds `Pad`s into an operator, in some version."""
+    return row.key in {("", op) for op in FOLDED}
+
+
+def runs_in_blocks(row: Operator) -> bool:
+    """Whether an operator runs in blocks of channels."""
+    return row.key in {("", op) for op in BLOCKED}
 
 
 _LATE: Final = 21
 """The first opset whose `Pad`s are folded only from this version on."""
 _FOLDS_LATE: Final = (1, 25)
-
-
-FOLDED: Final[Mapping[str, Versions]] = {
-    op: row.folds_pads for (_, op), row in DEPARTURES.items() if row.folds_pads
-}
-"""The operators into which `Pad`s are folded, all of them ONNX's own, and in which versions."""
 
 
 def folds_as_any(version: Version, ops: Container[str], opset: int) -> bool:
@@ -187,134 +99,93 @@ BLOCK: Final = 8
 """The least number of channels in a block; the NCHWc kernels take multiples of it."""
 
 
-class ResolvedAxis(NamedTuple):
-    """One axis of an operator with SAME, as an engine resolves it.
-
-    Attributes:
-        begin: The padding before the data; negative where it crops.
-        end: The padding after it.
-        windows: The number of windows.
-    """
-
-    begin: Extent
-    end: Extent
-    windows: Extent
-
-
-def specified(op: WindowOp, window: AnyWindow, size: Extent) -> ResolvedAxis:
-    """SAME according to the specification.
-
-    Source: ONNX Conv and MaxPool, "auto_pad".
-    """
-    odd = odd_side(op.auto_pad)
-    begin, end = same_pads(size, window, odd=odd)
-    return ResolvedAxis(begin, end, same_output_size(size, window))
-
-
-def computed(op: WindowOp, window: AnyWindow, size: Extent) -> ResolvedAxis:
-    """SAME according to onnxruntime, where it runs the operator.
-
-    A total below 0 is not clamped: the first window starts inside the data. A pool pads for the
-    kernel without dilation, but counts the windows of the dilated one.
-    """
-    lower = int(op.auto_pad == "SAME_LOWER")
-    if not op.operator.pools:
-        total = same_raw_total(size, window)
-        inside = trunc_div(total + 1 + lower, 2)
-        begin = where(less_equal(0, total), floor_div(total + lower, 2), inside)
-        return ResolvedAxis(begin, total - begin, same_output_size(size, window))
-    total = same_raw_total(size, replace(window, dilation=1))
-    begin = trunc_div(total + lower, 2)
-    if op.ceil_mode and _is_spread(window):
-        windows: Extent = Unknown("onnxruntime's SAME with dilation and ceil_mode was not measured")
-    else:
-        windows = trunc_div(size + total - window.extent, window.stride) + 1
-    return ResolvedAxis(begin, total - begin, windows)
-
-
-def runtime_pads(op: WindowOp, window: AnyWindow, size: Extent) -> Pair | None:
+def runtime_pads(op: WindowOp, place: int, size: Extent, dtype: int | None) -> Pair | None:
     """The constant pads (begin, end) by which onnxruntime reads SAME, negative where it crops.
 
     None where they depend on an open size, or leave no room for a window: of the explicit pads too,
     onnxruntime then makes something else than the specification. None also where its number of
     windows is unknown.
+
+    Args:
+        op: The operator, with SAME.
+        place: The axis, among those along which its window slides.
+        size: The size of its data there.
+        dtype: The element type of its data.
     """
-    placed = computed(op, window, size)
-    begin, end = _constant(placed.begin), _constant(placed.end)
-    if begin is None or end is None or isinstance(placed.windows, Unknown):
+    placed = onnxruntime(op.form, place, size, dtype)
+    if placed is None or isinstance(placed.windows, Unknown):
         return None
-    fits = always(less_equal(window.extent, size + begin + end)) is True
+    begin, end = _constant(placed.begin), _constant(placed.end)
+    if begin is None or end is None:
+        return None
+    fits = always(less_equal(op.windows[place].extent, size + begin + end)) is True
     return (begin, end) if fits else None
 
 
-def disagreement(
-    op: WindowOp, sizes: Sequence[Extent], opset: int, dtype: Type
-) -> RefusalError | None:
+def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: Type) -> RefusalError | None:
     """How onnxruntime departs from the specification on an operator with SAME.
 
     Args:
         op: The operator, with SAME.
         sizes: The spatial sizes of its data.
-        opset: The version of the standard operators.
-        dtype: Asked for the data's element type, where that matters.
+        dtype: Asked for the data's element type.
 
     Returns:
         The refusal to choose between them, with the numbers of both; None where they agree, or
         onnxruntime does not run the operator, so that writing the pads is a repair.
     """
-    departs = departures_of(op.operator)
-    if departs.refuses_dilated_same and op.is_dilated:
-        return None
-    axes = list(zip(op.axes, op.windows, sizes, strict=True))
-    for axis, window, size in axes:
-        if _is_spread(window):
-            how = f"dilation {window.dilation}, for which onnxruntime does not pad a pool"
-            return _refusal(op, axis, window, size, how)
-    if _stops(op, opset, dtype):
-        return None
-    least = departs.same_from[op.auto_pad]
-    for axis, window, size in axes:
-        # The raw total is never below kernel - stride.
-        if isinstance(window.kernel, int) and window.kernel - window.stride >= least:
-            continue
-        if always(less_equal(least, same_raw_total(size, window))) is not True:
-            how = f"kernel {window.kernel} below stride {window.stride}"
-            return _refusal(op, axis, window, size, how)
+    form, kind = op.form._replace(pads_written=False), dtype()
+    for place, size in enumerate(sizes):
+        theirs, ours = specification(form, place, size, kind), onnxruntime(form, place, size, kind)
+        if ours is None or theirs is None:
+            return None
+        if op.operator.pools and _is_spread(op.windows[place]):
+            return _refusal(op, place, size, kind)  # windows alike may read other fills
+        for said, does in ((theirs.begin, ours.begin), (theirs.windows, ours.windows)):
+            one, other = (where(ours.runs, each, 0) for each in (said, does))
+            if one != other or isinstance(one, Unknown):
+                return _refusal(op, place, size, kind)
     return None
 
 
-def _stops(op: WindowOp, opset: int, dtype: Type) -> bool:
-    """Whether onnxruntime stops at an operator where SAME would crop."""
-    match departures_of(op.operator).stops:
-        case Stops.AVERAGE:
-            return opset < CHANGED["AveragePool"] and not (op.ceil_mode and op.count_include_pad)
-        case Stops.MAXIMUM:
-            types = {TensorProto.FLOAT, TensorProto.FLOAT16}
-            return not op.is_dilated and not op.gives_indices and dtype() in types
-        case Stops.NEVER:
-            return False
+def misreads_same(form: WindowForm, axes: Sequence[int]) -> bool:
+    """Whether onnxruntime stops at, or computes something else of, a SAME on some axes of any size.
+
+    Args:
+        form: The window, with SAME.
+        axes: The axes, among those over which it slides.
+    """
+    size = symbol("any size")
+    for place in axes:
+        theirs, ours = (each(form, place, size, None) for each in (specification, onnxruntime))
+        if ours is None or theirs is None or theirs[:3] != ours[:3]:
+            return True
+        if always(ours.runs) is not True:
+            return True
+    return False
 
 
-def why_not_run(
-    op: WindowOp, sizes: Callable[[], Sequence[Extent]], opset: int, dtype: Type
-) -> str:
-    """Why onnxruntime does not run an operator with `auto_pad`; empty where it may run it."""
-    departs = departures_of(op.operator)
-    if op.pads_written and departs.refuses_pads_beside_auto_pad:
-        return "auto_pad beside pads"
-    if not op.auto_pad.startswith("SAME"):
-        return ""
-    if op.is_dilated and departs.refuses_dilated_same:
-        return f"{op.auto_pad} with dilation"
-    if not _stops(op, opset, dtype):
-        return ""
-    axes = zip(op.windows, sizes(), strict=True)
-    if any(always(less_equal(0, same_raw_total(size, window))) is False for window, size in axes):
-        return f"{op.auto_pad} with a kernel below the stride"
+def why_not_run(op: WindowOp, sizes: Callable[[], Sequence[Extent]], dtype: Type) -> str:
+    """Why onnxruntime does not run an operator for its padding; empty where it may run it."""
+    form, kind = op.form, dtype()
+    for place, size in enumerate(sizes()):
+        placed = onnxruntime(form, place, size, kind)
+        if placed is None and onnxruntime(form._replace(pads_written=False), place, size, kind):
+            return "auto_pad beside pads"
+        if placed is None:
+            if op.operator.pools:
+                return "pads that are not below the kernel"
+            return f"{op.auto_pad} with dilation"
+        if always(placed.runs) is False and always(less_equal(1, size)) is not False:
+            return f"{op.auto_pad} with a kernel below the stride"
     return ""
 
 
-def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str) -> RefusalError:
+def _refusal(op: WindowOp, place: int, size: Extent, dtype: int | None) -> RefusalError:
+    axis, window = op.axes[place], op.windows[place]
+    how = f"kernel {window.kernel} below stride {window.stride}"
+    if _is_spread(window):
+        how = f"dilation {window.dilation}, for which onnxruntime does not pad a pool"
     facts: dict[str, object] = {
         "auto_pad": op.auto_pad,
         "axis": axis,
@@ -324,7 +195,7 @@ def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str)
     }
     words = f"onnxruntime and the specification disagree on {op.auto_pad} with {how}"
     brief = ""
-    examples = list(_examples(op, window, size))
+    examples = list(_examples(op, place, size, dtype))
     running = (each for each in examples if always(less_equal(1, each[1].windows)))
     example = next(running, next(iter(examples), None))
     if example is not None:
@@ -345,21 +216,21 @@ def _refusal(op: WindowOp, axis: int, window: AnyWindow, size: Extent, how: str)
     )
 
 
-def _reads(engine: str, placed: ResolvedAxis) -> str:
+def _reads(engine: str, placed: Placed) -> str:
     count = placed.windows
     many = counted(max(count, 0), "element") if isinstance(count, int) else "an unknown number"
     return f"{engine} pads {placed.begin}+{placed.end} and gives {many}"
 
 
 def _examples(
-    op: WindowOp, window: AnyWindow, size: Extent
-) -> Iterator[tuple[int, ResolvedAxis, ResolvedAxis]]:
+    op: WindowOp, place: int, size: Extent, dtype: int | None
+) -> Iterator[tuple[int, Placed, Placed]]:
     """The sizes at which the two engines differ, with what each makes of them."""
-    if isinstance(window, OpenWindow):
+    if isinstance(op.windows[place], OpenWindow):
         return
     for at in _admitted(size):
-        ours, theirs = computed(op, window, at), specified(op, window, at)
-        if (ours.begin, ours.windows) != (theirs.begin, theirs.windows):
+        ours, theirs = (each(op.form, place, at, dtype) for each in (onnxruntime, specification))
+        if ours is not None and theirs is not None and ours[:3:2] != theirs[:3:2]:
             yield at, ours, theirs
 
 

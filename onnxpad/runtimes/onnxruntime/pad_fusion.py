@@ -27,7 +27,7 @@ from onnxpad.operators.amounts import is_padded, is_plain_zero
 from onnxpad.operators.read import PadOp, UnreadableError, WindowOp, read_pad, read_window
 from onnxpad.operators.table import Fill, Operator, operator_of
 from onnxpad.records import NamedTuple
-from onnxpad.runtimes.onnxruntime.departures import FOLDED, departures_of
+from onnxpad.runtimes.onnxruntime.departures import FOLDED, folds_pads
 from onnxpad.semantics.window import auto_pad_of
 
 Claim: TypeAlias = tuple[Tensor, tuple[int | str | None, ...]]
@@ -156,14 +156,14 @@ class Fusion:
         Args:
             op: The operator as a rewrite would leave it.
         """
-        if not departures_of(op.operator).folds_pads:
+        if not folds_pads(op.operator):
             return None
         found = self._along(op.node, op.operator, op, self._may_take)
         return next((each for each in found if each.why), None)
 
     def feeding_weight(self, op: WindowOp) -> Exposed | None:
         """A `Pad` that may wrongly be folded since it feeds the weight of an operator."""
-        if not departures_of(op.operator).folds_pads:
+        if not folds_pads(op.operator):
             return None
         return next(self._on_weight(op.node, op.operator, self._may_take), None)
 
@@ -202,7 +202,7 @@ class Fusion:
     def _fused(self, node: Node) -> Operator | None:
         """The row of a node that PadFusion folds `Pad`s into; None for other nodes."""
         row = operator_of(self._graph, node)
-        return row if row is not None and departures_of(row).folds_pads else None
+        return row if row is not None and folds_pads(row) else None
 
     def _certain_pad(self, row: Operator, tensor: Tensor) -> PadOp | None:
         graph = self._graph
