@@ -23,7 +23,7 @@ def show_json(result: ShowReport, page: str = "") -> str:
         "html": page or None,
         **config_fields(result.config),
     }
-    return dumped(document)
+    return dumped(document, PathNode)
 
 
 def _site(site: PaddingSite) -> dict[str, object]:
@@ -57,9 +57,9 @@ def _site(site: PaddingSite) -> dict[str, object]:
         "output_padding": site.output_padding,
         "output_shape": site.output_shape,
         "outer": [_outer(pad) for pad in site.outer],
-        "downstream": [_step(step) for step in site.downstream],
+        "downstream": site.downstream,
         "tensor": site.tensor or None,
-        "path": [_step(step) for step in site.path],
+        "path": site.path,
         "readers": site.readers,
         "origin": site.origin or None,
         "conventions": site.conventions,
@@ -82,9 +82,5 @@ def _outer(pad: OuterPad) -> dict[str, object]:
         "axes": pad.axes,
         "source": pad.source,
         "formula": pad.formula or None,
-        "steps": [_step(step) for step in pad.steps],
+        "steps": pad.steps,
     }
-
-
-def _step(step: PathNode) -> dict[str, object]:
-    return {"node": step.node, "op_type": step.op_type}

@@ -282,10 +282,6 @@ def _of(change: Callable[[Pairs], Pairs]) -> Repadding:
     return convention
 
 
-def _counted(site: Site) -> Padding:
-    return replace(site.padding, counted=True) if site.leaves_padding_out else site.padding
-
-
 def _causal(site: Site) -> Padding:
     is_plain = site.is_transposed or not _is_line(site)
     return site.padding if is_plain else by_row(site, "keras-causal")
@@ -309,7 +305,7 @@ _CONVOLUTIONS: Final[Mapping[str, Repadding]] = {"causal": _causal}
 _POOLS: Final[Mapping[str, Repadding]] = {
     "rounding up": lambda site: replace(site.padding, ceil=not site.padding.is_same),
     "rounding down": lambda site: replace(site.padding, ceil=False),
-    "padding counted": _counted,
+    "padding counted": lambda site: replace(site.padding, counted=site.leaves_padding_out),
     "padding not counted": lambda site: replace(site.padding, counted=False),
 }
 

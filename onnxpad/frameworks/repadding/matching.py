@@ -454,10 +454,8 @@ class _Task:
         """Puts back changes that compute the same at the sizes of the run."""
         if self._point not in self._sizes:
             self._outputs(self._point, 0, ())
-        self._point = tuple(
-            0 if self._is_alike(self._point, place, option, 0) else option
-            for place, option in enumerate(self._point)
-        )
+        changed = self._changed_by(self._point)
+        self._point = tuple(at if place in changed else 0 for place, at in enumerate(self._point))
 
     def _is_told_apart(self) -> bool:
         """Whether the padding found and others mostly give different outputs.
@@ -466,7 +464,7 @@ class _Task:
         """
         others = [
             (place, option)
-            for place in sorted(frozenset[int]().union(*(places for _, places in self._goals())))
+            for place in sorted({place for _, places in self._goals() for place in places})
             for option in self._differing(place)
         ]
         step = max(1, -(-len(others) // _OTHERS))

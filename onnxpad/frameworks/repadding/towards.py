@@ -121,7 +121,7 @@ def _only(names: Collection[str], labels: Sequence[str]) -> Iterator[str]:
 
 def _planned(context: Context, site: Site, framework: Framework) -> _Plan | Unchanged:
     """An operator with the intent of its padding, or why that is not known."""
-    op, before = op_of(site), _words(site.padding)
+    op, before = op_of(site), described(site.padding, site.padding.pads or ())
     why = f"no framework has a convention for {site.node.op}"
     if op is not None:
         try:
@@ -246,7 +246,7 @@ def _change(plan: _Plan) -> Rewritten:
         {name: value for name, value in attributes.items() if name in PADDING}
         for attributes in (plan.attributes, site.node.attrs)
     )
-    words = plan.before, _words(padding, plan.pads)
+    words = plan.before, described(padding, padding.pads or plan.pads)
     return Rewritten(site.label, site.node.op, plan.intent, *words, before, after)
 
 
@@ -254,11 +254,3 @@ def _kept(framework: Framework, plan: _Plan) -> Unchanged:
     site = plan.site
     why = plan.refused or f"computes the same in {framework.title}"
     return Unchanged(site.label, site.node.op, plan.before, why, not plan.refused)
-
-
-def _words(padding: Padding, pads: Pairs = ()) -> str:
-    """A padding in words."""
-    if padding.is_same and not pads:
-        counted = ", padding counted (count_include_pad)" if padding.counted else ""
-        return f"SAME_{'UPPER' if padding.odd == 'end' else 'LOWER'}{counted}"
-    return described(padding, padding.pads or pads)

@@ -67,15 +67,11 @@ def written_as(site: Site, padding: Padding, pads: Pairs) -> str:
 
 
 def described(padding: Padding, pads: Pairs) -> str:
-    """A padding for people, with its amounts: `SAME_UPPER, here H 0+1, W 0+1`."""
-    parts = []
+    """A padding for people, with its amounts if known: `SAME_UPPER, here H 0+1, W 0+1`."""
+    parts = [f"pads {pads_text(pads)}"]
     if padding.is_same:
-        name = same_of(padding.odd)
-        parts.append(
-            f"{name}{' without dilation' if padding.undilated else ''}, here {pads_text(pads)}"
-        )
-    else:
-        parts.append(f"pads {pads_text(pads)}")
+        parts = [f"{same_of(padding.odd)}{' without dilation' * padding.undilated}"]
+        parts += [f"here {pads_text(pads)}"] * bool(pads)
     if padding.output_padding and any(padding.output_padding):
         parts.append(f"output_padding {list(padding.output_padding)}")
     if padding.ceil:

@@ -108,17 +108,15 @@ def _changes(report: MatchReport, most: int | None) -> Iterator[str]:
 
 def _distinguishable(report: MatchReport, most: int | None) -> Iterator[str]:
     found = report.matching.distinguishable
-    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for each in found:
-        ways = ("in the model", each.padding), *[*each.others.items()][:_OTHERS]
-        alike.setdefault(ways, []).append(f"{each.op_type} {shown(each.node)}")
+    kinds = grouped(found, lambda each: (each.padding, *[*each.others.items()][:_OTHERS]))
     if found:
         yield f"{counted(len(found), 'operator')} with padding that decides at these sizes:"
-    for ways, nodes in [*alike.items()][:most]:
-        yield from (f"  {node}" for node in nodes[:_SHOWN])
-        yield from _more(nodes, _SHOWN)
+    for group in kinds[:most]:
+        yield from (f"  {each.op_type} {shown(each.node)}" for each in group[:_SHOWN])
+        yield from _more(group, _SHOWN)
+        ways = ("in the model", group[0].padding), *[*group[0].others.items()][:_OTHERS]
         yield from (f"    {name}: {padding}" for name, padding in ways)
-    yield from _more([*alike], most)
+    yield from _more(kinds, most)
 
 
 def _tried(report: MatchReport, most: int | None) -> Iterator[str]:
