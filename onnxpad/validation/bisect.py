@@ -474,15 +474,16 @@ def _report(every: _Compared, guilty: Collection[str], note: str) -> Divergence:
     drift = [each for each in rounding if order[each] < order[name]]
     from onnxpad.file.operands import operands_that_differ
 
-    first, sides = every.found[name], (every.ours, every.theirs)
-    is_one = len({side.producers[name].op_type for side in sides}) == 1  # else none corresponds
+    first = every.found[name]
+    ops = {side.producers[name].op_type for side in (every.ours, every.theirs)}
     models = read_proto(every.ours.source), read_proto(every.theirs.source)
     return replace(
         first,
         compared=compared,
         earlier=min(drift, key=order.__getitem__, default=""),
         note=note,
-        operands=operands_that_differ(models, first.inputs) if is_one else (),
+        # Those of another operator do not correspond.
+        operands=operands_that_differ(models, first.inputs) if len(ops) == 1 else (),
     )
 
 
