@@ -150,8 +150,6 @@ def choose(run: Run) -> Choice:
     def grouped(found: Iterable[Placed]) -> list[_Group]:
         return [_Group(each, targets, implied, options) for each in _joined(found)]
 
-    groups = first = grouped(given)
-
     def settled() -> list[Placed]:
         graph.rollback(mark)
         trial = Run(graph, options, domain=run.domain)
@@ -160,6 +158,10 @@ def choose(run: Run) -> Choice:
         trial.edit()
         return [*forms_of(trial.left, bare=True)]
 
+    computes = any(each.form.pad == "computed" for each in given)
+    base = settled() if computes else given
+    wants |= dict.fromkeys(chain.from_iterable(map(_names, base)), _AS_IT_CAME)
+    groups = first = grouped(base)
     for _ in range(_ROUNDS):  # what is written of one padding may show, or be part of, another
         names = frozenset(chain.from_iterable(each.names for each in groups))
         for wanted in ways:
@@ -183,13 +185,13 @@ def choose(run: Run) -> Choice:
             break
         wants |= dict.fromkeys(vain, _AS_IT_CAME)
         left = settled()
-    if any(each.form.pad == "computed" for each in given):
-        # Amounts stay computed where some target takes that, and not what has constants.
-        lost = [name for each in first if each.loses(last) for name in each.names]
-        if kept := [name for name in lost if wants[name] == _AS_IT_CAME]:
-            wants |= dict.fromkeys(kept, KEPT)
-            left = settled()
-            last = _by_key(left, wants)
+    # Amounts stay computed where that was measured, or constants are known not to be taken.
+    came = grouped(given) if computes else []
+    lost = [name for each in came if each.loses(last) for name in each.names]
+    if kept := [name for name in lost if wants[name] == _AS_IT_CAME]:
+        wants |= dict.fromkeys(kept, KEPT)
+        left = settled()
+        last = _by_key(left, wants)
     guarded = [each.form._replace(fill="empty") for each in left if each.form.pad]
     if any(_is_worse_guarded(each, targets) for each in guarded):
         # What protects a `Pad` from onnxruntime is a form like any other.
@@ -344,9 +346,10 @@ class _Group:
         return rank is not None and rank < self._came
 
     def loses(self, forms: Mapping[Key, Form]) -> bool:
-        """Whether targets take it less well in a result than as it came."""
+        """Whether a target is known to take it less well in a result than as it came."""
         found = self._taken([_found_in(forms, each) for each in self._keys])
-        return _rank([each for each, _ in found]) > self._came
+        rows = zip(self._given, found, strict=True)
+        return any(was < now and (was == _RIGHT or now >= _REJECTED) for (was, _), (now, _) in rows)
 
     def is_guarded_in_vain(self, forms: Mapping[Key, Form]) -> bool:
         """Whether a `Pad` is protected in a result by what some target does not take."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from onnx import TensorProto
 
@@ -172,6 +172,18 @@ class Form(NamedTuple):
         return f"{before}{self.op}{' with ' if own else ''}{and_list(own)}{behind}"
 
     @property
+    def pads_alone(self) -> Form:
+        """The form of the `Pad`s in front of an operator, as of those that none takes."""
+        alike = ("opset", "dtype", "sized", "batched", "producer", *OF_PADS)
+        told = {name: getattr(self, name) for name in alike}
+        return Form("Pad", rank=self.rank and self.rank + 2, silent=True, **told)
+
+    @property
+    def behind_pads(self) -> Form:
+        """The form of an operator without the `Pad`s in front of it."""
+        return self._replace(**OF_PADS)
+
+    @property
     def pads_nothing(self) -> bool:
         """Whether no runtime can take it otherwise than another: a window without any padding."""
         return self._replace(
@@ -181,6 +193,12 @@ class Form(NamedTuple):
             count_written=False,
         ) == Form(self.op)  # fmt: skip
 
+
+OF_PADS: Final[Mapping[str, Any]] = {
+    name: Form._field_defaults[name]
+    for name in ("pad", "mode", "outer", "negative", "beyond", "fill", "axes", "raw")
+}
+"""Fields that tell of the `Pad`s in front of an operator, each as it is without any."""
 
 _MAIN: Final = tuple(i for i, name in enumerate(Form._fields) if name not in BESIDE)
 _REST: Final = tuple(i for i, name in enumerate(Form._fields) if name in BESIDE)
@@ -383,6 +401,7 @@ class _Forms:
             silent=True,
             sized=shape is not None and all(isinstance(size, int) for size in spatial),
             batched=not shape or isinstance(shape[0], int),
+            producer=self._graph.model.skeleton.light.producer_name,
         )
         front = Front(((pad.node,),), whole, is_whole=True)
         form = self._with_pads(form, front, whole, whole, range(2, rank))

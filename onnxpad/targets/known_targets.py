@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from onnxpad.errors import UsageError
 from onnxpad.file.toml_file import Problem, read_text
 from onnxpad.messages import and_list, meant
 from onnxpad.records import NamedTuple
-from onnxpad.targets.form import BESIDE, SOURCES, Form
+from onnxpad.targets.form import BESIDE, Form
 from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
 from onnxpad.targets.target_file import DATA, STYLES, forms, parsed, sites, tables_of
 
@@ -127,16 +126,7 @@ def _built_in(base: str, variant: str, version: str) -> Target:
 def _of_a_user(path: str, text: str, version: str) -> Target:
     """A target of a user's file: one object for each content that the file has had lately."""
     tables = parsed(Path(path), text, forms(), unknown_configurations)
-    cells = [*chain.from_iterable(map(_before_windows, tables.get("cell", ())))]
-    return _made(Path(path).stem, "", version, {**tables, "cell": cells})
-
-
-def _before_windows(table: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A cell of a user's; one about a `Pad` also of each that stands in front of an operator."""
-    yield table
-    when = dict(table["when"])
-    if when.pop("op", "") == "Pad":
-        yield {**table, "when": {"pad": [*SOURCES], **when}, "exact": False}
+    return _made(Path(path).stem, "", version, tables, by_user=True)
 
 
 @cache
@@ -183,7 +173,9 @@ def _is_version(wanted: str, known: str) -> bool:
     return wanted == known or bool(numbers and numbers == _numbers(known)[: len(numbers)])
 
 
-def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> Target:
+def _made(
+    base: str, variant: str, version: str, tables: Mapping[str, Any], *, by_user: bool = False
+) -> Target:
     name = f"{base}-{variant}" if variant else base
     ran = _configurations(tables, variant)
     known = [table["version"] for table in ran] or [tables.get("version", "")]
@@ -207,6 +199,7 @@ def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> T
         ),
         spell=tuple(tables.get("spell", ())),
         notes=tuple(tables.get("notes", ())),
+        by_user=by_user,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from onnxpad.messages import counted
 from onnxpad.records import NamedTuple, dataclass
-from onnxpad.targets.form import BESIDE, Form
+from onnxpad.targets.form import BESIDE, OF_PADS, Form
 from onnxpad.targets.target_file import Value, sites
 
 Verdict = Literal["right", "wrong", "rejected", "fallback", "unknown"]
@@ -90,6 +90,13 @@ class Cell:
             condition.admits(getattr(form, name)) for name, condition in self.when
         )
 
+    def is_about_pads(self, form: Form) -> bool:
+        """Whether it answers for the `Pad`s in front of an operator, alone or beside that."""
+        conditions = dict(self.when)
+        if "op" in conditions and conditions["op"].admits("Pad"):
+            return self.covers(form.pads_alone)
+        return not OF_PADS.keys().isdisjoint(conditions) and self.covers(form)
+
 
 class Fact(NamedTuple):
     """A fact that was read of a runtime, and that no condition on a form can express.
@@ -120,6 +127,8 @@ class Target:
         facts: What no cell can say.
         spell: Spellings of `target_file.SPELLINGS` that it insists on.
         notes: What a person should know.
+        by_user: Whether it is of a user's file: there a cell about a `Pad` is about each of them,
+            wherever it stands.
     """
 
     name: str
@@ -132,6 +141,7 @@ class Target:
     facts: tuple[Fact, ...] = ()
     spell: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    by_user: bool = False
 
     def cell(self, form: Form) -> Cell:
         """The answer for a form: as measured, else as read, else unknown.
@@ -147,13 +157,24 @@ class Target:
         ]
         beside = form._replace(raw=False).beside
         close = [run for run, others in runs if beside in others]
-        read = next((cell for cell in self.cells if cell.covers(form)), None)
+        read = self._read(form)
         names = {name for name, _ in read.when} if read else set()
         if close or (runs and not names & _SELDOM):
             found = _measured_cell(close or [run for run, _ in runs])
-            is_worse = read is not None and read.measured and _is_worse(read, found)
+            is_worse = read is not None and read.measured and _rank(read) < _rank(found)
             return read if read is not None and is_worse else found
         return read or Cell("unknown", version=self.version, note="nothing is known of this form")
+
+    def _read(self, form: Form) -> Cell | None:
+        """The first cell of a form, or that of the `Pad`s in front of it where that is worse."""
+        found = next((cell for cell in self.cells if cell.covers(form)), None)
+        if not self.by_user or not form.pad or form.op == "Pad":
+            return found
+        front = next((cell for cell in self.cells if cell.is_about_pads(form)), None)
+        if found is None and front is not None and front.verdict == "right":
+            return front if form.behind_pads.pads_nothing else None
+        ranked = [cell for cell in (found, front) if cell is not None]
+        return min(ranked, key=_rank, default=None)
 
     @property
     def full_name(self) -> str:
@@ -188,13 +209,13 @@ class Run(NamedTuple):
         return self.form if self.style == "given" else f"{self.form}:{self.style}"
 
 
-def _is_worse(one: Cell, other: Cell) -> bool:
-    return _WORST_FIRST.index(one.verdict) < _WORST_FIRST.index(other.verdict)
+def _rank(cell: Cell | Run) -> int:
+    return _WORST_FIRST.index(cell.verdict)
 
 
 def _measured_cell(runs: Iterable[Run]) -> Cell:
     """The answer of models that are written alike: the worst."""
-    ranked = sorted(runs, key=lambda run: _WORST_FIRST.index(run.verdict))
+    ranked = sorted(runs, key=_rank)
     worst = ranked[0]
     alike = [run for run in ranked if run.verdict == worst.verdict]
     note = noted(alike)

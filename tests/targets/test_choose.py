@@ -477,13 +477,68 @@ def test_a_pad_with_axes_keeps_its_empty_fill(mode: str, target: Any) -> None:
     assert not onnxpad.fix(result.model, target=["wonnx", "candle"], validate=False).changes
 
 
-def test_a_pad_is_a_pad_wherever_it_stands(target: Any) -> None:
-    npu = target('op = "Pad" -> rejected', 'pads = ["end", "begin", "mixed"] -> rejected')
-    result = onnxpad.fix(model(f"y = Conv <{UPPER}, {S2}> (x, w)"), target=npu)
-    assert "Pad()" not in nodes(result.model)
-    npu = target('op = "Pad" -> rejected')
-    result = onnxpad.fix(model("z = Pad (x, p) y = Conv (z, w)"), target=npu)
-    assert nodes(result.model)[0].startswith("Conv")
+@each_row(
+    ("when", "is_about"),
+    [
+        ('op = "Pad"', True),
+        ('op = ["LpPool", "Pad"], rank = { min = 4 }', True),
+        ('op = "Pad", rank = 2', False),
+        ('op = "Pad", producer = "me", silent = true, fill = ["zero", "absent"]', True),
+    ],
+)
+def test_a_pad_is_a_pad_wherever_it_stands(when: str, is_about: bool, target: Any) -> None:
+    texts = (f"y = Conv <{UPPER}, {S2}> (x, w)", "z = Pad (x, p) y = Conv (z, w)", "y = Pad (x, p)")
+    uneven = 'op = "Conv", pads = ["end", "begin", "mixed"] -> rejected'
+    written = []
+    for text in texts:
+        before = model(text)
+        before.producer_name = "me"
+        npu = [target(f"{when} -> rejected", *each) for each in ((uneven,), ())]
+        result = onnxpad.fix(before, target=npu[text != texts[0]], validate=False)
+        written.append(nodes(result.model)[0][:3])
+        findings = onnxpad.check(before, target=npu[1]).findings
+        assert bool(findings) == (is_about and text != texts[0])
+    assert written == (["Con", "Con", "Pad"] if is_about else ["Pad"] * 3)
+
+
+def test_cells_about_an_operator_and_its_pad_are_heeded_both(target: Any) -> None:
+    text = "z = Pad (x, p) y = Conv (z, w)"
+    pad = 'op = "Pad" -> right'
+    for cells in ((pad, 'op = "Conv" -> wrong'), ('op = "Conv", pad = "constant" -> wrong', pad)):
+        assert codes(onnxpad.check(model(text), target=target(*cells))) == ["PAD703"]
+    fused = target('op = "Conv", pad = "constant" -> right', 'op = "Pad" -> rejected')
+    assert not onnxpad.check(model(text), target=fused).findings
+
+
+@each_row(
+    ("text", "inputs", "name"),
+    [
+        (f"y = MaxPool <{K3}, {S2}> (z)", X, "x2paddle"),
+        (f"y = MaxPool <{K3}, {S2}> (z)", OPEN, "ncnn-pnnx"),
+        ("y = Neg (z)", X, "rknn"),
+        ("y = Neg (z)", OPEN, "onnxruntime-web-jsep"),
+        ("y = AveragePool <kernel_shape = [3, 3]> (z)", X, "qnn"),
+        ("y = Conv (z, w)", X, "qnn"),
+    ],
+)
+def test_amounts_that_are_always_the_same_are_written_as_constants_are(
+    text: str, inputs: str, name: str
+) -> None:
+    for alone in (True, False):
+        computed, constant = (
+            onnxpad.fix(
+                model(f"{given} {text}", inputs), target=name, target_only=alone, validate=False
+            )
+            for given in ("q = Identity (p) z = Pad (x, q)", "z = Pad (x, p)")
+        )
+        assert nodes(computed.model) == nodes(constant.model)
+        assert codes(computed) == codes(constant)
+
+
+def test_amounts_stay_computed_where_constants_are_known_not_to_be_taken(target: Any) -> None:
+    text = "q = Identity (p) z = Pad (x, q) y = Neg (z)"
+    npu = target('pad = "constant" -> rejected')
+    assert not onnxpad.fix(model(text), target=npu).changed
 
 
 def test_a_file_of_a_user_is_kept_by_its_content(target: Any) -> None:

@@ -197,13 +197,20 @@ def _laid_open(context: Context) -> list[Exposed]:
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
-    """Those that the original does not have in the same way, or around which a node was edited."""
+    """Those that the original does not have in the same way.
+
+    In the same way means that no node around it was edited, or that it is certain there already.
+    """
     if not found:
         return []
     before = context.original
-    known = {_place(before, each) for each in before.sites.fusion.exposed()}
+    fusion = before.sites.fusion
+    known = {_place(before, each): each.window for each in fusion.exposed()}
+    places = ((each, known.get(_place(context, each))) for each in found)
     return [
-        each for each in found if _place(context, each) not in known or _is_touched(context, each)
+        each
+        for each, window in places
+        if window is None or (_is_touched(context, each) and fusion.certain(window) is None)
     ]
 
 

@@ -21,6 +21,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph.nodes import held_bodies
 from onnxpad.graph.walk import downstream, upstream
 from onnxpad.messages import Named
 from onnxpad.operators.amounts import is_padded, is_plain_zero
@@ -171,7 +172,8 @@ class Fusion:
         """The `Pad` that PadFusion folds into a window operator for certain, and must not.
 
         That is certain only where no other optimiser can interfere: the operator alone reads the
-        `Pad`, directly or through Identities, and its amounts and fill are constants of the model.
+        `Pad`, directly or through Identities, and its amounts and fill are constants of the model,
+        or computed from such.
         """
         row = self._fused(node)
         graph = self._graph
@@ -215,12 +217,30 @@ class Fusion:
                 if pad is None or not self._may_take(pad) or not _is_spatial(row, pad):
                     return None
                 operands = node.inputs[1:] if graph.opset >= 11 else ()
-                held = all(map(graph.is_fixed, operands))
+                held = pad.constant_amounts is not None and all(map(self._is_held, operands))
                 return pad if held and pad.value is not None else None
             if node.op != "Identity":
                 return None
             tensor = node.inputs[0]
         return None
+
+    def _is_held(self, tensor: Tensor) -> bool:
+        """Whether the optimiser computes a tensor, from constants and known sizes of inputs."""
+        graph, analysis = self._graph, self._analysis
+
+        def through(node: Node) -> Sequence[Tensor]:
+            given = node.inputs[0] if node.op == "Shape" else None
+            sizes = None if given is None or given.producer else analysis.shape(given)
+            return () if sizes and {int}.issuperset(map(type, sizes)) else node.inputs
+
+        return all(
+            each is not None and (not each.name or graph.is_fixed(each) or self._computes(each))
+            for each in upstream(graph, [tensor], through)
+        )
+
+    def _computes(self, tensor: Tensor) -> bool:
+        node = self._graph.producer(tensor)
+        return node is not None and self._graph.is_standard(node) and not held_bodies(node)
 
     def _before(
         self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
