@@ -176,7 +176,7 @@ class Form(NamedTuple):
         """The form of the `Pad`s in front of an operator, as of those that none takes."""
         alike = ("opset", "dtype", "sized", "batched", "producer", *OF_PADS)
         told = {name: getattr(self, name) for name in alike}
-        return Form("Pad", rank=self.rank and self.rank + 2, silent=True, **told)
+        return Form("Pad", rank=self.rank + 2, silent=True, **told)
 
     @property
     def behind_pads(self) -> Form:
@@ -186,18 +186,20 @@ class Form(NamedTuple):
     @property
     def pads_nothing(self) -> bool:
         """Whether no runtime can take it otherwise than another: a window without any padding."""
-        return self._replace(
-            domain="", opset=0, rank=0, dtype="", stride=1, uneven=False, dilated=False,
-            narrow=False, even=False, count_include_pad=False, kernel_shape=False, silent=False,
-            sized=True, batched=True, grouped="", quantised=False, onnxruntime="", producer="",
-            count_written=False,
-        ) == Form(self.op)  # fmt: skip
+        return self._replace(**_UNHEEDED) == Form(self.op)
 
 
-OF_PADS: Final[Mapping[str, Any]] = {
-    name: Form._field_defaults[name]
-    for name in ("pad", "mode", "outer", "negative", "beyond", "fill", "axes", "raw")
-}
+def _usual(*names: str) -> dict[str, Any]:
+    """Fields as they are in a form that says nothing of them."""
+    return {name: Form._field_defaults[name] for name in names}
+
+
+_UNHEEDED: Final = _usual(
+    *BESIDE, "domain", "rank", "dtype", "stride", "dilated", "narrow", "quantised"
+)
+"""Fields that make no difference where nothing is padded."""
+
+OF_PADS: Final = _usual("pad", "mode", "outer", "negative", "beyond", "fill", "axes", "raw")
 """Fields that tell of the `Pad`s in front of an operator, each as it is without any."""
 
 _MAIN: Final = tuple(i for i, name in enumerate(Form._fields) if name not in BESIDE)

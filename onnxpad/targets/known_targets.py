@@ -14,7 +14,7 @@ from onnxpad.messages import and_list, meant
 from onnxpad.records import NamedTuple
 from onnxpad.targets.form import BESIDE, Form
 from onnxpad.targets.target import Cell, Condition, Fact, Run, Target
-from onnxpad.targets.target_file import DATA, STYLES, forms, parsed, sites, tables_of
+from onnxpad.targets.target_file import DATA, STYLES, TOPICS, forms, parsed, sites, tables_of
 
 ALIASES: Final = {
     "trt": "tensorrt",
@@ -71,6 +71,39 @@ def _run_answers(target: Target) -> Iterator[tuple[str, str, bool]]:
 def _read_answers(target: Target) -> Iterator[tuple[str, str, bool]]:
     for (form, style), each in sites().items():
         yield form, style, {target.cell(site).verdict for site in each} == {"right"}
+
+
+def topic_of(form: Form) -> str:
+    """The one of `target_file.TOPICS` that a form is about: the rarest thing that it has."""
+    kind = "pool" if "Pool" in form.op else "conv"
+    kind += "_transpose" * (form.op == "ConvTranspose")
+    is_same = form.auto_pad.startswith("SAME") and not form.both
+    is_uneven = form.auto_pad == "NOTSET" and form.pads in {"end", "begin", "mixed"}
+    has = {
+        "conv_transpose_output_shape": form.output_shape,
+        "conv_transpose_output_padding": form.output_padding,
+        "ceil_mode": form.ceil,
+        "count_include_pad": form.counted,
+        "pad_op": form.op == "Pad" or form != form.behind_pads,
+        "same_with_dilation": is_same and form.dilated,
+        f"auto_pad_{kind}": is_same,
+        f"asymmetric_pads_{kind}": is_uneven,
+    }
+    return next((topic for topic, does in has.items() if does), "other")
+
+
+def by_topic(target: Target) -> dict[str, list[Cell]]:
+    """What a target does with each form that was run somewhere, as it was given, by topic.
+
+    Where a cell covers the form and says the same as the models that were run, it says why.
+    """
+    found: dict[str, list[Cell]] = {topic: [] for topic in TOPICS}
+    for (_, style), each in sites().items():
+        for form in each if style == "given" else ():
+            does = target.cell(form)
+            alike = (c for c in target.cells if c.verdict == does.verdict and c.covers(form))
+            found[topic_of(form)].append(next(alike, does))
+    return found
 
 
 def known() -> list[str]:

@@ -56,7 +56,7 @@ TOPICS: Final = {
     "count_include_pad": "count_include_pad",
     "conv_transpose_output_padding": "output_padding",
     "conv_transpose_output_shape": "output_shape",
-    "other": "Other",
+    "other": "other forms",
 }
 """Questions that cells answer, by the name that a file has for each."""
 

@@ -25,12 +25,47 @@ def test_a_target_is_told_in_25_lines(target: Target) -> None:
 
 def test_a_file_of_a_user_is_told_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "npu.toml"
-    cells = [("MaxPool", "rejected"), ("Conv", "wrong"), ("LpPool", "right")]
+    cells = [
+        ('op = "Pad", rank = 4', "rejected"),
+        ('auto_pad = ["SAME_UPPER", "SAME_LOWER"], op = "Conv"', "wrong"),
+        ('op = "Conv", rank = 1, pads = "equal"', "fallback"),
+        ('op = "Conv"', "right"),
+    ]
     text = [
-        f'[[cell]]\nwhen = {{ op = "{op}" }}\nverdict = "{verdict}"\nsource = "it"'
-        for op, verdict in cells
+        f'[[cell]]\nwhen = {{ {when} }}\nverdict = "{verdict}"\nsource = "it"'
+        for when, verdict in cells
     ]
     path.write_text("\n".join(['title = "N"', *text]), encoding="utf-8")
-    short = text_of(target_document({str(path): load(path)}, in_full=False), Screen(400))
+    short, whole = (
+        text_of(target_document({str(path): load(path)}, in_full=in_full), Screen(400))
+        for in_full in (False, True)
+    )
     assert f"--target {path}\n" in short
-    assert "wrong     Other: op Conv (+1)" in short
+    takes, rest = short.split("takes: ")[1].split("does not take")
+    assert "pads of a convolution" in takes
+    assert "SAME" not in takes
+    assert "wrong     SAME on a convolution: auto_pad SAME_UPPER" in rest
+    assert "rejected  Pad: op Pad, rank 4" in rest
+    assert "not known: " in rest
+    assert "\nPad\n  rejected  op Pad, rank 4" in whole
+    assert "fallback  op Conv, rank 1, pads equal" in whole
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("tensorrt", "SAME on a convolution, SAME on a transposed convolution, SAME on a pool"),
+        ("tract", "SAME on a pool"),
+        ("migraphx", "SAME on a pool"),
+        ("onnx2tf@2.6.9", "pads of a transposed convolution that differ at both ends"),
+    ],
+)
+def test_a_cell_is_told_of_forms_that_it_is_about(name: str, taken: str) -> None:
+    short = text_of(target_document({name: load(name)}, in_full=False), Screen(None))
+    takes, rest = short.partition("takes: ")[2].split("\n", 1)
+    assert taken in takes
+    assert "SAME on a pool" not in rest
+    assert name != "tensorrt" or "other forms (+1): dilation of a pool" in rest
+    narrow = text_of(target_document({name: load(name)}, in_full=False), Screen(80))
+    assert "..." in narrow
+    assert "..." not in short

@@ -22,12 +22,12 @@ class Line:
     Attributes:
         text: The text.
         first: Stands before its first line.
-        rest: Stands before the others.
+        rest: Stands before the others; None for one line, which is cut where there is no room.
     """
 
     text: str
     first: str = "  "
-    rest: str = "    "
+    rest: str | None = "    "
 
 
 def line_of(text: str) -> Line:

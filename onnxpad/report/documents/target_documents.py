@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from onnxpad.messages import and_list, counted
 from onnxpad.report.documents import Block, Document, Group, Line, Table
 from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
-from onnxpad.targets.known_targets import USUAL, standing
+from onnxpad.targets.form import Form
+from onnxpad.targets.known_targets import USUAL, by_topic, standing, topic_of
 from onnxpad.targets.target import Cell, Condition, Run, Target, noted
 from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS
 
@@ -20,15 +21,14 @@ ROLES: Final = {"right": "good", "wrong": "error", "rejected": "error", "fallbac
 
 _HEADS: Final = ("target", "known by", "as given", "best", "title")
 
-_WIDTH: Final = 76
-"""Cells of a line of the summary, so that it stays one line in a pipe."""
-
 
 def words_of(when: Iterable[tuple[str, Condition]]) -> str:
     """Conditions on a form, as a target's file writes them.
 
     >>> words_of([("op", Condition(("Conv", "MaxPool"))), ("stride", Condition(least=2))])
     'op Conv or MaxPool, stride from 2'
+    >>> words_of([("rank", Condition((1,))), ("raw", Condition((True,)))])
+    'rank 1, raw true'
     """
     conditions = dict(when)
     exact = _is_exact(conditions)
@@ -48,8 +48,10 @@ def _is_exact(names: Iterable[str]) -> bool:
 
 def _values(condition: Condition) -> str:
     if condition.values:
-        named = {"": "none", True: "true", False: "false"}
-        return " or ".join(named.get(each) or shown(str(each)) for each in condition.values)
+        return " or ".join(
+            (str(each).lower() if isinstance(each, bool) else shown(str(each))) or "none"
+            for each in condition.values
+        )
     bounds = (("from", condition.least), ("to", condition.most))
     return " ".join(f"{word} {number}" for word, number in bounds if number is not None)
 
@@ -61,7 +63,8 @@ def targets_document(targets: Iterable[Target]) -> Document:
     ]
     ends = (
         "as given, best: forms of padding that are right as they are, and in the best writing",
-        "onnxpad targets NAME tells all that is known of one; fix, check and show take --target",
+        "onnxpad targets NAME tells of one, with -v all that is known of it",
+        "fix, check and show take --target",
     )
     lines = [Line(end, "", "") for end in ends]
     return Document("targets", "targets", [Group("", [Table(_HEADS, rows)]), Group("", lines)])
@@ -83,26 +86,50 @@ def target_document(targets: Mapping[str, Target], *, in_full: bool) -> Document
 
 def _summary(name: str, target: Target) -> Group:
     """What a target takes, what it does not take by topic, and how that is written for it."""
-    told = [cell for cell in target.cells if not _is_exact(dict(cell.when))]  # runs tell others
-    told.sort(key=lambda cell: VERDICTS.index(cell.verdict))
-    by_topic = {each: [cell for cell in told if each in _topics(cell)] for each in TOPICS}
-    against = {each: [c for c in cells if c.verdict != "right"] for each, cells in by_topic.items()}
-    right = [each for each in TOPICS if by_topic[each] and not against[each] and each != "other"]
-    lines = [Line(f"takes: {and_list(TOPICS[each] for each in right)}")] if right else []
-    lines.append(Line("does not take, or not always:"))
-    lines += [_told(TOPICS[each], *cells) for each, cells in against.items() if cells]
+    found = by_topic(target)
+    answers = {*chain.from_iterable(found.values())}
+    others: dict[str, list[Cell]] = {topic: [] for topic in TOPICS}
+    for cell in target.cells:
+        if cell not in answers and not _is_exact(dict(cell.when)):  # runs tell those
+            others[_topic(cell)].append(cell)
+    takes, against, unknown = list[str](), list[Line](), list[str]()
+    for topic, title in TOPICS.items():
+        right = sum(cell.verdict == "right" for cell in found[topic])
+        worse = [*filter(_is_against, found[topic])]
+        told = dict.fromkeys([*worse, *filter(_is_against, others[topic])])
+        if (right or "right" in {cell.verdict for cell in others[topic]}) and not worse:
+            number = f" ({right} of {counted(len(found[topic]), 'form')})"
+            takes.append(title + number * (right < len(found[topic])))
+        elif not told:
+            unknown.append(title)
+        against += [_told(title, *sorted(told, key=_verdict_order))] if told else []
+    lines = [Line(f"takes: {and_list(takes)}")] if takes else []
+    lines += [Line("does not take, or not always:"), *against] if against else []
+    lines += [Line(f"not known: {and_list(unknown)}")] if unknown else []
     lines.append(Line(f"write it so: onnxpad fix MODEL --target {shlex.quote(name)}"))
     lines.append(Line(f"all that is known: onnxpad targets {shlex.quote(name)} -v"))
     return Group("", [*_head(target), *lines])
 
 
+def _is_against(cell: Cell) -> bool:
+    return cell.verdict not in {"right", "unknown"}
+
+
+def _verdict_order(cell: Cell) -> int:
+    return VERDICTS.index(cell.verdict)
+
+
 def _told(topic: str, cell: Cell, *others: Cell) -> Line:
-    """The first cell of a topic in a line."""
+    """The worst cell of a topic in a line."""
     more = f" (+{len(others)})" if others else ""
-    room = _WIDTH - len(more) - max(map(len, VERDICTS)) - len(topic) - 4
     note = shown(cell.note or words_of(cell.when))
-    cut = note if len(note) <= room else f"{note[: room - 3].rstrip()}..."
-    return Line(f"{_verdict(cell.verdict)}  {topic}: {cut}{more}", "    ", " " * 14)
+    return Line(f"{topic}{more}: {note}", f"    {_verdict(cell.verdict)}  ", None)
+
+
+def _topic(cell: Cell) -> str:
+    """The topic of the first form that a cell's conditions name."""
+    first: dict[str, Any] = {name: each.values[0] for name, each in cell.when if each.values}
+    return topic_of(Form("")._replace(**first))
 
 
 def _groups(target: Target) -> Iterator[Group]:
@@ -110,7 +137,7 @@ def _groups(target: Target) -> Iterator[Group]:
     if target.runs:
         yield Group("", [*_measured(target)])
     for topic, title in TOPICS.items():
-        if cells := [cell for cell in target.cells if _topics(cell)[0] == topic]:
+        if cells := [cell for cell in target.cells if _topic(cell) == topic]:
             yield Group("", [*_topic_blocks(title, cells)])
     if target.facts:
         facts = [
@@ -140,10 +167,6 @@ def _particulars(target: Target) -> Iterator[Block]:
     for note in target.notes:
         yield Line(shown(note))
     yield Line("a cell that says right holds where no other covers the form")
-
-
-def _topics(cell: Cell) -> Sequence[str]:
-    return cell.about or ("other",)
 
 
 def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:

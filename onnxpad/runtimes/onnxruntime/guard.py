@@ -188,12 +188,7 @@ def _is_guarded(context: Context, exposed: Exposed) -> bool:
 
 def _laid_open(context: Context) -> list[Exposed]:
     """The wrong folds that PadFusion may make now, but could not make in the original."""
-    found = context.sites.fusion.exposed()
-    if not found:
-        return found
-    before = context.original
-    known = {_signature(before, each) for each in before.sites.fusion.exposed()}
-    return [each for each in found if _signature(context, each) not in known]
+    return _unlike(context, context.sites.fusion.exposed())
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
@@ -205,13 +200,15 @@ def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:
         return []
     before = context.original
     fusion = before.sites.fusion
-    known = {_place(before, each): each.window for each in fusion.exposed()}
-    places = ((each, known.get(_place(context, each))) for each in found)
-    return [
-        each
-        for each, window in places
-        if window is None or (_is_touched(context, each) and fusion.certain(window) is None)
-    ]
+    known = {_place(before, each): each for each in fusion.exposed()}
+
+    def is_like(each: Exposed) -> bool:
+        was = known.get(_place(context, each))
+        if was is None or was.pad.constant_amounts != each.pad.constant_amounts:
+            return False
+        return not _is_touched(context, each) or fusion.certain(was.window) is not None
+
+    return [each for each in found if not is_like(each)]
 
 
 def _place(context: Context, exposed: Exposed) -> tuple[object, ...]:
@@ -234,27 +231,6 @@ def _is_touched(context: Context, exposed: Exposed) -> bool:
     beside = [each for node in nodes for each in node.inputs[1:]]
     above = nodes_upstream(graph, beside, lambda node: node.inputs)
     return any(node is None or graph.is_edited(node) for node in above)
-
-
-def _signature(context: Context, exposed: Exposed) -> object:
-    """Everything around a `Pad` that decides whether it is folded."""
-    graph, pad, window = context.graph, exposed.pad, exposed.window
-    inside = [each for each in (pad.node, window, *exposed.way) if graph.runs_graphs(each)]
-    if any(map(graph.runs_edited, inside)):
-        return object()  # the optimiser may put what is inside in the place of the node
-    given = list(pad.node.inputs[1:3]) if graph.opset >= 11 and pad.node.op == "Pad" else []
-    beside = [each for node in exposed.way for each in node.inputs[1:]]
-    for tensor in (*given, *beside):
-        # One that no node computes is an initializer too long to be read.
-        if tensor.name and graph.constant(tensor) is None and tensor.producer is not None:
-            return object()  # equal to nothing: edits may have made this tensor's value known
-    return (
-        _place(context, exposed),
-        tuple(tensor.name for tensor in pad.node.inputs),
-        pad.constant_amounts,
-        tuple(tensor.name for tensor in beside),
-        str(sorted(window.attrs.items(), key=str)),
-    )
 
 
 def _correct_claims(context: Context) -> None:

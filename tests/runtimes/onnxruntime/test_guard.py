@@ -6,7 +6,7 @@ import onnxpad
 from onnxpad.graph import Graph
 from onnxpad.operators.read import UnreadableError
 from onnxpad.rewrite.context import Context
-from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched, _signature
+from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from tests.support import BORDER, one, parsed
 from tests.support.rows import each_row
@@ -99,35 +99,3 @@ def test_a_pad_between_transposes(above: str, below: str, edited: str, between: 
             )
     (pad,) = context.pads()
     assert _is_between(context, pad) == between
-
-
-@each_row(
-    ("nodes", "opset", "known"),
-    [
-        ("a = Pad (x, p) b = Mul (a, k)", 17, True),
-        ("a = Pad (x, p, h) b = Mul (a, k)", 17, True),
-        ("a = Pad (x, p, u) b = Mul (a, u)", 17, True),  # inputs are as they were
-        ("n = Neg (p) a = Pad (x, n) b = Mul (a, k)", 17, False),
-        ("n = Abs (u) a = Pad (x, p, n) b = Mul (a, k)", 17, False),
-        ("n = Abs (u) a = Pad (x, p) b = Mul (a, n)", 17, False),
-        ("n = Abs (x) a = Pad (n, p) b = Mul (a, k)", 17, True),  # the data decides nothing
-        ("a = Pad <pads = [0, 0, 1, 1, 0, 0, 1, 1]> (x) b = Mul (a, k)", 10, True),
-    ],
-)
-def test_what_decides_a_fold_is_equal_only_where_it_is_known(
-    nodes: str, opset: int, known: bool
-) -> None:
-    proto = one(
-        f"{nodes} y = MaxPool <kernel_shape = [3, 3]> (b)",
-        inputs="float[1, 2, 9, 8] x, float u",
-        initializers=f"{BORDER}, float h = {{1}}, float k = {{2}}",
-        opset=opset,
-    )
-    context = Context(Graph.from_proto(proto))
-    found = {node.outputs[0].name: node for node in context.graph.nodes}
-    pad = context.pad(found["a"])
-    assert not isinstance(pad, UnreadableError)
-    first, second = (
-        _signature(context, Exposed(pad, found["y"], (found["b"],), "")) for _ in range(2)
-    )
-    assert (first == second) is known
