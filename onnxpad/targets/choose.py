@@ -140,7 +140,6 @@ def choose(run: Run) -> Choice:
     run.remarks = tuple(_unheeded(targets))
     own = [] if options.target_only else [load(_OWN)]
     implied = tuple(each for each in own if each not in targets)
-    passes = _passes(options)
     given = [*forms_of(run.analysed(), bare=True)]
     mark = graph.mark()
     wants = dict.fromkeys(chain.from_iterable(map(_names, given)), _AS_IT_CAME)
@@ -152,11 +151,7 @@ def choose(run: Run) -> Choice:
 
     def settled() -> list[Placed]:
         graph.rollback(mark)
-        trial = Run(graph, options, domain=run.domain)
-        trial.barred = run.barred
-        trial.write_each(wants, passes)
-        trial.edit()
-        return [*forms_of(trial.left, bare=True)]
+        return _tried(run, options, wants)
 
     computes = any(each.form.pad == "computed" for each in given)
     base = settled() if computes else given
@@ -192,19 +187,16 @@ def choose(run: Run) -> Choice:
         wants |= dict.fromkeys(kept, KEPT)
         left = settled()
         last = _by_key(left, wants)
-    guarded = [each.form._replace(fill="empty") for each in left if each.form.pad]
-    if any(_is_worse_guarded(each, targets) for each in guarded):
-        # What protects a `Pad` from onnxruntime is a form like any other.
-        for without in _UNGUARDED:
-            vain = [name for each in first if each.is_guarded_in_vain(last) for name in each.names]
-            if not vain:
-                break
-            for name in vain:
-                spelling = wants[name].spelling - {*_UNGUARDED} | {without}
-                wants[name] = wants[name]._replace(spelling=spelling)
-            last = _by_key(settled(), wants)
+    for without in _UNGUARDED:  # what protects a `Pad` from onnxruntime is a form like any other
+        vain = [name for each in first if each.is_guarded_in_vain(last) for name in each.names]
+        if not vain:
+            break
+        for name in vain:
+            spelling = wants[name].spelling - {*_UNGUARDED} | {without}
+            wants[name] = wants[name]._replace(spelling=spelling)
+        last = _by_key(settled(), wants)
     graph.rollback(mark)
-    run.write_each(wants, passes)
+    run.write_each(wants, _passes(options))
     return Choice(
         targets,
         tuple(
@@ -467,10 +459,8 @@ def _unheeded(targets: Sequence[Target]) -> Iterator[str]:
 
 def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]:
     """The forms of a model written in one way, by the keys of each padding, as `_by_key`."""
-    options, graph, wants = run.options, run.graph, None
-    if wanted.style == KEPT.style:
-        wants = dict[str, Wanted]()
-    else:
+    options, graph, is_kept = run.options, run.graph, wanted.style == KEPT.style
+    if not is_kept:
         options = replace(
             options,
             style=wanted.style,
@@ -479,14 +469,21 @@ def _written(run: Run, wanted: Wanted, names: Container[str]) -> dict[Key, Form]
             symmetric_transpose=wanted.symmetric_transpose,
         )
     mark = graph.mark()
-    trial = Run(graph, options, domain=run.domain)
-    trial.barred = run.barred
-    trial.write_each(wants, _passes(options), usual=wanted)
     try:
-        trial.edit()
-        return _by_key(forms_of(trial.left, bare=True), names)
+        return _by_key(_tried(run, options, {} if is_kept else None, wanted), names)
     finally:
         graph.rollback(mark)
+
+
+def _tried(
+    run: Run, options: Options, wants: Mapping[str, Wanted] | None, usual: Wanted | None = None
+) -> list[Placed]:
+    """The forms of a model once it is written so, as `Run.write_each` has it."""
+    trial = Run(run.graph, options, domain=run.domain)
+    trial.barred = run.barred
+    trial.write_each(wants, _passes(options), usual)
+    trial.edit()
+    return [*forms_of(trial.left, bare=True)]
 
 
 def _passes(options: Options) -> tuple[type[Pass], ...]:

@@ -158,7 +158,7 @@ class Form(NamedTuple):
     @property
     def text(self) -> str:
         """How it is written in short, such as `computed Pad before Conv with pads`."""
-        kind = {"computed": "computed ", "": ""}.get(self.pad, "")
+        kind = "computed " * (self.pad == "computed")
         mode = f" ({self.mode})" if self.mode not in {"", "constant"} else ""
         if self.op == "Pad":
             return f"{kind}Pad{mode}"

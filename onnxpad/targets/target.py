@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Final, Literal
@@ -217,30 +216,12 @@ def _measured_cell(runs: Iterable[Run]) -> Cell:
     """The answer of models that are written alike: the worst."""
     ranked = sorted(runs, key=_rank)
     worst = ranked[0]
-    alike = [run for run in ranked if run.verdict == worst.verdict]
-    note = noted(alike)
-    right = sum(run.verdict == "right" for run in ranked)
-    if right:
+    note = worst.note
+    if right := sum(run.verdict == "right" for run in ranked):
         told = f"right on {counted(right, 'model')} measured"
         note = f"{note} ({told})" if worst.verdict != "right" and note else note or told
     forms = tuple(run.label for run in ranked)
     return Cell(worst.verdict, worst.source, worst.version, measured=True, forms=forms, note=note)
-
-
-_OFF: Final = re.compile(r"difference (\S+)(?: to (\S+))?|(shape \[.*)")
-"""How runs note what is wrong with an output: the greatest difference, or its shape."""
-
-
-def noted(runs: Sequence[Run]) -> str:
-    """The note of runs of one verdict; models of a form that failed otherwise have the same."""
-    parts = {part: _OFF.fullmatch(part) for run in runs for part in run.note.split("; ") if part}
-    off = [number for found in parts.values() if found for number in found.groups()[:2] if number]
-    shapes = [found[3] for found in parts.values() if found and found[3]]
-    errors = [part for part, found in parts.items() if not found]
-    if runs[0].verdict != "wrong" and errors:
-        return "; ".join(errors)
-    said = [f"outputs off by up to {max(off, key=float)}"] if off else []
-    return "; ".join([*said, *shapes] or errors)
 
 
 @cache

@@ -10,7 +10,7 @@ from onnxpad.targets import known_targets as targets
 from onnxpad.targets import target_file
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import ALIASES, known, load
-from onnxpad.targets.target import Condition, Run, Target, Verdict, _measured_cell
+from onnxpad.targets.target import Condition, Target
 from onnxpad.targets.target_file import parsed
 
 NPU = """
@@ -171,23 +171,6 @@ def test_models_answer_for_forms_that_are_written_alike(ran: Path) -> None:
     assert (beside.verdict, beside.forms) == ("right", ("up_again",))
     grouped = found.cell(form(**UP, grouped="depthwise"))
     assert (grouped.verdict, grouped.forms) == ("wrong", ("up", "up_again"))
-
-
-@pytest.mark.parametrize(
-    ("verdict", "notes", "told"),
-    [
-        ("wrong", ["no shape; difference 9 to 1e+20", "difference 70 to 205"], "{off}1e+20"),
-        ("wrong", ["shape [1, 2] for [1]; no LOWER; difference 2"], "{off}2; shape [1, 2] for [1]"),
-        ("wrong", ["NaN everywhere"], "NaN everywhere"),
-        ("rejected", ["difference 3; no LOWER", "no LOWER; no pads"], "no LOWER; no pads"),
-        ("rejected", [""], ""),
-    ],
-)
-def test_models_of_a_form_share_what_is_noted(
-    verdict: Verdict, notes: list[str], told: str
-) -> None:
-    runs = [Run(f"m{place}", "given", verdict, "T", "1", note) for place, note in enumerate(notes)]
-    assert _measured_cell(runs).note == told.format(off="outputs off by up to ")
 
 
 def test_no_model_answers_for_what_it_does_not_have(ran: Path) -> None:

@@ -13,7 +13,7 @@ from onnxpad.report.layout import marked
 from onnxpad.report.text import shown
 from onnxpad.targets.form import Form
 from onnxpad.targets.known_targets import USUAL, by_topic, standing, topic_of
-from onnxpad.targets.target import Cell, Condition, Run, Target, noted
+from onnxpad.targets.target import Cell, Condition, Run, Target
 from onnxpad.targets.target_file import SPELLINGS, TOPICS, VERDICTS
 
 ROLES: Final = {"right": "good", "wrong": "error", "rejected": "error", "fallback": "warning"}
@@ -197,11 +197,9 @@ def _measured(target: Target) -> Iterator[Block]:
     alike: dict[tuple[str, str], list[Run]] = {}
     for run in target.runs:
         if run.verdict != "right":
-            alike.setdefault((run.verdict, noted([run])), []).append(run)
-    for (verdict, _), runs in alike.items():
+            alike.setdefault((run.verdict, run.note), []).append(run)
+    for (verdict, note), runs in alike.items():
         names = and_list(run.label for run in runs)
-        yield Line(
-            f"{_verdict(verdict)}  {shown(noted(runs)) or 'no message'}: {names}", "  ", " " * 12
-        )
+        yield Line(f"{_verdict(verdict)}  {shown(note) or 'no message'}: {names}", "  ", " " * 12)
     right = len(target.runs) - sum(map(len, alike.values()))
     yield Line(f"{_verdict('right')}  {counted(right, 'model')}, all others that were run")
