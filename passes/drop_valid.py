@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.read import WindowOp
-from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, WritingPass
 
 
-class DropValid(Pass):
+class DropValid(WritingPass):
     """`auto_pad=VALID`, which pads nothing, in a form that some runtimes reject.
 
     ## What it does
@@ -59,10 +58,6 @@ class DropValid(Pass):
                 yield self.refused(context, op.node, "auto_pad=VALID", refusal)
             else:
                 yield self.resolved(context, op, "auto_pad=VALID", plan, becomes="no auto_pad")
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Drops `auto_pad`."""
-        write(context.graph, context.analysis, *match.plan)
 
 
 def _protects(context: Context, op: WindowOp) -> bool:

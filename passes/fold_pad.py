@@ -9,13 +9,12 @@ from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import has_amounts
-from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, WritingPass
 
 
-class FoldPad(Pass):
+class FoldPad(WritingPass):
     """A `Pad` in front of an operator that could pad by itself.
 
     ## What it does
@@ -118,7 +117,3 @@ class FoldPad(Pass):
             pads=onnx_order(around),
             before=before,
         )
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the sum of both paddings in the style asked for."""
-        write(context.graph, context.analysis, *match.plan)

@@ -8,13 +8,12 @@ from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Severity
 from onnxpad.messages import Named
 from onnxpad.operators.table import Fill
-from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, WritingPass
 
 
-class RecogniseSame(Pass):
+class RecogniseSame(WritingPass):
     """A `Pad` whose amounts are computed at run time, and are those of SAME.
 
     ## What it does
@@ -109,7 +108,3 @@ class RecogniseSame(Pass):
                 reason = f"{same}; {formula}"
                 asked = RefusalError(Reason.SAME_AT_EVERY_SIZE, reason, told, **facts)
                 yield self.refused(context, pad.node, message, asked, before=before)
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the attribute."""
-        write(context.graph, context.analysis, *match.plan)

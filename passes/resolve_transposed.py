@@ -8,14 +8,13 @@ from typing import Any
 from onnxpad.finding import Trust
 from onnxpad.operators.amounts import Pairs, onnx_order
 from onnxpad.operators.read import TransposedOp
-from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, WritingPass
 from onnxpad.sites.cropped_form import amounts_of, crop_of, form_of, form_text
 
 
-class ResolveTransposed(Pass):
+class ResolveTransposed(WritingPass):
     """`auto_pad` or `output_shape` of a ConvTranspose, which leave its pads to the runtime.
 
     ## What it does
@@ -95,7 +94,3 @@ class ResolveTransposed(Pass):
             if refusal.code is not Reason.ENGINES_DISAGREE or not decides:
                 raise
             return crop_of(context.analysis, op, context.trust), refusal
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the pads."""
-        write(context.graph, context.analysis, *match.plan)

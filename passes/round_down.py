@@ -9,13 +9,12 @@ from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
 from onnxpad.operators.amounts import Pairs, onnx_order
 from onnxpad.operators.read import WindowOp
-from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, WritingPass
 
 
-class RoundDown(Pass):
+class RoundDown(WritingPass):
     """`ceil_mode` of a pool, where `--no-ceil` asks for none.
 
     ## What it does
@@ -95,10 +94,6 @@ class RoundDown(Pass):
     def _severity(self, op: WindowOp, pads: Pairs, opset: int) -> Severity:
         wrong = pads != op.pads and op.count_include_pad and opset < _COUNTED_RIGHT
         return Severity.ERROR if wrong else self.severity
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Drops `ceil_mode` and writes the pads."""
-        write(context.graph, context.analysis, *match.plan)
 
 
 _COUNTED_RIGHT = 19

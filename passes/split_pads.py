@@ -8,13 +8,12 @@ from onnxpad.arithmetic.notation import pads_text
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.padding.padding import Padding, split
-from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, WritingPass
 
 
-class SplitPads(Pass):
+class SplitPads(WritingPass):
     """An operator's own pads, where the style wants a `Pad` in front of it.
 
     ## What it does
@@ -85,7 +84,3 @@ class SplitPads(Pass):
             return context.sites.planned(op, context.style_of(op.node))[:2]
         except RefusalError:
             return context.sites.plan(op, context.style_of(op.node)), None
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the `Pad`."""
-        write(context.graph, context.analysis, *match.plan)

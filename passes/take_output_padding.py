@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.padding.padding import padding_of
-from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example, Match, WritingPass
 from onnxpad.sites.cropped_form import crop_of, form_of, form_text
 
 
-class TakeOutputPadding(Pass):
+class TakeOutputPadding(WritingPass):
     """`output_padding` of a ConvTranspose beside unequal pads, or negative pads.
 
     ## What it does
@@ -78,7 +77,3 @@ class TakeOutputPadding(Pass):
                 yield self.found(
                     context, op.node, form_text(now), (op, form), becomes=becomes, pads=pads
                 )
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the least form."""
-        write(context.graph, context.analysis, *match.plan)

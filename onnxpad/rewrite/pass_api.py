@@ -12,6 +12,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.messages import RUNTIME, Named
 from onnxpad.operators.read import WindowOp
+from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError, advised
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.rewrite.context import Context
@@ -271,3 +272,11 @@ class Pass:
             location=context.graph.location(node),
         )
         return Match(finding, node, None, node)
+
+
+class WritingPass(Pass):
+    """Base class of passes whose plans are what `write` takes beside the graph."""
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the padding."""
+        write(context.graph, context.analysis, *match.plan)

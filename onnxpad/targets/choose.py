@@ -422,11 +422,10 @@ def _ways(options: Options, targets: Sequence[Target]) -> list[Wanted]:
         for way in _WAYS
         if all(not some or value in some for value, some in zip(way, asked, strict=False))
     ]
-    is_spelled = spelling > _AS_IT_CAME.spelling and not any(asked)
-    kept = [KEPT._replace(spelling=spelling)] if is_spelled else []
     if {"value", "no_value"} & spelling:  # an empty third input is neither
         spelling |= {"no_empty_fill"}
-        kept = [each._replace(spelling=spelling) for each in kept]
+    is_spelled = spelling > _AS_IT_CAME.spelling and not any(asked)
+    kept = [KEPT._replace(spelling=spelling)] if is_spelled else []
     anew = spelling | {"initializers"}
     paired = anew - {"no_output_padding"}  # symmetric pads are what needs output_padding
     return [

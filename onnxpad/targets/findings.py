@@ -24,7 +24,7 @@ _WORDS: Final = {
     "fallback": "leaves it to another provider",
     "unknown": "is not known to take it",
 }
-_STAYS: Final = "no writing is known to be taken better"
+_STAYS: Final = "no writing that can be made is known to be taken better"
 _BY_NONE: Final = "no padding mends it"
 
 
@@ -228,30 +228,13 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
         options += [f"--style {each}" for each in styles][:1]
     if reason:
         reason = advised(reason, options)
-    usual = type(form)(form.op)
-    told = {
-        name: value
-        for name, value, other in zip(form._fields, form, usual, strict=True)
-        if value != other
-    }
-    facts: dict[str, object] = {
-        "target": target.full_name,
-        "verdict": cell.verdict,
-        "measured": cell.measured,
-        "source": cell.source,
-        "models": [*cell.forms],
-        "form": told,
-    }
+    usual = type(form)(form.op)._asdict()
+    told = {name: value for name, value in form._asdict().items() if value != usual[name]}
+    facts = {**_said(answer), "models": [*cell.forms], "form": told}
     if options:
         facts["options"] = options
     if blocked is not None and not mends and not cell.limit:
-        other = blocked[1].cell
-        facts["blocked_by"] = {
-            "target": blocked[1].target.full_name,
-            "verdict": other.verdict,
-            "measured": other.measured,
-            "source": other.source,
-        }
+        facts["blocked_by"] = _said(blocked[1])
     yield Finding(
         report.code,
         report.severity if mends else report.stays,
@@ -263,6 +246,16 @@ def _findings(placed: Placed, answer: Reply, choice: Choice, *, mends: bool) -> 
         reason_code=Reason.TARGET if reason else "",
         location=context.graph.location(node),
     )
+
+
+def _said(reply: Reply) -> dict[str, object]:
+    (target, cell) = reply
+    return {
+        "target": target.full_name,
+        "verdict": cell.verdict,
+        "measured": cell.measured,
+        "source": cell.source,
+    }
 
 
 def _are_decided_by_sizes(placed: Placed) -> bool:

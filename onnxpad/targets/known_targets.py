@@ -56,20 +56,17 @@ def standing(target: Target) -> Standing:
     Amounts that are stored as bytes count as given, since exporters write them so.
     """
     given, best = dict[str, bool](), dict[str, bool]()
-    for form, style, is_right in _read_answers(target) if not target.runs else _run_answers(target):
+    for form, style, is_right in _answers(target):
         best[form] = best.get(form, False) or is_right
         if style == "given":
             given[form] = given.get(form, True) and is_right
     return Standing(len(best), sum(given.values()), sum(best.values()), len(target.runs))
 
 
-def _run_answers(target: Target) -> Iterator[tuple[str, str, bool]]:
+def _answers(target: Target) -> Iterator[tuple[str, str, bool]]:
     for run in target.runs:
         yield run.form, run.style, run.verdict == "right"
-
-
-def _read_answers(target: Target) -> Iterator[tuple[str, str, bool]]:
-    for (form, style), each in sites().items():
+    for (form, style), each in () if target.runs else sites().items():
         yield form, style, {target.cell(site).verdict for site in each} == {"right"}
 
 

@@ -96,13 +96,14 @@ def _summary(name: str, target: Target) -> Group:
     for topic, title in TOPICS.items():
         right = sum(cell.verdict == "right" for cell in found[topic])
         worse = [*filter(_is_against, found[topic])]
-        told = dict.fromkeys([*worse, *filter(_is_against, others[topic])])
+        told = [*dict.fromkeys([*worse, *filter(_is_against, others[topic])])]
         if (right or "right" in {cell.verdict for cell in others[topic]}) and not worse:
             number = f" ({right} of {counted(len(found[topic]), 'form')})"
-            takes.append(title + number * (right < len(found[topic])))
+            takes.append(title + number * (0 < right < len(found[topic])))
         elif not told:
             unknown.append(title)
-        against += [_told(title, *sorted(told, key=_verdict_order))] if told else []
+        told.sort(key=lambda cell: VERDICTS.index(cell.verdict))
+        against += [_told(title, *told)] if told else []
     lines = [Line(f"takes: {and_list(takes)}")] if takes else []
     lines += [Line("does not take, or not always:"), *against] if against else []
     lines += [Line(f"not known: {and_list(unknown)}")] if unknown else []
@@ -113,10 +114,6 @@ def _summary(name: str, target: Target) -> Group:
 
 def _is_against(cell: Cell) -> bool:
     return cell.verdict not in {"right", "unknown"}
-
-
-def _verdict_order(cell: Cell) -> int:
-    return VERDICTS.index(cell.verdict)
 
 
 def _told(topic: str, cell: Cell, *others: Cell) -> Line:

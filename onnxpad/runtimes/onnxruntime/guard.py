@@ -60,12 +60,10 @@ def shield(
     """
     _correct_claims(context)
     _name_all_axes(context)
-    if exposing is None:
-        return _unlike(context, _guard(context, _laid_open(context)))
     for _ in range(_ROUNDS):
-        found = exposing(context)
+        found = None if exposing is None else exposing(context)
         if found is None:
-            return _unlike(context, _guard(context, _laid_open(context)))
+            return _guard(context, _unlike(context, context.sites.fusion.exposed()))
         if left := _unlike(context, [e for e in found if not can_guard(context, e)]):
             return left
         found = found if guard_existing else _unlike(context, found)
@@ -184,11 +182,6 @@ def _is_guarded(context: Context, exposed: Exposed) -> bool:
     """Whether another `Pad`'s protection protects this one too."""
     takes_fill = takes_empty_fill(context, exposed.pad.node)
     return not takes_fill and exposed.window.attrs.get("auto_pad", "") == "VALID"
-
-
-def _laid_open(context: Context) -> list[Exposed]:
-    """The wrong folds that PadFusion may make now, but could not make in the original."""
-    return _unlike(context, context.sites.fusion.exposed())
 
 
 def _unlike(context: Context, found: Sequence[Exposed]) -> list[Exposed]:

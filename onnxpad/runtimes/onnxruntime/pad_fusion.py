@@ -233,14 +233,14 @@ class Fusion:
             sizes = None if given is None or given.producer else analysis.shape(given)
             return () if sizes and {int}.issuperset(map(type, sizes)) else node.inputs
 
-        return all(
-            each is not None and (not each.name or graph.is_fixed(each) or self._computes(each))
-            for each in upstream(graph, [tensor], through)
-        )
+        def is_known(each: Tensor) -> bool:
+            node = graph.producer(each)
+            if node is None:
+                return not each.name or graph.is_fixed(each)
+            return graph.is_standard(node) and not held_bodies(node)
 
-    def _computes(self, tensor: Tensor) -> bool:
-        node = self._graph.producer(tensor)
-        return node is not None and self._graph.is_standard(node) and not held_bodies(node)
+        found = upstream(graph, [tensor], through)
+        return all(each is not None and is_known(each) for each in found)
 
     def _before(
         self, node: Node, row: Operator, takes: Callable[[PadOp], bool]
