@@ -76,11 +76,7 @@ class SpellPadding(Pass):
         graph, node = context.graph, match.node
         name = node.name or node.outputs[0].name
         for spelling, value in match.plan.items():
-            if spelling == "no_output_padding":
-                graph.set_attributes(node, {"pads": value, "output_padding": None})
-            elif spelling in _ATTRIBUTES:
-                graph.set_attribute(node, _ATTRIBUTES[spelling], value)
-            elif spelling == "value":
+            if spelling == "value":
                 graph.set_input(node, 2, graph.add_initializer(value, f"{name}_value"))
             elif spelling in {"no_value", "no_empty_fill"}:
                 graph.set_input(node, 2, None)
@@ -88,21 +84,17 @@ class SpellPadding(Pass):
                 for place, constant in value.items():
                     stored = graph.add_initializer(constant, f"{name}_{_INPUTS[place]}")
                     graph.set_input(node, place, stored)
+            elif isinstance(value, dict):
+                graph.set_attributes(node, value)
             else:
-                typed = graph.add_initializer(value, f"{name}_pads", as_numbers=spelling == _TYPED)
-                graph.set_input(node, 1, typed)
+                is_typed = _TYPED in context.wanted(node).spelling
+                amounts = graph.add_initializer(value, f"{name}_pads", as_numbers=is_typed)
+                graph.set_input(node, 1, amounts)
                 if spelling == "no_axes":
                     graph.set_input(node, 3, None)
 
 
 _TYPED: Final = "typed_amounts"
-_CONSTANT: Final = "constant_amounts"
-_ATTRIBUTES: Final = {
-    "kernel_shape": "kernel_shape",
-    "write_pads": "pads",
-    "no_count_include_pad": "count_include_pad",
-    "write_count_include_pad": "count_include_pad",
-}
 _WORDS: Final = {
     "kernel_shape": "kernel_shape is written",
     "write_pads": "pads are written",
@@ -124,19 +116,21 @@ def _attributes(context: Context, op: WindowOp | TransposedOp) -> dict[str, Any]
     """The attributes of a window operator that are to change, by the spelling that wants it."""
     wanted, node, plan = context.wanted(op.node).spelling, op.node, dict[str, Any]()
     kernel = [window.kernel for window in op.windows]
-    if "kernel_shape" in wanted and "kernel_shape" not in node.attrs and _are_numbers(kernel):
-        plan["kernel_shape"] = kernel
+    is_known = "kernel_shape" in wanted and {int}.issuperset(map(type, kernel))
+    if is_known and "kernel_shape" not in node.attrs:
+        plan["kernel_shape"] = {"kernel_shape": kernel}
     if "write_pads" in wanted and not op.pads_written and op.auto_pad == "NOTSET":
-        plan["write_pads"] = onnx_order(op.pads)
+        plan["write_pads"] = {"pads": onnx_order(op.pads)}
     if node.op == "AveragePool" and isinstance(op, WindowOp):
-        pads = op.auto_pad.startswith("SAME") or op.ceil_mode or is_padded(op.pads)
-        if "no_count_include_pad" in wanted and op.count_include_pad and not pads:
-            plan["no_count_include_pad"] = None
-        if "write_count_include_pad" in wanted and pads and "count_include_pad" not in node.attrs:
-            plan["write_count_include_pad"] = 0
+        does = op.auto_pad.startswith("SAME") or op.ceil_mode or is_padded(op.pads)
+        if "no_count_include_pad" in wanted and op.count_include_pad and not does:
+            plan["no_count_include_pad"] = {"count_include_pad": None}
+        if "write_count_include_pad" in wanted and does and "count_include_pad" not in node.attrs:
+            plan["write_count_include_pad"] = {"count_include_pad": 0}
     if "no_output_padding" in wanted and isinstance(op, TransposedOp) and _crops_all_it_adds(op):
         ends = zip(op.pads, op.output_padding, strict=True)
-        plan["no_output_padding"] = onnx_order([(begin, end - more) for (begin, end), more in ends])
+        pads = onnx_order([(begin, end - more) for (begin, end), more in ends])
+        plan["no_output_padding"] = {"pads": pads, "output_padding": None}
     return plan
 
 
@@ -154,17 +148,15 @@ def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
     numbers = pad.constant_amounts
     if "initializers" in wanted and (found := _by_nodes(graph, node)):
         plan["initializers"] = found
+    anew = ""
     if "no_axes" in wanted and pad.axes is not None and data is not None:
-        numbers = pad.over(len(data))
-        if numbers is not None:
-            plan["no_axes"] = np.asarray(onnx_order(numbers), np.int64)
-    is_computed = numbers is not None and graph.constant(node.inputs[1]) is None
-    if numbers is not None and is_computed and _CONSTANT in wanted and "no_axes" not in plan:
-        plan[_CONSTANT] = np.asarray(onnx_order(numbers), np.int64)
-    if numbers is not None and _TYPED in wanted and (_is_raw(graph, node) or _CONSTANT in plan):
-        plan.pop("no_axes", None)
-        plan.pop(_CONSTANT, None)
-        plan[_TYPED] = np.asarray(onnx_order(numbers), np.int64)
+        numbers, anew = pad.over(len(data)), "no_axes"
+    elif graph.constant(node.inputs[1]) is None:
+        anew = "constant_amounts" if "constant_amounts" in wanted else ""
+    elif _TYPED in wanted and graph.is_raw(node.inputs[1]):
+        anew = _TYPED
+    if anew and numbers is not None:
+        plan[anew] = np.asarray(onnx_order(numbers), np.int64)
     is_constant = pad.mode == "constant"
     is_zero = is_constant and is_plain_zero(pad.value)
     keeps_axes = node.operand(3) is not None and "no_axes" not in plan
@@ -186,14 +178,5 @@ def _by_nodes(graph: Graph, node: Node) -> dict[int, Any]:
     """
     if not graph.is_main:
         return {}
-    given = {n: each for n, each in enumerate(node.inputs) if n and each.producer is not None}
-    constants = {n: graph.constant(each) for n, each in given.items()}
-    return {n: each for n, each in constants.items() if each is not None}
-
-
-def _is_raw(graph: Graph, node: Node) -> bool:
-    return graph.constant(node.inputs[1]) is not None and graph.is_raw(node.inputs[1])
-
-
-def _are_numbers(kernel: list[Any]) -> bool:
-    return {int}.issuperset(map(type, kernel))
+    given = [(n, each) for n, each in enumerate(node.inputs) if n and each.producer is not None]
+    return {n: value for n, each in given if (value := graph.constant(each)) is not None}

@@ -10,6 +10,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from textwrap import shorten
 from typing import Final
 
 from onnxpad.messages import few
@@ -111,12 +112,6 @@ def shortened_to(name: str, width: int) -> str:
     return f"{head}...{tail}"
 
 
-def cut(text: str, width: int | None, first: str) -> str:
-    """As much of a text as a width has room for behind what stands before it."""
-    room = cells(text) if width is None else width - cells(first)
-    return text if cells(text) <= room else f"{_beginning(text, room - 3).rstrip()}..."
-
-
 def _beginning(name: str, width: int) -> str:
     """As many characters of a name as a width has room for."""
     used = 0
@@ -215,7 +210,8 @@ class Screen:
             case str():
                 return self.lines(block, "", "  ")
             case Line(rest=None):
-                return [block.first + cut(block.text, self.width, block.first)]
+                room = (self.width or _WIDEST) - cells(block.first)
+                return [block.first + shorten(block.text, room, placeholder="...")]
             case Line():
                 return self.lines(block.text, block.first, block.rest)
             case Pairs() if block.width:

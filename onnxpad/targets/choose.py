@@ -138,8 +138,7 @@ def choose(run: Run) -> Choice:
     options, graph = run.options, run.graph
     targets = targets_of(options)
     run.remarks = tuple(_unheeded(targets))
-    own = [] if options.target_only else [load(_OWN)]
-    implied = tuple(each for each in own if each not in targets)
+    implied = () if options.target_only or (own := load(_OWN)) in targets else (own,)
     given = [*forms_of(run.analysed(), bare=True)]
     mark = graph.mark()
     wants = dict.fromkeys(chain.from_iterable(map(_names, given)), _AS_IT_CAME)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -70,10 +71,15 @@ def _answers(target: Target) -> Iterator[tuple[str, str, bool]]:
         yield form, style, {target.cell(site).verdict for site in each} == {"right"}
 
 
+_KINDS: Final = {"": "conv", "Conv": "conv", "ConvTranspose": "conv_transpose"} | dict.fromkeys(
+    ("MaxPool", "AveragePool"), "pool"
+)
+"""Operators as topics call them; without one the most usual is meant."""
+
+
 def topic_of(form: Form) -> str:
     """The one of `target_file.TOPICS` that a form is about: the rarest thing that it has."""
-    kind = "pool" if "Pool" in form.op else "conv"
-    kind += "_transpose" * (form.op == "ConvTranspose")
+    kind = _KINDS.get(form.op)
     is_same = form.auto_pad.startswith("SAME") and not form.both
     is_uneven = form.auto_pad == "NOTSET" and form.pads in {"end", "begin", "mixed"}
     has = {
@@ -83,8 +89,8 @@ def topic_of(form: Form) -> str:
         "count_include_pad": form.counted,
         "pad_op": form.op == "Pad" or form != form.behind_pads,
         "same_with_dilation": is_same and form.dilated,
-        f"auto_pad_{kind}": is_same,
-        f"asymmetric_pads_{kind}": is_uneven,
+        f"auto_pad_{kind}": kind and is_same,
+        f"asymmetric_pads_{kind}": kind and is_uneven,
     }
     return next((topic for topic, does in has.items() if does), "other")
 
@@ -156,7 +162,7 @@ def _built_in(base: str, variant: str, version: str) -> Target:
 def _of_a_user(path: str, text: str, version: str) -> Target:
     """A target of a user's file: one object for each content that the file has had lately."""
     tables = parsed(Path(path), text, forms(), unknown_configurations)
-    return _made(Path(path).stem, "", version, tables, by_user=True)
+    return replace(_made(Path(path).stem, "", version, tables), by_user=True)
 
 
 @cache
@@ -203,9 +209,7 @@ def _is_version(wanted: str, known: str) -> bool:
     return wanted == known or bool(numbers and numbers == _numbers(known)[: len(numbers)])
 
 
-def _made(
-    base: str, variant: str, version: str, tables: Mapping[str, Any], *, by_user: bool = False
-) -> Target:
+def _made(base: str, variant: str, version: str, tables: Mapping[str, Any]) -> Target:
     name = f"{base}-{variant}" if variant else base
     ran = _configurations(tables, variant)
     known = [table["version"] for table in ran] or [tables.get("version", "")]
@@ -229,7 +233,6 @@ def _made(
         ),
         spell=tuple(tables.get("spell", ())),
         notes=tuple(tables.get("notes", ())),
-        by_user=by_user,
     )
 
 

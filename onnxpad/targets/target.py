@@ -170,10 +170,10 @@ class Target:
         if not self.by_user or not form.pad or form.op == "Pad":
             return found
         front = next((cell for cell in self.cells if cell.is_about_pads(form)), None)
-        if found is None and front is not None and front.verdict == "right":
-            return front if form.behind_pads.pads_nothing else None
-        ranked = [cell for cell in (found, front) if cell is not None]
-        return min(ranked, key=_rank, default=None)
+        if front is None:
+            return found
+        rest = found or Cell("right" if form.behind_pads.pads_nothing else "unknown")
+        return min(front, rest, key=_rank)
 
     @property
     def full_name(self) -> str:

@@ -134,11 +134,8 @@ def nodes(proto: onnx.ModelProto) -> list[str]:
             [],
             ["Pad()", "MaxPool(kernel_shape=[3,3])"],
         ),
-        # A Pad that is right stays, also where it could be folded; one that is not is folded.
-        ("z = Pad (x, p)\ny = Conv (z, w)", X, [], ["Pad()", "Conv()"]),
-        # Amounts that are always the same become constants wherever it stands.
+        # Amounts that are always the same become constants; a Pad that is not taken is folded.
         ("q = Add (p, p) z = Pad (x, q) y = Conv (z, w)", X, [], ["Pad()", "Conv()"]),
-        ("q = Add (p, p) z = Pad (x, q) y = Relu (z)", X, [], ["Pad()", "Relu()"]),
         (
             "z = Pad (x, p)\ny = Conv (z, w)",
             X,
@@ -517,22 +514,19 @@ def test_cells_about_an_operator_and_its_pad_are_heeded_both(target: Any) -> Non
         (f"y = MaxPool <{K3}, {S2}> (z)", OPEN, "ncnn-pnnx"),
         ("y = Neg (z)", X, "rknn"),
         ("y = Neg (z)", OPEN, "onnxruntime-web-jsep"),
-        ("y = AveragePool <kernel_shape = [3, 3]> (z)", X, "qnn"),
         ("y = Conv (z, w)", X, "qnn"),
     ],
 )
 def test_amounts_that_are_always_the_same_are_written_as_constants_are(
     text: str, inputs: str, name: str
 ) -> None:
-    for alone in (True, False):
-        computed, constant = (
-            onnxpad.fix(
-                model(f"{given} {text}", inputs), target=name, target_only=alone, validate=False
-            )
-            for given in ("q = Identity (p) z = Pad (x, q)", "z = Pad (x, p)")
-        )
-        assert nodes(computed.model) == nodes(constant.model)
-        assert codes(computed) == codes(constant)
+    computed, constant = (
+        onnxpad.fix(model(f"{given} {text}", inputs), target=name, target_only=inputs == OPEN)
+        for given in ("q = Identity (p) z = Pad (x, q)", "z = Pad (x, p)")
+    )
+    assert nodes(computed.model) == nodes(constant.model)
+    assert codes(computed) == codes(constant)
+    assert computed.ok
 
 
 def test_amounts_stay_computed_where_constants_are_known_not_to_be_taken(target: Any) -> None:
@@ -616,7 +610,6 @@ def test_several_targets_take_the_result(target: Any) -> None:
     (found,) = both.findings
     other = {"verdict": "wrong", "measured": False, "source": "its manual"}
     assert found.evidence["blocked_by"] == {"target": "npu1@1", **other}
-    assert onnxpad.check(before, target=[no_pad, no_sides]).findings[0].reason == found.reason
 
 
 def test_options_narrow_like_another_target(target: Any) -> None:
@@ -662,18 +655,6 @@ def test_paddings_that_share_a_pad_are_written_alike(target: Any) -> None:
     npu = target('op = "Conv", pad = "constant" -> rejected')
     result = onnxpad.fix(model(text), target=npu)
     assert nodes(result.model)[:2] == ["Pad()", "Conv(pads=[0,0,1,1])"]
-    assert not codes(result)
-
-
-def test_computed_amounts_become_constant_beside_what_is_written(target: Any) -> None:
-    text = f"""
-        q = Identity (p)
-        z = Pad (x, q)
-        a = Conv (z, w)
-        y = Conv <{UPPER}, {S2}> (a, w)
-    """
-    result = onnxpad.fix(model(text), target=target('auto_pad = "SAME_UPPER" -> wrong'))
-    assert sorted(change.code for change in result.changes) == ["PAD101", "PAD702"]
     assert not codes(result)
 
 
@@ -783,23 +764,11 @@ def test_two_files_of_one_name_are_two_targets(target: Any, tmp_path: Path) -> N
     assert nodes(result.model) == ["Conv(pads=[0,0,1,1])", "Conv(pads=[1,1,0,0])"]
 
 
-def test_a_pad_in_front_may_be_as_wide_as_the_kernel_of_a_pool(target: Any) -> None:
-    text = f"q = Identity (p) z = Pad (x, q) y = AveragePool <{K3}, pads = [2, 2, 2, 2]> (z)"
-    result = onnxpad.fix(model(text), target=target('pad = "computed" -> rejected'))
-    assert not codes(result)
-
-
-def test_a_name_that_there_is_not() -> None:
-    with pytest.raises(UsageError, match="openvino"):
-        onnxpad.check(model("y = Conv (x, w)"), target="openvin")
-
-
 def test_findings_about_shapes_name_the_option_that_mends_them(target: Any) -> None:
     before = model(f"y = Conv <{UPPER}, {S2}> (x, w)", OPEN)
     npu = target('pads = "open" -> rejected', 'pad = "computed" -> rejected')
     (found,) = onnxpad.check(before, target=npu).findings
     assert (found.code, found.evidence["options"]) == ("PAD704", ["--shape"])
-    assert found.reason.endswith("Pass --shape")
     mended = onnxpad.fix(before, target=npu, shapes={"x": (1, 2, 8, 8)})
     assert nodes(mended.model) == ["Conv(auto_pad=SAME_UPPER)"]
     assert not codes(mended)
@@ -816,8 +785,6 @@ def test_the_next_option_is_one_with_which_targets_take_more(target: Any) -> Non
     found = result.next
     assert found is not None
     assert (found.option, found.taken) == ("--shape 1,2,224,224", 1)
-    assert "Next: " in str(result)
-    assert found.gain == "have 1 more padding taken"
     assert not codes(onnxpad.fix(before, validate=False, target=npu, **found.keywords))
 
 
@@ -835,8 +802,6 @@ def test_what_show_says_of_each(target: Any) -> None:
     shown = onnxpad.show(model(text), target=npu)
     marks = ["rewritten", "right", "wrong", "unknown", "fallback"]
     assert [site.taken for site in shown.sites] == marks
-    for words in ("fix rewrites", "right there", "wrong there", "not known", "runs elsewhere"):
-        assert words in str(shown)
     assert {site.taken for site in onnxpad.show(model(text)).sites} == {""}
     assert [each.code for each in shown.sites[2].findings] == ["PAD703"]
 

@@ -289,15 +289,11 @@ def test_a_cell_of_a_version_that_the_file_has_none_of(head: str, of: str, tmp_p
         load(path)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        load(tmp_path / "npu.toml")
-
-
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     (tmp_path / "npu.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError):
-        load(tmp_path / "npu.toml")
+    for name in ("npu.toml", "none.toml"):
+        with pytest.raises(UsageError):
+            load(tmp_path / name)
 
 
 def test_standing_counts_forms_of_runs(ran: Path) -> None:

@@ -138,7 +138,8 @@ def _groups(target: Target) -> Iterator[Group]:
             yield Group("", [*_topic_blocks(title, cells)])
     if target.facts:
         facts = [
-            Line(f"{shown(fact.text)}{_source(fact.source)}", "  ", "    ") for fact in target.facts
+            Line(shown(fact.text + f" ({fact.source})" * bool(fact.source)))
+            for fact in target.facts
         ]
         yield Group("", [marked("What no form can tell", "strong"), *facts])
 
@@ -182,10 +183,6 @@ def _topic_blocks(title: str, cells: Sequence[Cell]) -> Iterator[Block]:
 def _verdict(verdict: str) -> str:
     text = f"{verdict:{max(map(len, VERDICTS))}}"
     return marked(text, ROLES[verdict]) if verdict in ROLES else text
-
-
-def _source(source: str) -> str:
-    return f" ({shown(source)})" if source else ""
 
 
 def _measured(target: Target) -> Iterator[Block]:

@@ -234,7 +234,7 @@ class Fusion:
             return () if sizes and {int}.issuperset(map(type, sizes)) else node.inputs
 
         def is_known(each: Tensor) -> bool:
-            node = graph.producer(each)
+            node = each.producer
             if node is None:
                 return not each.name or graph.is_fixed(each)
             return graph.is_standard(node) and not held_bodies(node)
