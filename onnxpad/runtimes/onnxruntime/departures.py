@@ -1,4 +1,4 @@
-"""Where onnxruntime departs from the specification: a table by operator, and what becomes of SAME.
+"""Where onnxruntime reads SAME otherwise, and which operators its optimiser treats apart.
 
 Measured on its CPU execution provider with 1.21 to 1.32, with optimisation off unless stated.
 What is written must run in all of these, whichever is installed: a departure that the newest no
