@@ -179,10 +179,10 @@ W = "float[1, 2, 3, 3] w = {" + ", ".join(map(str, range(18))) + "}"
         ),
         pytest.param(
             one(
-                "a = Pad (x, p) b = Pad (a, none) c = Pad (b, crop) y = Relu (c)",
-                initializers="int64[8] p = {0, 0, 0, 1, 0, 0, 0, 1},"
+                "a = Pad (x, p) b = Pad (a, none) c = Pad (b, more) y = Relu (c)",
+                initializers="int64[8] p = {0, 0, 0, -1, 0, 0, 0, -1},"
                 " int64[8] none = {0, 0, 0, 0, 0, 0, 0, 0},"
-                " int64[8] crop = {0, 0, 0, -2, 0, 0, 0, -2}",
+                " int64[8] more = {0, 0, 0, 2, 0, 0, 0, 2}",
             ),
             False,
             id="behind a Pad of nothing another that it cannot be merged with",
