@@ -102,6 +102,7 @@ class DynamicSites:
         odd = self.equal_same(op, pad)
         if odd is None:
             return None
+        self._sites.check_form_of(op, pad)
         check_declared(op, None)
         counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
         padding = Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted)

@@ -277,7 +277,7 @@ class Sites:
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
             return ()
-        self._check_form(op, pad)
+        self.check_form_of(op, pad)
         assert full is not None
         known, spatial = pad.over(op.rank), op.operator.layout.spatial
         return self._in_effect(op, pad, spatial(full)) if known is None else spatial(known)
@@ -288,7 +288,7 @@ class Sites:
         Raises:
             RefusalError: It could not; the message says why.
         """
-        self._check_form(op, pad)
+        self.check_form_of(op, pad)
         one = ((1, 0),) * len(op.windows)  # the first window reads it
         amounts = op.operator.layout.full(one, (0, 0))
         unit = pad._replace(axes=None, amounts=amounts, constant_amounts=amounts)
@@ -321,7 +321,12 @@ class Sites:
         for tensor in step.outputs:
             self._judge.check_sign_is_lost(tensor)
 
-    def _check_form(self, op: WindowOp, pad: PadOp) -> None:
+    def check_form_of(self, op: WindowOp, pad: PadOp) -> None:
+        """Raises where a `Pad` does what no attribute of an operator behind it could say.
+
+        Raises:
+            RefusalError: It copies, crops, or pads other axes; or what it does is not known.
+        """
         check_form(self._graph, self.wording, op, pad)
 
     def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:

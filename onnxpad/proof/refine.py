@@ -24,6 +24,7 @@ from onnxpad.proof.windows import REPAIRED, Compared, Comparison, blind_axis, re
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.layers import (
+    EXCLUDED,
     LEAST,
     Layer,
     Layers,
@@ -199,6 +200,8 @@ def windows(pair: Pair) -> Found | None:
         data = facts.reader.terms.padded(data, *found.inner)
     if found.same:
         rule, assumptions = equal.rule, _check_crops(pair, form, new.form, dtype, data)
+        if form.window.own == EXCLUDED and old.layers != new.layers:
+            rule = _check_zeros_of_average(pair, rule, data)
     else:
         rule, assumptions = _check_loses(pair, found, dtype, data)
     if assumptions or rule != equal.rule:
@@ -312,6 +315,22 @@ def _check_crops(
     if any(isinstance(each.fill, float) and not math.isfinite(each.fill) for each in layers):
         raise DiffersError("the padding of the data is infinite", Reason.INFINITE_DATA)
     return frozenset({Assumption.FINITE_DATA})
+
+
+def _check_zeros_of_average(pair: Pair, rule: str, data: Term) -> str:
+    """The rule by which averages are equal of which one alone has zeros of a `Pad` in its sum.
+
+    Padding of its own is in no sum, so one of -0.0 alone stays that.
+
+    Raises:
+        DiffersError: Something downstream may tell 0.0 from -0.0.
+    """
+    if pair.facts.dtype(data) not in {None, *FLOATS} or pair.facts.bound(data) > 0:
+        return rule
+    if pair.at is None:
+        raise DiffersError("something downstream may tell 0.0 from -0.0")
+    pair.facts.check_zeros_unseen(pair.at)
+    return LOST_SIGN
 
 
 def _check_loses(

@@ -551,7 +551,8 @@ def _why_fills_differ(
     """The reason why a window reads other fills than the original with a form, and its facts."""
     was, now = ({each.fill for each in layers} for layers in (old, new))
     if any(isinstance(fill, Operand) for fill in was | now):
-        return Reason.ZERO_POINT_UNKNOWN, {}
+        is_own = isinstance(form.own, Operand)
+        return Reason.ZERO_POINT_UNKNOWN if is_own else Reason.FILL_UNKNOWN, {}
     if form.own == EXCLUDED and (form.is_same or any(map(any, form.pads))):
         return Reason.OWN_PADDING_UNCOUNTED, {"pads": [*chain(*zip(*form.pads, strict=True))]}
     others = [layer.fill for layer in old if layer.fill not in {*now, EXCLUDED}]

@@ -209,14 +209,21 @@ TRANSPOSED: Final[Mapping[tuple[str, str], Row]] = {
 """Operators that spread elements over windows, by domain and name."""
 
 
+_LIKE: Final[Mapping[str, Mapping[str, Any]]] = {
+    "Conv": _CONVOLVING,
+    "MaxPool": _POOLING,
+    "AveragePool": _AVERAGING,
+}
+"""The attributes of declared operators, by what they are like."""
+
+
 @lru_cache(maxsize=256)
 def declared_row(declaration: declared.Row) -> Row:
     """The row of an operator that a user declared: all that is known of it."""
-    pools = declaration.like != "Conv"
     fills: Mapping[str, int | str] = {"zero": ZERO, "lowest": LEAST, "excluded": EXCLUDED}
     window = Window(
         weight=declaration.kernel,
-        rounding="pool" if pools else "floor",
+        rounding="floor" if declaration.like == "Conv" else "pool",
         own=fills[declaration.filled],
         zero_point=declaration.zero_point,
         last=declaration.channels_last,
@@ -225,7 +232,7 @@ def declared_row(declaration: declared.Row) -> Row:
     return Row(
         declaration.op_type,
         frozenset(declaration.versions),
-        _AVERAGING if pools else _CONVOLVING,
+        _LIKE[declaration.like],
         inputs=None,
         domain=declaration.domain,
         window=window,

@@ -342,6 +342,19 @@ def test_a_pad_to_a_multiple_stays_where_it_is_not() -> None:
     assert "'H'" in finding.reason
 
 
+def test_a_value_that_only_run_time_knows_is_no_padding_of_same() -> None:
+    before = one(
+        "s = Shape <start = 2> (x) m = Neg (s) e = Mod (m, two)"
+        " q = Concat <axis = 0> (none, e, none, zero) p = Pad (x, q, v)"
+        " y = MaxPool <kernel_shape = [2], strides = [2]> (p)",
+        inputs="float[1, 1, L] x, float v",
+        initializers="int64[1] two = {2}, int64[1] zero = {0}, int64[2] none = {0, 0}",
+    )
+    for dynamic in ("keep", "auto-pad"):
+        result = onnxpad.fix(before, dynamic=dynamic)
+        assert "fill-unknown" in {finding.reason_code for finding in result.findings}
+
+
 def test_a_pool_of_what_may_be_empty_stops_either_way() -> None:
     """The Slice may leave nothing, and nothing is padded then."""
     before = one(

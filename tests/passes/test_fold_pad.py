@@ -477,6 +477,14 @@ STAYS = [
         "fill-wins",
         id="-0.0 is no less than a 0.0 of the data",
     ),
+    pytest.param(
+        one(
+            "a = Pad (x, p) m = AveragePool <kernel_shape = [3, 3]> (a) y = Reciprocal (m)",
+            initializers=PADS,
+        ),
+        "fill-wins",
+        id="an average of -0.0 alone",
+    ),
     *(
         pytest.param(
             one(
