@@ -399,7 +399,7 @@ _OPERATORS: Final = (
     _mutant("a Pad's ends are read first", "Pad Conv", PROBES, pad_of,
             "_pairs(flat, axes)", "tuple((end, begin) for begin, end in _pairs(flat, axes))"),
     _mutant("a Pad's value is not read", "Pad Conv, value 5", PROBES, pad_of,
-            "0 if call.operand(2) is None else call.element(2)", "0"),
+            "0 if filler is None else call.element(2)", "0"),
     _mutant("a Pad's value is not read, opset 9", "Pad Conv, opset 9, value 5", PROBES,
             pad_of, 'call.attribute("value")', "0.0"),
     _mutant("a Pad's value is cut to an integer", "Pad Conv, value 0.5", PROBES, Call.element,

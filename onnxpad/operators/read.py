@@ -67,12 +67,16 @@ class WindowOp(NamedTuple):
     def form(self) -> WindowForm:
         """How its window slides, with what was replaced since it was read."""
         read = self.read
-        own, counts = read.own, read.counts
-        if read.window.own == EXCLUDED and self.count_include_pad != counts:
-            counts = self.count_include_pad
+        own, counts = read.own, self.count_include_pad
+        if read.window.own != EXCLUDED:
+            counts = read.counts
+        said = self.windows, self.auto_pad, self.pads, self.pads_written, self.ceil_mode, counts
+        if said == (read.axes, read.auto_pad, read.pads, read.pads_written, read.ceil, read.counts):
+            return read
+        if counts != read.counts:
             zero = Operand(read.window.zero_point) if self.zero is None else self.zero
             own = zero if counts else EXCLUDED
-        found = read._replace(
+        return read._replace(
             axes=self.windows,
             auto_pad=AUTO_PADS[self.auto_pad],
             pads=self.pads,
@@ -81,7 +85,6 @@ class WindowOp(NamedTuple):
             counts=counts,
             own=own,
         )
-        return read if tuple(found) == tuple(read) else found
 
     @property
     def padding(self) -> Fill:

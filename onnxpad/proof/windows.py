@@ -527,7 +527,8 @@ def _as_read(
         reads = _text(second.layers), _text(first.layers)
         differs = f"outside of the data it would read {reads[0]} instead of {reads[1]}"
         if not form.compares:
-            code, facts = _why_fills_differ(form, first.layers, second.layers)
+            forms = pair[0].form, pair[1].form
+            code, facts = _why_fills_differ(forms, first.layers, second.layers)
             raise DiffersError(f"{told}{differs}", code, engine=engine, **facts)
     return Compared(places, first, second, defined, differs)
 
@@ -546,12 +547,13 @@ def _check_equal(
 
 
 def _why_fills_differ(
-    form: WindowForm, old: Layers, new: Layers
+    forms: tuple[WindowForm, WindowForm], old: Layers, new: Layers
 ) -> tuple[Reason, dict[str, object]]:
-    """The reason why a window reads other fills than the original with a form, and its facts."""
+    """The reason why a window reads other fills than the original, and its facts."""
+    form = forms[0]
     was, now = ({each.fill for each in layers} for layers in (old, new))
     if any(isinstance(fill, Operand) for fill in was | now):
-        is_own = isinstance(form.own, Operand)
+        is_own = any(isinstance(each.own, Operand) for each in forms)
         return Reason.ZERO_POINT_UNKNOWN if is_own else Reason.FILL_UNKNOWN, {}
     if form.own == EXCLUDED and (form.is_same or any(map(any, form.pads))):
         return Reason.OWN_PADDING_UNCOUNTED, {"pads": [*chain(*zip(*form.pads, strict=True))]}

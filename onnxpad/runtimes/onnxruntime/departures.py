@@ -134,7 +134,18 @@ def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: Type) -> RefusalE
         The refusal to choose between them, with the numbers of both; None where they agree, or
         onnxruntime does not run the operator, so that writing the pads is a repair.
     """
-    form, kind = op.form._replace(pads_written=False), dtype()
+    kind, notes = dtype(), op.node.notes
+    key = disagreement, op.form, tuple(sizes), kind
+    if key in notes:  # networks repeat the same few windows
+        return None
+    found = _disagreement(op, sizes, kind)
+    if found is None:
+        notes[key] = True
+    return found
+
+
+def _disagreement(op: WindowOp, sizes: Sequence[Extent], kind: int | None) -> RefusalError | None:
+    form = op.form._replace(pads_written=False) if op.pads_written else op.form
     for place, size in enumerate(sizes):
         theirs, ours = specification(form, place, size, kind), onnxruntime(form, place, size, kind)
         if ours is None or theirs is None:
@@ -167,7 +178,11 @@ def misreads_same(form: WindowForm, axes: Sequence[int]) -> bool:
 
 def why_not_run(op: WindowOp, sizes: Callable[[], Sequence[Extent]], dtype: Type) -> str:
     """Why onnxruntime does not run an operator for its padding; empty where it may run it."""
-    form, kind = op.form, dtype()
+    form, notes = op.form, op.node.notes
+    key = why_not_run, form
+    if key in notes:  # a convolution runs so at any size
+        return ""
+    kind = dtype()
     for place, size in enumerate(sizes()):
         placed = onnxruntime(form, place, size, kind)
         if placed is None and onnxruntime(form._replace(pads_written=False), place, size, kind):
@@ -178,6 +193,8 @@ def why_not_run(op: WindowOp, sizes: Callable[[], Sequence[Extent]], dtype: Type
             return f"{op.auto_pad} with dilation"
         if always(placed.runs) is False and always(less_equal(1, size)) is not False:
             return f"{op.auto_pad} with a kernel below the stride"
+    if not op.operator.pools:
+        notes[key] = True
     return ""
 
 
