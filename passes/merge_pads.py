@@ -89,7 +89,7 @@ class MergePads(Pass):
                     raise context.sites.wording.amounts(pad)
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
         amounts = add(one, two)
-        context.sites.check_merged(first, second, amounts)
+        context.sites.judge.check_merged(first, second, amounts)
         between = first.node.outputs[0]
         if graph.is_output(between) or len(graph.uses(between)) != 1:
             raise RefusalError(

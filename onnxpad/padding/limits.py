@@ -92,19 +92,14 @@ def check_counts(op: WindowOp, padding: Padding, opset: int) -> None:
         )
 
 
-def refusal_of_uncounted(op: WindowOp, **facts: object) -> RefusalError:
+def refusal_of_uncounted(op: WindowOp) -> RefusalError:
     """The refusal of an average that leaves its padding out of the divisor."""
+    article = "an" if op.node.op[0] in "AEIOU" else "a"
     return RefusalError(
         Reason.OWN_PADDING_UNCOUNTED,
-        f"{article(op)} with count_include_pad=0 leaves its padding out of the divisor, "
+        f"{article} {op.node.op} with count_include_pad=0 leaves its padding out of the divisor, "
         "which no Pad can do",
-        **facts,
     )
-
-
-def article(op: WindowOp) -> str:
-    """The operator of a node with the article that its name takes."""
-    return f"{'an' if op.node.op[0] in 'AEIOU' else 'a'} {op.node.op}"
 
 
 def refusal_of_ceil(wording: Wording, source: Tensor, axis: int, size: Extent) -> RefusalError:

@@ -84,7 +84,7 @@ class Judge:
         Raises:
             RefusalError: It does not, or that could not be shown.
         """
-        graph, reader = self._graph, _Told(self._graph, self._analysis)
+        graph, reader = self._graph, _Told(self._graph, self._analysis, self._reader.terms)
         reader.keep(first.data, self._term(first.data))
         facts = Facts(graph, self._analysis, self._signs, reader)
         row = padding_row(graph, first.node)
@@ -96,7 +96,7 @@ class Judge:
             refine(then, reader.read(output), facts, output)
         except DiffersError as error:
             is_cropped = min(map(min, (*amounts, *(first.constant_amounts or ())))) < 0
-            if error.code is not Reason.NOT_CERTIFIED or not is_cropped:
+            if error.code not in {Reason.NOT_CERTIFIED, Reason.CROPS} or not is_cropped:
                 raise RefusalError(error.code, error.said, **error.facts) from error
             said = "one crops what the other pads, or more than there may be"
             raise RefusalError(Reason.CROPS, said) from error

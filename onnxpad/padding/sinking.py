@@ -326,7 +326,8 @@ def check_taken(
         if lifted is None:
             continue  # a Slice upstream has cropped all of it
         if is_either_zero(lifted.layer.fill):
-            sites.check_sign_is_lost(step)
+            for tensor in step.outputs:
+                sites.judge.check_sign_is_lost(tensor)
         if shared := sinking.shared(step):
             # What is read elsewhere too must be taken there as well, so it comes first.
             pending += [step, shared[0]]

@@ -94,7 +94,7 @@ class Sites:
         self._signs = signs
         around = (None, None) if outer is None else (outer.wording, outer.fusion)
         self.wording: Wording = Wording(graph, analysis, around[0])
-        self._judge = Judge(graph, analysis, signs)
+        self.judge: Judge = Judge(graph, analysis, signs)
         self.fusion: Fusion = Fusion(graph, analysis, self.folded, around[1], fed, inlined=inlined)
 
     def own_pads(self, op: WindowOp) -> Pairs:
@@ -124,12 +124,8 @@ class Sites:
             RefusalError: They differ.
         """
         refusal = self._beside(op, pads)
-        if refusal is not None and (self.trust is not Trust.RUNTIME or self.is_refused(op)):
+        if refusal is not None and (self.trust is not Trust.RUNTIME or self.why_not_run(op)):
             raise refusal
-
-    def is_refused(self, op: WindowOp) -> bool:
-        """Whether the runtime does not run an operator with `auto_pad`."""
-        return bool(self.why_not_run(op))
 
     def _beside(self, op: WindowOp, pads: Pairs | None) -> RefusalError | None:
         """The refusal of `pads` beside an `auto_pad` that resolves to others; None without them."""
@@ -137,7 +133,7 @@ class Sites:
             return None
         if pads is not None and not is_padded(op.pads) and not is_padded(pads):
             return None
-        refuses = self.is_refused(op)
+        refuses = bool(self.why_not_run(op))
         uses = "uses auto_pad" if pads is None else f"uses auto_pad, {pads_text(pads)}"
         does = "refuses it" if refuses else uses
         said = (
@@ -171,7 +167,7 @@ class Sites:
             return self._beside(op, None)
 
     def why_not_run(self, op: WindowOp) -> str:
-        """Why the runtime does not run an operator with `auto_pad`; empty where it may run it."""
+        """Why the runtime does not run an operator for its padding; empty where it may run it."""
         data = op.data
         return why_not_run(
             op, lambda: self.spatial(op, data, 1), lambda: self._analysis.dtype(data)
@@ -240,7 +236,7 @@ class Sites:
     def _disagreement(self, op: WindowOp, sizes: tuple[Extent, ...]) -> RefusalError | None:
         if not op.auto_pad.startswith("SAME"):
             return None
-        return disagreement(op, sizes, lambda: self._analysis.dtype(op.data))
+        return disagreement(op, sizes, self._analysis.dtype(op.data))
 
     def _runtime_pads(self, op: WindowOp, sizes: tuple[Extent, ...]) -> Pairs:
         """The pads as which the runtime reads SAME where it departs from the specification.
@@ -294,7 +290,7 @@ class Sites:
         unit = pad._replace(axes=None, amounts=amounts, constant_amounts=amounts)
         bare = op._replace(auto_pad="NOTSET", pads=((0, 0),) * len(one), ceil_mode=False)
         then = _counting(bare, bare.pads, Padding(one, counted=op.count_include_pad))
-        self._judge.check(bare, unit, then, self.trust)
+        self.judge.check(bare, unit, then, self.trust)
 
     def _check_any(self, op: WindowOp, pad: PadOp) -> None:
         """As `check_mergeable`, unless one element is too many: what holds of any comes first."""
@@ -303,23 +299,6 @@ class Sites:
         except RefusalError as refusal:
             if refusal.code is not Reason.PADS_NOT_BELOW_KERNEL:
                 raise
-
-    def check_merged(self, first: PadOp, second: PadOp, amounts: Pairs) -> None:
-        """Raises unless one `Pad` with these amounts does what two in a row do.
-
-        Raises:
-            RefusalError: It does not.
-        """
-        self._judge.check_merged(first, second, amounts)
-
-    def check_sign_is_lost(self, step: Node) -> None:
-        """Raises if the signs of zeros that a step makes of padding may show downstream.
-
-        Raises:
-            RefusalError: A node, or an output, may show them.
-        """
-        for tensor in step.outputs:
-            self._judge.check_sign_is_lost(tensor)
 
     def check_form_of(self, op: WindowOp, pad: PadOp) -> None:
         """Raises where a `Pad` does what no attribute of an operator behind it could say.
@@ -493,13 +472,14 @@ class Sites:
             RefusalError: It does not; or no operator could take over any `Pad` like this one.
         """
         try:
-            self._judge.check(op, pad, padding, self.trust)
+            self.judge.check(op, pad, padding, self.trust)
         except RefusalError as refusal:
             if pad is not None:
                 self._check_any(op, pad)
             if refusal.code is not Reason.SIZE_DEPENDENT:
                 raise
-            (axis,) = {*op.axes}.intersection({refusal.facts["axis"]})
+            axis = refusal.facts["axis"]
+            assert isinstance(axis, int)
             source = op.data if pad is None else pad.data
             size = self.spatial(op, source)[op.axes.index(axis)]
             raise refusal_of_ceil(self.wording, source, axis, size) from None

@@ -273,7 +273,8 @@ def _check_layers(pair: Pair, otherwise: str) -> None:
 
 def _differing(new: Layers, old: Layers, otherwise: str) -> DiffersError:
     """Why layers differ: by what they fill in, or by amounts that crop."""
-    fills = [each.fill for each in old if each.fill not in {layer.fill for layer in new}]
+    now = {layer.fill for layer in new}
+    fills = [each.fill for each in old if now and each.fill not in now]
     if fills and not isinstance(fills[0], Operand):
         return DiffersError(otherwise, Reason.FILL_DIFFERS, value=number_of(fills[0]))
     is_cropped = any(crops(each.amounts) for each in (*new, *old))
@@ -327,10 +328,19 @@ def _check_zeros_of_average(pair: Pair, rule: str, data: Term) -> str:
     """
     if pair.facts.dtype(data) not in {None, *FLOATS} or pair.facts.bound(data) > 0:
         return rule
+    _check_zeros_unseen(pair)
+    return LOST_SIGN
+
+
+def _check_zeros_unseen(pair: Pair) -> None:
+    """Raises where something downstream may tell 0.0 from -0.0.
+
+    Raises:
+        DiffersError: It may, or nothing is known of what is downstream.
+    """
     if pair.at is None:
         raise DiffersError("something downstream may tell 0.0 from -0.0")
     pair.facts.check_zeros_unseen(pair.at)
-    return LOST_SIGN
 
 
 def _check_loses(
@@ -354,9 +364,7 @@ def _check_loses(
         for layer in side.layers
     ]
     if dtype in FLOATS and floor <= 0 and any(fill == 0 for fill in fills):
-        if pair.at is None:
-            raise DiffersError("something downstream may tell 0.0 from -0.0")
-        pair.facts.check_zeros_unseen(pair.at)
+        _check_zeros_unseen(pair)
         return LOST_SIGN, assumptions
     return "windows", assumptions
 

@@ -434,7 +434,7 @@ class _Forms:
                 return _CROPS.get(refusal.code, "")
             return ""
         sites = self._context.sites
-        if sites.is_refused(op):
+        if sites.why_not_run(op):
             return "stops"
         if sites.disagreement(op) is not None or is_disputed(sites, op):
             return "departs"

@@ -226,7 +226,7 @@ def _require_runnable(
         assert isinstance(op, WindowOp)
         pads = ((0, 0),) * len(op.windows)
         form = op._replace(auto_pad=auto_pad, pads=pads, pads_written=False).form
-        if misreads_same(form, range(len(op.windows))):
+        if misreads_same(form):
             raise AbsentError(
                 f"at open sizes it would be {auto_pad}, which {RUNTIME} misreads for this "
                 "kernel, stride and dilation; fix the sizes with --shape or --dim"

@@ -66,12 +66,12 @@ Without a window on the first axis the process then dies of SIGFPE, and a maximu
 
 def folds_pads(row: Operator) -> bool:
     """Whether PadFusion folds `Pad`s into an operator, in some version."""
-    return row.key in {("", op) for op in FOLDED}
+    return not row.row.domain and row.op_type in FOLDED
 
 
 def runs_in_blocks(row: Operator) -> bool:
     """Whether an operator runs in blocks of channels."""
-    return row.key in {("", op) for op in BLOCKED}
+    return not row.row.domain and row.op_type in BLOCKED
 
 
 _LATE: Final = 21
@@ -122,23 +122,22 @@ def runtime_pads(op: WindowOp, place: int, size: Extent, dtype: int | None) -> P
     return (begin, end) if fits else None
 
 
-def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: Type) -> RefusalError | None:
+def disagreement(op: WindowOp, sizes: Sequence[Extent], dtype: int | None) -> RefusalError | None:
     """How onnxruntime departs from the specification on an operator with SAME.
 
     Args:
         op: The operator, with SAME.
         sizes: The spatial sizes of its data.
-        dtype: Asked for the data's element type.
+        dtype: The data's element type; None where unknown.
 
     Returns:
         The refusal to choose between them, with the numbers of both; None where they agree, or
         onnxruntime does not run the operator, so that writing the pads is a repair.
     """
-    kind, notes = dtype(), op.node.notes
-    key = disagreement, op.form, tuple(sizes), kind
+    notes, key = op.node.notes, (disagreement, op.form, tuple(sizes), dtype)
     if key in notes:  # networks repeat the same few windows
         return None
-    found = _disagreement(op, sizes, kind)
+    found = _disagreement(op, sizes, dtype)
     if found is None:
         notes[key] = True
     return found
@@ -159,15 +158,10 @@ def _disagreement(op: WindowOp, sizes: Sequence[Extent], kind: int | None) -> Re
     return None
 
 
-def misreads_same(form: WindowForm, axes: Sequence[int]) -> bool:
-    """Whether onnxruntime stops at, or computes something else of, a SAME on some axes of any size.
-
-    Args:
-        form: The window, with SAME.
-        axes: The axes, among those over which it slides.
-    """
+def misreads_same(form: WindowForm) -> bool:
+    """Whether onnxruntime stops at, or computes something else of, a SAME at some size."""
     size = symbol("any size")
-    for place in axes:
+    for place in range(len(form.axes)):
         theirs, ours = (each(form, place, size, None) for each in (specification, onnxruntime))
         if ours is None or theirs is None or theirs[:3] != ours[:3]:
             return True

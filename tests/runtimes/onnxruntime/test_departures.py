@@ -63,7 +63,7 @@ def test_engines_disagree_where_they_place_windows_otherwise(
         runs = ort is not None and ort.runs == 1
         is_spread = window.dilation != 1 and window.kernel != 1 and op != "Conv"
         differs = ort is not None and (is_spread or (runs and spec[:3:2] != ort[:3:2]))
-        refusal = disagreement(node, (size, 4), lambda: dtype)
+        refusal = disagreement(node, (size, 4), dtype)
         assert (refusal is not None) == differs, (window, size)
         why = why_not_run(node, partial(lambda each: (each, 4), size), lambda: dtype)
         assert bool(why) != runs, (window, size)
@@ -129,7 +129,7 @@ N, FIVEFOLD = symbol("n"), symbol("m", Sizes(5, 400, 5))
 def test_what_is_told_of_both(op: str, window: Window, size: Extent, told: str) -> None:
     """The first size at which both have a result, and what each makes of it."""
     read = same(op, 22, "SAME_UPPER")
-    refusal = disagreement(read._replace(windows=(window, ONE)), (size, 4), lambda: BYTE)
+    refusal = disagreement(read._replace(windows=(window, ONE)), (size, 4), BYTE)
     assert refusal is not None
     text = str(refusal)
     for said in ("onnxruntime pads ", "the specification pads ", "and gives "):
@@ -151,7 +151,7 @@ def test_an_open_kernel_is_told_by_no_number() -> None:
     read = same("LpPool", 22, "SAME_UPPER")
     assert isinstance(N, Size)
     node = read._replace(windows=(OpenWindow(N, 5), ONE))
-    refusal = disagreement(node, (5, 4), lambda: BYTE)
+    refusal = disagreement(node, (5, 4), BYTE)
     assert refusal is not None
     assert refusal.facts["kernel"] is None
     assert "size" not in refusal.facts
