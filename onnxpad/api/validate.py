@@ -179,36 +179,40 @@ def validate(
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
     from onnxpad.validation.compare import Tolerance
-    from onnxpad.validation.layouts import layout_untold
+    from onnxpad.validation.layouts import inputs_relaid
     from onnxpad.validation.whole import validate_models
 
     drawing = inputs is None and reference is None
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
-    graphs, domain, both, padding, moved = _compared(models, shapes, dims)
-    with kinds.limited(run_timeout, *graphs):
-        found = validate_models(
-            models[0],
-            models[1] if len(models) > 1 else None,
-            samples=samples,
-            seed=seed,
-            providers=names,
-            sizes=domain.given,
-            shapes=domain.declared,
-            inputs=inputs,
-            reference=reference,
-            limits=both.limits,
-            tolerance=Tolerance(rtol, atol),
-            progress=progress,
-            notes=(*notes, *(both.text(domain.given) if drawing else ())),
-            moved=moved,
-        )
+    tries = []
+    for other, moved in inputs_relaid(*models) if len(models) > 1 else [(None, ())]:
+        pair = [models[0]] if other is None else [models[0], other]
+        graphs, domain, both, padding = _compared(pair, shapes, dims)
+        with kinds.limited(run_timeout, *graphs):
+            found = validate_models(
+                models[0],
+                other,
+                samples=samples,
+                seed=seed,
+                providers=names,
+                sizes=domain.given,
+                shapes=domain.declared,
+                inputs=inputs,
+                reference=reference,
+                limits=both.limits,
+                tolerance=Tolerance(rtol, atol),
+                progress=progress,
+                notes=(*notes, *(both.text(domain.given) if drawing else ())),
+                moved=moved,
+            )
+        tries.append((found, graphs, both, padding, moved))
+        if found.outcome != "failed":
+            break
+    found, graphs, both, padding, moved = tries[0 if found.outcome == "failed" else -1]
     unproven = tuple(_unproven(found, names))
     decided = decision_lines(graphs[0], graphs[-1])
     warnings = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())
     resized = _resized(graphs[0], graphs[-1])
-    none = not any(each.elements for run in found.runs for each in run.comparisons)
-    if found.outcome == "failed" and none and not resized:
-        resized = layout_untold(models[0], models[-1])
     found = replace(found, padding=padding, warnings=warnings, resized=resized)
     if moved and found.divergence is not None and not found.divergence.comparison.elements:
         found = replace(found, divergence=None)  # an inner tensor of the other layout
@@ -318,17 +322,13 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
 
 
 def _compared(
-    models: list[Source], shapes: Shapes, dims: Dims
-) -> tuple[
-    Sequence[Graph], SizeDomain, RecordedByBoth, tuple[PaddingDifference, ...], tuple[str, ...]
-]:
+    models: Sequence[Source], shapes: Shapes, dims: Dims
+) -> tuple[Sequence[Graph], SizeDomain, RecordedByBoth, tuple[PaddingDifference, ...]]:
     """Reads the models, and finds the sizes at which to compare them.
 
-    The second one is replaced by one whose inputs have the layout of the first.
-
     Returns:
-        The models, the sizes to draw, those that the models' metadata allows, the operators whose
-        padding differs, and a line on each input that was moved.
+        The models, the sizes to draw, those that the models' metadata allows, and the operators
+        whose padding differs.
 
     Raises:
         ModelError: A model cannot be read; the message says why in one line.
@@ -339,13 +339,8 @@ def _compared(
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within
-    from onnxpad.validation.layouts import inputs_relaid
 
     graphs = [Graph.read(model) for model in models]
-    moved: tuple[str, ...] = ()
-    if len(models) > 1:
-        models[1], moved = inputs_relaid(*models)
-        graphs[1] = Graph.read(models[1]) if moved else graphs[1]
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)
     untouched = original.mark()
@@ -356,7 +351,7 @@ def _compared(
         limits = SizeDomain(given=domain.given)
         padding = padding_differences(original, rewritten, domain=limits)
     original.rollback(untouched)
-    return graphs, domain, both, padding, moved
+    return graphs, domain, both, padding
 
 
 def _resized(original: Graph, rewritten: Graph) -> str:

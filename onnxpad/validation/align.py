@@ -109,28 +109,17 @@ def nearest(array: Array, other: Array) -> Arrangement | None:
     return min([fit, *moved] if fit else moved, key=lambda way: distance(way.array, other))
 
 
-def moved_to(shape: Shape, wanted: Shape) -> Moved | None:
-    """Where the channels of a shape are to be moved to give another one; None if nowhere.
+def likeliest(shape: Shape, wanted: Shape) -> list[Moved | None]:
+    """Where the channels of a shape may be moved to give another one; None stands for nowhere.
 
-    A name stands for any size, so the layout counts in which more of the sizes are known to agree.
+    A name stands for any size, so those count in which most of the sizes are known to agree.
     """
-    ways = _by_way(shape, wanted)
-    return max(ways, key=ways.__getitem__)
-
-
-def fits_moved(shape: Shape, wanted: Shape) -> bool:
-    """Whether a shape fits another one as well with its channels moved."""
-    ways = _by_way(shape, wanted)
-    return 0 <= ways.pop(None) in ways.values()
-
-
-def _by_way(shape: Shape, wanted: Shape) -> dict[Moved | None, int]:
-    """How many sizes agree, as in `_agreeing`, as they are and with the channels moved."""
     rank = len(shape)
     ways: dict[Moved | None, int] = {None: _agreeing(shape, wanted)}
     for way in Moved if rank > 2 else ():
         ways[way] = _agreeing([shape[axis] for axis in way.order(rank)], wanted)
-    return ways
+    most = max(0, *ways.values())
+    return [way for way, agreeing in ways.items() if agreeing == most] or [None]
 
 
 def channels_moved(fit: Arrangement, shape: Shape) -> dict[Moved | None, Array]:

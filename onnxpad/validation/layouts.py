@@ -13,33 +13,30 @@ from onnxpad.arguments import InFolder, Source
 from onnxpad.file.proto_walk import walked
 from onnxpad.runtimes.sessions import CPU, Value, folder_of, read_proto
 from onnxpad.runtimes.sessions import Source as Runnable
-from onnxpad.validation.align import Moved, Shape, fits_moved, moved_to, nearest
+from onnxpad.validation.align import Moved, Shape, likeliest, nearest
 from onnxpad.validation.answers import ask
 from onnxpad.validation.inputs import Draw, declared
 from onnxpad.validation.pairing import Pairing
 
 
-def inputs_relaid(original: Source, rewritten: Source) -> tuple[Source, tuple[str, ...]]:
-    """The second of two models with its inputs in the layout of the first, as they declare it.
+def inputs_relaid(original: Source, rewritten: Source) -> Iterator[tuple[Source, tuple[str, ...]]]:
+    """The second of two models with its inputs in the layout of the first, the likeliest first.
 
     Inputs of other names are matched by order. If one is moved, outputs have no shape any more.
 
-    Returns:
-        The model, as given if the layouts agree; and a line on each input moved.
+    Yields:
+        The model, as given if the layouts agree, and a line on each input moved: the layout that
+        the declared sizes tell, then each other one that they tell as well.
     """
-    moves = {
-        name: (way, len(shape))
-        for name, shape, wanted in _inputs(original, rewritten)
-        if (way := moved_to(shape, wanted)) is not None
-    }
-    return _relaid(rewritten, None, "input", moves) if moves else (rewritten, ())
-
-
-def layout_untold(original: Source, rewritten: Source) -> str:
-    """That declared sizes leave the layout of an input of the second model open; else empty."""
-    inputs = _inputs(original, rewritten)
-    name = next((name for name, *shapes in inputs if fits_moved(*shapes)), "")
-    return f"the declared sizes do not tell the layout of input {name!r}" if name else ""
+    inputs = {name: shapes for name, *shapes in _inputs(original, rewritten)}
+    ways = {name: likeliest(*shapes) for name, shapes in inputs.items()}
+    tried = list[dict[str, Moved | None]]()
+    for way in (None, *Moved):
+        moved = {name: way if way in some else some[0] for name, some in ways.items()}
+        if moved not in tried:
+            tried.append(moved)
+            moves = {name: (each, len(inputs[name][0])) for name, each in moved.items() if each}
+            yield _relaid(rewritten, None, "input", moves) if moves else (rewritten, ())
 
 
 def _inputs(original: Source, rewritten: Source) -> Iterator[tuple[str, Shape, Shape]]:
@@ -79,7 +76,8 @@ def outputs_relaid(
         if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
             fit = nearest(value, other)
             shape = [size if size in value.shape else "another" for size in other.shape]
-            way = moved_to(value.shape, shape) if fit is None or fit.resized else fit.moved
+            ways = likeliest(value.shape, shape)
+            way = ways[0] if fit is None or fit.resized else fit.moved
             if way is not None:
                 moves[pairing.outputs.get(name, name)] = way, value.ndim
     return _relaid(source, folder, "output", moves) if moves else (source, ())
