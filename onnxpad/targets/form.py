@@ -174,9 +174,8 @@ class Form(NamedTuple):
     @property
     def pads_alone(self) -> Form:
         """The form of the `Pad`s in front of an operator, as of those that none takes."""
-        alike = ("opset", "dtype", "sized", "batched", "producer", *OF_PADS)
-        told = {name: getattr(self, name) for name in alike}
-        return Form("Pad", rank=self.rank + 2, silent=True, **told)
+        told = {name: getattr(self, name) for name in OF_A_PAD}
+        return Form("Pad", **told)._replace(rank=self.rank + 2, silent=True)
 
     @property
     def behind_pads(self) -> Form:
@@ -201,6 +200,9 @@ _UNHEEDED: Final = _usual(
 
 OF_PADS: Final = _usual("pad", "mode", "outer", "negative", "beyond", "fill", "axes", "raw")
 """Fields that tell of the `Pad`s in front of an operator, each as it is without any."""
+
+OF_A_PAD: Final = ("opset", "rank", "dtype", "silent", "sized", "batched", "producer", *OF_PADS)
+"""Fields that tell of a `Pad` alone."""
 
 _MAIN: Final = tuple(i for i, name in enumerate(Form._fields) if name not in BESIDE)
 _REST: Final = tuple(i for i, name in enumerate(Form._fields) if name in BESIDE)

@@ -16,7 +16,7 @@ from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.messages import meant
 from onnxpad.operators.table import OPERATORS
 from onnxpad.options import typed_options
-from onnxpad.targets.form import DTYPES, Form
+from onnxpad.targets.form import DTYPES, OF_A_PAD, Form
 
 VERDICTS: Final = ("right", "wrong", "rejected", "fallback", "unknown")
 """Answers to the question of what a runtime does with a form, as `target.Verdict` has them."""
@@ -222,6 +222,10 @@ def _cell(value: object, at: Place) -> Iterator[Problem]:
         named = when.get("op", ())
         for each in named if isinstance(named, list) else [named]:
             yield from _operator(each, (*at, "when", "op"))
+        for name in when.keys() - {"op", *OF_A_PAD} if named == "Pad" else ():
+            values = when[name] if isinstance(when[name], list) else [when[name]]
+            if name in Form._fields and Form._field_defaults[name] not in values:
+                yield (*at, "when", name), f"a Pad has no {name!r}; 'outer' is of its amounts"
 
 
 _FACT: Final[Mapping[str, Check]] = {"about": _topics, "text": toml.text, "source": toml.text}

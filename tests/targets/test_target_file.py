@@ -83,12 +83,14 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
             HEAD + '[[measured]]\nversion = "1"\ndiffers = [{ given = "bad", forms = [] }]\n',
             4,
         ),
+        (HEAD + CELL + 'when = { op = "Pad", pads = "end" }\n', 5),
+        (HEAD + CELL + 'when = { op = ["Conv", "Pud"], pads = "end" }\n', 5),
     ],
 )
 def test_an_error_has_its_line(text: str, line: int) -> None:
     with pytest.raises(UsageError) as error:
         parsed(Path("npu.toml"), text, ["conv_same"])
-    assert "\n" not in str(error.value)
+    assert str(error.value).startswith(f"npu.toml:{line}:")
 
 
 def test_operators_of_other_domains_and_ranges_are_taken() -> None:
