@@ -187,8 +187,7 @@ def reason_groups(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 def reason_without_names(finding: Finding) -> str:
     """The reason without names if the rule gives one, else the reason as it is."""
-    summary = finding.evidence.get("summary")
-    return summary if isinstance(summary, str) else finding.reason
+    return finding.general or finding.reason
 
 
 def grouped(items: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:

@@ -231,8 +231,6 @@ class Pass:
         elif options := context.options(reason):
             text, facts["options"] = advised(text, options), options
             general = advised(general, options)
-            if isinstance(summary := facts.get("summary"), str):
-                facts["summary"] = advised(summary, options)
         finding = Finding(
             self.code,
             Severity.INFO,

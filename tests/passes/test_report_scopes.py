@@ -9,7 +9,6 @@ from tests.support import PADS, W, one, parsed
 from tests.support.rows import each_row
 
 GIVEN = f"{W}, {PADS}, bool c = {{1}}"
-AUTHOR = "only its author defines what Run does with its bodies"
 
 
 def held(body: str, *, inputs: str = "float[1, 2, 9, 8] x", reads: str = "x") -> onnx.ModelProto:
@@ -31,94 +30,48 @@ def called(body: str, opset: int = 17) -> onnx.ModelProto:
 
 BODY = "Run '<y>' > body"
 NAMED = [
-    # The model, the label of what is named, its message, and why nothing looks inside.
-    pytest.param(
-        held("a = Pad (x, p) z = Conv (a, w)"),
-        f"{BODY} > Pad '<a>'",
-        "Pad axis 2 1+2, axis 3 2+1 before Conv '<z>'",
-        AUTHOR,
-        id="a Pad",
-    ),
-    pytest.param(
-        held('a = Pad <mode = "edge"> (x, p) [k] b = Conv (a, w) z = Add (a, b)'),
-        f"{BODY} > Pad '<a>'",
-        "Pad axis 2 1+2, axis 3 2+1 (edge) before Conv 'k' and 1 more",
-        AUTHOR,
-        id="a Pad that two read",
-    ),
-    pytest.param(
+    # The model, and the label of what is named.
+    (held("a = Pad (x, p) z = Conv (a, w)"), f"{BODY} > Pad '<a>'"),
+    (
         held("q = Mul (n, p) z = Pad (x, q)", inputs="float[1, 2, 9, 8] x, int64 n", reads="x, n"),
         f"{BODY} > Pad '<z>'",
-        "Pad, amounts computed",
-        AUTHOR,
-        id="a Pad of computed amounts",
     ),
-    pytest.param(
-        held("z = acme.Pad (x, p)"),
-        f"{BODY} > Pad '<z>'",
-        "Pad of acme",
-        AUTHOR,
-        id="a Pad of another domain",
-    ),
-    pytest.param(
+    (held("z = acme.Pad (x, p)"), f"{BODY} > Pad '<z>'"),
+    (
         held('[k] z = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)'),
         f"{BODY} > Conv 'k'",
-        "auto_pad=SAME_UPPER, strides (2, 2)",
-        AUTHOR,
-        id="auto_pad",
     ),
-    pytest.param(
+    (
         held(
             "z = If (c) <then_branch = t () => (float[] q) { q = Pad (x, p) },"
             " else_branch = e () => (float[] q) { q = Relu (x) }>"
         ),
         f"{BODY} > If '<z>' > then_branch > Pad '<q>'",
-        "Pad axis 2 1+2, axis 3 2+1",
-        AUTHOR,
-        id="a body in a body",
     ),
-    pytest.param(
-        called('z = Conv <auto_pad = "SAME_UPPER"> (a, b)', opset=99),
-        "f::go > Conv '<z>'",
-        "auto_pad=SAME_UPPER",
-        "the function imports no version of ONNX's operators that is known",
-        id="a function of an unknown opset",
-    ),
-    pytest.param(
-        called('z = Conv <auto_pad = "SAME_UPPER"> (a, b) z = Relu (a)'),
-        "f::go",
-        "function f::go: tensor 'z' is defined twice; rename one",
-        "the function is malformed",
-        id="a malformed function",
-    ),
-    pytest.param(
+    (called('z = Conv <auto_pad = "SAME_UPPER"> (a, b)', opset=99), "f::go > Conv '<z>'"),
+    (called('z = Conv <auto_pad = "SAME_UPPER"> (a, b) z = Relu (a)'), "f::go"),
+    (
         one(
             "[if] y = If (c) <then_branch = t () => (float[] z) { z = Pad (x, p) z = Relu (x) },"
             " else_branch = e () => (float[] z) { z = Relu (x) }>",
             initializers=GIVEN,
         ),
         "if",
-        "If 'if' > then_branch: tensor 'z' is defined twice; rename one",
-        "a body is malformed",
-        id="a malformed body",
     ),
 ]
 
 
-@each_row(("model", "label", "message", "reason"), NAMED)
+@each_row(("model", "label"), NAMED)
 @pytest.mark.parametrize("style", ["fold", "symmetric", "pad"])
-def test_is_named(
-    model: onnx.ModelProto, label: str, message: str, reason: str, style: str
-) -> None:
+def test_is_named(model: onnx.ModelProto, label: str, style: str) -> None:
     (found,) = onnxpad.check(model, style=style).findings
-    assert (found.code, found.node, found.message) == ("PAD903", label, message)
-    assert (found.reason, found.reason_code, found.fixable) == (reason, Reason.OTHER_SCOPE, False)
+    assert (found.code, found.node) == ("PAD903", label)
+    assert (found.reason_code, found.fixable) == (Reason.OTHER_SCOPE, False)
 
 
-def test_the_evidence_says_where_it_is_and_what_it_pads() -> None:
+def test_the_evidence_says_where_it_is() -> None:
     pad, conv = onnxpad.check(held('a = Pad (x, p) z = Conv <auto_pad = "VALID"> (a, w)')).findings
-    amounts = ((0, 0), (0, 0), (1, 2), (2, 1))
-    assert pad.evidence == {"mode": "constant", "amounts": amounts, "scope": BODY}
+    assert pad.evidence == {"scope": BODY}
     assert conv.evidence == {"auto_pad": "VALID", "scope": BODY}
 
 

@@ -28,16 +28,15 @@ def _why(finding: Finding) -> str:
     """The reason without names, or its code; what is found where it can be rewritten."""
     if not finding.reason:
         return finding.alike or finding.message
-    return str(finding.evidence.get("summary") or finding.reason_code or finding.reason)
+    return finding.reason_code or finding.reason
 
 
 def _finding_card(group: Sequence[Finding]) -> Group:
     first = group[0]
     if not first.reason:
         said = _why(first)
-    elif len(group) == 1 or first.evidence.get("summary"):
-        brief = first.brief if len(group) == 1 else ""
-        said = brief or str(first.evidence.get("summary") or first.reason)
+    elif len(group) == 1:
+        said = first.brief or first.general or first.reason
     else:  # a user's own pass may give a reason of its own
         said = _MEANINGS.get(first.reason_code, first.reason)
     if first.reason or not first.alike:  # which names its operator
