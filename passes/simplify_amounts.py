@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from onnxpad.messages import counted
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
-
-if TYPE_CHECKING:
-    from onnxpad.padding.computed_pads import SimplerPlan
 
 
 class SimplifyAmounts(Pass):
@@ -71,26 +67,14 @@ class SimplifyAmounts(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts fewer nodes could compute."""
-        seen: set[int] = set()
-        for op in context.windows():
-            if context.wanted(op.node).dynamic != "pad":
-                continue
-            plan = context.open_sites.simpler(op)
-            if plan is not None:
-                seen.add(id(plan.pad.node))
-                yield self._text(context, plan)
         for pad in context.pads():
             if context.wanted(pad.node).dynamic != "pad":
                 continue
-            plan = None if id(pad.node) in seen else context.open_sites.simpler_alone(pad)
+            plan = context.open_sites.simpler(pad)
             if plan is not None:
-                yield self._text(context, plan)
-
-    def _text(self, context: Context, plan: SimplerPlan) -> Match:
-        what = "of SAME" if plan.same else f"of a Pad ({plan.pad.mode})"
-        message = f"{plan.nodes_text} nodes compute the amounts {what}"
-        least = counted(plan.least, "node")
-        return self.found(context, plan.pad.node, message, plan, becomes=least)
+                message = f"{plan.nodes_text} nodes compute the amounts of a Pad ({pad.mode})"
+                least = counted(plan.least, "node")
+                yield self.found(context, pad.node, message, plan, becomes=least)
 
     def computing(self, match: Match) -> tuple[int, int]:
         """The numbers of nodes, as the plan counted them."""

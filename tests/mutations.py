@@ -36,7 +36,7 @@ from onnxpad.padding import (
     step_edits,
     write,
 )
-from onnxpad.padding.amounts_subgraph import AmountsWriter, formula_of, formula_of_same
+from onnxpad.padding.amounts_subgraph import AmountsWriter
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import Sites
@@ -253,23 +253,12 @@ _SITES: Final = (
 )
 
 _DYNAMIC: Final = (
-    _mutant("a formula is SAME of the other side", "SAME by a formula", CERTIFY,
-            DynamicSites._is_same, "odd=odd", "odd='begin' if odd == 'end' else 'end'"),
-    _mutant("a formula's begin is not looked at", "begin by a formula", CERTIFY,
-            DynamicSites._is_same, "and begin == same_pads(size, window, odd=odd)[0]", ""),
+    _mutant("a formula is taken for SAME", "begin by a formula", CERTIFY, DynamicSites.same_of,
+            "self._sites.judge.check(op, pad, padding, self._sites.trust)", "pass"),
     _mutant("the Pad stays in front of SAME", "SAME by a formula", CERTIFY,
             write.write, "if source.name != op.data.name:", "if False:"),
     _mutant("the wrong SAME is written", "SAME by a formula", CERTIFY,
             write.attributes, "same_of(padding.odd)", '"SAME_LOWER"'),
-    _mutant("written SAME swaps sides", "SAME_UPPER, dynamic pad", CERTIFY,
-            formula_of_same, '== "end" else', '!= "end" else'),
-    _mutant("written SAME swaps strides", "SAME_UPPER, dynamic pad", CERTIFY,
-            formula_of_same, "tuple(window.stride for window in windows)",
-            "tuple(window.stride for window in windows[::-1])"),
-    _mutant("written SAME forgets the stride's part", "SAME_UPPER, dynamic pad", CERTIFY,
-            formula_of_same, "window.extent - window.stride for", "window.extent - 1 for"),
-    _mutant("written SAME crops", "SAME_LOWER, stride above kernel, dynamic pad", CERTIFY,
-            AmountsWriter.compute, "if formula.clamped:", "if False:"),
     _mutant("amounts are on the other side", "Pad to a multiple, dynamic pad", CERTIFY,
             AmountsWriter.compute, "enumerate((begin, end))", "enumerate((end, begin))"),
     _mutant("amounts forget the offset", "Pad to a multiple, dynamic pad", CERTIFY,
@@ -614,8 +603,6 @@ HARMLESS: Final = (
             "if not is_plain_zero(fill):", "if True:"),
     _mutant("the least finite number for -inf", "MaxPool, pad", "", write.insert_pad,
             "lowest(dtype) if", "float(np.finfo(np.float32).min) if"),
-    _mutant("a clamp that never holds", "SAME_LOWER, dynamic pad", "", formula_of,
-            "split, tuple(constant))", "split, tuple(constant), True)"),
     _mutant("a Pad merged and kept for another", "Pad Pad for two", "", MergePads._sum,
             "if graph.is_output(between) or len(graph.uses(between)) != 1:", "if False:"),
 )

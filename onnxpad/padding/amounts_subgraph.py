@@ -25,10 +25,8 @@ from onnxpad.arithmetic.size import (
     modulo,
     period,
 )
-from onnxpad.arithmetic.window import Side, Window
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.operators.amounts import ExtentPair, Pairs
-from onnxpad.operators.table import Layout
 from onnxpad.records import dataclass
 
 Split: TypeAlias = Literal["begin", "end", "odd at begin", "odd at end"]
@@ -41,7 +39,7 @@ _SPLITS: tuple[Split, ...] = ("end", "begin", "odd at end", "odd at begin")
 class AmountsFormula:
     """Amounts that depend on the sizes of successive axes.
 
-    The total on such an axis is max((offset - size) mod modulus + surplus, 0).
+    The total on such an axis is (offset - size) mod modulus + surplus.
 
     Attributes:
         axes: The axes.
@@ -50,7 +48,6 @@ class AmountsFormula:
         surplus: What is added on each.
         split: How the total is split.
         constant: (begin, end) of all axes of the tensor, as far as they are constant; else 0.
-        clamped: Whether the total may be negative before it is clamped.
     """
 
     axes: range
@@ -59,36 +56,6 @@ class AmountsFormula:
     surplus: tuple[int, ...]
     split: Split
     constant: Pairs
-    clamped: bool = False
-
-
-def formula_of_same(layout: Layout, windows: Sequence[Window], odd: Side) -> AmountsFormula:
-    """Return SAME's amounts: the total is max(extent - stride + (-size mod stride), 0).
-
-    Source: ONNX Conv "auto_pad", rewritten without the quotient.
-
-    Args:
-        layout: The layout of the tensor's axes.
-        windows: The window on each spatial axis.
-        odd: The side of the odd element.
-    """
-    rank = layout.rank(len(windows))
-    axes = layout.axes(rank)
-    assert axes == tuple(range(axes[0], axes[0] + len(windows)))
-    return AmountsFormula(
-        range(axes[0], axes[-1] + 1),
-        (0,) * len(windows),
-        tuple(window.stride for window in windows),
-        tuple(window.extent - window.stride for window in windows),
-        "odd at end" if odd == "end" else "odd at begin",
-        ((0, 0),) * rank,
-        is_clamped(windows),
-    )
-
-
-def is_clamped(windows: Sequence[Window]) -> bool:
-    """Whether SAME's total may be negative before it is clamped."""
-    return any(window.extent < window.stride for window in windows)
 
 
 def formula_of(amounts: Sequence[ExtentPair], shape: Shape) -> AmountsFormula | None:
@@ -156,7 +123,7 @@ class AmountsWriter:
         """The number of nodes that compute the amounts, without sharing."""
         halves = formula.split in {"odd at begin", "odd at end"}
         optional = (self._graph.opset < 15, any(formula.surplus), halves, halves)
-        return 4 + sum(optional) + 2 * formula.clamped
+        return 4 + sum(optional)
 
     def compute(self, formula: AmountsFormula, source: Tensor, before: Node, name: str) -> Tensor:
         """Adds nodes that compute amounts, for all axes at once.
@@ -188,8 +155,6 @@ class AmountsWriter:
         total = add("Mod", negative, constant(formula.moduli))
         if any(formula.surplus):
             total = add("Add", total, constant(formula.surplus))
-        if formula.clamped:
-            total = add("Where", add("Less", total, constant([0])), constant([0]), total)
         begin: Tensor | None = total if formula.split == "begin" else None
         end: Tensor | None = total if formula.split == "end" else None
         if begin is None and end is None:

@@ -11,36 +11,18 @@ from itertools import islice
 from typing import Final
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, Size, Unknown
-from onnxpad.arithmetic.window import (
-    ODD,
-    Side,
-    Window,
-    odd_side,
-    same_output_size,
-    same_pads,
-)
-from onnxpad.facts import remembered
+from onnxpad.arithmetic.size import Extent, Sizes, symbol
+from onnxpad.arithmetic.window import ODD, Window, odd_side, same_pads
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.messages import RUNTIME, named
-from onnxpad.operators.amounts import ExtentPair, is_padded
+from onnxpad.operators.amounts import ExtentPairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
-from onnxpad.padding.amounts_subgraph import (
-    AmountsFormula,
-    AmountsWriter,
-    formula_of,
-    formula_of_same,
-)
-from onnxpad.padding.limits import (
-    check_declared,
-    check_pads,
-    refusal_of_uncounted,
-)
+from onnxpad.padding.amounts_subgraph import AmountsFormula, AmountsWriter, formula_of
+from onnxpad.padding.limits import check_declared, check_pads
 from onnxpad.padding.padding import Padding
-from onnxpad.padding.proposal import refusal_of_zero_point
-from onnxpad.padding.site import Rounding, Sites, windows_over
+from onnxpad.padding.site import Sites
 from onnxpad.padding.write import insert_pad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
@@ -57,18 +39,14 @@ class SimplerPlan:
     Attributes:
         pad: The `Pad`.
         formula: Its amounts.
-        name: The prefix of the new nodes' names.
         nodes: The number of nodes that compute them now.
         least: The number of those that could.
-        same: Whether they are SAME's.
     """
 
     pad: PadOp
     formula: AmountsFormula
-    name: str
     nodes: int
     least: int
-    same: bool = True
 
     @property
     def nodes_text(self) -> str:
@@ -94,57 +72,30 @@ class DynamicSites:
             SAME and the `Pad`; None where there is no such `Pad`, or it is not SAME.
 
         Raises:
-            RefusalError: It is SAME, but the runtime would not run that as the specification says.
+            RefusalError: It is SAME but for what it fills in, or was declared not to be possible.
         """
         pad = self._sites.pad_before(op)
         if pad is None or pad.constant_amounts is not None or op.auto_pad != "NOTSET":
             return None
-        odd = self.equal_same(op, pad)
-        if odd is None:
-            return None
-        self._sites.check_form_of(op, pad)
-        check_declared(op, None)
-        counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
-        padding = Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted)
-        self._sites.check_proved(op, pad, padding)
-        return padding, pad
-
-    def equal_same(self, op: WindowOp, pad: PadOp) -> Side | None:
-        """Where the SAME puts the odd element that a `Pad` equals at every size; None for others.
-
-        The operator has no padding of its own.
-        """
-        amounts = _spatial(op, pad)
+        amounts = pad.extents_over(op.rank)
         if pad.mode != "constant" or amounts is None or is_padded(op.pads):
             return None
-        windows = [window for window in op.windows if isinstance(window, Window)]
-        sizes = self._sites.spatial(op, pad.data)
-        if len(windows) != len(sizes):
-            return None
+        counted = op.count_include_pad or op.operator.padding is Fill.EXCLUDED
         for odd in ODD.values():
-            if all(
-                self._is_same((op.operator.pools, op.ceil_mode), window, size, pair, odd)
-                for window, size, pair in zip(windows, sizes, amounts, strict=True)
-            ):
-                return odd
+            padding = Padding(None, odd=odd, ceil=op.ceil_mode, counted=counted)
+            try:
+                self._sites.judge.check(op, pad, padding, self._sites.trust)
+            except RefusalError as refusal:
+                if not refusal.code.value.startswith("fill"):
+                    continue  # it is not SAME, or no engine would read that
+                self._sites.check_form_of(op, pad)
+                raise
+            check_declared(op, None)
+            return padding, pad
         return None
 
-    @remembered
-    def _is_same(
-        self, rounding: Rounding, window: Window, size: Extent, amounts: ExtentPair, odd: Side
-    ) -> bool:
-        """Whether the first window starts where SAME's does, and there are as many windows."""
-        begin, end = amounts
-        output = windows_over(rounding, window, size + begin + end, (0, 0))
-        return (
-            isinstance(begin, int | Size)
-            and isinstance(output, int | Size)
-            and begin == same_pads(size, window, odd=odd)[0]
-            and output == same_output_size(size, window)
-        )
-
-    def check_computed(self, op: WindowOp) -> None:
-        """Raises unless a SAME that depends on open sizes can be written as a computed `Pad`.
+    def check_computed(self, op: WindowOp) -> AmountsFormula:
+        """The amounts of the computed `Pad` that a SAME which depends on open sizes can become.
 
         Raises:
             RefusalError: The operator's padding cannot be in a `Pad` in front of it.
@@ -158,28 +109,30 @@ class DynamicSites:
             )
         if not all(isinstance(window, Window) for window in op.windows):
             raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
-        if op.padding is Fill.EXCLUDED:
-            raise refusal_of_uncounted(op)
-        if op.zero is None:
-            raise refusal_of_zero_point(op)
-        if op.gives_indices:
-            raise RefusalError(
-                Reason.INDICES_READ, "the operator's Indices count positions of the tensor it reads"
-            )
-        self._sites.check_same(op)
+        none = ((0, 0),) * len(op.windows)
+        padding = Padding(none, ceil=op.ceil_mode, counted=op.count_include_pad)
+        amounts = self._same(op, self._sites.spatial(op, op.data, 1))
+        self._sites.judge.check(op, None, padding, self._sites.trust, amounts)
         check_pads(self._graph.opset, self._analysis.dtype(op.data))
-        self._check_sizes(op)
-
-    def _check_sizes(self, op: WindowOp) -> None:
-        shape = self._analysis.shape(op.data)
-        sizes = op.operator.layout.spatial(shape or ())
-        if shape is None or any(isinstance(size, Unknown) for size in sizes):
+        shape, formula = self._plain.shape(op.data), None
+        any_size = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
+        for sizes in ((() if shape is None else op.operator.layout.spatial(shape)), any_size):
+            if formula is None and sizes:
+                formula = formula_of(self._same(op, sizes), op.operator.layout.full(sizes, 1))
+        if formula is None:
             raise RefusalError(
                 Reason.NOT_WORKED_OUT,
-                named(lambda name: f"the sizes of{name(op.data.name, 'the data')} are unknown"),
+                named(lambda name: f"no formula is known for the sizes of{name(op.data.name)}"),
                 tensor=op.data.name,
             )
         self._check_declared(op.data)
+        return formula
+
+    def _same(self, op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs:
+        """SAME's amounts over all axes, at some sizes of the spatial ones."""
+        odd = odd_side(op.auto_pad)
+        pairs = zip(sizes, op.windows, strict=True)
+        return op.operator.layout.full([same_pads(*each, odd=odd) for each in pairs], (0, 0))
 
     def _check_declared(self, data: Tensor) -> None:
         """Refuses to compute from a shape that the runtime takes from a wrong declaration."""
@@ -199,39 +152,18 @@ class DynamicSites:
     def write_computed(self, op: WindowOp) -> None:
         """Replaces a SAME by a `Pad` whose amounts are computed from the size."""
         graph, node = self._graph, op.node
+        formula = self.check_computed(op)
         graph.set_attributes(node, {"auto_pad": None, "pads": None})
-        formula = self._formula(op, op.data, odd_side(op.auto_pad))
-        amounts = self._amounts.compute(formula, op.data, node, _prefix(op))
+        name = f"{node.name or node.outputs[0].name}_same"
+        amounts = self._amounts.compute(formula, op.data, node, name)
         padded = insert_pad(graph, self._analysis, op, op.data, amounts)
         graph.set_input(node, op.operator.inputs.data, padded)
 
-    def simpler(self, op: WindowOp) -> SimplerPlan | None:
-        """The plan for a `Pad` that computes SAME's amounts by more nodes than necessary."""
-        pad = self._sites.pad_before(op)
-        if pad is None or pad.constant_amounts is not None or self._graph.opset < 11:
-            return None
-        amounts = _spatial(op, pad)
-        shape = self._analysis.shape(pad.data)
-        windows = [window for window in op.windows if isinstance(window, Window)]
-        sizes = op.operator.layout.spatial(shape or ())
-        if amounts is None or {len(windows), len(sizes)} != {len(amounts)}:
-            return None
-        for odd in ODD.values():
-            if all(
-                isinstance(size, int | Size) and self._same(size, window, odd) == pair
-                for window, size, pair in zip(windows, sizes, amounts, strict=True)
-            ):
-                formula = self._formula(op, pad.data, odd)
-                nodes, least = self.computing(pad.node.inputs[1]), self._amounts.count(formula)
-                told = misdeclared(self._graph, self._analysis, pad.data)
-                if nodes > least and told is None:
-                    return SimplerPlan(pad, formula, _prefix(op), nodes, least)
-        return None
-
-    def simpler_alone(self, pad: PadOp) -> SimplerPlan | None:
+    def simpler(self, pad: PadOp) -> SimplerPlan | None:
         """The plan for a `Pad` whose own nodes compute its amounts in a roundabout way.
 
-        The amounts are remainders of the sizes that it pads, as those of a `Pad` to a multiple.
+        The amounts are remainders of the sizes that it pads, as those of SAME, or of a `Pad` to a
+        multiple.
         """
         shape = self._analysis.shape(pad.data)
         if pad.constant_amounts is not None or shape is None or self._graph.opset < 11:
@@ -241,11 +173,10 @@ class DynamicSites:
         if formula is None or misdeclared(self._graph, self._analysis, pad.data) is not None:
             return None
         nodes, least = self._own(pad.node), self._amounts.count(formula)
-        name = f"{pad.node.name or pad.node.outputs[0].name}_amounts"
-        return SimplerPlan(pad, formula, name, nodes, least, same=False) if nodes > least else None
+        return SimplerPlan(pad, formula, nodes, least) if nodes > least else None
 
     def _own(self, pad: Node) -> int:
-        """The number of nodes that compute a `Pad`'s amounts and nothing else, up to `MANY`."""
+        """The number of nodes that compute amounts of `Pad`s and nothing else, up to `MANY`."""
         own: dict[int, Node] = {}
         pending = [*pad.inputs[1:2], *pad.inputs[3:4]]
         while pending and len(own) < MANY:
@@ -254,16 +185,13 @@ class DynamicSites:
                 continue
             uses = [use for output in node.outputs for use in self._graph.uses(output)]
             serves = all(
-                id(use.node) in own or (use.node is pad and use.index in {1, 3}) for use in uses
+                id(use.node) in own or (use.node.op == "Pad" and use.index in {1, 3})
+                for use in uses
             )
             if serves and not any(self._graph.is_output(output) for output in node.outputs):
                 own[id(node)] = node
                 pending += [tensor for tensor in node.inputs if tensor.name]
         return sum(node.op != "Constant" for node in own.values())
-
-    @remembered
-    def _same(self, size: Extent, window: Window, odd: Side) -> ExtentPair:
-        return same_pads(size, window, odd=odd)
 
     def computing(self, amounts: Tensor) -> int:
         """The number of nodes that compute a tensor from shapes and constants, up to `MANY`."""
@@ -278,23 +206,11 @@ class DynamicSites:
     def write_simpler(self, plan: SimplerPlan) -> None:
         """Computes the amounts by new nodes in front of the `Pad`."""
         node = plan.pad.node
-        amounts = self._amounts.compute(plan.formula, plan.pad.data, node, plan.name)
+        name = f"{node.name or node.outputs[0].name}_amounts"
+        amounts = self._amounts.compute(plan.formula, plan.pad.data, node, name)
         self._graph.set_input(node, 1, amounts)
         if len(node.inputs) > 3:
             self._graph.set_input(node, 3, None)
-
-    def _formula(self, op: WindowOp, source: Tensor, odd: Side) -> AmountsFormula:
-        """The shortest formula for SAME's amounts at all sizes: often one side alone varies."""
-        windows = [window for window in op.windows if isinstance(window, Window)]
-        layout, shape = op.operator.layout, self._plain.shape(source)
-        sizes = layout.spatial(shape or ())
-        if shape is not None and all(isinstance(size, int | Size) for size in sizes):
-            pairs = zip(sizes, windows, strict=True)
-            amounts = [self._same(size, window, odd) for size, window in pairs]
-            found = formula_of(layout.full(amounts, (0, 0)), shape)
-            if found is not None:
-                return found
-        return formula_of_same(layout, windows, odd)
 
     def text(self, op: WindowOp, open_axes: Iterable[int]) -> str:
         """SAME's pads on these axes in words, as formulas of the size of each axis."""
@@ -327,14 +243,3 @@ class DynamicSites:
             return None if self.same_of(op) is None else pad
         except RefusalError:
             return pad
-
-
-def _prefix(op: WindowOp) -> str:
-    """The prefix for the names of nodes that compute an operator's SAME."""
-    return f"{op.node.name or op.node.outputs[0].name}_same"
-
-
-def _spatial(op: WindowOp, pad: PadOp) -> tuple[ExtentPair, ...] | None:
-    """A `Pad`'s amounts on spatial axes; None unless they are known and it pads only these."""
-    full, layout = pad.extents_over(op.rank), op.operator.layout
-    return None if full is None or is_padded(layout.others(full)) else layout.spatial(full)

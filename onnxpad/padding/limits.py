@@ -92,16 +92,6 @@ def check_counts(op: WindowOp, padding: Padding, opset: int) -> None:
         )
 
 
-def refusal_of_uncounted(op: WindowOp) -> RefusalError:
-    """The refusal of an average that leaves its padding out of the divisor."""
-    article = "an" if op.node.op[0] in "AEIOU" else "a"
-    return RefusalError(
-        Reason.OWN_PADDING_UNCOUNTED,
-        f"{article} {op.node.op} with count_include_pad=0 leaves its padding out of the divisor, "
-        "which no Pad can do",
-    )
-
-
 def refusal_of_ceil(wording: Wording, source: Tensor, axis: int, size: Extent) -> RefusalError:
     """The refusal of a pool with `ceil_mode` whose number of windows depends on a size."""
     return RefusalError(

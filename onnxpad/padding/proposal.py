@@ -11,16 +11,16 @@ from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import named
-from onnxpad.operators.amounts import Pairs, is_padded
+from onnxpad.operators.amounts import ExtentPairs, Pairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
-from onnxpad.padding.padding import Padding, has_amounts
+from onnxpad.padding.padding import Padding
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
 from onnxpad.proof.term import Copied, DiffersError, Source, Term
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.layers import Layer, fill_of
+from onnxpad.semantics.layers import Layer, Operand, fill_of
 from onnxpad.semantics.rows import Call, UnreadError, lowest
 from onnxpad.semantics.table import pad_of, padding_row
 
@@ -44,7 +44,14 @@ class Judge:
         self._reader = _Told(graph, analysis)
         self._facts = Facts(graph, analysis, signs, self._reader)
 
-    def check(self, op: WindowOp, pad: PadOp | None, padding: Padding, trust: Trust | None) -> None:
+    def check(
+        self,
+        op: WindowOp,
+        pad: PadOp | None,
+        padding: Padding,
+        trust: Trust | None,
+        computed: ExtentPairs = (),
+    ) -> None:
         """Raises unless a site computes the same with another padding, at every size.
 
         Args:
@@ -52,6 +59,7 @@ class Judge:
             pad: A `Pad` in front of it, of which that is all; its amounts and its value are known.
             padding: How the site is to be padded.
             trust: Whose reading of the operator counts where the engines disagree.
+            computed: The amounts of a `Pad` in front, over all axes, where they depend on the size.
 
         Raises:
             RefusalError: It does not, or that could not be shown.
@@ -61,8 +69,10 @@ class Judge:
         self._reader.keep(source, data)
         try:
             now = self._slid(op, data if pad is None else self._behind(op, pad, data))
-            if padding.outside:
-                data = self._padded(op, pad, padding, source, data)
+            if computed or padding.outside:
+                layout = op.operator.layout
+                amounts = computed or layout.full(padding.outside, (0, 0))
+                data = self._padded(op, pad, amounts, source, data)
             then = self._slid(_padding_so(op, padding), data)
             refine(then, now, self._facts, op.node.outputs[0], trust)
         except UnreadError as error:
@@ -125,14 +135,14 @@ class Judge:
         assert amounts is not None
         if pad.mode != "constant":
             return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
-        assert pad.value is not None
-        return self._reader.terms.padded(data, Layer(amounts, fill_of(pad.value)))
+        fill = Operand(self._term(pad.node.inputs[2])) if pad.value is None else fill_of(pad.value)
+        return self._reader.terms.padded(data, Layer(amounts, fill))
 
     def _padded(
-        self, op: WindowOp, pad: PadOp | None, padding: Padding, source: Tensor, data: Term
+        self, op: WindowOp, pad: PadOp | None, amounts: ExtentPairs, source: Tensor, data: Term
     ) -> Term:
         """The data behind a `Pad` that is there, or is to be written."""
-        if pad is not None and has_amounts(op, pad, padding.outside):
+        if pad is not None and pad.over(op.rank) == amounts:
             return self._behind(op, pad, data)
         fill: float | int | None = op.zero
         if op.operator.padding is Fill.LOWEST:
@@ -146,7 +156,6 @@ class Judge:
                 )
         if fill is None:
             raise refusal_of_zero_point(op)
-        amounts = op.operator.layout.full(padding.outside, (0, 0))
         return self._reader.terms.padded(data, Layer(amounts, fill_of(fill)))
 
 

@@ -221,18 +221,6 @@ class Sites:
     def _constant(self, size: Extent, window: AnyWindow, odd: Side) -> Pair | None:
         return constant_in_effect(size, window, odd=odd)
 
-    def check_same(self, op: WindowOp) -> None:
-        """Raises unless a SAME operator means to all, or to who is trusted, what is specified.
-
-        Raises:
-            RefusalError: The runtime computes something else.
-        """
-        disputed = self._disagreement(op, self.spatial(op, op.data, 1))
-        if disputed is not None and self.trust is not Trust.SPEC:
-            raise disputed
-        if op.pads_written:
-            self._check_beside(op, None)
-
     def _disagreement(self, op: WindowOp, sizes: tuple[Extent, ...]) -> RefusalError | None:
         if not op.auto_pad.startswith("SAME"):
             return None

@@ -190,7 +190,7 @@ def _total(context: Context, site: Site) -> Padded | str:
         others = {id(path[0]) for path in site.front.pads[1:]}
         alike = SiteReader(context.graph, context.analysis).of(op, others) if others else site
         sizes = context.sites.spatial(op, alike.source)
-        total = alike.whole or _as_same(context, op, alike)
+        total = alike.whole or _as_same(context, op)
         if total is None:
             return "a Pad in front computes its amounts"
         padding = total
@@ -219,11 +219,10 @@ def takes_nearest(context: Context, site: Site) -> bool:
     return True
 
 
-def _as_same(context: Context, op: WindowOp, site: Site) -> Padding | None:
+def _as_same(context: Context, op: WindowOp) -> Padding | None:
     """SAME, if a `Pad` in front of an operator computes its amounts; None if it does not."""
-    pad = context.sites.pad_before(op)
-    if pad is None or site.padding.is_same:
+    try:
+        found = context.open_sites.same_of(op)
+    except RefusalError:
         return None
-    odd = context.open_sites.equal_same(op, pad)
-    counted = site.padding.counted or site.leaves_padding_out
-    return None if odd is None else Padding(None, odd=odd, counted=counted)
+    return None if found is None else found[0]
