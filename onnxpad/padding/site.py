@@ -6,7 +6,7 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -22,7 +22,6 @@ from onnxpad.arithmetic.window import (
     odd_side,
     output_size,
     pool_output_size,
-    same_output_size,
 )
 from onnxpad.errors import ModelError
 from onnxpad.facts import remembered
@@ -97,48 +96,72 @@ class Sites:
         self.judge: Judge = Judge(graph, analysis, signs)
         self.fusion: Fusion = Fusion(graph, analysis, self.folded, around[1], fed, inlined=inlined)
 
-    def own_pads(self, op: WindowOp) -> Pairs:
-        """The operator's own padding in numbers, with `auto_pad` resolved.
+    def _proposed(self, op: WindowOp) -> Iterator[Pairs]:
+        """Explicit pads that may say what an operator's own padding does, the likeliest first.
 
-        SAME resolves as the specification says, provided that its pads are constant for every
-        admitted size, and that the runtime, if it runs the operator at all, computes the same.
-        Where that is to be trusted, it resolves as the runtime reads it, and may crop.
+        Those of SAME are what the specification says, then what the runtime reads.
 
         Raises:
-            RefusalError: The pads depend on a size, or the engines disagree.
+            RefusalError: There are none, as they depend on a size.
         """
         if op.auto_pad == "NOTSET":
-            return op.pads
-        pads = self._auto_pads(op)
-        self._check_beside(op, pads)
-        return pads
+            yield op.pads
+            return
+        sizes = self.spatial(op, op.data, 1)
+        if op.auto_pad == "VALID":
+            yield ((0, 0),) * len(op.windows)
+            return
+        resolved: list[Pair] = []
+        open_sizes: dict[int, Extent] = {}
+        for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
+            if not isinstance(window.kernel, int):
+                said = f"the kernel's size on axis {axis} is known only at run time"
+                raise RefusalError(Reason.KERNEL_UNKNOWN, said, axis=axis)
+            if isinstance(size, int) and size < 1:
+                form = f"is empty on axis {axis}"
+                empty = Named(f"{op.data.name!r} {form}", f"the data {form}")
+                raise RefusalError(Reason.DATA_EMPTY, empty, tensor=op.data.name, axis=axis)
+            pads = self._constant(size, window, odd_side(op.auto_pad))
+            if pads is None:
+                open_sizes[axis] = size
+            else:
+                resolved.append(pads)
+        if not open_sizes:
+            yield tuple(resolved)
+        if self.trust is Trust.RUNTIME:
+            dtype, axes = self._analysis.dtype(op.data), range(len(sizes))
+            read = [runtime_pads(op, place, sizes[place], dtype) for place in axes]
+            pairs = tuple(pair for pair in read if pair is not None)
+            if len(pairs) == len(read):
+                yield pairs
+        if open_sizes:
+            told_sizes = self.wording.sizes(open_sizes, op.data)
+            sources = self.wording.places(open_sizes.values())
+            raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
 
-    def _check_beside(self, op: WindowOp, pads: Pairs | None) -> None:
-        """Raises unless `pads` beside `auto_pad` say the same, or the runtime decides.
+    @remembered
+    def _constant(self, size: Extent, window: AnyWindow, odd: Side) -> Pair | None:
+        return constant_in_effect(size, window, odd=odd)
 
-        Args:
-            op: The operator.
-            pads: The pads as which its `auto_pad` resolves; None where they depend on a size.
-
-        Raises:
-            RefusalError: They differ.
-        """
-        refusal = self._beside(op, pads)
-        if refusal is not None and (self.trust is not Trust.RUNTIME or self.why_not_run(op)):
-            raise refusal
-
-    def _beside(self, op: WindowOp, pads: Pairs | None) -> RefusalError | None:
-        """The refusal of `pads` beside an `auto_pad` that resolves to others; None without them."""
-        if not op.pads_written or op.pads == pads:
+    def disagreement(self, op: WindowOp) -> RefusalError | None:
+        """How the engines disagree on an operator with `auto_pad`, whoever is trusted."""
+        if op.auto_pad == "NOTSET":
             return None
-        if pads is not None and not is_padded(op.pads) and not is_padded(pads):
+        found = self._disagreement(op, self.spatial(op, op.data, 1))
+        if found is not None or not op.pads_written:
+            return found
+        try:
+            pads = next(self._proposed(op._replace(pads_written=False)))
+        except RefusalError:
+            pads = None
+        if pads == op.pads or not (is_padded(op.pads) or is_padded(pads or ((1, 1),))):
             return None
         refuses = bool(self.why_not_run(op))
         uses = "uses auto_pad" if pads is None else f"uses auto_pad, {pads_text(pads)}"
-        does = "refuses it" if refuses else uses
         said = (
             f"auto_pad={op.auto_pad} and pads {pads_text(op.pads)} are both there and disagree: "
-            f"the specification forbids that, {RUNTIME} {does}, shape inference uses pads"
+            f"the specification forbids that, {RUNTIME} {'refuses it' if refuses else uses}, "
+            "shape inference uses pads"
         )
         return RefusalError(
             Reason.AUTO_PAD_AND_PADS,
@@ -150,22 +173,6 @@ class Sites:
             options=() if refuses else (Trust.RUNTIME.option,),
         )
 
-    def settled_disagreement(self, op: WindowOp) -> RefusalError | None:
-        """The disagreement of the engines on an operator that the trusted one decides."""
-        return None if self.trust is None else self.disagreement(op)
-
-    def disagreement(self, op: WindowOp) -> RefusalError | None:
-        """How the engines disagree on an operator with `auto_pad`, whoever is trusted."""
-        if op.auto_pad == "NOTSET":
-            return None
-        found = self._disagreement(op, self.spatial(op, op.data, 1))
-        if found is not None or not op.pads_written:
-            return found
-        try:
-            return self._beside(op, self._auto_pads(op))
-        except SizeDependentError:
-            return self._beside(op, None)
-
     def why_not_run(self, op: WindowOp) -> str:
         """Why the runtime does not run an operator for its padding; empty where it may run it."""
         data = op.data
@@ -173,81 +180,10 @@ class Sites:
             op, lambda: self.spatial(op, data, 1), lambda: self._analysis.dtype(data)
         )
 
-    def _auto_pads(self, op: WindowOp) -> Pairs:
-        # Neither a pool nor SAME is defined on an empty axis.
-        least = 1 if op.operator.pools or op.auto_pad.startswith("SAME") else 0
-        sizes = self.spatial(op, op.data, least)
-        if op.auto_pad == "VALID":
-            return ((0, 0),) * len(op.windows)
-        odd = odd_side(op.auto_pad)
-        resolved: list[Pair] = []
-        open_sizes: dict[int, Extent] = {}
-        for axis, window, size in zip(op.axes, op.windows, sizes, strict=True):
-            if not isinstance(window.kernel, int):
-                raise RefusalError(
-                    Reason.KERNEL_UNKNOWN,
-                    f"the kernel's size on axis {axis} is known only at run time",
-                    axis=axis,
-                )
-            if isinstance(size, int) and size < 1:
-                form = f"is empty on axis {axis}"
-                raise RefusalError(
-                    Reason.DATA_EMPTY,
-                    Named(f"{op.data.name!r} {form}", f"the data {form}"),
-                    tensor=op.data.name,
-                    axis=axis,
-                )
-            pads = self._constant(size, window, odd)
-            if pads is None:
-                open_sizes[axis] = size
-                continue
-            if op.ceil_mode:
-                output = pool_output_size(size, window, *pads, ceil_mode=True)
-                if isinstance(output, Unknown) or output != same_output_size(size, window):
-                    raise refusal_of_ceil(self.wording, op.data, axis, size)
-            resolved.append(pads)
-        disputed = self._disagreement(op, sizes)
-        if disputed is not None and self.trust is Trust.RUNTIME:
-            return self._runtime_pads(op, sizes)
-        if open_sizes:
-            told_sizes = self.wording.sizes(open_sizes, op.data)
-            sources = self.wording.places(open_sizes.values())
-            raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
-        if disputed is not None and self.trust is None:
-            raise disputed
-        return tuple(resolved)
-
-    @remembered
-    def _constant(self, size: Extent, window: AnyWindow, odd: Side) -> Pair | None:
-        return constant_in_effect(size, window, odd=odd)
-
     def _disagreement(self, op: WindowOp, sizes: tuple[Extent, ...]) -> RefusalError | None:
         if not op.auto_pad.startswith("SAME"):
             return None
         return disagreement(op, sizes, self._analysis.dtype(op.data))
-
-    def _runtime_pads(self, op: WindowOp, sizes: tuple[Extent, ...]) -> Pairs:
-        """The pads as which the runtime reads SAME where it departs from the specification.
-
-        Raises:
-            RefusalError: They depend on an open size, or no window may fit.
-        """
-        pads = []
-        dtype = self._analysis.dtype(op.data)
-        for place, (axis, size) in enumerate(zip(op.axes, sizes, strict=True)):
-            pair = runtime_pads(op, place, size, dtype)
-            if pair is None:
-                raise RefusalError(
-                    Reason.SIZE_DEPENDENT,
-                    f"on axis {axis} {RUNTIME}'s {op.auto_pad} depends on the size, or leaves no "
-                    "window",
-                    auto_pad=op.auto_pad,
-                    axis=axis,
-                    sizes=self.wording.places([size]),
-                    options=self.wording.options({axis: size}, op.data),
-                )
-            pads.append(pair)
-        return tuple(pads)
 
     def outside(self, op: WindowOp, pad: PadOp) -> Pairs:
         """Amounts that a `Pad` before the operator adds per spatial axis; empty if it pads nothing.
@@ -298,7 +234,7 @@ class Sites:
 
     def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
         """Constant amounts that read the same as size-dependent amounts, at every size."""
-        own = self.own_pads(op)
+        own = next(self._proposed(op))
         sizes = self.spatial(op, pad.data)
         constants: list[Pair] = []
         rounding = op.operator.pools, op.ceil_mode
@@ -374,7 +310,7 @@ class Sites:
     def _read(self, op: WindowOp, pad: PadOp, around: Pairs) -> Pairs | None:
         """A `Pad`'s amounts without what no window reads; None where each element is read."""
         rounding = op.operator.pools, op.ceil_mode
-        sizes, own = self.spatial(op, pad.data), self.own_pads(op)
+        sizes, own = self.spatial(op, pad.data), next(self._proposed(op))
         each = zip(op.windows, sizes, own, around, strict=True)
         found = [self._pair_read(rounding, *axis) for axis in each]
         pairs = tuple(pair for pair in found if pair is not None)
@@ -429,23 +365,45 @@ class Sites:
         Raises:
             RefusalError: Its own padding is unknown, or the operator cannot have that form.
         """
-        own = self.own_pads(op)
-        inside, outside = split(add(own, around) if around else own, style)
-        if inside != op.pads or op.auto_pad != "NOTSET":
-            check_declared(op, inside)
-        ceil, counted = op.ceil_mode, op.count_include_pad
-        then = Padding(inside, ceil=ceil, counted=counted, outside=outside)
-        stays = (pad is None or has_amounts(op, pad, around)) and outside == around
-        if not stays or inside != own:
-            then = _counting(op, own, then)
-            check_counts(op, then, self._graph.opset)
-            self.check_proved(op, pad, then)
-            if outside and not stays:
-                source = op.data if pad is None else pad.data
-                check_pads(self._graph.opset, self._analysis.dtype(source))
+        depends = op.operator.pools or op.operator.padding is not Fill.ZERO or pad is not None
+        key = None if depends else (_plan_key, style, op.form, self.spatial(op, op.data))
+        known: tuple[Pairs, Padding] | None = op.node.notes.get(key)
+        if known is None:  # networks repeat the same few windows
+            known = self._proved(op, style, pad, around)
+            if key is not None and not known[1].outside:
+                op.node.notes[key] = known
         if op.auto_pad != "NOTSET":
-            self._check_optimiser(op, own, inside)
-        return then
+            self._check_optimiser(op, known[0], known[1].numbers)
+        return known[1]
+
+    def _proved(
+        self, op: WindowOp, style: str, pad: PadOp | None, around: Pairs
+    ) -> tuple[Pairs, Padding]:
+        """As `plan`, with the operator's own padding in numbers."""
+        refused: RefusalError | None = None
+        for own in self._proposed(op):
+            inside, outside = split(add(own, around) if around else own, style)
+            then = Padding(inside, ceil=op.ceil_mode, counted=op.count_include_pad, outside=outside)
+            stays = (pad is None or has_amounts(op, pad, around)) and outside == around
+            is_written = op.auto_pad == "NOTSET" and inside == op.pads
+            try:
+                if not is_written:
+                    check_declared(op, inside)
+                if not stays or inside != own:
+                    then = _counting(op, own, then)
+                    check_counts(op, then, self._graph.opset)
+                if not stays or not is_written:
+                    self.check_proved(op, pad, then)
+                if outside and not stays:
+                    source = op.data if pad is None else pad.data
+                    check_pads(self._graph.opset, self._analysis.dtype(source))
+            except RefusalError as refusal:
+                refused = refused or refusal
+            else:
+                return own, then
+        assert refused is not None
+        disputed = refused.code in {Reason.ENGINES_DISAGREE, Reason.AUTO_PAD_AND_PADS}
+        raise (self.disagreement(op) if disputed else None) or refused
 
     def check_proved(self, op: WindowOp, pad: PadOp | None, padding: Padding) -> None:
         """Raises unless the proof says that a site computes the same with another padding.

@@ -308,10 +308,10 @@ def compare(
         else:
             if found.same or trust is None or not _is_disputed(old, sizes, dtype):
                 return found
-    if trust is None:
-        raise DiffersError("auto_pad and pads are both there and disagree")
-    if disputed and trust is Trust.SPEC:
-        raise DiffersError("auto_pad and pads are both there, which the specification forbids")
+    runs = trust is Trust.RUNTIME and placed(ONNXRUNTIME, old, sizes, dtype) is not None
+    if disputed and not runs:
+        said = "auto_pad and pads are both there and disagree, which the specification forbids"
+        raise DiffersError(said, Reason.AUTO_PAD_AND_PADS)
     return _compared(old, new, sizes, dtype, trust)
 
 

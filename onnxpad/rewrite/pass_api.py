@@ -189,7 +189,8 @@ class Pass:
     ) -> Match:
         """A match to rewrite an `auto_pad`, which says whether it is a repair, and who decides."""
         message = self._arrow(message, becomes, why)
-        repair, decided = context.sites.why_not_run(op), context.sites.settled_disagreement(op)
+        repair = context.sites.why_not_run(op)
+        decided = None if context.trust is None else context.sites.disagreement(op)
         facts: dict[str, Any] = evidence
         if repair:
             message += f"; a repair, since {RUNTIME} does not run {repair}"
