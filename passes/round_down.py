@@ -70,16 +70,16 @@ class RoundDown(WritingPass):
             padding = pads_text(op.pads) if op.auto_pad == "NOTSET" else op.auto_pad
             message = f"ceil_mode, pads {padding}"
             try:
-                floor, decided = floored(context.sites, op, wanted.style)
+                floor, decides = floored(context.sites, op, wanted.style, context.trust)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue
             pads = op.pads if floor.is_same else floor.numbers
             becomes = f"pads {pads_text(pads)} without it"
             facts: dict[str, Any] = {"pads": onnx_order(pads)}
-            if decided is not None:
-                becomes += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
-                facts = {**decided.facts, **facts, "trusts": context.trust}
+            if decides is not None:
+                becomes += f"; by --trust {decides}"
+                facts["trusts"] = decides
             yield self.found(
                 context,
                 op.node,
@@ -87,7 +87,7 @@ class RoundDown(WritingPass):
                 (op, floor),
                 becomes=becomes,
                 severity=self._severity(op, pads, context.graph.opset),
-                decides=decided is not None,
+                decides=decides is not None,
                 **facts,
             )
 

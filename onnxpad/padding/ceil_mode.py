@@ -5,57 +5,54 @@ from __future__ import annotations
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
-from onnxpad.messages import RUNTIME
-from onnxpad.operators.amounts import Pairs, onnx_order
+from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import WindowOp
 from onnxpad.padding.limits import check_declared
 from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
-from onnxpad.reasons import BY_TRUST, Reason, RefusalError
-from onnxpad.semantics.engines import divides_by_kernel
+from onnxpad.reasons import Reason, RefusalError
 
 
-def floored(sites: Sites, op: WindowOp, style: str) -> tuple[Padding, RefusalError | None]:
+def floored(
+    sites: Sites, op: WindowOp, style: str, trust: Trust | None
+) -> tuple[Padding, Trust | None]:
     """The padding of a pool that rounds down with the windows of one that rounds up.
 
     A style then moves its pads into a `Pad`.
 
+    Args:
+        sites: The sites of the graph.
+        op: The pool, which rounds up.
+        style: The style.
+        trust: Whose reading of it counts where the engines disagree.
+
     Returns:
-        The padding, and the disagreement of the engines that the trusted one decides, if there is
-        one.
+        The padding; and who is trusted, if the engines disagree.
 
     Raises:
         RefusalError: The pool cannot round down, or not in this style.
     """
-    if op.auto_pad != "NOTSET":
-        return _with_auto_pad(op), None
-    pads = _pads(sites, op)
-    disputed = _disagreement(op, pads)
-    if disputed is not None and sites.trust is None:
-        raise disputed
-    whole = disputed is not None and sites.trust is Trust.RUNTIME
-    counts = op.count_include_pad and (whole or pads == op.pads)
-    padding = Padding(pads, counted=counts)
-    if pads != op.pads:
-        check_declared(op, pads)
-    _check_style(sites, op, padding, style)
-    return padding, disputed
-
-
-def _with_auto_pad(op: WindowOp) -> Padding:
-    """SAME with pads that depend on a size: it rounds nothing unless it crops."""
-    crops_nothing = all(
-        isinstance(window, Window) and window.dilation == 1 and window.kernel >= window.stride
-        for window in op.windows
-    )
     same = padding_of(op)
-    if same is None or not same.is_same or not crops_nothing:
-        raise RefusalError(
-            Reason.SAME_STAYS,
-            f"auto_pad={op.auto_pad} stays, and the number of windows depends on it",
-            auto_pad=op.auto_pad,
-        )
-    return same
+    if same is not None and same.is_same:
+        sites.judge.check(op, None, same, trust)
+        return same, None
+    pads = op.pads if op.auto_pad == "VALID" else _pads(sites, op)
+    refused: RefusalError | None = None
+    for counts in (True, False) if op.count_include_pad else (False,):
+        padding = Padding(pads, counted=counts)
+        try:
+            if pads != op.pads:
+                check_declared(op, pads)
+            decides = sites.judge.check(op, None, padding, trust)
+            plain = op._replace(ceil_mode=False, pads=pads, count_include_pad=counts)
+            if split(pads, style)[1] and not split(op.pads, style)[1]:
+                sites.plan(plain, style)
+        except RefusalError as refusal:
+            refused = refused or refusal
+        else:
+            return padding, decides
+    assert refused is not None
+    raise refused
 
 
 def _pads(sites: Sites, op: WindowOp) -> Pairs:
@@ -87,36 +84,7 @@ def is_disputed(sites: Sites, op: WindowOp) -> bool:
     if not op.ceil_mode or op.auto_pad != "NOTSET":
         return False
     try:
-        return _disagreement(op, _pads(sites, op)) is not None
-    except RefusalError:
-        return False
-
-
-def _disagreement(op: WindowOp, pads: Pairs) -> RefusalError | None:
-    """How the engines divide an average that counts its padding, where they do not divide alike."""
-    if not divides_by_kernel(op.form):
-        return None
-    for axis, own, pair in zip(op.axes, op.pads, pads, strict=True):
-        if pair == own:
-            continue
-        words = (
-            f"{RUNTIME} and the specification disagree on the divisor where a window reaches "
-            f"past the padding on axis {axis}: {RUNTIME} counts the whole kernel, the "
-            "specification what lies in the padding"
-        )
-        return RefusalError(
-            Reason.ENGINES_DISAGREE,
-            words,
-            axis=axis,
-            pads=onnx_order(op.pads),
-            disagreement=words,
-            options=BY_TRUST,
-        )
-    return None
-
-
-def _check_style(sites: Sites, op: WindowOp, padding: Padding, style: str) -> None:
-    """Raises if a style had the operator's pads as it wants them, and cannot have the new ones."""
-    pads, counts = padding.numbers, padding.counted
-    if split(pads, style)[1] and not split(op.pads, style)[1]:
-        sites.plan(op._replace(ceil_mode=False, pads=pads, count_include_pad=counts), style)
+        floored(sites, op, "fold", None)
+    except RefusalError as refusal:
+        return refusal.code is Reason.ENGINES_DISAGREE
+    return False

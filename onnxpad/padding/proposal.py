@@ -51,7 +51,7 @@ class Judge:
         padding: Padding,
         trust: Trust | None,
         computed: ExtentPairs = (),
-    ) -> None:
+    ) -> Trust | None:
         """Raises unless a site computes the same with another padding, at every size.
 
         Args:
@@ -60,6 +60,9 @@ class Judge:
             padding: How the site is to be padded.
             trust: Whose reading of the operator counts where the engines disagree.
             computed: The amounts of a `Pad` in front, over all axes, where they depend on the size.
+
+        Returns:
+            Who is trusted, if the engines disagree.
 
         Raises:
             RefusalError: It does not, or that could not be shown.
@@ -74,7 +77,7 @@ class Judge:
                 amounts = computed or layout.full(padding.outside, (0, 0))
                 data = self._padded(op, pad, amounts, source, data)
             then = self._slid(_padding_so(op, padding), data)
-            refine(then, now, self._facts, op.node.outputs[0], trust)
+            equal = refine(then, now, self._facts, op.node.outputs[0], trust)
         except UnreadError as error:
             raise RefusalError(Reason.NOT_CERTIFIED, str(error)) from error
         except DiffersError as error:
@@ -82,6 +85,8 @@ class Judge:
                 raise refusal_of_zero_point(op) from error
             facts = {"operator": self._graph.label(op.node), **error.facts}
             raise RefusalError(error.code, error.said, **facts) from error
+        decides = trust is not None and trust.assumption in equal.assumptions
+        return trust if decides else None
 
     def check_merged(self, first: PadOp, second: PadOp, amounts: Pairs) -> None:
         """Raises unless one `Pad` does what two in a row do, at every size.

@@ -97,9 +97,9 @@ class Sites:
         self.fusion: Fusion = Fusion(graph, analysis, self.folded, around[1], fed, inlined=inlined)
 
     def _proposed(self, op: WindowOp) -> Iterator[Pairs]:
-        """Explicit pads that may say what an operator's own padding does, the likeliest first.
+        """Explicit pads that may say what an operator's own padding does, the least first.
 
-        Those of SAME are what the specification says, then what the runtime reads.
+        Those of SAME are what is specified, and then what the runtime reads, if that is trusted.
 
         Raises:
             RefusalError: There are none, as they depend on a size.
@@ -129,15 +129,16 @@ class Sites:
         if not open_sizes:
             yield tuple(resolved)
         if self.trust is Trust.RUNTIME:
-            dtype, axes = self._analysis.dtype(op.data), range(len(sizes))
-            read = [runtime_pads(op, place, sizes[place], dtype) for place in axes]
+            dtype, places = self._analysis.dtype(op.data), range(len(sizes))
+            read = [runtime_pads(op, place, sizes[place], dtype) for place in places]
             pairs = tuple(pair for pair in read if pair is not None)
             if len(pairs) == len(read):
                 yield pairs
-        if open_sizes:
-            told_sizes = self.wording.sizes(open_sizes, op.data)
-            sources = self.wording.places(open_sizes.values())
-            raise SizeDependentError(open_sizes, told_sizes, sizes=sources)
+                return
+        depends = open_sizes or dict(zip(op.axes, sizes, strict=True))
+        if open_sizes or self.trust is Trust.RUNTIME:
+            told_sizes, sources = self.wording.sizes(depends, op.data), depends.values()
+            raise SizeDependentError(depends, told_sizes, sizes=self.wording.places(sources))
 
     @remembered
     def _constant(self, size: Extent, window: AnyWindow, odd: Side) -> Pair | None:
@@ -398,7 +399,7 @@ class Sites:
                     source = op.data if pad is None else pad.data
                     check_pads(self._graph.opset, self._analysis.dtype(source))
             except RefusalError as refusal:
-                refused = refused or refusal
+                refused = refusal
             else:
                 return own, then
         assert refused is not None

@@ -27,7 +27,7 @@ from onnxpad.arithmetic.window import AnyWindow
 from onnxpad.facts import Later
 from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
-from onnxpad.reasons import Reason
+from onnxpad.reasons import BY_TRUST, Reason
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
 from onnxpad.semantics.layers import (
@@ -302,8 +302,13 @@ def compare(
     if not disputed:
         try:
             found = _compared(old, new, sizes, dtype, None)
-        except DiffersError:
-            if trust is None or not _is_disputed(old, sizes, dtype):
+        except DiffersError as error:
+            if not _is_disputed(old, sizes, dtype):
+                raise
+            if trust is None:
+                if error.code in {Reason.NOT_CERTIFIED, Reason.DIVISOR_DIFFERS}:
+                    error.code = Reason.ENGINES_DISAGREE
+                    error.facts = {**error.facts, "options": BY_TRUST}
                 raise
         else:
             if found.same or trust is None or not _is_disputed(old, sizes, dtype):

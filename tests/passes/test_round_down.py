@@ -225,7 +225,7 @@ def test_the_pads_go_where_the_style_wants_them(style: str, after: onnx.ModelPro
             "dilations = [2, 2], strides = [2, 2]> (x)",
             OPEN,
             "fold",
-            Reason.SAME_STAYS,
+            Reason.SIZE_DEPENDENT,
             id="a dilated SAME stays",
         ),
         pytest.param(
