@@ -57,27 +57,17 @@ class ReportAutoPad(Pass):
             if not auto_pad or id(node) in context.reported | unreadable:
                 continue
             message = described_auto_pad(node, auto_pad)
-            domain = node.domain or ""
-            refusal = self._refusal(context, node, domain)
-            yield self.refused(context, node, message, refusal, auto_pad=auto_pad, domain=domain)
+            facts = {"auto_pad": auto_pad, "domain": node.domain or ""}
+            yield self.refused(context, node, message, _refusal(context, node), **facts)
 
-    def _refusal(self, context: Context, node: Node, domain: str) -> RefusalError:
-        if context.graph.is_function(node):
-            return RefusalError(
-                Reason.CUSTOM_OPERATOR,
-                f"{node.op} is a function of the model: the auto_pad of a call is its attribute",
-            )
-        if context.graph.is_standard(node):
-            return RefusalError(Reason.OPERATOR_NOT_COVERED, f"onnxpad does not cover {node.op}")
-        if domain == MICROSOFT:
-            return RefusalError(
-                Reason.OPERATOR_NOT_COVERED, f"onnxpad does not cover {node.op} of {domain}"
-            )
-        return RefusalError(
-            Reason.CUSTOM_OPERATOR,
-            f"{node.op} is a custom operator of {domain}: only its author defines how it pads; an "
-            "onnxpad.Row can declare it",
-        )
+
+def _refusal(context: Context, node: Node) -> RefusalError:
+    """Why the `auto_pad` of a node stays."""
+    text = f"onnxpad does not cover {node.op}" + f" of {node.domain}" * bool(node.domain)
+    if context.graph.is_standard(node) or node.domain == MICROSOFT:
+        return RefusalError(Reason.OPERATOR_NOT_COVERED, text)
+    text += ": only its author defines how it pads; an onnxpad.Row can declare it"
+    return RefusalError(Reason.CUSTOM_OPERATOR, text)
 
 
 def reported_auto_pad(node: Node) -> str:

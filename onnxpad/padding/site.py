@@ -217,14 +217,6 @@ class Sites:
         then = _counting(bare, bare.pads, Padding(one, counted=op.count_include_pad))
         self.judge.check(bare, unit, then, self.trust)
 
-    def _check_any(self, op: WindowOp, pad: PadOp) -> None:
-        """As `check_mergeable`, unless one element is too many: what holds of any comes first."""
-        try:
-            self.check_mergeable(op, pad)
-        except RefusalError as refusal:
-            if refusal.code is not Reason.PADS_NOT_BELOW_KERNEL:
-                raise
-
     def check_form_of(self, op: WindowOp, pad: PadOp) -> None:
         """Raises where a `Pad` does what no attribute of an operator behind it could say.
 
@@ -421,8 +413,6 @@ class Sites:
         try:
             self.judge.check(op, pad, padding, self.trust)
         except RefusalError as refusal:
-            if pad is not None:
-                self._check_any(op, pad)
             if refusal.code is not Reason.SIZE_DEPENDENT:
                 raise
             axis = refusal.facts["axis"]

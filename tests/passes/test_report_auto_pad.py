@@ -7,46 +7,20 @@ from onnxpad.reasons import Reason
 from tests.support import W, one, parsed
 from tests.support.rows import each_row
 
-CUSTOM = "Conv is a custom operator of acme: only its author defines how it pads; an onnxpad.Row"
 NAMED = [
-    # The node, its message, and why it stays.
-    pytest.param(
-        'y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
-        "auto_pad=SAME_UPPER, strides (2, 2)",
-        Reason.OPERATOR_NOT_COVERED,
-        "onnxpad does not cover NhwcConv of com.microsoft",
-        id="an operator of onnxruntime",
-    ),
-    pytest.param(
-        'y = acme.Conv <auto_pad = "VALID"> (x, w)',
-        "auto_pad=VALID",
-        Reason.CUSTOM_OPERATOR,
-        f"{CUSTOM} can declare it",
-        id="another domain",
-    ),
-    pytest.param(
-        "y = acme.Conv <auto_pad = 3> (x, w)",
-        "auto_pad=?",
-        Reason.CUSTOM_OPERATOR,
-        f"{CUSTOM} can declare it",
-        id="not a string",
-    ),
-    pytest.param(
-        'y = Relu <auto_pad = "SAME_LOWER"> (x)',
-        "auto_pad=SAME_LOWER",
-        Reason.OPERATOR_NOT_COVERED,
-        "onnxpad does not cover Relu",
-        id="an operator of the standard",
-    ),
+    ('y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER"> (x, w)', Reason.OPERATOR_NOT_COVERED),
+    ('y = acme.Conv <auto_pad = "VALID"> (x, w)', Reason.CUSTOM_OPERATOR),
+    ("y = acme.Conv <auto_pad = 3> (x, w)", Reason.CUSTOM_OPERATOR),
+    ('y = Relu <auto_pad = "SAME_LOWER"> (x)', Reason.OPERATOR_NOT_COVERED),
 ]
 
 
-@each_row(("body", "message", "code", "reason"), NAMED)
+@each_row(("body", "code"), NAMED)
 @pytest.mark.parametrize("style", ["fold", "symmetric", "pad"])
-def test_is_named(body: str, message: str, code: Reason, reason: str, style: str) -> None:
+def test_is_named(body: str, code: Reason, style: str) -> None:
     (found,) = onnxpad.check(one(body, initializers=W), style=style).findings
-    assert (found.code, found.node, found.message) == ("PAD103", "<y>", message)
-    assert (found.reason_code, found.reason, found.fixable) == (code, reason, False)
+    assert (found.code, found.node) == ("PAD103", "<y>")
+    assert (found.reason_code, found.fixable) == (code, False)
 
 
 def test_a_function_gives_it_to_the_operators_inside() -> None:
