@@ -66,7 +66,10 @@ def _refusal(context: Context, node: Node) -> RefusalError:
     text = f"onnxpad does not cover {node.op}" + f" of {node.domain}" * bool(node.domain)
     if context.graph.is_standard(node) or node.domain == MICROSOFT:
         return RefusalError(Reason.OPERATOR_NOT_COVERED, text)
-    text += ": only its author defines how it pads; an onnxpad.Row can declare it"
+    if context.graph.is_function(node):
+        text = f"{node.op} is a function of the model: auto_pad is an attribute of the call"
+    else:
+        text += ": only its author defines how it pads; an onnxpad.Row can declare it"
     return RefusalError(Reason.CUSTOM_OPERATOR, text)
 
 
