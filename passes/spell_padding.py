@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from onnxpad.graph import Graph, Node
 from onnxpad.messages import and_list
 from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
 from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
@@ -58,66 +57,43 @@ class SpellPadding(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator and `Pad` whose spelling is not the one that is wanted."""
-        for window in context.windows():
-            yield from self._match(context, window.node, _attributes(context, window))
-        for op in context.transposed():
-            yield from self._match(context, op.node, _attributes(context, op))
+        ops: list[WindowOp | TransposedOp] = [*context.windows(), *context.transposed()]
+        plans = [(op.node, _attributes(context, op)) for op in ops]
         if context.graph.opset >= 11:
-            for pad in context.pads():
-                yield from self._match(context, pad.node, _operands(context, pad))
-
-    def _match(self, context: Context, node: Node, plan: Mapping[str, Any]) -> Iterator[Match]:
-        if plan:
-            what = and_list([_WORDS[name] for name in plan])
-            yield self.found(context, node, str(node.op), plan, becomes=what)
+            plans += [(pad.node, _operands(context, pad)) for pad in context.pads()]
+        for node, plan in plans:
+            if plan:
+                what = f"spelled with {and_list(plan)}"
+                yield self.found(context, node, str(node.op), plan, becomes=what)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the attributes or operands."""
         graph, node = context.graph, match.node
-        name = node.name or node.outputs[0].name
-        for spelling, value in match.plan.items():
-            if spelling == "value":
-                graph.set_input(node, 2, graph.add_initializer(value, f"{name}_value"))
-            elif spelling in {"no_value", "no_empty_fill"}:
-                graph.set_input(node, 2, None)
-            elif spelling == "initializers":
-                for place, constant in value.items():
-                    stored = graph.add_initializer(constant, f"{name}_{_INPUTS[place]}")
-                    graph.set_input(node, place, stored)
-            elif isinstance(value, dict):
-                graph.set_attributes(node, value)
-            else:
-                is_typed = _TYPED in context.wanted(node).spelling
-                amounts = graph.add_initializer(value, f"{name}_pads", as_numbers=is_typed)
-                graph.set_input(node, 1, amounts)
-                if spelling == "no_axes":
-                    graph.set_input(node, 3, None)
+        is_typed = _TYPED in context.wanted(node).spelling
+        for written in match.plan.values():
+            for name, value in written.items():
+                if isinstance(name, str):
+                    graph.set_attributes(node, {name: value})
+                elif value is None:
+                    graph.set_input(node, name, None)
+                else:
+                    called = f"{node.name or node.outputs[0].name}_{_INPUTS[name]}"
+                    stored = graph.add_initializer(value, called, as_numbers=is_typed and name == 1)
+                    graph.set_input(node, name, stored)
 
 
 _TYPED: Final = "typed_amounts"
-_WORDS: Final = {
-    "kernel_shape": "kernel_shape is written",
-    "write_pads": "pads are written",
-    "no_count_include_pad": "count_include_pad is left out",
-    "write_count_include_pad": "count_include_pad is written",
-    "no_output_padding": "output_padding is taken off the pads",
-    "no_axes": "amounts of all axes are written",
-    "value": "the fill is written",
-    "no_value": "no fill is written",
-    "no_empty_fill": "no fill is left empty",
-    "typed_amounts": "amounts are stored as numbers",
-    "constant_amounts": "amounts are constant",
-    "initializers": "Constant nodes are initializers",
-}
 _INPUTS: Final = ("data", "pads", "value", "axes")
+Written: TypeAlias = dict[str, dict[Any, Any]]
+"""By spelling: attributes by name, and operands by their place; None removes one."""
 
 
-def _attributes(context: Context, op: WindowOp | TransposedOp) -> dict[str, Any]:
-    """The attributes of a window operator that are to change, by the spelling that wants it."""
-    wanted, node, plan = context.wanted(op.node).spelling, op.node, dict[str, Any]()
+def _attributes(context: Context, op: WindowOp | TransposedOp) -> Written:
+    """The attributes of a window operator that are to change."""
+    wanted, node, plan = context.wanted(op.node).spelling, op.node, Written()
     kernel = [window.kernel for window in op.windows]
-    is_known = "kernel_shape" in wanted and {int}.issuperset(map(type, kernel))
-    if is_known and "kernel_shape" not in node.attrs:
+    is_known = {int}.issuperset(map(type, kernel)) and "kernel_shape" not in node.attrs
+    if "kernel_shape" in wanted and is_known:
         plan["kernel_shape"] = {"kernel_shape": kernel}
     if "write_pads" in wanted and not op.pads_written and op.auto_pad == "NOTSET":
         plan["write_pads"] = {"pads": onnx_order(op.pads)}
@@ -140,15 +116,17 @@ def _crops_all_it_adds(op: TransposedOp) -> bool:
     return op.is_explicit and any(op.output_padding) and all(more <= e for (_, e), more in pairs)
 
 
-def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
-    """The operands of a `Pad` that are to be otherwise, by the spelling that wants them."""
-    wanted, node, plan = context.wanted(pad.node).spelling, pad.node, dict[str, Any]()
+def _operands(context: Context, pad: PadOp) -> Written:
+    """The operands of a `Pad` that are to be otherwise."""
+    wanted, node, plan = context.wanted(pad.node).spelling, pad.node, Written()
     graph, data = context.graph, context.analysis.shape(pad.data)
     dtype = context.analysis.dtype(pad.data)
-    numbers = pad.constant_amounts
-    if "initializers" in wanted and (found := _by_nodes(graph, node)):
-        plan["initializers"] = found
-    anew = ""
+    if "initializers" in wanted and graph.is_main:  # in a body, no constant is written otherwise
+        given = [(n, each) for n, each in enumerate(node.inputs) if n and each.producer]
+        found = {n: graph.constant(each) for n, each in given}
+        if found := {n: value for n, value in found.items() if value is not None}:
+            plan["initializers"] = found
+    numbers, anew = pad.constant_amounts, ""
     if "no_axes" in wanted and pad.axes is not None and data is not None:
         numbers, anew = pad.over(len(data)), "no_axes"
     elif graph.constant(node.inputs[1]) is None:
@@ -156,27 +134,17 @@ def _operands(context: Context, pad: PadOp) -> dict[str, Any]:
     elif _TYPED in wanted and graph.is_raw(node.inputs[1]):
         anew = _TYPED
     if anew and numbers is not None:
-        plan[anew] = np.asarray(onnx_order(numbers), np.int64)
+        plan[anew] = {1: np.asarray(onnx_order(numbers), np.int64)}
+        plan[anew] |= {3: None} if anew == "no_axes" else {}
     is_constant = pad.mode == "constant"
     is_zero = is_constant and is_plain_zero(pad.value)
     keeps_axes = node.operand(3) is not None and "no_axes" not in plan
     is_left_empty = len(node.inputs) > 2 and not node.inputs[2].name and not keeps_axes
     is_empty = is_left_empty and "no_empty_fill" in wanted
     if "value" in wanted and is_zero and (len(node.inputs) < 3 or is_empty) and dtype:
-        plan["value"] = np.zeros((), tensor_dtype_to_np_dtype(dtype))
+        plan["value"] = {2: np.zeros((), tensor_dtype_to_np_dtype(dtype))}
     elif is_empty:
-        plan["no_empty_fill"] = None
+        plan["no_empty_fill"] = {2: None}
     if "no_value" in wanted and (is_zero or not is_constant) and node.operand(2) is not None:
-        plan["no_value"] = None
+        plan["no_value"] = {2: None}
     return plan
-
-
-def _by_nodes(graph: Graph, node: Node) -> dict[int, Any]:
-    """The constants of a `Pad` that Constant nodes give, by the number of the input.
-
-    There are none in a body or function, where no constant is written otherwise.
-    """
-    if not graph.is_main:
-        return {}
-    given = [(n, each) for n, each in enumerate(node.inputs) if n and each.producer is not None]
-    return {n: value for n, each in given if (value := graph.constant(each)) is not None}
