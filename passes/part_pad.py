@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Node
 from onnxpad.messages import Named
-from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import PadOp
 from onnxpad.operators.table import operator_of
 from onnxpad.padding.parting import part, parted, parts
@@ -58,39 +57,29 @@ class PartPad(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` of which all its readers could do a part."""
         for pad in context.pads():
-            readers = self._readers(context, pad)
+            uses = list(readers_of(context.graph, pad.node.outputs[0]))
+            readers = [use.node for use in uses if use is not None and use.index >= 0]
+            if len(readers) < len(uses):
+                continue  # it is an output, or a body reads it
             amounts = parts(context.graph, context.analysis, pad, readers)
             if amounts is None or not self._is_taken(context, pad, readers):
                 continue
-            spatial = self._text(context, amounts[1], readers)
+            row = operator_of(context.graph, readers[0])
+            spatial = pads_text(amounts[1]) if row is None else row.layout.text(amounts[1])
             becomes = f"two Pads, of which that of {spatial} folds"
             yield self.found(context, pad.node, Named.of("Pad"), amounts, becomes=becomes)
 
-    def _text(self, context: Context, amounts: Pairs, readers: list[Node]) -> str:
-        """Amounts by name of the axis, as the first reader has them."""
-        row = operator_of(context.graph, readers[0])
-        return pads_text(amounts) if row is None else row.layout.text(amounts)
-
-    def _readers(self, context: Context, pad: PadOp) -> list[Node]:
-        """The readers of a `Pad`; none where it is also an output, or a body reads it."""
-        found = list(readers_of(context.graph, pad.node.outputs[0]))
-        known = [use.node for use in found if use is not None and use.index >= 0]
-        return known if len(known) == len(found) else []
-
     def _is_taken(self, context: Context, pad: PadOp, readers: list[Node]) -> bool:
+        graph, analysis = context.graph, context.analysis
         if context.user_options.strict and any(
-            needs_finite(context.graph, context.analysis, pad.data, reader) for reader in readers
+            needs_finite(graph, analysis, pad.data, reader) for reader in readers
         ):
             return False  # the fold would be undone
         mark = context.mark()
-        found = parted(
-            context.graph, context.analysis, context.sites, context.style_of, pad.node, readers
-        )
+        found = parted(graph, analysis, context.sites, context.style_of, pad.node, readers)
         context.rollback(mark)
         return found
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes both `Pad`s."""
-        pad = context.pad(match.node)
-        assert isinstance(pad, PadOp)
-        part(context.graph, pad, match.plan)
+        part(context.graph, match.node, match.plan)

@@ -95,7 +95,7 @@ class SinkPad(Pass):
         if all(graph.is_standard(each) and gathering(graph, each) for each in readers):
             return None  # no step reads it, so the table of steps is not needed
         sinking = looked.sinking
-        layer = sinking.pad(op)
+        layer = sinking.layer(pad)
         if layer is None:
             return None
         if context.style_of(pad) == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
@@ -139,7 +139,9 @@ class _Looked:
         """The steps that a `Pad` can sink past; a graph without one does not need their table."""
         from onnxpad.padding.sinking import Sinking
 
-        return Sinking(self._context.graph, self._context.analysis)
+        context, strict = self._context, self._context.user_options.strict
+        graph, analysis, sites = context.graph, context.analysis, context.sites
+        return Sinking(graph, analysis, sites, context.style_of, strict=strict)
 
     def refusal(self, step: Node) -> RefusalError | None:
         """Why something that reads the padding behind a step does not take it; None if all does.
@@ -152,16 +154,10 @@ class _Looked:
         return self._refusals[id(step)]
 
     def _tried(self, step: Node) -> RefusalError | None:
-        from onnxpad.padding.sinking import check_taken
-
         context = self._context
         mark = context.mark()
         try:
-            sites, style_of = context.sites, context.style_of
-            strict = context.user_options.strict
-            context.absorbed.update(
-                check_taken(context.graph, context.analysis, sites, style_of, step, strict=strict)
-            )
+            context.absorbed.update(_Looked(context).sinking.check_taken(step))
         except RefusalError as refusal:
             return refusal
         finally:

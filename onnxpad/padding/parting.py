@@ -7,18 +7,22 @@ more can be folded only in part; the other part stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import always, less_equal
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import Pair, Pairs, is_padded, onnx_order
+from onnxpad.graph import Graph, Node
+from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
 from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
 from onnxpad.operators.table import gathering
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import set_amounts
 from onnxpad.reasons import RefusalError
+
+Parts: TypeAlias = tuple[Pairs, Pairs]
+"""The amounts of a `Pad` that stay, and those that are to be folded, over all axes."""
 
 
 def sound_amounts(analysis: Analysis, pad: PadOp) -> Pairs | None:
@@ -40,58 +44,38 @@ def sound_amounts(analysis: Analysis, pad: PadOp) -> Pairs | None:
     return full
 
 
-def parts(
-    graph: Graph, analysis: Analysis, pad: PadOp, readers: Sequence[Node]
-) -> tuple[Pairs, Pairs] | None:
-    """The amounts that stay, and those that window operators could take over.
+def parts(graph: Graph, analysis: Analysis, pad: PadOp, readers: Sequence[Node]) -> Parts | None:
+    """The amounts of a `Pad` that stay, and those that the nodes that read it could take over.
 
-    Args:
-        graph: The graph.
-        analysis: Its analysis.
-        pad: The `Pad`.
-        readers: The window operators that read it.
-
-    Returns:
-        Both over all axes; None where one of them is nothing, or the amounts are unknown.
+    None where one of them is nothing, or not all that reads it is a window operator.
     """
     rows = [gathering(graph, reader) for reader in readers]
-    known = sound_amounts(analysis, pad)
-    if not rows or not all(rows) or known is None or pad.mode != "constant":
+    amounts = sound_amounts(analysis, pad) if all(rows) and rows else None
+    if amounts is None or pad.mode != "constant":
         return None
-    rank, found = len(known), list[tuple[int, ...]]()
+    spatial = set(range(len(amounts)))
     for row in rows:
-        assert row is not None
-        found.append(row.layout.axes(rank))
-    spatial = set(found[0]).intersection(*found)
-    apart = [pair for axis, pair in enumerate(known) if axis not in spatial]
-    if not is_padded(apart) and min(map(min, known), default=0) >= 0:
-        return None  # nothing would stay
-    nothing: Pair = (0, 0)
-    stays: list[Pair] = []
-    goes: list[Pair] = []
-    for axis, (begin, end) in enumerate(known):
-        moved = (max(begin, 0), max(end, 0)) if axis in spatial else nothing
-        goes.append(moved)
-        stays.append((begin - moved[0], end - moved[1]))
-    both = tuple(stays), tuple(goes)
-    return both if all(map(is_padded, both)) else None
+        spatial &= set() if row is None else {*row.layout.axes(len(amounts))}
+    goes = tuple(
+        (max(begin, 0), max(end, 0)) if axis in spatial else (0, 0)
+        for axis, (begin, end) in enumerate(amounts)
+    )
+    stays = tuple((b - i, e - j) for (b, e), (i, j) in zip(amounts, goes, strict=True))
+    return (stays, goes) if is_padded(stays) and is_padded(goes) else None
 
 
-def part(graph: Graph, pad: PadOp, amounts: tuple[Pairs, Pairs]) -> None:
+def part(graph: Graph, pad: Node, amounts: Parts) -> None:
     """Gives a `Pad` the amounts that could be folded, behind a new one with those that stay."""
-    node, (stays, goes) = pad.node, amounts
-    name = f"{node.name or node.outputs[0].name}_first"
+    name, (stays, goes) = f"{pad.name or pad.outputs[0].name}_first", amounts
+    inputs, attributes = [each for each in pad.inputs[:3] if each.name], dict(pad.attrs)
+    flat = onnx_order(stays)
     if graph.opset < 11:
-        given = {**node.attrs, "pads": onnx_order(stays)}
-        first = graph.insert("Pad", [pad.data], given, before=node, name=name)
+        attributes["pads"] = flat
     else:
-        inputs: list[Tensor] = list(node.inputs[:3])
-        if not inputs[-1].name:
-            inputs.pop()
-        inputs[1] = graph.add_initializer(np.asarray(onnx_order(stays), np.int64), f"{name}_pads")
-        first = graph.insert("Pad", inputs, dict(node.attrs), before=node, name=name)
-    set_amounts(graph, node, goes, f"{name}_rest")
-    graph.set_input(node, 0, first)
+        inputs[1] = graph.add_initializer(np.asarray(flat, np.int64), f"{name}_pads")
+    first = graph.insert("Pad", inputs, attributes, before=pad, name=name)
+    set_amounts(graph, pad, goes, f"{name}_rest")
+    graph.set_input(pad, 0, first)
 
 
 def parted(
@@ -107,16 +91,12 @@ def parted(
     Whoever calls this must roll the graph back.
     """
     try:
-        read = read_pad(graph, analysis, pad)
-        amounts = parts(graph, analysis, read, readers)
+        amounts = parts(graph, analysis, read_pad(graph, analysis, pad), readers)
         if amounts is None:
             return False
-        part(graph, read, amounts)
-        for reader in readers:
-            op = read_window(graph, analysis, reader)
-            padding, *_ = sites.planned(op, style_of(reader))
-            if padding.pads == op.pads:
-                return False  # the style wants it in a Pad
+        part(graph, pad, amounts)
+        ops = [read_window(graph, analysis, reader) for reader in readers]
+        # Where the pads stay as they are, the style wants the part in a Pad.
+        return all(sites.planned(op, style_of(op.node))[0].pads != op.pads for op in ops)
     except (RefusalError, UnreadableError):
         return False
-    return True

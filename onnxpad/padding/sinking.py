@@ -7,7 +7,6 @@ a `Pad` with the layer behind it follows each output. Steps that only each other
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
@@ -16,8 +15,8 @@ from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
-from onnxpad.operators.amounts import add, is_padded, onnx_order
-from onnxpad.operators.read import PadOp, UnreadableError, is_pad, read_pad, read_window
+from onnxpad.operators.amounts import is_padded, numbers_of, onnx_order
+from onnxpad.operators.read import UnreadableError, is_pad, read_pad, read_window
 from onnxpad.operators.table import gathering
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted, sound_amounts
@@ -26,7 +25,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.padding.write import write_pad
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.layers import fill_of, is_either_zero, number_of
+from onnxpad.semantics.layers import Layer, fill_of, is_either_zero, merged, number_of
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
@@ -38,24 +37,44 @@ Cut: TypeAlias = tuple[Node, RefusalError | None]
 class Sinking:
     """Finds and makes cuts in one graph, which must not be edited by others in the meantime."""
 
-    def __init__(self, graph: Graph, analysis: Analysis) -> None:
-        """Caches what it finds in the graph."""
+    def __init__(
+        self,
+        graph: Graph,
+        analysis: Analysis,
+        sites: Sites,
+        style_of: Callable[[Node], str],
+        *,
+        strict: bool,
+    ) -> None:
+        """Caches what it finds in the graph.
+
+        Args:
+            graph: The graph.
+            analysis: Its analysis.
+            sites: Plans the padding of its window operators.
+            style_of: The style in which the padding of a node is to be written.
+            strict: Whether no operator takes padding on an assumption.
+        """
         self._graph = graph
         self._analysis = analysis
+        self._sites = sites
+        self._style_of = style_of
+        self._strict = strict
         self._known: dict[str, Behind | RefusalError | None] = {}
-        self._cut_short = False
 
-    def pad(self, pad: PadOp) -> PadLayer | None:
+    def layer(self, pad: Node) -> PadLayer | None:
         """The layer of a `Pad`; None unless it is constant padding by known numbers.
 
         Nor is there one where it may crop more than there is.
         """
-        if pad.mode != "constant" or pad.value is None:
+        try:
+            read = read_pad(self._graph, self._analysis, pad)
+        except UnreadableError:
             return None
-        full = sound_amounts(self._analysis, pad)
-        if full is None or not is_padded(full):
+        if read.mode != "constant" or read.value is None:
             return None
-        return PadLayer(full, fill_of(pad.value))
+        full = sound_amounts(self._analysis, read)
+        return None if full is None or not is_padded(full) else PadLayer(full, fill_of(read.value))
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Behind | None:
         """A tensor as padded data; None where no `Pad` reaches it through steps.
@@ -69,29 +88,16 @@ class Sinking:
         """
         tensor = self._graph.origin(tensor)
         if tensor.name not in self._known:
-            count, found = len(self._known), None
-            self._cut_short &= depth > 0
+            if depth > _MOST_STEPS:
+                return None
             try:
-                if depth <= _MOST_STEPS:
-                    found = self._lift(tensor, depth)
-                else:
-                    self._cut_short = True
-                self._known[tensor.name] = found
+                self._known[tensor.name] = self._lift(tensor, depth)
             except RefusalError as refusal:
                 self._known[tensor.name] = refusal
-            if self._cut_short and not depth:
-                self._forget(count, tensor.name)
         known = self._known[tensor.name]
         if isinstance(known, RefusalError):
             raise known
         return known
-
-    def _forget(self, count: int, name: str) -> None:
-        """Forgets all answers after so many, which depend on the depth, but for one."""
-        known = self._known[name]
-        while len(self._known) > count:
-            self._known.popitem()
-        self._known[name] = known
 
     def _lift(self, tensor: Tensor, depth: int) -> Behind | None:
         node = tensor.producer
@@ -107,8 +113,7 @@ class Sinking:
             return None
         if len(found) < len(inside):
             raise joins_otherwise(self._graph, node)
-        layers = [each.layer for each in found]
-        passed = behind(self._graph, self._analysis, node, layers)
+        passed = behind(self._graph, self._analysis, node, [each.layer for each in found])
         steps = {id(step): step for each in found for step in each.steps}
         return replace(passed, steps=(*steps.values(), node))
 
@@ -119,34 +124,30 @@ class Sinking:
         long chain of them is not moved one by one. On the way to a window each moves by itself:
         that may take one of them alone.
         """
-        layer, graph = self._layer(pad), self._graph
-        while layer is not None:
-            above = graph.origin(pad.inputs[0]).producer
-            if above is None or not is_pad(graph, above) or not self._leads_to_pad(pad):
+        layer, end = self.layer(pad), self._only_reader(pad)
+        for _ in range(_MOST_STEPS):
+            if end is None or not data_inputs(self._graph, end):
                 break
-            both = self.joined(above, layer)
-            if both is None:
+            end = self._only_reader(end)
+        while layer is not None and end is not None and is_pad(self._graph, end):
+            above = self._graph.origin(pad.inputs[0]).producer
+            both = None if above is None else self._joined(above, layer)
+            if above is None or both is None:
                 break
             pad, layer = above, both
         return None if layer is None else (layer, pad.inputs[0])
 
-    def joined(self, first: Node, layer: PadLayer) -> PadLayer | None:
+    def _joined(self, first: Node, layer: PadLayer) -> PadLayer | None:
         """What one `Pad` pads that does the work of another and of a layer directly behind it.
 
         None where none does, or something else reads the first.
         """
-        one = self._layer(first)
+        one = self.layer(first) if is_pad(self._graph, first) else None
         if one is None or len(list(self.readers(first.outputs[0]))) != 1:
             return None
-        sums = add(one.amounts, layer.amounts)
-        crops = min(map(min, (*one.amounts, *sums))) < 0
-        return None if crops or one.fill != layer.fill else PadLayer(sums, layer.fill)
-
-    def _layer(self, pad: Node) -> PadLayer | None:
-        try:
-            return self.pad(read_pad(self._graph, self._analysis, pad))
-        except UnreadableError:
-            return None
+        layers = merged((Layer(*one), Layer(*layer)))
+        amounts = numbers_of(layers[0].amounts) if len(layers) == 1 else None
+        return None if amounts is None else PadLayer(amounts, layers[0].fill)
 
     def _settled(self, tensor: Tensor, depth: int) -> Behind | None:
         """As `lifted`; None also where a step upstream cannot be passed, or there are too many."""
@@ -161,36 +162,29 @@ class Sinking:
 
         On each branch one or the other ends the way.
         """
-        pending, seen = deque([self._steps_reading(pad.outputs[0])]), set[int]()
-        while pending:
-            step = next(pending[0], None)
-            if step is None:
-                pending.popleft()
-                continue
-            if id(step) in seen:
-                continue
-            seen.add(id(step))
-            try:
-                lifted = self.lifted(step.outputs[0])
-            except RefusalError as refusal:
-                yield step, refusal
-                continue
-            if lifted is None:
-                continue
-            # A Slice ends the run: only without it can the proof tell padding from what is cropped.
-            further = None if step.op == "Slice" else self._only_step(step)
-            if further is None:
-                yield step, None
-            else:
-                pending.append(iter([further]))
+        seen = set[int]()
+        for each in self.readers(pad.outputs[0]):
+            step = each if each is not None and data_inputs(self._graph, each) else None
+            while step is not None and id(step) not in seen:
+                seen.add(id(step))
+                try:
+                    if self.lifted(step.outputs[0]) is None:
+                        break
+                except RefusalError as refusal:
+                    yield step, refusal
+                    break
+                last, step = step, self._only_step(step)
+                if step is None:
+                    yield last, None
 
     def _only_step(self, step: Node) -> Node | None:
-        """The step that alone reads a step's only output, and can be passed too."""
-        reader = self._only_reader(step)
-        if reader is None:
-            return None
+        """The step that alone reads a step's only output, and can be passed too.
+
+        A Slice has none: only without it can the proof tell padding from what is cropped.
+        """
+        reader = None if step.op == "Slice" else self._only_reader(step)
         try:
-            lifted = self.lifted(reader.outputs[0])
+            lifted = None if reader is None else self.lifted(reader.outputs[0])
         except RefusalError:
             return None
         passed = lifted is not None and any(step is each for each in lifted.steps)
@@ -201,20 +195,6 @@ class Sinking:
         read = [each for each in node.outputs if self._graph.is_read(each)]
         readers = list(self.readers(read[0])) if len(read) == 1 else []
         return readers[0] if len(readers) == 1 else None
-
-    def _leads_to_pad(self, pad: Node) -> bool:
-        """Whether only steps stand between a `Pad` and a further one."""
-        node = self._only_reader(pad)
-        for _ in range(_MOST_STEPS):
-            if node is None or not data_inputs(self._graph, node):
-                break
-            node = self._only_reader(node)
-        return node is not None and is_pad(self._graph, node)
-
-    def _steps_reading(self, tensor: Tensor) -> Iterator[Node]:
-        for node in self.readers(tensor):
-            if node is not None and data_inputs(self._graph, node):
-                yield node
 
     def readers(self, tensor: Tensor) -> Iterator[Node | None]:
         """The readers of a tensor, directly or through Identity; None for outputs and bodies."""
@@ -228,16 +208,12 @@ class Sinking:
         """
         lifted = self.lifted(step.outputs[0])
         steps = () if lifted is None else lifted.steps
-        known = {id(each) for each in steps}
+        known: set[int | None] = {id(each) for each in steps}
         return [
             each
             for each in steps
             if each is not step
-            and any(
-                reader is None or id(reader) not in known
-                for output in each.outputs
-                for reader in self.readers(output)
-            )
+            and any(id(by) not in known for out in each.outputs for by in self.readers(out))
         ]
 
     def cut(self, node: Node) -> tuple[Tensor, ...]:
@@ -268,6 +244,7 @@ class Sinking:
             for use in graph.uses(old):
                 graph.set_input(use.node, use.index, padded)
             outputs.append(padded)
+        self._known.clear()
         return tuple(outputs)
 
     def _bare(self, step: Node, bare: dict[int, tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
@@ -277,7 +254,15 @@ class Sinking:
         assert lifted is not None
         inputs = list(step.inputs)
         for index in data_inputs(graph, step):
-            inputs[index] = self._source(graph.origin(inputs[index]), bare)
+            tensor = graph.origin(inputs[index])
+            node = tensor.producer
+            assert node is not None
+            if id(node) in bare:
+                inputs[index] = bare[id(node)][node.outputs.index(tensor)]
+            else:
+                stack = self._stack(node)
+                assert stack is not None
+                inputs[index] = stack[1]
         if lifted.vanishes:
             return (inputs[0],)
         for index, values in lifted.constants.items():
@@ -285,135 +270,95 @@ class Sinking:
             inputs[index] = graph.add_initializer(values, name)
         return graph.insert_like(step, inputs, lifted.attributes)
 
-    def _source(self, tensor: Tensor, bare: dict[int, tuple[Tensor, ...]]) -> Tensor:
-        """A padded tensor without its padding."""
-        node = tensor.producer
-        assert node is not None
-        if id(node) not in bare:
-            found = self._stack(node)
-            assert found is not None
-            return found[1]
-        (place,) = [i for i, each in enumerate(node.outputs) if each.name == tensor.name]
-        return bare[id(node)][place]
+    def check_taken(self, step: Node) -> list[str]:
+        """Cuts behind a step, and raises unless all that reads the padding takes it.
 
+        Whoever calls this must roll the graph back. A window operator takes padding if it could
+        have it in its style, a step if all its readers do, and a `Pad` if both could be one.
 
-def check_taken(
-    graph: Graph,
-    analysis: Analysis,
-    sites: Sites,
-    style_of: Callable[[Node], str],
-    step: Node,
-    *,
-    strict: bool = False,
-) -> list[str]:
-    """Cuts behind a step, and raises unless all that reads the padding takes it.
+        Returns:
+            The names of the outputs of all steps that were cut, whose readers all take the padding.
 
-    Whoever calls this must roll the graph back. A window operator takes padding if it could have it
-    in its style, a step if all its readers do, and a `Pad` if both could be one. With `strict`, it
-    is not enough that maxima take it, for finite data only: that would be undone.
-
-    Returns:
-        The names of the outputs of all steps that were cut, whose readers all take the padding.
-
-    Raises:
-        RefusalError: A reader does not take it; the message says which, and why.
-    """
-    pending, taken = [step], list[str]()
-    assuming, sure = None, not strict or style_of(step) == "pad"
-    while pending:
-        step, sinking = pending.pop(), Sinking(graph, analysis)
-        lifted = sinking.lifted(step.outputs[0])
-        if lifted is None:
-            continue  # a Slice upstream has cropped all of it
-        if is_either_zero(lifted.layer.fill):
-            for tensor in step.outputs:
-                sites.judge.check_sign_is_lost(tensor)
-        if shared := sinking.shared(step):
-            # What is read elsewhere too must be taken there as well, so it comes first.
-            pending += [step, shared[0]]
-            continue
-        if any(reader is None for each in step.outputs for reader in sinking.readers(each)):
-            form = "gives an output of the graph, or is read in a body, with the padding"
-            said = Named(f"{step.op} {graph.label(step)!r} {form}", f"{step.op} {form}")
-            raise RefusalError(Reason.GRAPH_OUTPUT, said)
-        taken += (each.name for each in step.outputs if each.name)
-        outputs = sinking.cut(step)
-        pads = [tensor.producer for tensor in outputs]
-        is_gone = any(pad is None or pad.op != "Pad" for pad in pads)  # a Slice cropped all of it
-        if not is_gone and not any(True for each in outputs for _ in sinking.readers(each)):
-            raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
-        for tensor, pad in zip(outputs, pads, strict=True):
-            if is_gone or pad is None:
+        Raises:
+            RefusalError: A reader does not take it; the message says which, and why.
+        """
+        pending, taken = [step], list[str]()
+        while pending:
+            step = pending.pop()
+            lifted = self.lifted(step.outputs[0])
+            if lifted is None or (taken and not any(map(self._graph.is_read, step.outputs))):
+                continue  # a Slice upstream has cropped all of it, or it was cut already
+            if is_either_zero(lifted.layer.fill):
+                for tensor in step.outputs:
+                    self._sites.judge.check_sign_is_lost(tensor)
+            if shared := self.shared(step):
+                # What is read elsewhere too must be taken there as well, so it comes first.
+                pending += [step, shared[0]]
                 continue
-            readers = [each for each in sinking.readers(tensor) if each is not None]
-            readers.sort(key=lambda each: [t.name for t in each.outputs])  # uses have no order
-            for reader in readers:
-                is_end = gathering(graph, reader) is not None or reader.op == "Pad"
-                if is_end and needs_finite(graph, analysis, tensor, reader):
-                    assuming = reader
-                elif is_end:
-                    sure = True
-            if parted(graph, analysis, sites, style_of, pad, readers):
-                continue
-            for reader in readers:
-                if gathering(graph, reader) is not None:
-                    _check_window(graph, analysis, sites, style_of(reader), tensor, reader)
-                elif data_inputs(graph, reader):
-                    for cut, refusal in Sinking(graph, analysis).cuts(pad):
-                        if refusal is not None:
-                            raise refusal
-                        if all(cut is not other for other in pending):
-                            pending.append(cut)
-                else:
-                    _check_merges(graph, analysis, pad, reader)
-        pending = [each for each in pending if any(map(graph.is_read, each.outputs))]
-    if assuming is not None and not sure:
-        raise RefusalError(
-            Reason.ASSUMPTION_REFUSED,
-            named(
-                lambda name: (
-                    f"{assuming.op}{name(graph.label(assuming))}: it assumes "
-                    f"{Assumption.FINITE_DATA}, and --strict forbids that"
-                )
-            ),
-            assumptions=[Assumption.FINITE_DATA],
-        )
-    return taken
+            readers = [reader for each in step.outputs for reader in self.readers(each)]
+            if None in readers:
+                form = "gives an output of the graph, or is read in a body, with the padding"
+                said = Named(f"{step.op} {self._graph.label(step)!r} {form}", f"{step.op} {form}")
+                raise RefusalError(Reason.GRAPH_OUTPUT, said)
+            taken += (each.name for each in step.outputs if each.name)
+            outputs = self.cut(step)
+            if is_padded(lifted.layer.amounts):
+                if not readers:
+                    raise RefusalError(Reason.UNUSED, "nothing reads what is computed from it")
+                pending += [each for padded in outputs for each in self._carrying(padded)]
+        return taken
 
+    def _carrying(self, padded: Tensor) -> Iterator[Node]:
+        """The steps past which a new `Pad` goes on; raises unless what else reads it takes it."""
+        graph, pad = self._graph, padded.producer
+        assert pad is not None
+        readers = [each for each in self.readers(padded) if each is not None]
+        readers.sort(key=lambda each: [t.name for t in each.outputs])  # uses have no order
+        for reader in readers if self._strict else ():
+            finite = needs_finite(graph, self._analysis, padded, reader)
+            if finite and self._style_of(reader) != "pad":
+                raise _refusal_of_assumption(graph, reader)
+        if parted(graph, self._analysis, self._sites, self._style_of, pad, readers):
+            return
+        for reader in readers:
+            if gathering(graph, reader) is not None:
+                self._check_window(padded, reader)
+            elif data_inputs(graph, reader):
+                for cut, refusal in self.cuts(pad):
+                    if refusal is not None:
+                        raise refusal
+                    yield cut
+            else:
+                layer = self.layer(reader) if is_pad(graph, reader) else None
+                if layer is None or self._joined(pad, layer) is None:
+                    raise _refusal_of_step(graph, reader)
 
-def _check_window(
-    graph: Graph, analysis: Analysis, sites: Sites, style: str, padded: Tensor, reader: Node
-) -> None:
-    try:
-        op = read_window(graph, analysis, reader)
-    except UnreadableError as error:
-        raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
-    if graph.origin(op.data).name != padded.name:
-        raise _refusal_of_step(graph, reader)
-    try:
-        padding, pad, _ = sites.planned(op, style)
-        if pad is not None and padding.outside:
-            sites.check_mergeable(op, pad)
-    except RefusalError as refusal:
-        said = Named(
-            f"{reader.op} {graph.label(reader)!r}: {refusal}", f"{reader.op}: {refusal.general}"
-        )
-        raise RefusalError(refusal.code, said, **refusal.facts) from refusal
-
-
-def _check_merges(graph: Graph, analysis: Analysis, pad: Node, reader: Node) -> None:
-    if is_pad(graph, reader):
-        sinking = Sinking(graph, analysis)
+    def _check_window(self, padded: Tensor, reader: Node) -> None:
+        graph, sites = self._graph, self._sites
         try:
-            layer = sinking.pad(read_pad(graph, analysis, reader))
-            if layer is not None and sinking.joined(pad, layer) is not None:
-                return
+            op = read_window(graph, self._analysis, reader)
         except UnreadableError as error:
             raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
-    raise _refusal_of_step(graph, reader)
+        if graph.origin(op.data) is not padded:
+            raise _refusal_of_step(graph, reader)
+        try:
+            padding, pad, _ = sites.planned(op, self._style_of(reader))
+            if pad is not None and padding.outside:
+                sites.check_mergeable(op, pad)
+        except RefusalError as refusal:
+            said = Named(
+                f"{reader.op} {graph.label(reader)!r}: {refusal}", f"{reader.op}: {refusal.general}"
+            )
+            raise RefusalError(refusal.code, said, **refusal.facts) from refusal
 
 
 def _refusal_of_step(graph: Graph, node: Node) -> RefusalError:
     label = graph.label(node)
     said = named(lambda name: f"{node.op}{name(label)} stands between")
     return RefusalError(Reason.STEPS_BETWEEN, said, operator=label)
+
+
+def _refusal_of_assumption(graph: Graph, reader: Node) -> RefusalError:
+    assumes = f"it assumes {Assumption.FINITE_DATA}, and --strict forbids that"
+    said = named(lambda name: f"{reader.op}{name(graph.label(reader))}: {assumes}")
+    return RefusalError(Reason.ASSUMPTION_REFUSED, said, assumptions=[Assumption.FINITE_DATA])

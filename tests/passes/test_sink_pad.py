@@ -603,18 +603,6 @@ def test_nothing_moves_to_where_strict_would_undo_it() -> None:
     }
 
 
-def test_strict_moves_what_another_reader_takes_without_an_assumption() -> None:
-    model = one(
-        "a = Pad (x, p) r = Relu (a) y = Conv (r, w) z = MaxPool <kernel_shape = [3, 3]> (r)",
-        inputs="float[1, 1, 8, 8] x",
-        outputs="float[] y, float[] z",
-        initializers=f"int64[8] p = {{0, 0, 1, 1, 0, 0, 1, 1}},"
-        f" float[1, 1, 3, 3] w = {{{', '.join('1' * 9)}}}",
-    )
-    codes = [each.code for each in onnxpad.fix(model, validate=False, strict=True).changes]
-    assert codes == ["PAD207", "PAD201"]
-
-
 @pytest.mark.parametrize(("kernel", "moves"), [(3, True), (5, False)])
 def test_a_slice_of_what_may_be_shorter_than_it_crops_is_not_passed(
     kernel: int, moves: bool
