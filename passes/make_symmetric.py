@@ -7,14 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnxpad.arithmetic.notation import pads_text
+from onnxpad.graph import Tensor
 from onnxpad.operators.amounts import ENDLESS, Pairs, is_padded, onnx_order
 from onnxpad.operators.read import TransposedOp
+from onnxpad.padding.crops import Crops, crop_of, form_text, symmetric_form
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.write import changes, write
-from onnxpad.reasons import RefusalError
+from onnxpad.proof.term import DiffersError
+from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
-from onnxpad.sites.cropped_form import check_gives, crop_of, form_text, symmetric_form
 
 
 class MakeSymmetric(Pass):
@@ -65,11 +67,8 @@ class MakeSymmetric(Pass):
                 continue
             message = form_text(now)
             try:
-                crop = crop_of(context.analysis, op)
-                form, rest = symmetric_form(op, crop)
-                # onnxruntime refuses to give nothing, and a Slice would not.
-                sliced = [axis for axis, ends in zip(op.axes, rest, strict=True) if any(ends)]
-                check_gives(context.analysis, op, sliced, crop)
+                form, rest = symmetric_form(op, crop_of(context.analysis, op))
+                _check(context, op, form, rest)
             except RefusalError as refusal:
                 yield self.refused(context, op.node, message, refusal)
                 continue
@@ -87,8 +86,19 @@ class MakeSymmetric(Pass):
             write(context.graph, context.analysis, op, form)
 
 
-def _slice(context: Context, op: TransposedOp, form: Padding, rest: Pairs) -> None:
-    """Inserts the operator with a form, and a Slice of what is left; the old one copies that."""
+def _check(context: Context, op: TransposedOp, form: Padding, rest: Pairs) -> None:
+    """Raises RefusalError where a Slice may leave nothing, which the operator refuses to give."""
+    if is_padded(rest):
+        crops = Crops(context.graph, context.analysis, context.signs, op)
+        try:
+            crops.check(lambda: _slice(context, op, form, rest), op.node.outputs[0])
+        except DiffersError as error:
+            told = "at some size nothing may be left for the Slice"
+            raise RefusalError(Reason.MAY_BE_EMPTY, told) from error
+
+
+def _slice(context: Context, op: TransposedOp, form: Padding, rest: Pairs) -> Tensor:
+    """Inserts the operator with a form, and a Slice of what is left, which the old one copies."""
     graph, node = context.graph, op.node
     (full,) = graph.insert_like(node, node.inputs, changes(op, form), name=node.name)
     cut = [(axis, *pair) for axis, pair in zip(op.axes, rest, strict=True) if any(pair)]
@@ -104,6 +114,7 @@ def _slice(context: Context, op: TransposedOp, form: Padding, rest: Pairs) -> No
         attributes = {}
     cropped = graph.insert("Slice", inputs, attributes, before=node, name=name)
     graph.replace_op(node, "Identity", [cropped], {})
+    return cropped
 
 
 _BY_INPUTS = 10

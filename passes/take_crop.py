@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from onnxpad.graph import Node
 from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import onnx_order
 from onnxpad.operators.read import TransposedOp
+from onnxpad.padding.crops import Crops, Obstacle, Taking, form_text
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
-from onnxpad.sites.cropped_form import form_text
-
-if TYPE_CHECKING:
-    from onnxpad.sites.crops_behind import Obstacle, Taking
 
 
 class TakeCrop(Pass):
@@ -65,49 +61,43 @@ class TakeCrop(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution with a Slice or `Pad` behind it."""
-        if next(context.transposed(), None) is None:
-            return
-        from onnxpad.sites.crops_behind import CropsBehind
-
-        crops = CropsBehind(context.graph, context.analysis)
         for op in context.transposed():
+            crops = _crops(context, op)
             symmetric = context.wanted(op.node).symmetric_transpose
-            crops = CropsBehind(context.graph, context.analysis, symmetric=symmetric)
             try:
-                taking, left = crops.taking(op)
+                taking, left = crops.taking(symmetric=symmetric)
             except RefusalError:
-                continue  # the rule on its own padding reports it
-            if taking is not None and (told := taking.without_empty_pads()) is not None:
-                wrong = context.misinferred(op.data, f"the {taking.last.op}")
-                if wrong is None:
-                    yield self._found(context, taking, told)
-                    continue
+                taking = left = None  # the rule on its own padding reports it
+            wrong = taking and context.misinferred(op.data, f"the {taking.last.op}")
+            if taking is not None and wrong is not None:
                 left = taking.last, wrong
+            elif taking is not None:
+                yield self._found(context, taking)
             if left is not None:
                 yield self._refused(context, op, left)
-        for node in crops.idle():
-            yield self.found(
-                context,
-                node,
-                Named.of("Slice of all of what a ConvTranspose gives"),
-                node,
-                becomes="no Slice",
-                why="it crops nothing",
-            )
+            for node in crops.idle():
+                yield self.found(
+                    context,
+                    node,
+                    Named.of("Slice of all of what a ConvTranspose gives"),
+                    node,
+                    becomes="no Slice",
+                    why="it crops nothing",
+                )
 
-    def _found(self, context: Context, taking: Taking, told: Taking) -> Match:
+    def _found(self, context: Context, taking: Taking) -> Match:
         """The match that takes all; it names no `Pad` of nothing, which has a rule of its own."""
-        graph, node = context.graph, taking.op.node
+        graph, node, taken = context.graph, taking.op.node, taking.taken
         message = named(
             lambda name: (
-                " and ".join(f"{each.op}{name(graph.label(each))}" for each in told.taken)
+                " and ".join(f"{each.op}{name(graph.label(each))}" for each in taken)
                 + f" behind {node.op}{name(graph.label(node))}"
             )
         )
         pads, becomes = onnx_order(taking.form.numbers), form_text(taking.form)
         last = taking.last
         return self.found(
-            context, told.last, message, taking, becomes=becomes, keeps=last, pads=pads
+            context, taken[-1], message, taking, becomes=becomes, keeps=last, pads=pads
         )
 
     def _refused(self, context: Context, op: TransposedOp, left: Obstacle) -> Match:
@@ -122,18 +112,18 @@ class TakeCrop(Pass):
         wanted = context.wanted(op.node)
         if not wanted.symmetric_transpose:
             return ""
-        from onnxpad.sites.crops_behind import CropsBehind
-
-        free, _ = CropsBehind(context.graph, context.analysis).taking(op)
+        free, _ = _crops(context, op).taking()
         if free is None or all(node is not crop for node in free.taken):
             return ""
         return "--style symmetric" if wanted.style == "symmetric" else "--symmetric-transpose"
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the new form, and connects what follows the last crop to it."""
-        from onnxpad.sites.crops_behind import Taking, take
-
         if isinstance(match.plan, Taking):
-            take(context.graph, context.analysis, match.plan)
+            _crops(context, match.plan.op).take(match.plan)
         else:
             context.graph.replace_op(match.node, "Identity", [match.node.inputs[0]], {})
+
+
+def _crops(context: Context, op: TransposedOp) -> Crops:
+    return Crops(context.graph, context.analysis, context.signs, op)

@@ -854,18 +854,6 @@ CASES: Final[dict[str, Case]] = {
         "a = ConvTranspose <strides = [2]> (x, w) t = Reshape (a, h) y = Slice (t, s, e, one)"
     ),
     "ConvTranspose Pad": _behind("a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p)"),
-    "ConvTranspose Pad, value": _behind(
-        "a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p, c)"
-    ),
-    "ConvTranspose Pad, cropped": _behind(
-        "a = ConvTranspose <strides = [3], pads = [0, 2]> (x, w) y = Pad (a, p)"
-    ),
-    "ConvTranspose Pad, bias": _behind(
-        "a = ConvTranspose <strides = [3]> (x, w, b) y = Pad (a, p)"
-    ),
-    "ConvTranspose Add Pad": _behind(
-        "a = ConvTranspose <strides = [3]> (x, w) t = Add (a, c) y = Pad (t, p)"
-    ),
     "ConvTranspose output_padding Tanh Slice": _behind(
         "a = ConvTranspose <strides = [3], output_padding = [2]> (x, w, b) t = Tanh (a)"
         " y = Slice (t, s, e, i)"

@@ -32,12 +32,14 @@ from onnxpad.operators.read import WindowOp
 from onnxpad.padding import (
     amounts_subgraph,
     ceil_mode,
+    crops,
     padding,
     step_edits,
     write,
 )
 from onnxpad.padding.amounts_subgraph import AmountsWriter
 from onnxpad.padding.computed_pads import DynamicSites
+from onnxpad.padding.crops import Crops
 from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
@@ -52,8 +54,6 @@ from onnxpad.semantics.rows import ZERO, Call
 from onnxpad.semantics.steps import STEPS
 from onnxpad.semantics.table import pad_of
 from onnxpad.semantics.window import WINDOWS
-from onnxpad.sites import cropped_form, crops_behind
-from onnxpad.sites.crops_behind import CropsBehind, End
 
 CERTIFY: Final = "certify"
 PROBES: Final = "probes"
@@ -563,29 +563,18 @@ _TRANSPOSED: Final = (
             transposed.spread_form,
             'integers(call.node, "output_padding", axes, least=0) or (0,) * axes', "(0,) * axes"),
     _mutant("output_shape crops the other end", "ConvTranspose output_shape", CERTIFY,
-            cropped_form.crop_of, "(-begin, -end)", "(-end, -begin)"),
-    _mutant("nothing is appended", "ConvTranspose Pad", CERTIFY, cropped_form.form_of,
+            crops.crop_of, "(-begin, -end)", "(-end, -begin)"),
+    _mutant("nothing is appended", "ConvTranspose Pad", CERTIFY, crops.form_of,
             "more = max(-end, 0)", "more = 0"),
-    _mutant("zeros stand for what was cropped", "ConvTranspose Pad, cropped", CERTIFY,
-            End.after, "if self.crop > 0:", "if False:"),
-    _mutant("any value is appended", "ConvTranspose Pad, value", CERTIFY,
-            CropsBehind._is_filled, "fill_of(pad.value) == fill", "True"),
-    _mutant("a bias is 0", "ConvTranspose Pad, bias", CERTIFY, crops_behind._fill,
-            "if bias is None:", "if True:"),
-    _mutant("a step keeps the value", "ConvTranspose Add Pad", CERTIFY, CropsBehind._through,
-            "value = None if layer is None else layer.fill", "value = fill"),
-    _mutant("a Slice crops the other end", "ConvTranspose Slice", CERTIFY, crops_behind._sliced,
-            "-begin, -cut", "-cut, -begin"),
-    _mutant("a Slice crops one more of what output_padding appends",
-            "ConvTranspose output_padding Tanh Slice", CERTIFY, crops_behind._sliced,
-            "-begin, -cut", "-begin, -cut - 1"),
+    _mutant("a Slice crops the other end", "ConvTranspose Slice", CERTIFY, crops.less,
+            "(-begin, -end)", "(-end, -begin)"),
     _mutant("a Slice keeps what output_padding appends",
-            "ConvTranspose output_padding Tanh Slice", CERTIFY, crops_behind._sliced,
-            "-begin, -cut", "-begin, 0"),
+            "ConvTranspose output_padding Tanh Slice", CERTIFY, crops.less,
+            "(-begin, -end)", "(-begin, 0)"),
     _mutant("a Reshape behind keeps its shape", "ConvTranspose Reshape Slice", CERTIFY,
-            crops_behind.take, "taking.stages[number:]", "()"),
-    _mutant("the form before is written", "ConvTranspose Slice", CERTIFY, crops_behind.take,
-            "changes(op, taking.form)", "{}"),
+            Crops.take, "if node.op in _WRITES_SIZES", "if False"),
+    _mutant("the form before is written", "ConvTranspose Slice", CERTIFY, Crops.take,
+            ", **changes(op, taking.form)", ""),
 )
 
 MUTANTS: Final = (

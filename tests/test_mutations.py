@@ -16,6 +16,7 @@ from onnxpad.errors import ModelError
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph
 from onnxpad.options import Options
+from onnxpad.padding.crops import Crops
 from onnxpad.padding.proposal import Judge
 from onnxpad.passes import PASSES
 from onnxpad.pipeline.run import Run, RunResult
@@ -98,6 +99,7 @@ def test_what_is_wrong_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Judge, "check", lambda *_: None)
         patch.setattr(Judge, "check_merged", lambda *_: None)
+        patch.setattr(Crops, "check", lambda *_: False)
         unchecked = trusted(case)
     assert difference(case, unchecked), "nothing shows: this mutant needs another case"
     if mutant.killer == CERTIFY:

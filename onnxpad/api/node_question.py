@@ -26,11 +26,11 @@ from onnxpad.operators.read import (
     WindowOp,
 )
 from onnxpad.operators.table import Layout, operator_of
+from onnxpad.padding.crops import Crops
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.sites.crops_behind import CropsBehind
 from onnxpad.sites.reading import Site, SiteReader
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.sizes.size_options import given_domain
@@ -115,7 +115,7 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
 def _crop(context: Context, op: TransposedOp) -> Padding | None:
     """The form of a transposed convolution that has the crops behind it; None if it has none."""
     try:
-        taking, _ = CropsBehind(context.graph, context.analysis).taking(op)
+        taking, _ = Crops(context.graph, context.analysis, context.signs, op).taking()
     except RefusalError:
         return None
     return None if taking is None else taking.form

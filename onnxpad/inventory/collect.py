@@ -40,12 +40,11 @@ from onnxpad.operators.read import (
 )
 from onnxpad.operators.table import Layout, operator_named, windowed
 from onnxpad.padding.computed_pads import MANY
+from onnxpad.padding.crops import Crops, amounts_of
 from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
-from onnxpad.sites.cropped_form import amounts_of
-from onnxpad.sites.crops_behind import CropsBehind
 from onnxpad.sites.reading import Site, SiteReader, added, own_padding, steps_of
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
@@ -129,6 +128,7 @@ class _Collector:
         self._context = context
         self._graph = context.graph
         self._analysis = context.analysis
+        self._signs = context.signs
         self._sites = SiteReader(context.graph, context.analysis)
         self._findings = findings
         self._fitted = fitted
@@ -271,7 +271,7 @@ class _Collector:
         own = total = site.own
         behind: list[Node] = []
         try:
-            taking, left = CropsBehind(self._graph, self._analysis).taking(op)
+            taking, left = Crops(self._graph, self._analysis, self._signs, op).taking()
         except RefusalError:
             taking = left = None
         if taking is not None:

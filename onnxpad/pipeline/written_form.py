@@ -19,9 +19,9 @@ from onnxpad.operators.read import (
     is_transposed,
 )
 from onnxpad.operators.table import gathering
+from onnxpad.padding.crops import amounts_of
 from onnxpad.rewrite.context import Context
 from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
-from onnxpad.sites.cropped_form import amounts_of
 
 _SLIDING: Final = (WindowOp, TransposedOp)
 

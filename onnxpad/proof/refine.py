@@ -144,9 +144,12 @@ def scattered(pair: Pair) -> Found | None:
     new, old = pair.new, pair.old
     if not (isinstance(new.head, Spread) and isinstance(old.head, Spread)):
         return None
-    if new.head.key != old.head.key or len(new.args) != len(old.args):
+    if new.head.key[:-1] != old.head.key[:-1] or len(new.args) != len(old.args):
         raise DiffersError("the transposed convolution itself differs")
     _check_layers(pair, "another part of the full result is the output")
+    if new.head.key != old.head.key:
+        said = "at some size nothing may be left of an axis of the transposed convolution"
+        raise DiffersError(said, Reason.MAY_BE_EMPTY)
     if old.head.runs and not new.head.runs:
         raise DiffersError("onnxruntime does not run the rewritten node")
     trusts = pair.trust is Trust.RUNTIME
@@ -275,8 +278,9 @@ def _differing(new: Layers, old: Layers, otherwise: str) -> DiffersError:
     """Why layers differ: by what they fill in, or by amounts that crop."""
     now = {layer.fill for layer in new}
     fills = [each.fill for each in old if now and each.fill not in now]
-    if fills and not isinstance(fills[0], Operand):
-        return DiffersError(otherwise, Reason.FILL_DIFFERS, value=number_of(fills[0]))
+    if fills:
+        facts = {} if isinstance(fills[0], Operand) else {"value": number_of(fills[0])}
+        return DiffersError(otherwise, Reason.FILL_DIFFERS, **facts)
     is_cropped = any(crops(each.amounts) for each in (*new, *old))
     return DiffersError(otherwise, Reason.CROPS if is_cropped else Reason.NOT_CERTIFIED)
 

@@ -21,7 +21,8 @@ from typing import Final
 import numpy as np
 
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
-from onnxpad.arithmetic.window import AnyWindow
+from onnxpad.arithmetic.window import AnyWindow, Window
+from onnxpad.reasons import Reason
 from onnxpad.semantics.layers import Amounts, Fill, Layer, Operand, merged, never_pads
 from onnxpad.semantics.rows import Call, Passed, UnreadError
 from onnxpad.semantics.window import SpreadForm, integers, kernel_of, slide_of
@@ -67,7 +68,7 @@ def spread_of(call: Call) -> Passed:
     ends: Amounts = tuple((begin, end) for begin, end, _ in found)
     fill = _beyond(call, how[1])
     others = call.written(but=_PLACING)
-    key = call.row.op, call.version, axes, others, _perhaps_empty(shape, axes, ends)
+    key = call.row.op, call.version, axes, others
     pairs = zip(axes, ends, strict=True)
     cropped = tuple((begin, end - (axis.stride - 1)) for axis, (begin, end) in pairs)
     is_further = fill is None and never_pads(cropped)
@@ -75,7 +76,7 @@ def spread_of(call: Call) -> Passed:
     value: Fill = Operand(how[1]) if fill is None else fill
     number = 0 if never_pads(ends) else value
     return Passed(
-        (*key, is_further),
+        (*key, is_further, _perhaps_empty(shape, axes, ends)),
         merged([Layer((*((0, 0),) * _BEFORE, *ends), number)]),
         tuple(place for place, each in enumerate(node.inputs) if place and each.name),
         runs=_runs(call, form, found),
@@ -109,7 +110,7 @@ def ends_of(
     """
     (axes, auto_pad, pads, is_written, _), appended, wanted = form
     if auto_pad != "NOTSET" and is_written:
-        raise UnreadError("auto_pad beside pads")
+        raise UnreadError("it has both auto_pad and pads", Reason.AUTO_PAD_AND_PADS)
     for place, (axis, more) in enumerate(zip(axes, appended, strict=True)):
         if wanted is None and not auto_pad.startswith("SAME"):
             begin, end = pads[place]
@@ -124,7 +125,9 @@ def ends_of(
             yield 0, more - (0 if wanted is None else total), True
             continue
         if isinstance(total, Unknown) or always(less_equal(0, total)) is not True:
-            raise UnreadError("the full result may be shorter than the output asked for")
+            code = Reason.SIZE_DEPENDENT if isinstance(axis, Window) else Reason.KERNEL_UNKNOWN
+            said = f"its output is fixed, but not the size of axis {_BEFORE + place} of its data"
+            raise UnreadError(said, code, axes=[_BEFORE + place])
         half = floor_div(total, 2)
         first = half if auto_pad == "SAME_UPPER" else total - half
         yield -first, more - (total - first), False

@@ -26,13 +26,13 @@ from onnxpad.operators.read import (
     read_pad,
 )
 from onnxpad.operators.table import Fill, Operator
+from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.step_edits import PadLayer, behind, data_inputs
 from onnxpad.reasons import RefusalError
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.semantics.layers import fill_of, number_of
 from onnxpad.semantics.rows import lowest
-from onnxpad.sites.cropped_form import crop_of
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})
 _MOST_STEPS: Final = 48

@@ -14,12 +14,11 @@ from onnxpad.messages import and_list
 from onnxpad.operators.amounts import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
 from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.padding.ceil_mode import is_disputed
+from onnxpad.padding.crops import Crops, crop_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.rows import lowest
-from onnxpad.sites.cropped_form import crop_of
-from onnxpad.sites.crops_behind import CropsBehind
 from onnxpad.sites.reading import Front, Site, SiteReader
 
 BESIDE: Final = frozenset(
@@ -292,7 +291,7 @@ class _Forms:
 
     def _behind(self, op: TransposedOp) -> Sequence[Node]:
         try:
-            taking, _ = CropsBehind(self._graph, self._analysis).taking(op)
+            taking, _ = Crops(self._graph, self._analysis, self._context.signs, op).taking()
         except RefusalError:
             return ()
         return () if taking is None else taking.taken
