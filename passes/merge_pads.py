@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.messages import Named
-from onnxpad.operators.amounts import Pairs, add, is_padded
+from onnxpad.operators.amounts import Pairs, is_padded, numbers_of
 from onnxpad.operators.read import PadOp, is_pad
 from onnxpad.padding.write import set_amounts
+from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
@@ -25,9 +27,8 @@ class MergePads(Pass):
 
     ## When it is exact
     Both have mode constant, known amounts and the same value, which may come at run time; 0.0 and
-    -0.0 are different values unless nothing downstream can tell them apart. Nothing else reads the
-    first. No side is padded where elements were cropped, and what is cropped is there at every
-    size.
+    -0.0 are different values. Nothing else reads the first. No side is padded where elements were
+    cropped, and what is cropped is there at every size.
 
     ## References
     ONNX Pad-25.
@@ -79,30 +80,30 @@ class MergePads(Pass):
         Raises:
             RefusalError: One `Pad` cannot replace both.
         """
-        graph = context.graph
-        rank = self._rank(context, first, second)
-        one = first.over(rank) if rank is not None else None
-        two = second.over(rank) if rank is not None else None
-        if one is None or two is None:
-            for pad in (first, second):
-                if pad.constant_amounts is None:
-                    raise context.sites.wording.amounts(pad)
+        graph, between = context.graph, first.node.outputs[0]
+        layers = layers_of(graph, context.analysis, first.node, second.node)
+        given = list[int]()
+        for pad in (first, second):
+            if pad.constant_amounts is None:
+                raise context.sites.wording.amounts(pad)
+            given += chain.from_iterable(pad.constant_amounts)
+        fills = [] if layers is None else [layer.fill for layer in layers]
+        if len({*fills}) > 1:
+            raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values")
+        if len(fills) > 1 or (layers is None and min(given) < 0):
+            said = "one crops what the other pads, or more than there may be"
+            raise RefusalError(Reason.CROPS, said)
+        if layers is None:
             raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
-        amounts = add(one, two)
-        context.sites.judge.check_merged(first, second, amounts)
-        between = first.node.outputs[0]
         if graph.is_output(between) or len(graph.uses(between)) != 1:
             raise RefusalError(
                 Reason.READ_ELSEWHERE, "the first is read elsewhere too", tensor=between.name
             )
-        return amounts
-
-    def _rank(self, context: Context, first: PadOp, second: PadOp) -> int | None:
-        for pad in (first, second):
-            if pad.axes is None and pad.amounts is not None:
-                return len(pad.amounts)
-        shape = context.analysis.shape(first.data)
-        return None if shape is None else len(shape)
+        inner = layers or layers_of(graph, context.analysis, first.node)
+        assert inner is not None
+        amounts = numbers_of(inner[0].amounts)
+        assert amounts is not None
+        return amounts if layers else ((0, 0),) * len(amounts)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Gives the second the sum, over all axes, and the first's input."""

@@ -61,7 +61,7 @@ class PartPad(Pass):
             readers = [use.node for use in uses if use is not None and use.index >= 0]
             if len(readers) < len(uses):
                 continue  # it is an output, or a body reads it
-            amounts = parts(context.graph, context.analysis, pad, readers)
+            amounts = parts(context.graph, context.analysis, pad.node, readers)
             if amounts is None or not self._is_taken(context, pad, readers):
                 continue
             row = operator_of(context.graph, readers[0])

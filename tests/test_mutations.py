@@ -98,7 +98,6 @@ def test_what_is_wrong_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatc
     mutant.apply(monkeypatch)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Judge, "check", lambda *_: None)
-        patch.setattr(Judge, "check_merged", lambda *_: None)
         patch.setattr(Crops, "check", lambda *_: False)
         unchecked = trusted(case)
     assert difference(case, unchecked), "nothing shows: this mutant needs another case"

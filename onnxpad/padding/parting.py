@@ -12,46 +12,28 @@ from typing import TypeAlias
 import numpy as np
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
-from onnxpad.operators.read import PadOp, UnreadableError, read_pad, read_window
+from onnxpad.operators.amounts import Pairs, is_padded, numbers_of, onnx_order
+from onnxpad.operators.read import UnreadableError, read_window
 from onnxpad.operators.table import gathering
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import set_amounts
+from onnxpad.proof.read import layers_of
 from onnxpad.reasons import RefusalError
 
 Parts: TypeAlias = tuple[Pairs, Pairs]
 """The amounts of a `Pad` that stay, and those that are to be folded, over all axes."""
 
 
-def sound_amounts(analysis: Analysis, pad: PadOp) -> Pairs | None:
-    """(begin, end) for each axis of a `Pad`'s data.
-
-    None where they are unknown, or where it may crop more than the data has, and so what it pads on
-    the other side.
-    """
-    known, shape = pad.constant_amounts, analysis.shape(pad.data)
-    if known is None or (pad.axes is not None and shape is None):
-        return None
-    full = pad.over(len(known) if shape is None else len(shape))
-    if min(map(min, known), default=0) >= 0:
-        return full
-    for axis, (begin, end) in enumerate(full or ()):
-        crop = -min(begin, 0) - min(end, 0)
-        if crop and (shape is None or always(less_equal(crop, shape[axis])) is not True):
-            return None
-    return full
-
-
-def parts(graph: Graph, analysis: Analysis, pad: PadOp, readers: Sequence[Node]) -> Parts | None:
+def parts(graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]) -> Parts | None:
     """The amounts of a `Pad` that stay, and those that the nodes that read it could take over.
 
     None where one of them is nothing, or not all that reads it is a window operator.
     """
     rows = [gathering(graph, reader) for reader in readers]
-    amounts = sound_amounts(analysis, pad) if all(rows) and rows else None
-    if amounts is None or pad.mode != "constant":
+    layers = layers_of(graph, analysis, pad) if all(rows) and rows else None
+    amounts = numbers_of(layers[0].amounts) if layers else None
+    if amounts is None:
         return None
     spatial = set(range(len(amounts)))
     for row in rows:
@@ -91,7 +73,7 @@ def parted(
     Whoever calls this must roll the graph back.
     """
     try:
-        amounts = parts(graph, analysis, read_pad(graph, analysis, pad), readers)
+        amounts = parts(graph, analysis, pad, readers)
         if amounts is None:
             return False
         part(graph, pad, amounts)

@@ -11,7 +11,7 @@ from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import named
-from onnxpad.operators.amounts import ExtentPairs, Pairs, is_padded
+from onnxpad.operators.amounts import ExtentPairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
@@ -21,8 +21,7 @@ from onnxpad.proof.refine import refine
 from onnxpad.proof.term import Copied, DiffersError, Source, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.layers import Layer, Operand, fill_of
-from onnxpad.semantics.rows import Call, UnreadError, lowest
-from onnxpad.semantics.table import pad_of, padding_row
+from onnxpad.semantics.rows import UnreadError, lowest
 
 
 class _Told(Reader):
@@ -87,34 +86,6 @@ class Judge:
             raise RefusalError(error.code, error.said, **facts) from error
         decides = trust is not None and trust.assumption in equal.assumptions
         return trust if decides else None
-
-    def check_merged(self, first: PadOp, second: PadOp, amounts: Pairs) -> None:
-        """Raises unless one `Pad` does what two in a row do, at every size.
-
-        Args:
-            first: The first one, which the second reads.
-            second: The second one.
-            amounts: (begin, end) for each axis, with which one is to pad the data of the first.
-
-        Raises:
-            RefusalError: It does not, or that could not be shown.
-        """
-        graph, reader = self._graph, _Told(self._graph, self._analysis, self._reader.terms)
-        reader.keep(first.data, self._term(first.data))
-        facts = Facts(graph, self._analysis, self._signs, reader)
-        row = padding_row(graph, first.node)
-        assert row is not None
-        call = Call(graph, self._analysis, first.node, row)
-        output = second.node.outputs[0]
-        try:
-            then = reader.padded(call, pad_of(call)._replace(amounts=amounts, axes=None))
-            refine(then, reader.read(output), facts, output)
-        except DiffersError as error:
-            is_cropped = min(map(min, (*amounts, *(first.constant_amounts or ())))) < 0
-            if error.code not in {Reason.NOT_CERTIFIED, Reason.CROPS} or not is_cropped:
-                raise RefusalError(error.code, error.said, **error.facts) from error
-            said = "one crops what the other pads, or more than there may be"
-            raise RefusalError(Reason.CROPS, said) from error
 
     def check_sign_is_lost(self, tensor: Tensor) -> None:
         """Raises if the signs of zeros in a tensor may make a difference downstream.

@@ -16,16 +16,17 @@ from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
 from onnxpad.operators.amounts import is_padded, numbers_of, onnx_order
-from onnxpad.operators.read import UnreadableError, is_pad, read_pad, read_window
+from onnxpad.operators.read import UnreadableError, is_pad, read_window
 from onnxpad.operators.table import gathering
 from onnxpad.padding.limits import check_pads
-from onnxpad.padding.parting import parted, sound_amounts
+from onnxpad.padding.parting import parted
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, joins_otherwise
 from onnxpad.padding.write import write_pad
+from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.layers import Layer, fill_of, is_either_zero, merged, number_of
+from onnxpad.semantics.layers import Layer, Operand, is_either_zero, merged, number_of
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
@@ -67,14 +68,11 @@ class Sinking:
 
         Nor is there one where it may crop more than there is.
         """
-        try:
-            read = read_pad(self._graph, self._analysis, pad)
-        except UnreadableError:
+        layers = layers_of(self._graph, self._analysis, pad)
+        amounts = numbers_of(layers[0].amounts) if layers else None
+        if not layers or amounts is None or isinstance(layers[0].fill, Operand):
             return None
-        if read.mode != "constant" or read.value is None:
-            return None
-        full = sound_amounts(self._analysis, read)
-        return None if full is None or not is_padded(full) else PadLayer(full, fill_of(read.value))
+        return PadLayer(amounts, layers[0].fill)
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Behind | None:
         """A tensor as padded data; None where no `Pad` reaches it through steps.

@@ -432,6 +432,21 @@ class Reader:
         raise UnreadError("no part of the padding commutes with it")
 
 
+def layers_of(graph: Graph, analysis: Analysis, *pads: Node) -> Layers | None:
+    """The padding by `Pad`s in a row around the data of the first; None where they are no layers.
+
+    That is so where one copies data, its amounts are unknown, or it may crop more than there is.
+    """
+    reader, found = Reader(graph, analysis), None
+    for pad in pads:
+        for tensor in pad.inputs:  # of which no more is told than their names
+            if reader.known(tensor) is None:
+                reader.keep(tensor, reader.terms.make(Source(graph.unique(tensor.name))))
+        found = reader.read(pad.outputs[0])
+    data = reader.known(pads[0].inputs[0])
+    return found.layers if found is not None and found.bare is data else None
+
+
 def _rank(call: Call, pad: PadForm, data: Term) -> int | None:
     """The number of axes of the data of a `Pad`; None where unknown.
 
