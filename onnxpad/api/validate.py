@@ -10,7 +10,7 @@ from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onnxpad.api import kinds
 from onnxpad.arguments import (
@@ -35,6 +35,9 @@ from onnxpad.validation.result import (
     parted,
     why_not,
 )
+
+_LONGEST: Final = 20.0
+"""Seconds after which no other layout is tried."""
 
 if TYPE_CHECKING:
     from onnxpad.graph import Graph
@@ -206,9 +209,10 @@ def validate(
                 moved=moved,
             )
         tries.append((found, graphs, both, padding, moved))
-        if found.outcome != "failed":
+        none = not any(each.elements for run in found.runs for each in run.comparisons)
+        if found.outcome != "failed" or not none or perf_counter() - start > _LONGEST:
             break
-    found, graphs, both, padding, moved = tries[0 if found.outcome == "failed" else -1]
+    found, graphs, both, padding, moved = tries[0 if none else -1]
     unproven = tuple(_unproven(found, names))
     decided = decision_lines(graphs[0], graphs[-1])
     warnings = (*found.warnings, *both.warnings, *decided, *DEPLOYED.installation_warnings())

@@ -222,7 +222,7 @@ def _cell(value: object, at: Place) -> Iterator[Problem]:
         named = when.get("op", ())
         for each in named if isinstance(named, list) else [named]:
             yield from _operator(each, (*at, "when", "op"))
-        for name in when.keys() - {"op", *OF_A_PAD} if named == "Pad" else ():
+        for name in when.keys() - {"op", *OF_A_PAD} if named in ("Pad", ["Pad"]) else ():
             values = when[name] if isinstance(when[name], list) else [when[name]]
             if name in Form._fields and Form._field_defaults[name] not in values:
                 yield (*at, "when", name), f"a Pad has no {name!r}; 'outer' is of its amounts"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
+from operator import eq
 from typing import TypeAlias
 
 import numpy as np
@@ -112,7 +113,7 @@ def nearest(array: Array, other: Array) -> Arrangement | None:
 def likeliest(shape: Shape, wanted: Shape) -> list[Moved | None]:
     """Where the channels of a shape may be moved to give another one; None stands for nowhere.
 
-    A name stands for any size, so those count in which most of the sizes are known to agree.
+    A name stands for any size, so those count in which most sizes and names are known to agree.
     """
     rank = len(shape)
     ways: dict[Moved | None, int] = {None: _agreeing(shape, wanted)}
@@ -147,12 +148,12 @@ def distance(one: Array, other: Array) -> float:
 
 
 def _agreeing(shape: Shape, wanted: Shape) -> int:
-    """How many sizes of two shapes are known to agree; -1 if the shapes do not fit."""
+    """How many sizes and names of two shapes are known to agree; -1 if the shapes do not fit."""
     if len(shape) != len(wanted):
         return -1
     pairs = zip(shape, wanted, strict=True)
     known = [one == also for one, also in pairs if isinstance(one, int) and isinstance(also, int)]
-    return sum(known) if all(known) else -1
+    return sum(map(eq, shape, wanted)) if all(known) else -1
 
 
 def fits(shape: Shape, wanted: Shape) -> bool:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.inliner
-from onnx import AttributeProto, TensorProto
+from onnx import TensorProto
+from onnx.helper import get_attribute_value
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import ModelError
@@ -65,6 +66,8 @@ _MOST_STEERED = 64  # draws, or values, for what decides that
 _MOST_INLINED = 10_000  # nodes
 
 _ENDLESS = 1 << 20  # a larger upper limit is no limit in practice
+
+_NUMBERS = frozenset({"value_int", "value_ints", "value_float", "value_floats"})
 
 _QUANTISERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})
 
@@ -679,9 +682,14 @@ class _Consumers:
                 self._held |= {tensor.name: tensor for tensor in body.initializer}
             if node.op_type == "Constant" and node.output:
                 for attribute in node.attribute:
-                    if attribute.type == AttributeProto.TENSOR:
-                        self._shapes[node.output[0]] = tuple(attribute.t.dims)
-                        self._constants[node.output[0]] = attribute.t
+                    held = attribute.t
+                    if attribute.name in _NUMBERS:
+                        held = onnx.numpy_helper.from_array(
+                            np.asarray(get_attribute_value(attribute))
+                        )
+                    if held.data_type:
+                        self._shapes[node.output[0]] = tuple(held.dims)
+                        self._constants[node.output[0]] = held
         self._shapes |= {name: tuple(tensor.dims) for name, tensor in self._held.items()}
         self._constants |= self._held
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import onnx
@@ -18,6 +20,8 @@ from onnxpad.validation.answers import ask
 from onnxpad.validation.inputs import Draw, declared
 from onnxpad.validation.pairing import Pairing
 
+_MOST_TRIED: Final = 9
+
 
 def inputs_relaid(original: Source, rewritten: Source) -> Iterator[tuple[Source, tuple[str, ...]]]:
     """The second of two models with its inputs in the layout of the first, the likeliest first.
@@ -30,13 +34,10 @@ def inputs_relaid(original: Source, rewritten: Source) -> Iterator[tuple[Source,
     """
     inputs = {name: shapes for name, *shapes in _inputs(original, rewritten)}
     ways = {name: likeliest(*shapes) for name, shapes in inputs.items()}
-    tried = list[dict[str, Moved | None]]()
-    for way in (None, *Moved):
-        moved = {name: way if way in some else some[0] for name, some in ways.items()}
-        if moved not in tried:
-            tried.append(moved)
-            moves = {name: (each, len(inputs[name][0])) for name, each in moved.items() if each}
-            yield _relaid(rewritten, None, "input", moves) if moves else (rewritten, ())
+    for moved in islice(product(*ways.values()), _MOST_TRIED):
+        each = zip(inputs.items(), moved, strict=True)
+        moves = {name: (way, len(shapes[0])) for (name, shapes), way in each if way}
+        yield _relaid(rewritten, None, "input", moves) if moves else (rewritten, ())
 
 
 def _inputs(original: Source, rewritten: Source) -> Iterator[tuple[str, Shape, Shape]]:
@@ -46,7 +47,9 @@ def _inputs(original: Source, rewritten: Source) -> Iterator[tuple[str, Shape, S
     known |= {each.name: each for each in ours}
     for each in theirs:
         shape, wanted = (declared(one) or () for one in (each, known.get(each.name, each)))
-        yield each.name, shape, wanted
+        told = [f"{each.name}[{axis}]" for axis in range(len(shape))]  # where there is no name
+        named = zip(shape, told, strict=True)
+        yield each.name, tuple("" if size == no else size for size, no in named), wanted
 
 
 def outputs_relaid(

@@ -84,6 +84,7 @@ CELL = '[[cell]]\nverdict = "wrong"\nsource = "s"\n'
             4,
         ),
         (HEAD + CELL + 'when = { op = "Pad", pads = "end" }\n', 5),
+        (HEAD + CELL + 'when = { op = ["Pad"], pads = "end" }\n', 5),
         (HEAD + CELL + 'when = { op = ["Conv", "Pud"], pads = "end" }\n', 5),
     ],
 )

@@ -343,7 +343,7 @@ def sides(condition: str, inputs: str, *sizes: int) -> onnx.ModelProto:
             else_branch = b () => (float[] q) {{ {other} r = Conv (z1, w) q = Neg (r) }}> }}""")
 
 
-RATE = "c = Equal (rate, high)"
+RATE = "k = Constant <value_int = 16000> () c = Equal (rate, k)"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -68,9 +68,11 @@ def test_inputs_and_outputs_with_channels_last(
 @each_row(
     ("sizes", "pads", "agree"),
     [
-        (("n, a, b, c", "n, a, b, c"), "1, 1, 1, 1", True),
-        (("n, a, b, c", "n, a, b, c"), "0, 0, 2, 2", False),
-        (("1, 3, 3, 3", "1, 3, 3, 3"), "1, 1, 1, 1", True),
+        (("?, ?, ?, ?", "?, ?, ?, ?"), "1, 1, 1, 1", True),
+        (("n, c, h, w", "n, h, w, c"), "1, 1, 1, 1", True),
+        (("n, c, h, w", "n, i, j, k"), "0, 0, 2, 2", False),
+        (("n, a, b, c", "n, a, b, c"), "1, 1, 1, 1", False),  # names tell it
+        (("1, 3, 3, 3", "1, 3, 3, 3"), "1, 1, 1, 1", False),  # both run
         (("1, a, b, c", "n, d, e, f"), "1, 1, 1, 1", True),
         (("1, 3, a, b", "1, 3, a, b"), "1, 1, 1, 1", False),  # contradicts the Transpose
     ],
