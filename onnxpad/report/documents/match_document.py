@@ -87,7 +87,7 @@ def _gap(report: MatchReport) -> str:
 
 
 def _off(error: float) -> str:
-    return f"off by {error:.2g}" if math.isfinite(error) else "another shape"
+    return f"off by {error:.2g}" if math.isfinite(error) else "of another shape, NaN or infinite"
 
 
 def _changes(report: MatchReport, most: int | None) -> Iterator[str]:

@@ -99,7 +99,8 @@ def _summary(name: str, target: Target) -> Group:
         told = [*dict.fromkeys([*worse, *filter(_is_against, others[topic])])]
         if (right or "right" in {cell.verdict for cell in others[topic]}) and not worse:
             number = f" ({right} of {counted(len(found[topic]), 'form')})"
-            takes.append(title + number * (0 < right < len(found[topic])))
+            but = " (not always)" if told else number * (0 < right < len(found[topic]))
+            takes.append(title + but)
         elif not told:
             unknown.append(title)
         told.sort(key=lambda cell: VERDICTS.index(cell.verdict))
