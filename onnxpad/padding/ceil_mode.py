@@ -7,7 +7,6 @@ from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
 from onnxpad.operators.amounts import Pairs
 from onnxpad.operators.read import WindowOp
-from onnxpad.padding.limits import check_declared
 from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import Reason, RefusalError
@@ -38,14 +37,20 @@ def floored(
         return same, None
     pads = op.pads if op.auto_pad == "VALID" else _pads(sites, op)
     refused: RefusalError | None = None
-    for counts in (True, False) if op.count_include_pad else (False,):
-        padding = Padding(pads, counted=counts)
+    proposed = [Padding(pads, counted=op.count_include_pad)]
+    if op.count_include_pad:
+        proposed.append(Padding(pads))
+        if style == "pad":  # a `Pad` counts; what windows read past it does not
+            pairs = zip(pads, op.pads, strict=True)
+            rest = tuple([(begin - b, end - e) for (begin, end), (b, e) in pairs])
+            proposed.append(Padding(rest, outside=op.pads))
+    for padding in proposed:
         try:
-            if pads != op.pads:
-                check_declared(op, pads)
             decides = sites.judge.check(op, None, padding, trust)
-            plain = op._replace(ceil_mode=False, pads=pads, count_include_pad=counts)
-            if split(pads, style)[1] and not split(op.pads, style)[1]:
+            plain = op._replace(
+                ceil_mode=False, pads=padding.numbers, count_include_pad=padding.counted
+            )
+            if split(padding.numbers, style)[1] and not split(op.pads, style)[1]:
                 sites.plan(plain, style)
         except RefusalError as refusal:
             refused = refused or refusal

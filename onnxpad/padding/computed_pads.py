@@ -20,7 +20,6 @@ from onnxpad.operators.amounts import ExtentPairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
 from onnxpad.padding.amounts_subgraph import AmountsFormula, AmountsWriter, formula_of
-from onnxpad.padding.limits import check_declared, check_pads
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import insert_pad
@@ -86,11 +85,10 @@ class DynamicSites:
             try:
                 self._sites.judge.check(op, pad, padding, self._sites.trust)
             except RefusalError as refusal:
-                if not refusal.code.value.startswith("fill"):
+                if not refusal.code.value.startswith(("fill", "declared")):
                     continue  # it is not SAME, or no engine would read that
                 self._sites.check_form_of(op, pad)
                 raise
-            check_declared(op, None)
             return padding, pad
         return None
 
@@ -113,7 +111,6 @@ class DynamicSites:
         padding = Padding(none, ceil=op.ceil_mode, counted=op.count_include_pad)
         amounts = self._same(op, self._sites.spatial(op, op.data, 1))
         self._sites.judge.check(op, None, padding, self._sites.trust, amounts)
-        check_pads(self._graph.opset, self._analysis.dtype(op.data))
         shape, formula = self._plain.shape(op.data), None
         any_size = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
         for sizes in ((() if shape is None else op.operator.layout.spatial(shape)), any_size):

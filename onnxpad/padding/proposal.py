@@ -14,6 +14,7 @@ from onnxpad.messages import named
 from onnxpad.operators.amounts import ExtentPairs, is_padded
 from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.operators.table import Fill
+from onnxpad.padding.limits import check_declared, check_pads
 from onnxpad.padding.padding import Padding
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
@@ -67,14 +68,17 @@ class Judge:
             RefusalError: It does not, or that could not be shown.
         """
         source = op.data if pad is None else pad.data
-        data = self._term(source)
+        data, amounts = self._term(source), computed
         self._reader.keep(source, data)
+        if padding.outside:
+            amounts = op.operator.layout.full(padding.outside, (0, 0))
+        stays = not amounts or (pad is not None and pad.over(op.rank) == amounts)
         try:
-            now = self._slid(op, data if pad is None else self._behind(op, pad, data))
-            if computed or padding.outside:
-                layout = op.operator.layout
-                amounts = computed or layout.full(padding.outside, (0, 0))
-                data = self._padded(op, pad, amounts, source, data)
+            now = data if pad is None else self._behind(op, pad, data)
+            data = now if amounts and stays else data
+            now = self._slid(op, now)
+            if not stays:
+                data = self._padded(op, amounts, source, data)
             then = self._slid(_padding_so(op, padding), data)
             equal = refine(then, now, self._facts, op.node.outputs[0], trust)
         except UnreadError as error:
@@ -84,6 +88,9 @@ class Judge:
                 raise refusal_of_zero_point(op) from error
             facts = {"operator": self._graph.label(op.node), **error.facts}
             raise RefusalError(error.code, error.said, **facts) from error
+        check_declared(op, padding.pads)
+        if not stays:
+            check_pads(self._graph.opset, self._analysis.dtype(source))
         decides = trust is not None and trust.assumption in equal.assumptions
         return trust if decides else None
 
@@ -114,12 +121,8 @@ class Judge:
         fill = Operand(self._term(pad.node.inputs[2])) if pad.value is None else fill_of(pad.value)
         return self._reader.terms.padded(data, Layer(amounts, fill))
 
-    def _padded(
-        self, op: WindowOp, pad: PadOp | None, amounts: ExtentPairs, source: Tensor, data: Term
-    ) -> Term:
-        """The data behind a `Pad` that is there, or is to be written."""
-        if pad is not None and pad.over(op.rank) == amounts:
-            return self._behind(op, pad, data)
+    def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
+        """The data behind a `Pad` that is to be written."""
         fill: float | int | None = op.zero
         if op.operator.padding is Fill.LOWEST:
             dtype = self._analysis.dtype(source)

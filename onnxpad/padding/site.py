@@ -40,9 +40,7 @@ from onnxpad.operators.table import CHANNELS_FIRST, Fill, Layout, gathering
 from onnxpad.options import KEPT
 from onnxpad.padding.limits import (
     check_counts,
-    check_declared,
     check_form,
-    check_pads,
     refusal_of_ceil,
 )
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
@@ -380,16 +378,11 @@ class Sites:
             stays = (pad is None or has_amounts(op, pad, around)) and outside == around
             is_written = op.auto_pad == "NOTSET" and inside == op.pads
             try:
-                if not is_written:
-                    check_declared(op, inside)
                 if not stays or inside != own:
                     then = _counting(op, own, then)
                     check_counts(op, then, self._graph.opset)
                 if not stays or not is_written:
                     self.check_proved(op, pad, then)
-                if outside and not stays:
-                    source = op.data if pad is None else pad.data
-                    check_pads(self._graph.opset, self._analysis.dtype(source))
             except RefusalError as refusal:
                 refused = refusal
             else:

@@ -293,7 +293,7 @@ def _spread(found: Passed, inputs: tuple[Array, ...]) -> Array | None:
     data, weight, *bias = inputs
     if not found.runs:
         return None
-    _, _, axes, written, _, further = found.key
+    _, _, axes, written, further, _ = found.key
     assert isinstance(axes, tuple)
     assert isinstance(written, tuple)
     groups = {name: value for name, _, value in written}["group"]
