@@ -104,7 +104,7 @@ class FoldPad(WritingPass):
             return self.refused(context, pad.node, message, refusal, before=before)
         exact = has_amounts(op, pad, around)
         stays = exact and padding.outside == around
-        if merged is None or stays or (pad.mode != "constant" and padding.outside):
+        if merged is None or stays:
             return None
         return self.found(
             context,
