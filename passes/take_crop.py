@@ -68,11 +68,12 @@ class TakeCrop(Pass):
                 taking, left = crops.taking(symmetric=symmetric)
             except RefusalError:
                 taking = left = None  # the rule on its own padding reports it
-            wrong = taking and context.misinferred(op.data, f"the {taking.last.op}")
-            if taking is not None and wrong is not None:
-                left = taking.last, wrong
-            elif taking is not None:
-                yield self._found(context, taking)
+            if taking is not None and taking.told:
+                wrong = context.misinferred(op.data, f"the {taking.last.op}")
+                if wrong is None:
+                    yield self._found(context, taking)
+                else:
+                    left = taking.last, wrong
             if left is not None:
                 yield self._refused(context, op, left)
             for node in crops.idle():
@@ -86,8 +87,8 @@ class TakeCrop(Pass):
                 )
 
     def _found(self, context: Context, taking: Taking) -> Match:
-        """The match that takes all; it names no `Pad` of nothing, which has a rule of its own."""
-        graph, node, taken = context.graph, taking.op.node, taking.taken
+        """The match that takes all; it names no `Pad` of nothing."""
+        graph, node, taken = context.graph, taking.op.node, taking.told
         message = named(
             lambda name: (
                 " and ".join(f"{each.op}{name(graph.label(each))}" for each in taken)
@@ -113,7 +114,7 @@ class TakeCrop(Pass):
         if not wanted.symmetric_transpose:
             return ""
         free, _ = _crops(context, op).taking()
-        if free is None or all(node is not crop for node in free.taken):
+        if free is None or crop not in free.taken:
             return ""
         return "--style symmetric" if wanted.style == "symmetric" else "--symmetric-transpose"
 

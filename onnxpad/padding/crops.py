@@ -16,13 +16,12 @@ from typing import Any, Final, TypeAlias
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import named
-from onnxpad.arithmetic.size import Extent
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.operators.amounts import Pair, Pairs, add, is_padded, numbers_of, onnx_order
 from onnxpad.operators.read import TransposedOp
-from onnxpad.padding.padding import Padding
+from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.write import changes
 from onnxpad.proof.assume import Facts
@@ -31,7 +30,7 @@ from onnxpad.proof.refine import refine
 from onnxpad.proof.term import DiffersError, Source, Spread, Stepped, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import Amounts, Layer, total
+from onnxpad.semantics.layers import Layer, total
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.site_form import WrittenAmounts
 from onnxpad.sizes.wording import Wording
@@ -68,11 +67,6 @@ class Stage(NamedTuple):
     place: int
     added: Pairs | None
 
-    @property
-    def is_crop(self) -> bool:
-        """Whether it is a Slice, or a `Pad` of anything."""
-        return self.added is not None and (self.node.op != "Pad" or is_padded(self.added))
-
 
 class Taking(NamedTuple):
     """A crop and padding that a transposed convolution takes over.
@@ -96,8 +90,14 @@ class Taking(NamedTuple):
 
     @property
     def taken(self) -> list[Node]:
-        """The Slices and `Pad`s that are taken over, but for `Pad`s of nothing."""
-        return [stage.node for stage in self.stages if stage.is_crop]
+        """The Slices and `Pad`s that are taken over."""
+        return [stage.node for stage in self.stages if stage.added is not None]
+
+    @property
+    def told(self) -> list[Node]:
+        """The same but for `Pad`s of nothing, which have a rule of their own."""
+        each = ((stage.node, stage.added) for stage in self.stages if stage.added is not None)
+        return [node for node, added in each if node.op != "Pad" or is_padded(added)]
 
 
 Obstacle: TypeAlias = tuple[Node, RefusalError]
@@ -131,7 +131,7 @@ class Crops:
         left: Obstacle | None = None
         for stage, refusal in self._stages():
             stages.append(stage)
-            if refusal is None and not (stage.is_crop or (left and stage.added)):
+            if refusal is None and stage.added is None:
                 continue
             try:
                 if refusal is not None:
@@ -183,11 +183,10 @@ class Crops:
                 continue
             inputs: list[Tensor | None] = [*node.inputs]
             inputs[place] = tensor
-            if node.op in _WRITES_SIZES:
-                less_now = _between(reader.read(tensor), reader.read(node.inputs[place]))
-                layers = [PadLayer(less_now, 0)] if less_now else []
-                constants = behind(graph, self._analysis, node, layers).constants if layers else {}
-                for index, values in constants.items():
+            later = _between(reader.read(tensor), reader.read(node.inputs[place]))
+            if node.op in _WRITES_SIZES and later:
+                after = behind(graph, self._analysis, node, [PadLayer(later, 0)])
+                for index, values in after.constants.items():
                     told = f"{node.name or node.outputs[0].name}_{index}"
                     inputs[index] = graph.add_initializer(values, told)
             tensor = anew(node, inputs)
@@ -329,22 +328,15 @@ def _places(marked: Term) -> dict[int, int]:
 def _between(inner: Term, outer: Term) -> Pairs | None:
     """What is around one term more than around another, (begin, end) on each axis.
 
-    None where they are not around the same, or the amounts are no numbers; empty for nothing.
+    None where they are not around the same, or the amounts are no numbers.
     """
     if inner.bare is not outer.bare:
         return None
-    rank = 0 if inner is outer else len((*inner.layers, *outer.layers)[0].amounts)
-    one, other = [[each.amounts for each in term.layers] for term in (inner, outer)]
+    less = [[(-begin, -end) for begin, end in layer.amounts] for layer in inner.layers]
+    axes = zip(*(layer.amounts for layer in outer.layers), *less, strict=True)
     return numbers_of(
-        [
-            (_sum(other, axis, 0) - _sum(one, axis, 0), _sum(other, axis, 1) - _sum(one, axis, 1))
-            for axis in range(rank)
-        ]
+        [(total(begin for begin, _ in each), total(end for _, end in each)) for each in axes]
     )
-
-
-def _sum(layers: Sequence[Amounts], axis: int, end: int) -> Extent:
-    return total(amounts[axis][end] for amounts in layers)
 
 
 def _read_elsewhere(tensor: Tensor) -> RefusalError:
@@ -450,22 +442,23 @@ def less(one: Pairs, other: Pairs) -> Pairs:
 
 def form_text(form: Padding) -> str:
     """A form as reports have it."""
-    return _amounts(form.numbers, form.output_padding).text
+    return _written(form).text
 
 
 def amounts_of(op: TransposedOp) -> WrittenAmounts:
     """How much a transposed convolution crops, or the attributes that say how much it gives."""
-    if op.is_explicit:
-        return _amounts(op.pads, op.output_padding)
-    auto_pad = (("auto_pad", op.auto_pad),) if op.auto_pad != "NOTSET" else ()
-    shape = (("output_shape", tuple(op.output_shape)),) if op.output_shape is not None else ()
-    return WrittenAmounts((), (*auto_pad, *shape, *_appended(op.output_padding)))
+    now = padding_of(op)
+    if now is not None:
+        return _written(now)
+    auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
+    said = {"auto_pad": auto_pad, "output_shape": op.output_shape, **_appended(op.output_padding)}
+    return WrittenAmounts((), tuple((name, value) for name, value in said.items() if value))
 
 
-def _amounts(pads: Pairs, output_padding: Sequence[int]) -> WrittenAmounts:
-    attributes = ("pads", tuple(onnx_order(pads))), *_appended(output_padding)
-    return WrittenAmounts(named(pads), attributes)
+def _written(form: Padding) -> WrittenAmounts:
+    said = {"pads": tuple(onnx_order(form.numbers)), **_appended(form.output_padding)}
+    return WrittenAmounts(named(form.numbers), tuple(said.items()))
 
 
-def _appended(output_padding: Sequence[int]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return (("output_padding", tuple(output_padding)),) if any(output_padding) else ()
+def _appended(output_padding: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    return {"output_padding": output_padding} if any(output_padding) else {}

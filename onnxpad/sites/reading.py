@@ -420,11 +420,9 @@ def own_padding(
         op: The operator.
         sizes: The sizes of its data along the window's axes; empty where their number is unknown.
     """
-    if op.auto_pad == "NOTSET":
-        return op.pads, op.pads
-    if op.auto_pad == "VALID":
-        none = ((0, 0),) * len(op.windows)
-        return none, none
+    now = padding_of(op)
+    if now is not None and now.pads is not None:
+        return now.pads, now.pads
     if len(sizes) != len(op.windows) or any(isinstance(size, Unknown) for size in sizes):
         return None, None
     odd = odd_side(op.auto_pad)
