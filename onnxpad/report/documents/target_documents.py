@@ -103,7 +103,7 @@ def _summary(name: str, target: Target) -> Group:
             takes.append(title + but)
         elif not told:
             unknown.append(title)
-        told.sort(key=lambda cell: VERDICTS.index(cell.verdict))
+        told.sort(key=lambda cell: (cell.limit, VERDICTS.index(cell.verdict)))
         against += [_told(title, *told)] if told else []
     lines = [Line(f"takes: {and_list(takes)}")] if takes else []
     lines += [Line("does not take, or not always:"), *against] if against else []
@@ -120,7 +120,7 @@ def _is_against(cell: Cell) -> bool:
 def _told(topic: str, cell: Cell, *others: Cell) -> Line:
     """The worst cell of a topic in a line."""
     more = f" (+{len(others)})" if others else ""
-    note = shown(cell.note or words_of(cell.when))
+    note = shown(cell.note.rpartition("models measured: ")[2] or words_of(cell.when))
     return Line(f"{topic}{more}: {note}", f"    {_verdict(cell.verdict)}  ", None)
 
 
