@@ -94,7 +94,6 @@ _LATER = (
     "numpy.random",
     "onnxpad.api.fix_validation",
     "onnxpad.inventory.differences",
-    "onnxpad.pipeline.outlook",
     "onnxpad.probe.cut",
     "onnxpad.probe.run",
     "onnxpad.runtimes.onnxruntime.ask_optimiser",

@@ -84,7 +84,7 @@ def check(
             `fix` leaves them.
 
     Returns:
-        The findings, in the order of the graph.
+        The findings: what `fix` changes, in the order in which it does, then what stays.
 
     Raises:
         UsageError: As for `fix`, or an unknown code or framework.

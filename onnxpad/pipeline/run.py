@@ -45,9 +45,9 @@ from onnxpad.sizes.size_options import given_domain
 
 if TYPE_CHECKING:
     from onnxpad.arithmetic.size import Sizes
-    from onnxpad.pipeline.outlook import Found
 
 Passes: TypeAlias = Sequence[type[Pass]]
+Found: TypeAlias = tuple[Place, Match]
 Unprotected: TypeAlias = tuple[Graph, Sequence[Node], Reason]
 """Nodes that the runtime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
@@ -146,7 +146,6 @@ class Run:
         self._barred: Barred = NOTHING
         self._editors: list[Editor] = []
         self._total = 0
-        self._first: list[Found] = []
         self._version = graph.version
         self._closed: dict[int, str] = {}
         self._given = contexts
@@ -214,7 +213,7 @@ class Run:
             record_sizes(self.graph, self.domain.given, self.recorded)
         undone = self.undone
         told = [match.finding for place, match in seen if place not in undone]
-        taken = [(is_verdict(each), taken_back(each, "undone")) for each in undone.values()]
+        taken = [(is_verdict(each), taken_back(each)) for each in undone.values()]
         return RunResult(
             changes=changes,
             findings=told + [finding for is_left, finding in taken if is_left],
@@ -224,17 +223,15 @@ class Run:
 
     @gc_paused()
     def find(self, at_last: AtLast | None = None) -> list[Finding]:
-        """Everything the passes find in a graph, which stays as it is.
+        """What `rewrite` changes, then what it leaves, in the graph, which stays as it is.
 
-        All rewrites are made as in `rewrite`, and undone at the end. Only this shows whether each
-        change can be certified, on which assumptions, and whether it can after the other changes.
+        Only the rewrites show whether each change can be certified, on which assumptions, and
+        whether it can after the others. What is found in a node that a change wrote is told of the
+        node that the change is about.
         `at_last` finds more in the graphs of the model as the rewrites of all passes leave them,
         also of those that the options do not choose.
         """
-        passes = self._passes
-        seen = self._looked_again(passes, self.edit(passes, looks=True))
-        rest = _rest(self.left, passes, seen)
-        made, undone = self.made, self.undone
+        outcome = self.rewrite()
         added: list[Finding] = []
         if at_last is not None:
             if not chooses_all(self.options):
@@ -245,18 +242,20 @@ class Run:
             there = [each for each in self.left if each.graph.is_there() and not each.closed]
             added += at_last(there)
         self.graph.rollback(self._start)
-        if all(match.plan is None for _, match in self._first):
-            return [*(match.finding for _, match in (*self._first, *rest)), *added]
-        last = [match for place, match in (*seen, *rest) if place not in undone]
-        rewriting = {kind.code for kind in passes if kind.rewrites}
-        from onnxpad.pipeline.outlook import outlook
-
-        told = outlook(self.contexts, made, undone, self._first, last, rewriting)
+        labels = (each.label(node) for each in self.contexts for node in each.graph.nodes)
+        places = frozenset(labels)
+        told = [each.told() for each in outcome.made if each.finding.node in places]
+        for finding in (*outcome.findings, *outcome.undone):
+            about = finding
+            for made in reversed(outcome.made):
+                if about.node not in places and about.node in made.wrote:
+                    about = made.finding
+            told.append(
+                replace(finding, node=about.node, op_type=about.op_type, location=about.location)
+            )
         return [*told, *added]
 
-    def edit(
-        self, passes: Passes | None = None, barred: Barred | None = None, *, looks: bool = False
-    ) -> list[Found]:
+    def edit(self, passes: Passes | None = None, barred: Barred | None = None) -> list[Found]:
         """Applies passes, and protects what they leave from the runtime's optimiser.
 
         If a change exposes what cannot be protected, all is done anew without it.
@@ -264,8 +263,6 @@ class Run:
         Args:
             passes: Other passes than those of the run.
             barred: Rewrites not to make; by default `self.barred`.
-            looks: Whether to keep what the passes find before any change, and to leave it at that
-                if nothing of it can be rewritten.
 
         Returns:
             The last findings of the passes that rewrite, before anything was protected.
@@ -274,13 +271,6 @@ class Run:
         self._barred = self.barred if barred is None else barred
         while True:
             self._analyse()
-            self._version = self.graph.version
-            if looks:
-                self._first = _found(self.contexts, _rewriting(passes), self._barred)
-                self._first += _found(self.contexts, _reporting(passes), self._barred)
-                if all(match.plan is None for _, match in self._first):
-                    self.left = self.contexts
-                    return list(self._first)
             seen = self._settled(passes)
             self._version = self.graph.version
             fresh: Barred = {}

@@ -100,6 +100,13 @@ class Made(NamedTuple):
     tensors: frozenset[str]
     wrote: frozenset[str]
 
+    def told(self) -> Finding:
+        """The finding, with what the change rests on."""
+        certificate = self.change.certificate
+        return replace(
+            self.finding, assumptions=certificate.assumptions, sizes=certificate.limited_to
+        )
+
 
 class _Site(NamedTuple):
     """A tensor that a change must keep: its roots, its cut for the probe, and its readers."""
@@ -139,13 +146,13 @@ def is_verdict(undone: Undone) -> bool:
     return undone[1].code in _VERDICTS
 
 
-def taken_back(undone: Undone, what: str) -> Finding:
+def taken_back(undone: Undone) -> Finding:
     """The finding about a change that was taken back."""
     finding, why = undone
     return replace(
         finding,
         severity=Severity.INFO,
-        reason=str(why) if is_verdict(undone) else f"{what}: {why}",
+        reason=str(why) if is_verdict(undone) else f"undone: {why}",
         evidence=Facts(finding.evidence, **why.facts),
         reason_code=why.code,
     )

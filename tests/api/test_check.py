@@ -233,13 +233,10 @@ def test_a_change_is_judged_as_it_comes_out_beside_the_others(
     passes: tuple[type[Pass], ...], codes: list[str]
 ) -> None:
     found = Run(Graph.from_proto(PADDED), Options(), passes=passes).find()
-    assert [finding.code for finding in found if finding.fixable] == codes
+    assert sorted(finding.code for finding in found if finding.fixable) == sorted(codes)
     outcome = Run(Graph.from_proto(PADDED), Options(), passes=passes).rewrite()
     assert sorted(change.code for change in outcome.changes) == sorted(codes)
-    undone = [finding for finding in found if not finding.fixable]
-    assert [f"undone: {f.reason.removeprefix('fix would undo it: ')}" for f in undone] == [
-        finding.reason for finding in outcome.undone
-    ]
+    assert [finding for finding in found if not finding.fixable] == outcome.undone
 
 
 def test_the_graph_comes_out_as_it_went_in() -> None:
