@@ -11,8 +11,6 @@ from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.messages import Named
 from onnxpad.operators.amounts import onnx_order
-from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import gathering
 from onnxpad.options import KEPT
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -82,7 +80,7 @@ class FixAmounts(Pass):
             message = Named.of(f"Pad ({pad.mode}) {kept}")
             amounts = pad.constant_amounts
             if amounts is not None:
-                if context.sites.pads_nothing(pad) or self._is_folded(context, pad):
+                if context.sites.pads_nothing(pad):
                     continue  # another rule removes the whole Pad
                 if not external and context.style_of(pad.node) == KEPT.style:
                     continue
@@ -107,24 +105,6 @@ class FixAmounts(Pass):
                 is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
                 asked = context.asks_to_compute or "--target" if is_same and is_open else ""
                 yield self.refused(context, pad.node, message, why, asked=asked)
-
-    def _is_folded(self, context: Context, pad: PadOp) -> bool:
-        """Whether every reader of the `Pad` can take over its padding."""
-        output = pad.node.outputs[0]
-        uses = context.graph.uses(output)
-        style = context.style_of(pad.node)
-        if style != "fold" or context.graph.is_output(output) or not uses:
-            return False
-        if pad.mode != "constant":
-            return False  # only the proof tells
-        for use in uses:
-            known = gathering(context.graph, use.node) is not None
-            read = context.window(use.node) if known else None
-            if not isinstance(read, WindowOp) or use.index != read.operator.inputs.data:
-                return False
-            if not context.sites.folds(read, style):
-                return False
-        return True
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Replaces the computed or external amounts and axes by initializers."""
