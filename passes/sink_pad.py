@@ -96,8 +96,8 @@ class SinkPad(Pass):
             return None  # no step reads it, so the table of steps is not needed
         sinking = looked.sinking
         layer = sinking.layer(pad)
-        if layer is None:
-            return None
+        if layer is None or (pad.inputs[0].name in context.absorbed and sinking.joins(pad)):
+            return None  # one that was moved here first becomes one with it
         if context.style_of(pad) == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
         message = f"Pad {axes_text(layer.amounts)}"

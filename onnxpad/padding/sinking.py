@@ -26,7 +26,7 @@ from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, jo
 from onnxpad.padding.write import write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.layers import Layer, Operand, is_either_zero, merged, number_of
+from onnxpad.semantics.layers import Operand, is_either_zero, number_of
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48
@@ -102,8 +102,8 @@ class Sinking:
         if node is None:
             return None
         if is_pad(self._graph, node):
-            stack = self._stack(node)
-            return None if stack is None else Behind(stack[0])
+            layer = self.layer(node)
+            return None if layer is None else Behind(layer)
         data = data_inputs(self._graph, node)
         inside = [self._settled(node.inputs[index], depth + 1) for index in data]
         found = [each for each in inside if each is not None]
@@ -115,37 +115,14 @@ class Sinking:
         steps = {id(step): step for each in found for step in each.steps}
         return replace(passed, steps=(*steps.values(), node))
 
-    def _stack(self, pad: Node) -> tuple[PadLayer, Tensor] | None:
-        """The layer of a `Pad`, and what it pads.
-
-        `Pad`s before it that one could do with it move along on the way to a further one, so that a
-        long chain of them is not moved one by one. On the way to a window each moves by itself:
-        that may take one of them alone.
-        """
-        layer, end = self.layer(pad), self._only_reader(pad)
-        for _ in range(_MOST_STEPS):
-            if end is None or not data_inputs(self._graph, end):
-                break
-            end = self._only_reader(end)
-        while layer is not None and end is not None and is_pad(self._graph, end):
-            above = self._graph.origin(pad.inputs[0]).producer
-            both = None if above is None else self._joined(above, layer)
-            if above is None or both is None:
-                break
-            pad, layer = above, both
-        return None if layer is None else (layer, pad.inputs[0])
-
-    def _joined(self, first: Node, layer: PadLayer) -> PadLayer | None:
-        """What one `Pad` pads that does the work of another and of a layer directly behind it.
-
-        None where none does, or something else reads the first.
-        """
-        one = self.layer(first) if is_pad(self._graph, first) else None
-        if one is None or len(list(self.readers(first.outputs[0]))) != 1:
-            return None
-        layers = merged((Layer(*one), Layer(*layer)))
-        amounts = numbers_of(layers[0].amounts) if len(layers) == 1 else None
-        return None if amounts is None else PadLayer(amounts, layers[0].fill)
+    def joins(self, pad: Node) -> bool:
+        """Whether a `Pad` does more around what another `Pad` alone gives it, so that one can."""
+        graph, above = self._graph, pad.inputs[0].producer
+        if above is None or not is_pad(graph, above) or not is_pad(graph, pad):
+            return False
+        layers = layers_of(graph, self._analysis, above, pad)
+        alone = len(list(self.readers(above.outputs[0]))) == 1
+        return alone and layers is not None and len(layers) < 2
 
     def _settled(self, tensor: Tensor, depth: int) -> Behind | None:
         """As `lifted`; None also where a step upstream cannot be passed, or there are too many."""
@@ -180,19 +157,16 @@ class Sinking:
 
         A Slice has none: only without it can the proof tell padding from what is cropped.
         """
-        reader = None if step.op == "Slice" else self._only_reader(step)
+        read = [each for each in step.outputs if self._graph.is_read(each)]
+        readers = list(self.readers(read[0])) if len(read) == 1 and step.op != "Slice" else []
+        if len(readers) != 1 or readers[0] is None:
+            return None
         try:
-            lifted = None if reader is None else self.lifted(reader.outputs[0])
+            lifted = self.lifted(readers[0].outputs[0])
         except RefusalError:
             return None
         passed = lifted is not None and any(step is each for each in lifted.steps)
-        return reader if passed else None
-
-    def _only_reader(self, node: Node) -> Node | None:
-        """The node that alone reads the only output of another that is read."""
-        read = [each for each in node.outputs if self._graph.is_read(each)]
-        readers = list(self.readers(read[0])) if len(read) == 1 else []
-        return readers[0] if len(readers) == 1 else None
+        return readers[0] if passed else None
 
     def readers(self, tensor: Tensor) -> Iterator[Node | None]:
         """The readers of a tensor, directly or through Identity; None for outputs and bodies."""
@@ -255,12 +229,9 @@ class Sinking:
             tensor = graph.origin(inputs[index])
             node = tensor.producer
             assert node is not None
+            inputs[index] = node.inputs[0]  # of a `Pad`
             if id(node) in bare:
                 inputs[index] = bare[id(node)][node.outputs.index(tensor)]
-            else:
-                stack = self._stack(node)
-                assert stack is not None
-                inputs[index] = stack[1]
         if lifted.vanishes:
             return (inputs[0],)
         for index, values in lifted.constants.items():
@@ -326,10 +297,8 @@ class Sinking:
                     if refusal is not None:
                         raise refusal
                     yield cut
-            else:
-                layer = self.layer(reader) if is_pad(graph, reader) else None
-                if layer is None or self._joined(pad, layer) is None:
-                    raise _refusal_of_step(graph, reader)
+            elif not self.joins(reader):
+                raise _refusal_of_step(graph, reader)
 
     def _check_window(self, padded: Tensor, reader: Node) -> None:
         graph, sites = self._graph, self._sites

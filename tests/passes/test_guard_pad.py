@@ -212,8 +212,12 @@ def test_an_attribute_that_a_call_sets_guards_nothing() -> None:
     """The branch that is taken is put in the place of its If, where an empty fill protects none."""
     model = onnx.parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 11, "local" : 1]>
-        g (float[2, 2, 8, 4] x) => (float[] y) <bool taken = {1}>
+        g (float[2, 2, 8, 4] x) => (float[] y, float[] z)
+        <bool taken = {1}, int64[8] m = {0, 0, 1, 1, 0, 0, 0, 0}>
         {
+          c = Pad (x, m)
+          d = Pad (c, m)
+          z = Neg (d)
           y = If (taken) <
             else_branch = no () => (float[] b) { b = local.Block <given = "NOTSET"> (x) },
             then_branch = yes () => (float[] a) { a = Identity (x) }>
@@ -229,7 +233,7 @@ def test_an_attribute_that_a_call_sets_guards_nothing() -> None:
         }
     """)
     result = onnxpad.fix(model)
-    assert result.changes == ()
+    assert [(change.code, change.node) for change in result.changes] == [("PAD203", "<d>")]
     (kept,) = [finding for finding in result.findings if finding.code == "PAD203"]
     assert kept.reason_code == Reason.LAYS_PAD_OPEN
 
