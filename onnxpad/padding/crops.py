@@ -41,10 +41,6 @@ _MARK: Final = 1 << 40
 """The crop by which an axis is known again behind steps; that of the next axis is one more."""
 _ASKING: Final = frozenset({"Shape", "Size"})
 _WRITES_SIZES: Final = frozenset({"Expand", "Reshape"})
-_MAY_PASS: Final = frozenset(
-    {Reason.CROPS, Reason.CROPPED_BEFORE, Reason.FILL_DIFFERS, Reason.READ_ELSEWHERE}
-)
-"""Reasons that something further behind may remove."""
 _SAID: Final = {
     Reason.CROPS: (Reason.CROPPED_BEFORE, "it pads where elements were cropped before"),
     Reason.FILL_DIFFERS: (Reason.FILL_DIFFERS, "where it pads, the result has another value"),
@@ -140,9 +136,7 @@ class Crops:
                 form = form_of(self._op, crop, symmetric=symmetric)
                 found, left = self._tried(Taking(self._op, form, tuple(stages))), None
             except RefusalError as why:
-                left = left or (stage.node, why)
-                if refusal is not None or why.code not in _MAY_PASS:
-                    break
+                left = left or (stage.node, why)  # which something further behind may remove
         return found, left
 
     def idle(self) -> Iterator[Node]:
