@@ -72,7 +72,7 @@ class RecogniseSame(WritingPass):
             before, reader = context.label(op.node), f"computed Pad before {op.node.op}"
             message = Named(f"{reader} {context.graph.label(op.node)!r}", reader)
             try:
-                context.sites.outside(op, pad)
+                next(context.sites.outside(op, pad), None)
             except RefusalError:
                 pass
             else:

@@ -231,7 +231,7 @@ class DynamicSites:
         if pad is None or pad.constant_amounts is not None:
             return None
         try:
-            self._sites.outside(op, pad)
+            next(self._sites.outside(op, pad), None)
         except RefusalError:
             pass
         else:

@@ -6,7 +6,7 @@ and the amounts of a `Pad` in front of it. Then it is expressed in the style tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -28,7 +28,15 @@ from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import RUNTIME, Named
-from onnxpad.operators.amounts import ExtentPair, Pair, Pairs, add, is_padded, onnx_order
+from onnxpad.operators.amounts import (
+    ExtentPair,
+    Pair,
+    Pairs,
+    add,
+    is_padded,
+    numbers_of,
+    onnx_order,
+)
 from onnxpad.operators.read import (
     PadOp,
     UnreadableError,
@@ -184,22 +192,33 @@ class Sites:
             return None
         return disagreement(op, sizes, self._analysis.dtype(op.data))
 
-    def outside(self, op: WindowOp, pad: PadOp) -> Pairs:
-        """Amounts that a `Pad` before the operator adds per spatial axis; empty if it pads nothing.
+    def outside(self, op: WindowOp, pad: PadOp) -> Iterator[Pairs]:
+        """Constant amounts per spatial axis that may read what a `Pad` before the operator adds.
 
-        Where it computes amounts that depend on a size, these are constants that read the same
-        elements at every size.
+        Those that it has come first, then the least ones with which each window reads as far. There
+        are none where it pads nothing.
 
         Raises:
-            RefusalError: The operator cannot take it over; the message says why.
+            RefusalError: No operator could take it over, or its amounts depend on a size.
         """
         full = pad.extents_over(op.rank)
         if full is not None and not is_padded(full):
-            return ()
+            return
         self.check_form_of(op, pad)
         assert full is not None
-        known, spatial = pad.over(op.rank), op.operator.layout.spatial
-        return self._in_effect(op, pad, spatial(full)) if known is None else spatial(known)
+        given = op.operator.layout.spatial(full)
+        known = numbers_of(given)
+        if known is not None:
+            yield known
+        sizes, own = self.spatial(op, pad.data), next(self._proposed(op))
+        each = zip(op.windows, sizes, own, given, strict=True)
+        rounding = op.operator.pools, op.ceil_mode
+        found = [self._pair_read(rounding, *axis, known is None) for axis in each]
+        least = tuple(pair for pair in found if pair is not None)
+        if len(least) == len(found) and least != known:
+            yield least
+        elif known is None:
+            raise self.wording.amounts(pad)
 
     def check_mergeable(self, op: WindowOp, pad: PadOp) -> None:
         """Raises unless an operator could take over a `Pad` like this one, whatever its amounts.
@@ -223,36 +242,23 @@ class Sites:
         """
         check_form(self._graph, self.wording, op, pad)
 
-    def _in_effect(self, op: WindowOp, pad: PadOp, amounts: Sequence[ExtentPair]) -> Pairs:
-        """Constant amounts that read the same as size-dependent amounts, at every size."""
-        own = next(self._proposed(op))
-        sizes = self.spatial(op, pad.data)
-        constants: list[Pair] = []
-        rounding = op.operator.pools, op.ceil_mode
-        for each in zip(op.windows, sizes, own, amounts, strict=True):
-            constant = self._pair_in_effect(rounding, *each)
-            if constant is None:
-                raise self.wording.amounts(pad)
-            constants.append(constant)
-        return tuple(constants)
-
     @remembered
-    def _pair_in_effect(
-        self, rounding: Rounding, window: AnyWindow, size: Extent, own: Pair, amounts: ExtentPair
-    ) -> Pair | None:
-        """As `_in_effect`, on one axis; None where there are no such constants."""
-        if all(isinstance(amount, int) for amount in amounts):
-            begin, end = amounts
-            assert isinstance(begin, int)
-            assert isinstance(end, int)
-            return begin, end
-        return self._pair_read(rounding, window, size, own, amounts)
-
     def _pair_read(
-        self, rounding: Rounding, window: AnyWindow, size: Extent, own: Pair, amounts: ExtentPair
+        self,
+        rounding: Rounding,
+        window: AnyWindow,
+        size: Extent,
+        own: Pair,
+        amounts: ExtentPair,
+        keeps: bool,
     ) -> Pair | None:
-        """The least constant amounts on one axis that read the same; None where there are none."""
+        """The least constant amounts on one axis that reach as far; None where there are none.
+
+        Those that are numbers are kept where that is asked for.
+        """
         begin, end = amounts
+        if keeps and isinstance(begin, int) and isinstance(end, int):
+            return begin, end
         count = windows_over(rounding, window, size + begin + end, own)
         if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
             _, greatest = bounds(end_read(size, window, begin + own[0], count))
@@ -281,35 +287,19 @@ class Sites:
         known: tuple[Padding, Pairs] | None = notes.get(key)
         if known is not None:
             return known[0], pad, known[1]
-        around = self.outside(op, pad)
-        if not around:
-            return self.plan(op, style), None, ()
-        try:
-            padding = self.plan(op, style, pad, around)
-            if key is not None and not padding.outside:
-                notes[key] = padding, around
-            return padding, pad, around
-        except RefusalError as refusal:
-            less = self._read(op, pad, around) if has_amounts(op, pad, around) else None
-            if less is None:
-                raise
+        first: RefusalError | None = None
+        for around in self.outside(op, pad):
             try:
-                return self.plan(op, style, pad, less), pad, less
-            except RefusalError:
-                raise refusal from None
-
-    def _read(self, op: WindowOp, pad: PadOp, around: Pairs) -> Pairs | None:
-        """A `Pad`'s amounts without what no window reads; None where each element is read."""
-        rounding = op.operator.pools, op.ceil_mode
-        sizes, own = self.spatial(op, pad.data), next(self._proposed(op))
-        each = zip(op.windows, sizes, own, around, strict=True)
-        found = [self._pair_read(rounding, *axis) for axis in each]
-        pairs = tuple(pair for pair in found if pair is not None)
-        if len(pairs) < len(found) or pairs == around:
-            return None
-        # What a window that rounds up reads past the padding does not count in a divisor.
-        grows = any(pair > held for pair, held in zip(pairs, around, strict=True))
-        return None if grows and op.operator.counts is not None else pairs
+                padding = self.plan(op, style, pad, around)
+            except RefusalError as refusal:
+                first = first or refusal
+            else:
+                if key is not None and not padding.outside:
+                    notes[key] = padding, around
+                return padding, pad, around
+        if first is not None:
+            raise first
+        return self.plan(op, style), None, ()
 
     def pads_nothing(self, pad: PadOp) -> bool:
         """Whether a `Pad` copies its input: its amounts are 0, and fit the rank of its data.
@@ -430,7 +420,7 @@ class Sites:
             form = "which it reads, may be negative"
             return Named(f"{op.data.name!r}, {form}", f"the data, {form}")
         try:
-            around = self.outside(op, pad)
+            around = next(self.outside(op, pad), ())
             if not around:
                 return op
             padding = self.plan(op, "fold", pad, around)
