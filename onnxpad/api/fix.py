@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +14,6 @@ import onnx
 
 from onnxpad.api import kinds
 from onnxpad.arguments import ModelSource, Progress, require_timeout
-from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError, ValidationError
 from onnxpad.file.copy_external import ExternalData
 from onnxpad.finding import Finding, NextOption
@@ -45,7 +43,6 @@ class FixResult(FixReport):
 
     _graph: Graph
     _same_kind: kinds.SameKind
-    _limits: Mapping[str, Sizes]
     _contexts: list[Context]
     _bars: Barred
 
@@ -125,7 +122,6 @@ class FixResult(FixReport):
                 self._graph,
                 self.options,
                 self.findings,
-                self._limits,
                 self._contexts,
                 for_targets,
             )
@@ -335,7 +331,6 @@ def fix(
         delivery=IN_MEMORY,
         _graph=graph,
         _same_kind=same_kind,
-        _limits=run.limits,
         _contexts=[*run.left],
         _bars={**run.barred},
     )

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from onnxpad.arithmetic.size import Sizes
 from onnxpad.errors import UsageError
 from onnxpad.finding import Counts, Finding, Severity
 from onnxpad.graph import Graph
@@ -15,8 +14,6 @@ from onnxpad.pipeline.next_option import (
     _Candidate,
     _candidates,
     _gains,
-    _near,
-    _options,
     next_option,
 )
 from tests.support import parsed
@@ -68,18 +65,12 @@ def test_ranges_of_common_multiples() -> None:
     assert [*_by_range([finding(), finding(multiples={})])] == []
 
 
-def test_options_that_findings_name() -> None:
-    assert _options(finding("--dim", "--shape")) == ("--dim", "--shape")
-    assert _options(Finding("c", Severity.INFO, "n", "o", "m", evidence={"options": "no"})) == ()
-    assert _options(Finding("c", Severity.INFO, "n", "o", "m")) == ()
-
-
 def candidates(
-    *found: Finding, to_pads: bool = False, inputs: str = "float[n, 3, h, 8] x", **limits: Sizes
+    *found: Finding, to_pads: bool = False, inputs: str = "float[n, 3, h, 8] x"
 ) -> list[tuple[str, Any, int]]:
     graph = Graph.from_proto(parsed(f"g ({inputs}) => (float[a, b, c, d] y) {{ y = Relu (x) }}"))
-    named = _candidates(graph, found, limits, to_pads=to_pads)
-    return [(each.option, each.keywords, each.most) for each in named]
+    named = _candidates(graph, found, to_pads=to_pads)
+    return [(each.option, each.keywords, each.most) for each in named if each.most]
 
 
 def test_every_option_that_is_named_is_a_candidate() -> None:
@@ -102,76 +93,48 @@ def test_shapes_fix_the_sizes_that_decide() -> None:
     assert found[1:] == ({"shapes": {"x": (224, 3, 224, 8)}}, 2)
     (found,) = candidates(one, inputs="float[n, 3, h, 8] x, float[2] z")
     assert found[0] == "--shape 'x=?,3,224,8'"
-    (found,) = candidates(one, h=Sizes(32, 64, 32))
-    assert found[1] == {"shapes": {"x": (None, 3, 64, 8)}}
-
-
-def test_the_size_nearest_to_the_usual_one() -> None:
-    assert _near(None) == 224
-    cases = [(1, 999, 1, 224), (1, 223, 1, 223), (225, 999, 1, 225), (32, 320, 32, 224)]
-    for first, last, step, near in cases:
-        assert _near(Sizes(first, last, step)) == near
 
 
 BEFORE = (4, 4, 20)
 
 
 @each_row(
-    ("tried", "best", "asked"),
+    ("most", "tried", "is_told"),
     [
-        ([], None, 0),
-        ([(3, (4, 4, 20))], None, 1),
-        ([(3, None)], None, 1),  # the model does not run with it
-        ([(3, (3, 4, 20))], "0", 1),
-        ([(1, (4, 4, 19)), (1, (4, 3, 20))], "1", 2),
-        ([(3, (3, 4, 20)), (3, (3, 4, 20))], "0", 2),  # the first of two that gain as much
-        ([(3, (3, 4, 20)), (3, (3, 3, 20))], "1", 2),
-        ([(3, (2, 5, 20)), (3, (3, 3, 20))], "0", 2),  # 2 Pads fewer, and an auto_pad more
-        ([(3, (4, 3, 20)), (3, (4, 2, 20)), (3, (1, 4, 20))], "1", 2),  # two are tried
-        ([(2, (2, 4, 20)), (2, (1, 4, 20))], "0", 1),  # none after it can gain more
-        ([(2, (2, 4, 20)), (3, (1, 4, 20))], "1", 1),  # what may gain most comes first
-        ([(3, None), (3, (3, 4, 20))], "1", 2),
+        (0, (3, 4, 20), None),
+        (3, (4, 4, 20), False),
+        (3, None, False),  # the model does not run with it
+        (3, (3, 4, 20), True),
     ],
 )
-def test_the_option_that_gains_most(
-    tried: list[tuple[int, tuple[int, int, int] | None]],
-    best: str | None,
-    asked: int,
+def test_what_most_findings_name_is_tried_once(
+    most: int,
+    tried: tuple[int, int, int] | None,
+    is_told: bool | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The candidates are given: how many findings each could settle, and what it leads to."""
-    named = [
-        _Candidate(str(place), {"no_ceil": place}, "h", most)
-        for place, (most, _) in enumerate(tried)
-    ]
+    """The candidates are given: how many findings name each, and what the one tried leads to."""
+    named = [_Candidate(f"{each}", {"no_ceil": each}, "h", each) for each in (most // 3, most)]
     graph = Graph.from_proto(parsed("g (float[2] x) => (float[2] y) { y = Relu (x) }"))
     now, trials = BEFORE, 0
 
     class Trial:
         def __init__(self, graph: Graph, options: Options, **_: object) -> None:
-            self.options = options
+            assert options.no_ceil == most
 
         def edit(self) -> None:
             nonlocal now, trials
             trials += 1
-            found = tried[int(self.options.no_ceil)][1]
-            if found is None:
+            if tried is None:
                 raise UsageError("it does not run")
-            now = found
-
-    def counted(_: Graph) -> Counts:
-        nonlocal now
-        found, now = Counts(*now), BEFORE
-        return found
+            now = tried
 
     monkeypatch.setattr(module, "_candidates", lambda *_, **__: iter(named))
-    monkeypatch.setattr(module, "counts_of", counted)
+    monkeypatch.setattr(module, "counts_of", lambda _: Counts(*now))
     monkeypatch.setattr(module, "Run", Trial)
-    found = next_option(graph, Options(), [], {}, [], lambda _: None)
-    assert (found and found.option) == best
-    assert trials == asked
+    found = next_option(graph, Options(), [], [], lambda _: None)
+    assert trials == (is_told is not None)
+    assert bool(found) == bool(is_told)
     if found is not None:
-        after = tried[int(found.option)][1]
-        assert after is not None
-        assert (found.before, found.after, found.hint) == (Counts(*BEFORE), Counts(*after), "h")
-        assert found.keywords == {"no_ceil": int(found.option)}
+        assert (found.option, found.keywords, found.hint) == (f"{most}", {"no_ceil": most}, "h")
+        assert (found.before, found.after) == (Counts(*BEFORE), Counts(*now))
