@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from onnxpad.graph import Tensor
-from onnxpad.messages import Named, named
+from onnxpad.messages import Named
 from onnxpad.operators.amounts import is_padded
-from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
-
-_NOTHING: Final = Named.of("Pad with amounts of 0")
 
 
 class DropEmptyPad(Pass):
@@ -29,9 +25,8 @@ class DropEmptyPad(Pass):
     blocks targets that have no `Pad`.
 
     ## When it is exact
-    In every mode, where the amounts are known to be zero and to fit the rank of the data: a `Pad`
-    with amounts for another rank is an error. Where the rank is known only at run time, the `axes`
-    of the `Pad`, or a Conv or pool that reads it, show it too.
+    In every mode, where the amounts are known to be zero. For data of another rank than they are
+    for, the model stops, so that such data do not count.
 
     ## References
     ONNX Pad-25.
@@ -61,10 +56,9 @@ class DropEmptyPad(Pass):
                 continue
             if not context.graph.uses(output) and not context.graph.is_output(output):
                 continue  # the rule on what remains reports it
-            if context.sites.pads_nothing(pad):
-                yield self.found(context, pad.node, _NOTHING, pad, becomes="no Pad")
-            else:
-                yield self.refused(context, pad.node, _NOTHING, _rank(pad.data, len(amounts)))
+            yield self.found(
+                context, pad.node, Named.of("Pad with amounts of 0"), pad, becomes="no Pad"
+            )
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...] | None:
         """Connects the readers of the `Pad` to its input, or makes it an Identity."""
@@ -78,14 +72,3 @@ class DropEmptyPad(Pass):
         for use in uses:
             graph.set_input(use.node, use.index, data)
         return (data,)
-
-
-def _rank(data: Tensor, needs: int) -> RefusalError:
-    """The refusal of a `Pad` whose data may have another number of axes than its amounts."""
-    said = named(
-        lambda name: (
-            f"the number of axes of{name(data.name, 'the data')} is known only at run time, and "
-            f"unless it is {needs} the Pad is an error"
-        )
-    )
-    return RefusalError(Reason.RANK_UNKNOWN, said, tensor=data.name, needs=needs)

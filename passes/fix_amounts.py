@@ -10,7 +10,7 @@ import numpy as np
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.messages import Named
-from onnxpad.operators.amounts import onnx_order
+from onnxpad.operators.amounts import is_padded, onnx_order
 from onnxpad.options import KEPT
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
@@ -80,7 +80,7 @@ class FixAmounts(Pass):
             message = Named.of(f"Pad ({pad.mode}) {kept}")
             amounts = pad.constant_amounts
             if amounts is not None:
-                if context.sites.pads_nothing(pad):
+                if not is_padded(amounts):
                     continue  # another rule removes the whole Pad
                 if not external and context.style_of(pad.node) == KEPT.style:
                     continue

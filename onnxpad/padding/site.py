@@ -26,7 +26,7 @@ from onnxpad.arithmetic.window import (
 from onnxpad.errors import ModelError
 from onnxpad.facts import remembered
 from onnxpad.finding import Trust
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import RUNTIME, Named
 from onnxpad.operators.amounts import (
     ExtentPair,
@@ -39,12 +39,10 @@ from onnxpad.operators.amounts import (
 )
 from onnxpad.operators.read import (
     PadOp,
-    UnreadableError,
     WindowOp,
     pad_giving,
-    read_window,
 )
-from onnxpad.operators.table import CHANNELS_FIRST, Fill, Layout, gathering
+from onnxpad.operators.table import CHANNELS_FIRST, Fill, Layout
 from onnxpad.options import KEPT
 from onnxpad.padding.limits import (
     check_counts,
@@ -300,33 +298,6 @@ class Sites:
         if first is not None:
             raise first
         return self.plan(op, style), None, ()
-
-    def pads_nothing(self, pad: PadOp) -> bool:
-        """Whether a `Pad` copies its input: its amounts are 0, and fit the rank of its data.
-
-        With amounts for another rank it would be an error. Where the rank is known only at run
-        time, a window operator that reads the `Pad` shows it too.
-        """
-        amounts = pad.constant_amounts
-        if amounts is None or is_padded(amounts):
-            return False
-        shape = self._analysis.shape(pad.data)
-        if pad.axes is not None or shape is not None:
-            return pad.axes is not None or len(amounts) == len(shape or ())
-        return any(
-            self._rank_read(use.node, use.index) == len(amounts)
-            for use in self._graph.uses(pad.node.outputs[0])
-        )
-
-    def _rank_read(self, node: Node, index: int) -> int | None:
-        """The rank of an input that is a window operator's data; None for other inputs."""
-        row = gathering(self._graph, node)
-        if row is None or index != row.inputs.data:
-            return None
-        try:
-            return read_window(self._graph, self._analysis, node).rank
-        except UnreadableError:
-            return None
 
     def pad_before(self, op: WindowOp) -> PadOp | None:
         """The `Pad` that the operator reads, directly or through Identity."""
