@@ -103,7 +103,8 @@ class SinkPad(Pass):
         message = f"Pad {axes_text(layer.amounts)}"
         known = pad.outputs[0].name in context.absorbed
         for step, reason in sinking.cuts(pad):
-            reason = reason or _shared(context, sinking, step)
+            if reason is None and (shared := sinking.shared(step)) is not None:
+                reason = _refusal_of_shared(context, shared)
             reason = reason or (None if known else looked.refusal(step))
             if reason is not None:
                 if refusal is None and looked.readers.path(step.outputs[0]):
@@ -113,7 +114,7 @@ class SinkPad(Pass):
             assert lifted is not None
             labels = [graph.label(each) for each in lifted.steps]
             ops = [each.op for each in lifted.steps]
-            steps = (f"{op} {label!r}" for op, label in zip(ops, labels, strict=True))
+            steps = [f"{op} {label!r}" for op, label in zip(ops, labels, strict=True)]
             past = Named(*(f"{message} before {', '.join(each)}" for each in (steps, ops)))
             becomes = "behind these" if len(labels) > 1 else "behind it"
             return self.found(context, pad, past, step, becomes=becomes, keeps=step, steps=labels)
@@ -165,19 +166,9 @@ class _Looked:
         return None
 
 
-def _shared(context: Context, sinking: Sinking, step: Node) -> RefusalError | None:
-    """Why a step cannot be cut yet, or at all: a step before it is read elsewhere; else None."""
-    shared = sinking.shared(step)
-    if not shared:
-        return None
-    label = context.graph.label(shared[0])
-    return RefusalError(
-        Reason.READ_ELSEWHERE,
-        named(
-            lambda name: (
-                f"{shared[0].op}{name(label)} between is read elsewhere too, where the padding is "
-                "not taken"
-            )
-        ),
-        operator=label,
-    )
+def _refusal_of_shared(context: Context, step: Node) -> RefusalError:
+    """Why nothing is cut yet, or at all, behind a step that is read elsewhere."""
+    label = context.graph.label(step)
+    form = "between is read elsewhere too, where the padding is not taken"
+    said = named(lambda name: f"{step.op}{name(label)} {form}")
+    return RefusalError(Reason.READ_ELSEWHERE, said, operator=label)

@@ -387,14 +387,6 @@ CASES: Final[dict[str, Case]] = {
     "SAME_LOWER, dynamic pad": _same(
         "LOWER", "strides = [2, 2]", inputs=OPEN, dynamic="pad", sizes=(7, 8)
     ),
-    "SAME_LOWER, stride above kernel, dynamic pad": _same(
-        "LOWER",
-        "strides = [4, 4]",
-        W,
-        inputs=OPEN,
-        dynamic="pad",
-        sizes=(7, 8, 9, 10),
-    ),
     "Conv SAME behind a Conv": _conv(
         "b = Conv (x, w) c = Concat <axis = 1> (b, b)"
         ' y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (c, v)',

@@ -190,8 +190,8 @@ _SITES: Final = (
             "b0 + b1", "b1"),
     _mutant("a sum swaps axes", "Pad Conv", CERTIFY, amounts.add,
             "zip(one, other,", "zip(one, other[::-1],"),
-    _mutant("a sum of Pads swaps axes", "Pad Pad", CERTIFY, amounts.add,
-            "zip(one, other,", "zip(one, other[::-1],"),
+    _mutant("a sum of Pads swaps axes", "Pad Pad", CERTIFY, MergePads.rewrite,
+            "set_amounts(graph, node, amounts)", "set_amounts(graph, node, amounts[::-1])"),
     _mutant("pads are written axis by axis", "Pad Conv", CERTIFY, write.attributes,
             "onnx_order(padding.numbers)", "[n for pair in padding.numbers for n in pair]"),
     _mutant("pads are written ends first", "Pad Conv, added", CERTIFY, write.attributes,
@@ -272,13 +272,8 @@ _DYNAMIC: Final = (
             "[0 for _ in formula.constant]"),
     _mutant("any amounts are remainders", "Pad to a multiple or beyond, dynamic pad", CERTIFY,
             amounts_subgraph._remainder, "if fits else None", "if True else None"),
-    _mutant("written SAME starts at the channels", "SAME_UPPER, dynamic pad", CERTIFY,
+    _mutant("amounts start at the channels", "Pad to a multiple, dynamic pad", CERTIFY,
             AmountsWriter._shape, 'else {"start": first}', 'else {"start": 1, "end": 3}'),
-    _mutant("written SAME keeps auto_pad", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites.write_computed, '{"auto_pad": None, "pads": None}', "{}"),
-    _mutant("written SAME is not read", "SAME_UPPER, dynamic pad", CERTIFY,
-            DynamicSites.write_computed,
-            "graph.set_input(node, op.operator.inputs.data, padded)", "pass"),
 )
 
 _PASSES: Final = (

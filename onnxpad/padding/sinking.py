@@ -173,20 +173,19 @@ class Sinking:
         for use in readers_of(self._graph, tensor):
             yield None if use is None or use.index < 0 else use.node
 
-    def shared(self, step: Node) -> list[Node]:
-        """The steps between `Pad`s and a step that something else reads too.
+    def shared(self, step: Node) -> Node | None:
+        """The first step between `Pad`s and a step that something else reads too.
 
-        They would have to be computed twice, with the padding and without it.
+        It would have to be computed twice, with the padding and without it.
         """
         lifted = self.lifted(step.outputs[0])
         steps = () if lifted is None else lifted.steps
-        known: set[int | None] = {id(each) for each in steps}
-        return [
-            each
-            for each in steps
-            if each is not step
-            and any(id(by) not in known for out in each.outputs for by in self.readers(out))
-        ]
+        known = {id(each) for each in steps}
+        for each in steps:
+            readers = [reader for output in each.outputs for reader in self.readers(output)]
+            if each is not step and not known.issuperset(map(id, readers)):
+                return each
+        return None
 
     def cut(self, node: Node) -> tuple[Tensor, ...]:
         """Writes the padding behind a step, and connects all its readers to that.
@@ -260,9 +259,9 @@ class Sinking:
             if is_either_zero(lifted.layer.fill):
                 for tensor in step.outputs:
                     self._sites.judge.check_sign_is_lost(tensor)
-            if shared := self.shared(step):
+            if (shared := self.shared(step)) is not None:
                 # What is read elsewhere too must be taken there as well, so it comes first.
-                pending += [step, shared[0]]
+                pending += [step, shared]
                 continue
             readers = [reader for each in step.outputs for reader in self.readers(each)]
             if None in readers:
