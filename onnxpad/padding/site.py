@@ -375,14 +375,6 @@ class Sites:
             size = self.spatial(op, source)[op.axes.index(axis)]
             raise refusal_of_ceil(self.wording, source, axis, size) from None
 
-    def folds(self, op: WindowOp, style: str) -> bool:
-        """Whether a site, with the `Pad` in front of it if there is one, can have a style."""
-        try:
-            self.planned(op, style)
-        except RefusalError:
-            return False
-        return True
-
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | Named:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
         is_far = op.data.producer is not pad.node  # a Cast between may change signs
