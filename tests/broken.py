@@ -68,16 +68,6 @@ class Cluttering(FoldPad):
         graph.set_attribute(node, "auto_pad", "VALID")
 
 
-class Halfway(DropEmptyPad):
-    """Reroutes one of those that read a `Pad`, and says that all were."""
-
-    def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
-        use = context.graph.uses(match.plan.node.outputs[0])[0]
-        data: Tensor = match.plan.data
-        context.graph.set_input(use.node, use.index, data)
-        return (data,)
-
-
 class Elsewhere(DropEmptyPad):
     """Says that another tensor stands for the `Pad`."""
 

@@ -12,7 +12,7 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.errors import let_through
 from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity
-from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
 from onnxpad.operators.table import gathering
@@ -83,17 +83,14 @@ class Made(NamedTuple):
     """A change that was made.
 
     Attributes:
-        place: Where it was made.
         change: The change.
         finding: The finding that it settles.
         key: The key under which it can be barred.
-        tensors: Names of the tensors from its root, which is left out, to the output that it keeps,
-            of those that it inserts, and in bodies the outputs of the nodes around; unique in the
-            model.
+        tensors: Names of the outputs of the nodes that it touched, and of those around its body;
+            unique in the model.
         wrote: Labels of the nodes that it added.
     """
 
-    place: Place
     change: Change
     finding: Finding
     key: Key
@@ -106,15 +103,6 @@ class Made(NamedTuple):
         return replace(
             self.finding, assumptions=certificate.assumptions, sizes=certificate.limited_to
         )
-
-
-class _Site(NamedTuple):
-    """A tensor that a change must keep: its roots, its cut for the probe, and its readers."""
-
-    tensor: Tensor
-    roots: tuple[str, ...]
-    cut: Any
-    uses: Sequence[Use]
 
 
 def match_key(graph: Graph, pass_: Pass, match: Match) -> Key:
@@ -186,7 +174,6 @@ class Editor:
         """Uses another context from now on; what was undone may be tried again."""
         self.context = context
         self.undone.clear()
-        self._failures: dict[object, tuple[int, DiffersError]] = {}
         self._outdated = False
         self._prover = Prover(context.graph, context.domains, context.signs)
 
@@ -195,33 +182,24 @@ class Editor:
         place = place_of(pass_, match)
         if place in self.undone:
             return
-        # Many findings may lead to one rewrite: of a node alone, it fails as it did before.
-        alone = (pass_.code, id(match.node)) if match.plan is match.node else None
         mark = self.context.mark()
         self._prover.begin()
-        key = match_key(self.context.graph, pass_, match)
-        known = self._failures.get(alone)
-        failure = None if known is None or known[0] != mark.edits else known[1]
         try:
-            if failure is None:
-                made = self._apply(pass_, match, place, key)
+            made = self._apply(pass_, match, place)
         except DiffersError as error:
             failure = error
-            if alone is not None:
-                self._failures[alone] = mark.edits, failure
         except Exception as error:  # whatever a user's pass raises, or leads to
             if not is_own(pass_):
                 raise
             let_through(error)
             failure = failed(pass_, error)
-        if failure is not None:
-            self.context.rollback(mark)
-            self._prover.undo()
-            self.undone[place] = match.finding, failure.with_traceback(None)
         else:
             self.made.append(made)
-            self._failures.clear()
             self._outdated = bool(self.undone)
+            return
+        self.context.rollback(mark)
+        self._prover.undo()
+        self.undone[place] = match.finding, failure.with_traceback(None)
 
     def begin_guards(self) -> int:
         """A mark before edits that no pass makes, for `check_guards`."""
@@ -236,26 +214,6 @@ class Editor:
         """
         self._prover.settle(self.context.graph.touched(mark), {})
 
-    def _along(self, node: Node, way: Sequence[Tensor]) -> set[str]:
-        """The tensors on the way from its roots that belong to a rewrite: those that it pads.
-
-        Where the node has no window, they are those of the steps that a `Pad` is moved past. In a
-        body, the outputs of the nodes around belong to it too.
-        """
-        graph = self.context.graph
-        is_step = node.op != "Pad" and gathering(graph, node) is None
-        names: set[str] = set()
-        for tensor in way:
-            names.add(graph.unique(tensor.name))
-            above = tensor.producer
-            if not (is_step or above is node or (above and above.op in {"Pad", "Identity"})):
-                break
-        inner: Graph | None = graph
-        while inner is not None and inner.owner is not None and inner.parent is not None:
-            names.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
-            inner = inner.parent
-        return names
-
     def mark_stale(self) -> None:
         """Lets `retry` know of changes elsewhere, which may have removed a reason."""
         self._outdated = bool(self.undone)
@@ -269,53 +227,46 @@ class Editor:
         outdated, self._outdated = self._outdated, False
         if outdated:
             self.undone.clear()
-            self._failures.clear()
         return outdated
 
-    def _apply(self, pass_: Pass, match: Match, place: Place, key: Key) -> Made:
+    def _apply(self, pass_: Pass, match: Match, place: Place) -> Made:
         """Makes a change."""
-        graph, node = self.context.graph, match.node
+        graph, node, probe = self.context.graph, match.node, self._probe
         mark, declared = graph.mark(), graph.model.journal.declared
         label, op_type = self.context.label(node), node.op  # which the rewrite may change
-        if self._probe is not None:
-            self._probe.take(graph, self.context.analysis, self.context.signs)
-        sites = [self._site(tensor, pass_) for tensor in self._kept(node)]
-        first, roots = sites[0].tensor, sites[0].roots
-        way = [*_upstream(first, roots)]
-        tensors = self._along(node, way)
+        key = match_key(graph, pass_, match)
+        kept = self._kept(node)
+        roots = [self._prover.roots(each, behind=pass_.behind) for each in kept]
+        cuts: list[Any] = [None] * len(kept)
+        if probe is not None:
+            probe.take(graph, self.context.analysis, self.context.signs)
+            cuts = list(map(probe.before, kept, roots))
         nodes = pass_.computing(match)
-        was = written_form(self.context, node, first, roots, nodes[0])
-        for before in self._seen.get(place, ()):
-            if was.text == before.text:
-                why = "the rule finds what it has already rewritten, without end"
-                raise DiffersError(why, Reason.WITHOUT_END)
-        hiding = self._hiding(way)
-        replacements = pass_.rewrite(match, self.context) or tuple(site.tensor for site in sites)
-        tensors.update([graph.unique(new.name) for new in replacements])
+        was = written_form(self.context, node, kept[0], roots[0], nodes[0])
+        if was in self._seen.get(place, ()):
+            why = "the rule finds what it has already rewritten, without end"
+            raise DiffersError(why, Reason.WITHOUT_END)
+        hiding = self._hiding(kept[0], roots[0])
+        results = pass_.rewrite(match, self.context) or kept
         trust = self.context.trust if match.decides else None
-        replaced: dict[Tensor, Tensor] = {}
-        for site, new in zip(sites, replacements, strict=True):
-            replaced[new] = site.tensor
-            if new is not site.tensor:
-                self._check_uses(site.tensor, new, site.uses)
         removed = graph.sweep()
         touched = graph.touched(mark)
+        replaced = dict(zip(results, kept, strict=True))
         certificates = self._prover.settle(touched, replaced, trust)
         for each in certificates:
             self._check_assumptions(each)
         certificate = certificates[0]
-        now = written_form(self.context, node, replacements[0], roots, nodes[1])
+        now = written_form(self.context, node, results[0], roots[0], nodes[1])
         check_elsewhere(graph, mark)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
         seen = ""
-        for site, new in zip(sites, replacements, strict=True):
-            seen, certificate = self._probed(site, new, certificate)
+        for each in zip(results, roots, cuts, strict=True):
+            seen, certificate = self._probed(*each, certificate)
         self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         inserted = frozenset(map(self.context.label, fresh))
-        tensors.update([graph.unique(node.outputs[0].name) for node in fresh])
         mark = graph.mark()
         if absorbed := graph.absorb(node):
             self._prover.settle(graph.touched(mark), {})
@@ -325,14 +276,20 @@ class Editor:
             node=label,
             op_type=op_type,
             was=was,
-            now=now if now.steps else SiteForm(tensor=replacements[0].name),
+            now=now if now.steps else SiteForm(tensor=results[0].name),
             certificate=certificate,
             # A node that takes the place of another has its name.
             removed=tuple([name for name in removed if name not in inserted]),
             probe=seen,
             message=match.finding.message,
         )
-        return Made(place, change, match.finding, key, frozenset(tensors), inserted)
+        written = [tensor for each in touched for tensor in each.node.outputs]
+        names = {graph.unique(tensor.name) for tensor in (*written, *kept, *results)}
+        inner = graph
+        while inner.owner is not None and inner.parent is not None:
+            names.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
+            inner = inner.parent
+        return Made(change, match.finding, key, frozenset(names), inserted)
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
         """The outputs of a node that must stay the same: those that are read.
@@ -345,14 +302,8 @@ class Editor:
             return node.outputs[:1]
         return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
 
-    def _site(self, tensor: Tensor, pass_: Pass) -> _Site:
-        roots = self._prover.roots(tensor, behind=pass_.behind)
-        probe = self._probe
-        cut = probe.before(tensor, roots) if probe is not None else None
-        return _Site(tensor, roots, cut, self.context.graph.uses(tensor))
-
     def _probed(
-        self, site: _Site, new: Tensor, certificate: Certificate
+        self, new: Tensor, roots: Sequence[str], cut: Any, certificate: Certificate
     ) -> tuple[str, Certificate]:
         """The result of a probe in words, and the certificate with what it then assumes.
 
@@ -363,7 +314,7 @@ class Editor:
             return "", certificate
         is_specified = Assumption.TRUSTS_SPEC in certificate.assumptions
         compare = self._probe.after_specified if is_specified else self._probe.after
-        same, seen = compare(new, site.roots, site.cut)
+        same, seen = compare(new, roots, cut)
         if same is False:
             raise DiffersError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
         if same is None and Assumption.NOT_PROBED not in certificate.assumptions:
@@ -386,18 +337,16 @@ class Editor:
                 assumptions=[*refused],
             )
 
-    def _hiding(self, way: Sequence[Tensor]) -> list[tuple[Node, Hazard]]:
+    def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> list[tuple[Node, Hazard]]:
         """The `Pad`s and Slices on the way from a root that hide a harmful size from onnxruntime.
 
         Each with the harm that it would do.
         """
         graph, found = self.context.graph, []
-        for tensor in way:
-            node = tensor.producer
-            if node is not None and node.inputs and _hides(graph, node):
+        for node in _upstream(tensor, roots):
+            if _hides(graph, node):
                 hazard = self.context.blocked_pools.behind(node.outputs[0])
-                if hazard is not None:
-                    found.append((node, hazard))
+                found += [] if hazard is None else [(node, hazard)]
         return found
 
     def _check_hidden(self, hiding: Sequence[tuple[Node, Hazard]]) -> None:
@@ -416,23 +365,15 @@ class Editor:
                     operator=graph.label(node),
                 )
 
-    def _check_uses(self, old: Tensor, new: Tensor, uses: Sequence[Use]) -> None:
-        graph = self.context.graph
-        if graph.is_read(old):
-            raise DiffersError(f"{old.name!r} is still read")
-        if any(use.node.inputs[use.index].name != new.name for use in uses):
-            raise DiffersError(f"not everything that read {old.name!r} reads {new.name!r} now")
 
-
-def _upstream(tensor: Tensor, roots: Sequence[str]) -> Iterator[Tensor]:
-    """A tensor and those upstream of it by first inputs, up to roots, which are left out."""
+def _upstream(tensor: Tensor, roots: Sequence[str]) -> Iterator[Node]:
+    """The nodes from roots to a tensor, by first inputs."""
     for _ in range(MOST):
-        if not tensor.name or tensor.name in roots:
+        node = tensor.producer
+        if tensor.name in roots or node is None or not node.inputs:
             return
-        yield tensor
-        if tensor.producer is None or not tensor.producer.inputs:
-            return
-        tensor = tensor.producer.inputs[0]
+        yield node
+        tensor = node.inputs[0]
 
 
 def _hides(graph: Graph, node: Node) -> bool:

@@ -18,9 +18,7 @@ def parted(tensor: str, reads: tuple[str, ...] = (), read: tuple[str, ...] = ())
 
 def made(*tensors: str) -> list[Made]:
     some: Any = None
-    return [
-        Made(some, some, some, ("PAD201", tensor), frozenset(), frozenset()) for tensor in tensors
-    ]
+    return [Made(some, some, ("PAD201", tensor), frozenset(), frozenset()) for tensor in tensors]
 
 
 @each_row(
