@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from onnxpad.graph import Tensor
 from onnxpad.messages import Named
-from onnxpad.operators.amounts import is_padded
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.amounts import is_padded
 
 
 class DropEmptyPad(Pass):

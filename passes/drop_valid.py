@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.messages import RUNTIME
-from onnxpad.operators.read import WindowOp
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.semantics.read_nodes import WindowOp
 
 
 class DropValid(WritingPass):

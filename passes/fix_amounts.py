@@ -10,11 +10,11 @@ import numpy as np
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.messages import Named
-from onnxpad.operators.amounts import is_padded, onnx_order
 from onnxpad.options import KEPT
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.amounts import is_padded, onnx_order
 
 _LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.messages import named
-from onnxpad.operators.amounts import onnx_order
-from onnxpad.operators.read import WindowOp
-from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import has_amounts
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.operators import Fill
+from onnxpad.semantics.read_nodes import WindowOp
 
 
 class FoldPad(WritingPass):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from onnxpad.finding import Severity
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import Named
-from onnxpad.operators.table import operator_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.runtimes.deployed import folding_versions
 from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
+from onnxpad.semantics.operators import operator_of
 
 
 class GuardPad(Pass):

@@ -8,8 +8,6 @@ import numpy as np
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Tensor
-from onnxpad.operators.amounts import ENDLESS, Pairs, is_padded, onnx_order
-from onnxpad.operators.read import TransposedOp
 from onnxpad.padding.crops import Crops, crop_of, form_text, symmetric_form
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.write import changes, write
@@ -17,6 +15,8 @@ from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.amounts import ENDLESS, Pairs, is_padded, onnx_order
+from onnxpad.semantics.read_nodes import TransposedOp
 
 
 class MakeSymmetric(Pass):

@@ -7,13 +7,13 @@ from itertools import chain
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.messages import Named
-from onnxpad.operators.amounts import Pairs, is_padded, numbers_of
-from onnxpad.operators.read import PadOp, is_pad
 from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.amounts import Pairs, is_padded, numbers_of
+from onnxpad.semantics.read_nodes import PadOp, is_pad
 
 
 class MergePads(Pass):

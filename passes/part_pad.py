@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Node
 from onnxpad.messages import Named
-from onnxpad.operators.read import PadOp
-from onnxpad.operators.table import operator_of
 from onnxpad.padding.parting import part, parted, parts
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.operators import operator_of
+from onnxpad.semantics.read_nodes import PadOp
 
 
 class PartPad(Pass):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Severity
 from onnxpad.messages import Named
-from onnxpad.operators.table import Fill
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.semantics.operators import Fill
 
 
 class RecogniseSame(WritingPass):

@@ -8,10 +8,10 @@ import onnx
 
 from onnxpad.finding import Severity
 from onnxpad.graph import Node
-from onnxpad.operators.table import MICROSOFT
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.operators import MICROSOFT
 
 
 class ReportAutoPad(Pass):

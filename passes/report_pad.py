@@ -10,14 +10,14 @@ from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Node, Use
 from onnxpad.messages import Named, and_list, few, named
-from onnxpad.operators.no_padding import why_no_padding
-from onnxpad.operators.read import PadOp, UnreadableError, WindowOp
-from onnxpad.operators.table import MICROSOFT, crops
 from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.no_padding import why_no_padding
+from onnxpad.semantics.operators import MICROSOFT, crops
+from onnxpad.semantics.read_nodes import PadOp, UnreadableError, WindowOp
 
 MOST_READERS: Final = 4
 """A reason names at most this many readers."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.operators.amounts import onnx_order
-from onnxpad.operators.read import WindowOp
 from onnxpad.padding.padding import Padding, SizeDependentError
 from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.read_nodes import WindowOp
 
 
 class ResolveAutoPad(Pass):

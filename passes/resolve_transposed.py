@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from onnxpad.finding import Trust
-from onnxpad.operators.amounts import Pairs, onnx_order
-from onnxpad.operators.read import TransposedOp
 from onnxpad.padding.crops import amounts_of, crop_of, form_of, form_text
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.semantics.amounts import Pairs, onnx_order
+from onnxpad.semantics.read_nodes import TransposedOp
 
 
 class ResolveTransposed(WritingPass):

@@ -7,11 +7,11 @@ from typing import Any
 
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
-from onnxpad.operators.amounts import Pairs, onnx_order
-from onnxpad.operators.read import WindowOp
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.semantics.amounts import Pairs, onnx_order
+from onnxpad.semantics.read_nodes import WindowOp
 
 
 class RoundDown(WritingPass):

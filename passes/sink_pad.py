@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.graph import Node, Tensor
 from onnxpad.messages import Named, named
-from onnxpad.operators.read import PadOp
-from onnxpad.operators.table import gathering
 from onnxpad.padding.readers import Readers, readers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.operators import gathering
+from onnxpad.semantics.read_nodes import PadOp
 
 if TYPE_CHECKING:
     from onnxpad.padding.sinking import Sinking

@@ -9,10 +9,10 @@ import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.messages import and_list
-from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
-from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.amounts import is_padded, is_plain_zero, onnx_order
+from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 
 
 class SpellPadding(Pass):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.operators.amounts import onnx_order
-from onnxpad.operators.read import PadOp, WindowOp
 from onnxpad.padding.padding import Padding, split
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
 
 class SplitPads(WritingPass):

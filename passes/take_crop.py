@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from onnxpad.graph import Node
 from onnxpad.messages import Named, named
-from onnxpad.operators.amounts import onnx_order
-from onnxpad.operators.read import TransposedOp
 from onnxpad.padding.crops import Crops, Obstacle, Taking, form_text
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.read_nodes import TransposedOp
 
 
 class TakeCrop(Pass):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.operators.amounts import onnx_order
 from onnxpad.padding.crops import crop_of, form_of, form_text
 from onnxpad.padding.padding import padding_of
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.semantics.amounts import onnx_order
 
 
 class TakeOutputPadding(WritingPass):

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from onnxpad.graph import Tensor
-from onnxpad.operators.amounts import onnx_order
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.semantics.amounts import onnx_order
 
 
 class Swapped(FoldPad):

@@ -27,8 +27,6 @@ from onnxpad.analysis.rules import (
 from onnxpad.analysis.rules.lower_bounds import BOUNDS
 from onnxpad.arithmetic import window
 from onnxpad.arithmetic.window import Window
-from onnxpad.operators import amounts
-from onnxpad.operators.read import WindowOp
 from onnxpad.padding import (
     amounts_subgraph,
     ceil_mode,
@@ -45,11 +43,12 @@ from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.merge_pads import MergePads
-from onnxpad.semantics import moving, numbers, pointwise, quantised, transposed
+from onnxpad.semantics import amounts, moving, numbers, pointwise, quantised, transposed
 from onnxpad.semantics import rows as semantics_rows
 from onnxpad.semantics import table as semantics_table
 from onnxpad.semantics import window as semantics_window
 from onnxpad.semantics.layers import LEAST
+from onnxpad.semantics.read_nodes import WindowOp
 from onnxpad.semantics.rows import ZERO, Call
 from onnxpad.semantics.steps import STEPS
 from onnxpad.semantics.table import pad_of

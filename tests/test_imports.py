@@ -30,7 +30,7 @@ ORDER: Final = (
     "process", "arithmetic", "file",
     # One graph, what is known of it, and what its nodes say.
     # By one table of meaning, which the proof goes by too: it knows no pass.
-    "graph", "semantics", "operators", "analysis", "sizes", "proof",
+    "graph", "semantics", "analysis", "sizes", "proof",
     # Running models: it knows no pass either.
     "runtimes", "validation", "probe",
     # What a runtime makes of a graph: it knows no rewrite.
@@ -50,14 +50,13 @@ ORDER: Final = (
 OPTIMISER: Final = {row for row in ORDER if row.startswith("runtimes.")}
 """What is known of a runtime besides how it runs."""
 
-KNOWING: Final = {"analysis", "operators", "sizes", "semantics", "proof"}
+KNOWING: Final = {"analysis", "sizes", "semantics", "proof"}
 """Packages that know what a graph computes."""
 
 APART: Final = {
     "arithmetic": {"file", "process"},
     "file": {"arithmetic", "process"},
     "semantics": {"process"},
-    "terms": {"process", "operators"},
     "runtimes": {"process", "arithmetic", "graph", *KNOWING},
     "probe": {"proof"},
     "validation": KNOWING,
@@ -295,7 +294,7 @@ def test_fix_and_check_import_no_leaf(tmp_path: Path) -> None:
     assert [module for module in loaded if is_leaf(module)] == []
 
 
-SHARED: Final = {"options", "quantised", "read", "run", "table", "window", "write"}
+SHARED: Final = {"options", "quantised", "run", "table", "window", "write"}
 """Names of modules that stand in several packages, for one concept seen from each."""
 
 

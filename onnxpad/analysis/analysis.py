@@ -37,8 +37,8 @@ from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
-from onnxpad.operators.table import laid_out
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.operators import laid_out
 from onnxpad.semantics.window import declared_row
 
 if TYPE_CHECKING:

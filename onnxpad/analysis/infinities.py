@@ -18,8 +18,8 @@ from onnxpad.analysis.analysis import Analysis
 from onnxpad.analysis.rounding import FLOAT, FLOATS, FloatFormat
 from onnxpad.analysis.value import is_constant
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.read import pad_giving
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.read_nodes import pad_giving
 
 _NEAR: Final = 64
 """Tensors upstream that are looked at: it is done for each pool, and finds infinities near."""

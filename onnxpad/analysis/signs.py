@@ -15,7 +15,7 @@ from onnxpad.analysis.value import BOOL, INTEGERS
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import Named
-from onnxpad.operators.table import gathering, operator_of
+from onnxpad.semantics.operators import gathering, operator_of
 from onnxpad.semantics.rows import FLOATS
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TypeAlias, TypeVar
 from onnxpad import declared
 from onnxpad.declared import Row
 from onnxpad.errors import UsageError
-from onnxpad.operators.table import OPERATORS
 from onnxpad.pipeline import registry
 from onnxpad.rewrite.pass_api import Pass
+from onnxpad.semantics.operators import OPERATORS
 
 Extension: TypeAlias = type[Pass] | Row
 """A pass or a declaration: all that can be registered."""

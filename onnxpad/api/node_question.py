@@ -18,19 +18,19 @@ from onnxpad.frameworks.fitting.case import answer_of
 from onnxpad.frameworks.fitting.padded import takes_nearest
 from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.named_sites import nearest
-from onnxpad.operators.amounts import numbers_of
-from onnxpad.operators.read import (
-    PadOp,
-    TransposedOp,
-    UnreadableError,
-    WindowOp,
-)
-from onnxpad.operators.table import Layout, operator_of
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
+from onnxpad.semantics.amounts import numbers_of
+from onnxpad.semantics.operators import Layout, operator_of
+from onnxpad.semantics.read_nodes import (
+    PadOp,
+    TransposedOp,
+    UnreadableError,
+    WindowOp,
+)
 from onnxpad.sites.reading import Site, SiteReader
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.sizes.size_options import given_domain

@@ -21,7 +21,13 @@ from onnxpad.frameworks.fitting.padded import Padded
 from onnxpad.graph import Graph, Node, Tensor, Use, describe
 from onnxpad.graph.walk import readable_graphs
 from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingSite, PathNode
-from onnxpad.operators.amounts import (
+from onnxpad.padding.computed_pads import MANY
+from onnxpad.padding.crops import Crops, amounts_of
+from onnxpad.padding.readers import Readers
+from onnxpad.reasons import Reason, RefusalError
+from onnxpad.rewrite.context import Context
+from onnxpad.rewrite.scopes import PADDING
+from onnxpad.semantics.amounts import (
     ExtentPair,
     ExtentPairs,
     Pairs,
@@ -29,7 +35,8 @@ from onnxpad.operators.amounts import (
     numbers_of,
     onnx_order,
 )
-from onnxpad.operators.read import (
+from onnxpad.semantics.operators import Layout, operator_named, windowed
+from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
     UnreadableError,
@@ -38,13 +45,6 @@ from onnxpad.operators.read import (
     is_transposed,
     names_pad,
 )
-from onnxpad.operators.table import Layout, operator_named, windowed
-from onnxpad.padding.computed_pads import MANY
-from onnxpad.padding.crops import Crops, amounts_of
-from onnxpad.padding.readers import Readers
-from onnxpad.reasons import Reason, RefusalError
-from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.scopes import PADDING
 from onnxpad.sites.reading import Site, SiteReader, added, own_padding, steps_of
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})

@@ -26,8 +26,8 @@ from onnxpad.arithmetic.size import (
     period,
 )
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import ExtentPair, Pairs
 from onnxpad.records import dataclass
+from onnxpad.semantics.amounts import ExtentPair, Pairs
 
 Split: TypeAlias = Literal["begin", "end", "odd at begin", "odd at end"]
 """Which side has the total of both; for halves, which one has the odd element."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from onnxpad.arithmetic.size import Extent
 from onnxpad.arithmetic.window import Window, end_without_ceil
 from onnxpad.finding import Trust
-from onnxpad.operators.amounts import Pairs
-from onnxpad.operators.read import WindowOp
 from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.amounts import Pairs
+from onnxpad.semantics.read_nodes import WindowOp
 
 
 def floored(

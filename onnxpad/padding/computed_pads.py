@@ -16,9 +16,6 @@ from onnxpad.arithmetic.window import ODD, Window, odd_side, same_pads
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.messages import RUNTIME, named
-from onnxpad.operators.amounts import ExtentPairs, is_padded
-from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import Fill
 from onnxpad.padding.amounts_subgraph import AmountsFormula, AmountsWriter, formula_of
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
@@ -26,6 +23,9 @@ from onnxpad.padding.write import insert_pad
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
 from onnxpad.runtimes.deployed import misdeclared
+from onnxpad.semantics.amounts import ExtentPairs, is_padded
+from onnxpad.semantics.operators import Fill
+from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
 MANY: Final = 100
 """The nodes that compute the amounts of a `Pad` are counted up to this number."""

@@ -19,8 +19,6 @@ from onnxpad.arithmetic.notation import named
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
-from onnxpad.operators.amounts import Pair, Pairs, add, is_padded, numbers_of, onnx_order
-from onnxpad.operators.read import TransposedOp
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.readers import readers_of
 from onnxpad.padding.write import changes
@@ -30,7 +28,9 @@ from onnxpad.proof.refine import refine
 from onnxpad.proof.term import DiffersError, Source, Spread, Stepped, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.amounts import Pair, Pairs, add, is_padded, numbers_of, onnx_order
 from onnxpad.semantics.layers import Layer, total
+from onnxpad.semantics.read_nodes import TransposedOp
 from onnxpad.semantics.rows import UnreadError
 from onnxpad.site_form import WrittenAmounts
 from onnxpad.sizes.wording import Wording

@@ -14,11 +14,11 @@ from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import RUNTIME
-from onnxpad.operators.amounts import Pairs, is_padded, onnx_order
-from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.amounts import Pairs, is_padded, onnx_order
+from onnxpad.semantics.operators import Fill
+from onnxpad.semantics.read_nodes import PadOp, WindowOp
 from onnxpad.sizes.wording import Wording
 
 

@@ -15,10 +15,10 @@ from onnxpad.arithmetic.window import (
     same_pads,
     window_of,
 )
-from onnxpad.operators.amounts import Pairs, add, is_padded
-from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
+from onnxpad.semantics.amounts import Pairs, add, is_padded
+from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 
 ANY_SIZE: Final = 1 << 20
 """A size that stands for all where the stride is 1: no amount depends on it."""

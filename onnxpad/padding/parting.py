@@ -13,13 +13,13 @@ import numpy as np
 
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.amounts import Pairs, is_padded, numbers_of, onnx_order
-from onnxpad.operators.read import UnreadableError, read_window
-from onnxpad.operators.table import gathering
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import RefusalError
+from onnxpad.semantics.amounts import Pairs, is_padded, numbers_of, onnx_order
+from onnxpad.semantics.operators import gathering
+from onnxpad.semantics.read_nodes import UnreadableError, read_window
 
 Parts: TypeAlias = tuple[Pairs, Pairs]
 """The amounts of a `Pad` that stay, and those that are to be folded, over all axes."""

@@ -11,9 +11,6 @@ from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import named
-from onnxpad.operators.amounts import ExtentPairs, is_padded
-from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import Fill
 from onnxpad.padding.limits import check_declared, check_pads
 from onnxpad.padding.padding import Padding
 from onnxpad.proof.assume import Facts
@@ -21,7 +18,10 @@ from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
 from onnxpad.proof.term import Copied, DiffersError, Source, Term
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.amounts import ExtentPairs, is_padded
 from onnxpad.semantics.layers import Layer, Operand, fill_of
+from onnxpad.semantics.operators import Fill
+from onnxpad.semantics.read_nodes import PadOp, WindowOp
 from onnxpad.semantics.rows import UnreadError, lowest
 
 

@@ -10,8 +10,8 @@ from typing import Final
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.operators.no_padding import why_no_padding
-from onnxpad.operators.table import (
+from onnxpad.semantics.no_padding import why_no_padding
+from onnxpad.semantics.operators import (
     MICROSOFT,
     Fill,
     Inputs,

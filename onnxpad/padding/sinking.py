@@ -15,9 +15,6 @@ from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
-from onnxpad.operators.amounts import is_padded, numbers_of, onnx_order
-from onnxpad.operators.read import UnreadableError, is_pad, read_window
-from onnxpad.operators.table import gathering
 from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted
 from onnxpad.padding.readers import needs_finite, readers_of
@@ -26,7 +23,10 @@ from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, jo
 from onnxpad.padding.write import write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.amounts import is_padded, numbers_of, onnx_order
 from onnxpad.semantics.layers import Operand, is_either_zero, number_of
+from onnxpad.semantics.operators import gathering
+from onnxpad.semantics.read_nodes import UnreadableError, is_pad, read_window
 
 # Steps past which a `Pad` is moved at once; the next change goes on from there.
 _MOST_STEPS: Final = 48

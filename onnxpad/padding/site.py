@@ -28,21 +28,6 @@ from onnxpad.facts import remembered
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import RUNTIME, Named
-from onnxpad.operators.amounts import (
-    ExtentPair,
-    Pair,
-    Pairs,
-    add,
-    is_padded,
-    numbers_of,
-    onnx_order,
-)
-from onnxpad.operators.read import (
-    PadOp,
-    WindowOp,
-    pad_giving,
-)
-from onnxpad.operators.table import CHANNELS_FIRST, Fill, Layout
 from onnxpad.options import KEPT
 from onnxpad.padding.limits import (
     check_counts,
@@ -58,6 +43,21 @@ from onnxpad.runtimes.deployed import (
     disagreement,
     runtime_pads,
     why_not_run,
+)
+from onnxpad.semantics.amounts import (
+    ExtentPair,
+    Pair,
+    Pairs,
+    add,
+    is_padded,
+    numbers_of,
+    onnx_order,
+)
+from onnxpad.semantics.operators import CHANNELS_FIRST, Fill, Layout
+from onnxpad.semantics.read_nodes import (
+    PadOp,
+    WindowOp,
+    pad_giving,
 )
 from onnxpad.sizes.wording import Wording
 

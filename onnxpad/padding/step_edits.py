@@ -16,9 +16,9 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import named
-from onnxpad.operators.amounts import ENDLESS, Pairs, numbers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
+from onnxpad.semantics.amounts import ENDLESS, Pairs, numbers_of
 from onnxpad.semantics.layers import Fill, Layer, Operand, number_of
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
 from onnxpad.semantics.rows import Call, UnreadError, places_of

@@ -10,10 +10,10 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import Pairs, is_padded, is_plain_zero, onnx_order
-from onnxpad.operators.read import PadOp, TransposedOp, WindowOp
-from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding, has_amounts
+from onnxpad.semantics.amounts import Pairs, is_padded, is_plain_zero, onnx_order
+from onnxpad.semantics.operators import Fill
+from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 from onnxpad.semantics.rows import lowest
 from onnxpad.semantics.table import amounts_attribute
 

@@ -15,7 +15,6 @@ from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
-from onnxpad.operators.table import gathering
 from onnxpad.pipeline.registry import failed, is_own
 from onnxpad.pipeline.written_form import written_form
 from onnxpad.proof.certificate import Prover
@@ -26,6 +25,7 @@ from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.runtimes.deployed import Hazard
+from onnxpad.semantics.operators import gathering
 from onnxpad.site_form import SiteForm
 
 Undone: TypeAlias = tuple[Finding, DiffersError]

@@ -9,8 +9,11 @@ from typing import Final, Literal
 
 from onnxpad.arithmetic.notation import named
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.amounts import is_padded, onnx_order
-from onnxpad.operators.read import (
+from onnxpad.padding.crops import amounts_of
+from onnxpad.rewrite.context import Context
+from onnxpad.semantics.amounts import is_padded, onnx_order
+from onnxpad.semantics.operators import gathering
+from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
     UnreadableError,
@@ -18,9 +21,6 @@ from onnxpad.operators.read import (
     is_pad,
     is_transposed,
 )
-from onnxpad.operators.table import gathering
-from onnxpad.padding.crops import amounts_of
-from onnxpad.rewrite.context import Context
 from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 
 _SLIDING: Final = (WindowOp, TransposedOp)

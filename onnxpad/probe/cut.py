@@ -34,7 +34,11 @@ from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import counted
-from onnxpad.operators.read import (
+from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
+from onnxpad.records import dataclass
+from onnxpad.runtimes import pool
+from onnxpad.semantics.operators import Fill, gathering, operator_of
+from onnxpad.semantics.read_nodes import (
     TransposedOp,
     UnreadableError,
     WindowOp,
@@ -42,10 +46,6 @@ from onnxpad.operators.read import (
     read_transposed,
     read_window,
 )
-from onnxpad.operators.table import Fill, gathering, operator_of
-from onnxpad.probe.run import REACH, ProbeResult, compare_scenes
-from onnxpad.records import dataclass
-from onnxpad.runtimes import pool
 from onnxpad.semantics.rows import FLOATS, lowest
 
 # Most elements of a tensor in a cut.

@@ -11,7 +11,13 @@ from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME, named
-from onnxpad.operators.read import (
+from onnxpad.options import KEPT, Options, Wanted
+from onnxpad.padding.site import Sites
+from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
+from onnxpad.records import NamedTuple
+from onnxpad.runtimes.deployed import BlockedPools, Exposed
+from onnxpad.semantics.operators import operator_named
+from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
     UnreadableError,
@@ -21,12 +27,6 @@ from onnxpad.operators.read import (
     read_transposed,
     read_window,
 )
-from onnxpad.operators.table import operator_named
-from onnxpad.options import KEPT, Options, Wanted
-from onnxpad.padding.site import Sites
-from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
-from onnxpad.records import NamedTuple
-from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.sizes.domain import AnalysedDomains, SizeDomain, analysed_domains
 
 if TYPE_CHECKING:

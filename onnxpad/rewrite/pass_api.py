@@ -11,11 +11,11 @@ from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.messages import RUNTIME, Named
-from onnxpad.operators.read import WindowOp
 from onnxpad.padding.write import write
 from onnxpad.reasons import Reason, RefusalError, advised
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.rewrite.context import Context
+from onnxpad.semantics.read_nodes import WindowOp
 
 
 class Match(NamedTuple):

@@ -26,7 +26,6 @@ from onnxpad.declared import Key, op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
-from onnxpad.operators.table import OPERATORS
 from onnxpad.options import Options
 from onnxpad.rewrite.context import Around, Context
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
@@ -41,6 +40,7 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     runs_otherwise,
     wrongly_sized,
 )
+from onnxpad.semantics.operators import OPERATORS
 from onnxpad.sizes.domain import SizeDomain
 
 NO_OPSET: Final = "the function imports no version of ONNX's operators that is known"

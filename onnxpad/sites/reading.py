@@ -16,8 +16,15 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
 from onnxpad.arithmetic.window import Window, constant_in_effect, odd_side, same_pads
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
-from onnxpad.operators.amounts import ExtentPairs, Pairs, is_padded, numbers_of
-from onnxpad.operators.read import (
+from onnxpad.padding.crops import crop_of
+from onnxpad.padding.padding import Padding, padding_of
+from onnxpad.padding.step_edits import PadLayer, behind, data_inputs
+from onnxpad.reasons import RefusalError
+from onnxpad.records import NamedTuple, dataclass
+from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, numbers_of
+from onnxpad.semantics.layers import fill_of, number_of
+from onnxpad.semantics.operators import Fill, Operator
+from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
     UnreadableError,
@@ -25,13 +32,6 @@ from onnxpad.operators.read import (
     is_pad,
     read_pad,
 )
-from onnxpad.operators.table import Fill, Operator
-from onnxpad.padding.crops import crop_of
-from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.step_edits import PadLayer, behind, data_inputs
-from onnxpad.reasons import RefusalError
-from onnxpad.records import NamedTuple, dataclass
-from onnxpad.semantics.layers import fill_of, number_of
 from onnxpad.semantics.rows import lowest
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})

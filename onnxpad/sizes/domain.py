@@ -14,8 +14,8 @@ from onnxpad.arithmetic.size import Extent, Sizes, symbol
 from onnxpad.errors import MismatchError
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph
-from onnxpad.operators.table import operator_of
 from onnxpad.records import dataclass
+from onnxpad.semantics.operators import operator_of
 from onnxpad.sizes.feasible import EVERYWHERE, Feasible, feasible_sizes
 
 _ROUNDS: Final = 16

@@ -34,9 +34,9 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.read import UnreadableError
-from onnxpad.operators.table import OPERATORS, operator_of
 from onnxpad.records import dataclass
+from onnxpad.semantics.operators import OPERATORS, operator_of
+from onnxpad.semantics.read_nodes import UnreadableError
 from onnxpad.semantics.window import auto_pad_of
 
 Conditions: TypeAlias = Iterator[Extent]

@@ -30,9 +30,9 @@ from onnxpad.file.proto_walk import DEFAULT_DOMAINS
 from onnxpad.graph import Graph, Tensor
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.messages import and_list
-from onnxpad.operators.amounts import ExtentPair
-from onnxpad.operators.read import PadOp
 from onnxpad.reasons import BY_DEFAULT, BY_SIZE, Reason, RefusalError
+from onnxpad.semantics.amounts import ExtentPair
+from onnxpad.semantics.read_nodes import PadOp
 
 _OWN: Final = "the size it reads"
 _ONE_SIZE: Final = 64

@@ -14,8 +14,8 @@ from onnx.defs import has as has_operator
 from onnxpad.file import toml_file as toml
 from onnxpad.file.toml_file import Check, Place, Problem
 from onnxpad.messages import meant
-from onnxpad.operators.table import OPERATORS
 from onnxpad.options import typed_options
+from onnxpad.semantics.operators import OPERATORS
 from onnxpad.targets.form import DTYPES, OF_A_PAD, Form
 
 VERDICTS: Final = ("right", "wrong", "rejected", "fallback", "unknown")

@@ -8,7 +8,7 @@ from onnxpad.analysis.rules.dtypes import DTYPES
 from onnxpad.analysis.rules.pools_and_convs import WINDOWS
 from onnxpad.analysis.rules.shape_table import SHAPES
 from onnxpad.graph import Graph
-from onnxpad.operators.table import OPERATORS
+from onnxpad.semantics.operators import OPERATORS
 from tests.support import Array, one, run
 from tests.support.rows import each_row
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from onnxpad.declared import Key
-from onnxpad.operators.table import OPERATORS
+from onnxpad.semantics.operators import OPERATORS
 from tests.forms.around import FORMS
 from tests.forms.drawing import drawn
 from tests.forms.operators import BEFORE, OWN, QUESTIONS, SUBJECTS, Question, asked

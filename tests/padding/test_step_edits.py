@@ -10,10 +10,10 @@ from onnx import helper, numpy_helper
 from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.amounts import Pairs
 from onnxpad.padding import step_edits
 from onnxpad.padding.step_edits import Behind, PadLayer
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.amounts import Pairs
 from onnxpad.semantics.layers import Fill, Layer, fill_of
 from onnxpad.semantics.table import rows
 from tests.semantics import drawn_steps as drawn

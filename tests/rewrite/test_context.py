@@ -4,10 +4,10 @@ from typing import Any
 
 from onnxpad.arithmetic.size import Sizes
 from onnxpad.graph import Graph
-from onnxpad.operators.read import PadOp, TransposedOp, UnreadableError, WindowOp
 from onnxpad.options import Options, Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
+from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp
 from onnxpad.sizes.domain import SizeDomain
 from tests.support import BORDER, W, one
 from tests.support.rows import each_row

@@ -4,8 +4,8 @@ import pytest
 
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
-from onnxpad.operators.read import read_window
 from onnxpad.padding.padding import Padding
+from onnxpad.semantics.read_nodes import read_window
 from onnxpad.sites.reading import SiteReader, steps_of
 from tests.support import one
 

@@ -15,7 +15,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, evaluate
 from onnxpad.errors import UsageError
 from onnxpad.graph import Graph
-from onnxpad.operators.table import operator_of
+from onnxpad.semantics.operators import operator_of
 from onnxpad.sizes import feasible
 from onnxpad.sizes.domain import SizeDomain, analysed_domains, in_words
 from onnxpad.sizes.feasible import feasible_sizes

@@ -4,7 +4,7 @@ import re
 
 import onnx
 
-from onnxpad.operators.amounts import onnx_order
+from onnxpad.semantics.amounts import onnx_order
 from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 
 W = "float[3, 2, 3, 3] w = {" + ", ".join(str(i % 5 - 2) for i in range(54)) + "}"

@@ -6,7 +6,7 @@ from onnx import TensorProto
 
 from onnxpad.analysis.rule_api import Ask, Call, DtypeRule, named
 from onnxpad.analysis.value import BOOL, FLOAT, INT32, INT64, UINT8
-from onnxpad.operators.table import MICROSOFT
+from onnxpad.semantics.operators import MICROSOFT
 
 
 def first_input_dtype(call: Call) -> Ask[int]:

@@ -18,7 +18,7 @@ from onnxpad.analysis.rules.axis_math import (
 )
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Extent, Unknown, ceil_div, floor_div, maximum
-from onnxpad.operators.amounts import ExtentPair
+from onnxpad.semantics.amounts import ExtentPair
 from onnxpad.semantics.table import amounts_attribute, over_axes
 
 

@@ -24,8 +24,8 @@ from onnxpad.analysis.rule_api import NONE, Bound, Call, named
 from onnxpad.analysis.value import BOOL, INT64, INTEGERS, Shape
 from onnxpad.arithmetic.size import always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.operators.table import MICROSOFT
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.operators import MICROSOFT
 from onnxpad.semantics.rows import FLOATS
 
 Numbers: TypeAlias = npt.NDArray[np.float64]

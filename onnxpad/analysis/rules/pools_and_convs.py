@@ -23,8 +23,8 @@ from onnxpad.arithmetic.window import (
     transposed_output_size,
 )
 from onnxpad.errors import ModelError
-from onnxpad.operators.amounts import is_padded
-from onnxpad.operators.table import (
+from onnxpad.semantics.amounts import is_padded
+from onnxpad.semantics.operators import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
     MICROSOFT,

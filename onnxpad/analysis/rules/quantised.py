@@ -18,7 +18,7 @@ from onnxpad.analysis.rounding import FLOATS
 from onnxpad.analysis.rule_api import Ask, Call, UndeterminedError, ValueRule, axis_in, named
 from onnxpad.analysis.value import FLOAT, INTEGERS, Elements, each, filled
 from onnxpad.arithmetic.size import Unknown
-from onnxpad.operators.table import MICROSOFT
+from onnxpad.semantics.operators import MICROSOFT
 
 _QUANTISED = frozenset({TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16})
 

@@ -15,7 +15,7 @@ from onnxpad.analysis.rules.axis_math import agreed, broadcast
 from onnxpad.analysis.rules.layout_shapes import LAYOUT_SHAPES, concatenated
 from onnxpad.analysis.value import Shape
 from onnxpad.arithmetic.size import Unknown
-from onnxpad.operators.table import MICROSOFT
+from onnxpad.semantics.operators import MICROSOFT
 
 
 def _as_input(index: int = 0) -> ShapeRule:

@@ -26,9 +26,9 @@ from onnxpad.frameworks.conventions.table import (
     Framework,
     Intent,
 )
-from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.padding.padding import Padding
 from onnxpad.records import dataclass
+from onnxpad.semantics.amounts import Pairs, is_padded
 
 Holds: TypeAlias = Literal["always", "sometimes", "never", "absent"]
 """Whether a convention computes the same at all sizes, some, or none, or does not exist there."""

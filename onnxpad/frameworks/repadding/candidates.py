@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 from onnxpad.arithmetic.window import halves
 from onnxpad.frameworks.conventions.question import Axis
 from onnxpad.frameworks.conventions.table import CONVENTIONS
-from onnxpad.operators.amounts import Pair, Pairs, onnx_order, pairs_of
 from onnxpad.padding.padding import Padding
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.amounts import Pair, Pairs, onnx_order, pairs_of
 from onnxpad.sites.reading import Site
 
 

@@ -20,11 +20,11 @@ from onnxpad.frameworks.conventions.table import INTENTS, AbsentError, Framework
 from onnxpad.frameworks.conventions.writing import written, written_pad
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.messages import RUNTIME
-from onnxpad.operators.amounts import Pair
-from onnxpad.operators.read import PadOp, WindowOp
-from onnxpad.operators.table import Fill
 from onnxpad.padding.padding import Padding
 from onnxpad.runtimes.deployed import CHANGED, misreads_same
+from onnxpad.semantics.amounts import Pair
+from onnxpad.semantics.operators import Fill
+from onnxpad.semantics.read_nodes import PadOp, WindowOp
 from onnxpad.sites.reading import Site
 
 

@@ -43,12 +43,12 @@ from onnxpad.frameworks.repadding.working_copy import WorkingCopy, add_outputs, 
 from onnxpad.frameworks.repadding.write import forget_sizes, settled, write, written_as
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import nodes_upstream
-from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
+from onnxpad.semantics.amounts import Pairs
 from onnxpad.sites.reading import Site
 from onnxpad.validation.align import nearest
 from onnxpad.validation.answers import Result, ask, layouts

@@ -22,11 +22,11 @@ from onnxpad.frameworks.repadding.write import PADDING, described, write
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import meant
-from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import Padding
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
+from onnxpad.semantics.amounts import Pairs
 from onnxpad.sites.reading import Site
 
 

@@ -18,11 +18,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.file.proto_walk import default_opset
-from onnxpad.operators.amounts import onnx_order
-from onnxpad.operators.table import MICROSOFT, Fill
 from onnxpad.padding.padding import ANY_SIZE, Padding
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
+from onnxpad.semantics.amounts import onnx_order
+from onnxpad.semantics.operators import MICROSOFT, Fill
 from onnxpad.semantics.rows import FLOATS
 from onnxpad.sites.reading import Site
 

@@ -19,12 +19,12 @@ import onnx
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import DEFAULT_DOMAINS, operators, unfolds
 from onnxpad.graph import Graph
-from onnxpad.operators.read import UnreadableError
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes import pool
 from onnxpad.runtimes.onnxruntime.departures import folds_as_any
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
 from onnxpad.runtimes.sessions import optimised
+from onnxpad.semantics.read_nodes import UnreadableError
 
 _NAME: Final = "onnxpad asks about Pad"
 # Names of rules; others are silently ignored.

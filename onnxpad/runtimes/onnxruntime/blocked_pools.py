@@ -24,11 +24,11 @@ from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, always, less_e
 from onnxpad.arithmetic.window import meets_data, pool_output_size
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import upstream
-from onnxpad.operators.read import UnreadableError, WindowOp, pad_giving, read_window
-from onnxpad.operators.table import Fill, operator_of, windowed
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import BLOCK, runs_in_blocks
+from onnxpad.semantics.operators import Fill, operator_of, windowed
+from onnxpad.semantics.read_nodes import UnreadableError, WindowOp, pad_giving, read_window
 
 
 class Hazard(NamedTuple):

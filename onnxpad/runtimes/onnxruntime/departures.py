@@ -22,14 +22,14 @@ from onnxpad.arithmetic.size import (
 )
 from onnxpad.arithmetic.window import AnyWindow, OpenWindow
 from onnxpad.messages import counted
-from onnxpad.operators.amounts import Pair
-from onnxpad.operators.table import Operator
 from onnxpad.reasons import BY_TRUST, Reason, RefusalError
+from onnxpad.semantics.amounts import Pair
 from onnxpad.semantics.engines import Placed, onnxruntime, specification
+from onnxpad.semantics.operators import Operator
 from onnxpad.semantics.window import WindowForm
 
 if TYPE_CHECKING:
-    from onnxpad.operators.read import WindowOp
+    from onnxpad.semantics.read_nodes import WindowOp
 
 Type: TypeAlias = Callable[[], int | None]
 """The element type of data; None where unknown."""

@@ -27,12 +27,12 @@ import onnx
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.graph.walk import downstream, nodes_upstream
-from onnxpad.operators.amounts import is_padded, is_plain_zero, onnx_order
-from onnxpad.operators.read import PadOp
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import called_in, callers_first
 from onnxpad.runtimes.onnxruntime.neighbours import MEETING, Neighbours
 from onnxpad.runtimes.onnxruntime.pad_fusion import REMOVABLE, Exposed, lies
+from onnxpad.semantics.amounts import is_padded, is_plain_zero, onnx_order
+from onnxpad.semantics.read_nodes import PadOp
 
 Exposing: TypeAlias = Callable[[Context], "Sequence[Exposed] | None"]
 """Finds the `Pad`s that onnxruntime folds wrongly in a graph; None where it cannot be asked."""

@@ -20,12 +20,12 @@ from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import RUNTIME
-from onnxpad.operators.read import is_transposed
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.blocked_pools import Hazard
 from onnxpad.runtimes.onnxruntime.departures import CHANGED
+from onnxpad.semantics.read_nodes import is_transposed
 from onnxpad.sizes.feasible import stopping
 
 Call: TypeAlias = tuple[Context, Node]

@@ -7,8 +7,8 @@ import pytest
 from onnxpad.arithmetic.window import Window
 from onnxpad.frameworks.conventions.question import Op
 from onnxpad.frameworks.fitting.case import Case, Fit
-from onnxpad.operators.amounts import Pairs
 from onnxpad.padding.padding import Padding
+from onnxpad.semantics.amounts import Pairs
 from tests.support.rows import each_row
 
 

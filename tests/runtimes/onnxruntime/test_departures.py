@@ -10,8 +10,6 @@ from onnx import TensorProto
 from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.symbol import Sizes
 from onnxpad.arithmetic.window import OpenWindow, Window
-from onnxpad.operators.read import WindowOp, read_window
-from onnxpad.operators.table import OPERATORS as ROWS
 from onnxpad.runtimes.onnxruntime.departures import (
     disagreement,
     folding_versions,
@@ -20,7 +18,9 @@ from onnxpad.runtimes.onnxruntime.departures import (
     why_not_run,
 )
 from onnxpad.semantics.engines import onnxruntime, specification
-from tests.operators.test_read import graph_of
+from onnxpad.semantics.operators import OPERATORS as ROWS
+from onnxpad.semantics.read_nodes import WindowOp, read_window
+from tests.semantics.test_read import graph_of
 from tests.support.rows import each_row
 
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER")

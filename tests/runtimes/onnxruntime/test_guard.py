@@ -4,10 +4,10 @@ import pytest
 
 import onnxpad
 from onnxpad.graph import Graph
-from onnxpad.operators.read import UnreadableError
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.guard import _is_between, _is_touched
 from onnxpad.runtimes.onnxruntime.pad_fusion import Exposed
+from onnxpad.semantics.read_nodes import UnreadableError
 from tests.support import BORDER, one, parsed
 from tests.support.rows import each_row
 

@@ -8,7 +8,8 @@ import pytest
 from onnx import TensorProto
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from onnxpad.operators.table import (
+from onnxpad.probe.cut import _FUSED, _RESULT, _SCALES, _WEIGHT_ZERO
+from onnxpad.semantics.operators import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
     NOT_REWRITTEN,
@@ -18,7 +19,6 @@ from onnxpad.operators.table import (
     Operator,
     laid_out,
 )
-from onnxpad.probe.cut import _FUSED, _RESULT, _SCALES, _WEIGHT_ZERO
 from onnxpad.semantics.rows import FLOATS, lowest
 from onnxpad.validation.inputs import _WEIGHTS
 from tests.support.rows import each_row

@@ -10,7 +10,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.read import (
+from onnxpad.semantics.read_nodes import (
     PadOp,
     TransposedOp,
     UnreadableError,

@@ -13,10 +13,10 @@ from typing import TypeVar
 from onnxpad.arithmetic.window import AnyWindow, Window
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, Tensor, describe
-from onnxpad.operators.amounts import ExtentPairs, Pairs, is_plain_zero, numbers_of
-from onnxpad.operators.table import BESIDE, Fill, Operator, laid_out, operator_of
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_plain_zero, numbers_of
 from onnxpad.semantics.layers import EXCLUDED, Operand
+from onnxpad.semantics.operators import BESIDE, Fill, Operator, laid_out, operator_of
 from onnxpad.semantics.rows import Call, Known, MalformedError, UnreadError
 from onnxpad.semantics.table import is_known, over_axes, pad_of, row_named
 from onnxpad.semantics.window import (

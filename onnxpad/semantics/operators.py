@@ -13,8 +13,8 @@ from onnxpad.arithmetic.notation import named
 from onnxpad.declared import Key
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.nodes import noted
-from onnxpad.operators.amounts import Pairs, is_padded
 from onnxpad.records import NamedTuple, dataclass
+from onnxpad.semantics.amounts import Pairs, is_padded
 from onnxpad.semantics.layers import EXCLUDED, LEAST
 from onnxpad.semantics.rows import ZERO, Row, since
 from onnxpad.semantics.table import row_named

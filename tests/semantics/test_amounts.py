@@ -3,7 +3,7 @@
 import math
 
 from onnxpad.arithmetic.size import symbol
-from onnxpad.operators.amounts import (
+from onnxpad.semantics.amounts import (
     ENDLESS,
     add,
     is_negative_zero,

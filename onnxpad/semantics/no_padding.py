@@ -10,8 +10,8 @@ from typing import Final
 
 from onnxpad.declared import Key
 from onnxpad.graph import Graph, Node
-from onnxpad.operators.table import key_of
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.operators import key_of
 
 
 class _Row(NamedTuple):

@@ -3,7 +3,7 @@
 import onnx
 
 import onnxpad
-from onnxpad.operators.no_padding import _ROWS
+from onnxpad.semantics.no_padding import _ROWS
 from tests.support import one
 from tests.support.rows import each_row
 

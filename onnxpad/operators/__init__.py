@@ -1,1 +1,0 @@
-"""The table of window operators, and the readers of their nodes."""
