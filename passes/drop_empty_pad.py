@@ -15,18 +15,15 @@ class DropEmptyPad(Pass):
     """A `Pad` whose amounts are all zero.
 
     ## What it does
-    Connects every reader of the `Pad` to its input. Where the `Pad`'s output is a graph output, or
-    a body of If or Loop reads it, the node upstream writes that output instead. Where that is not
-    possible either (the input is itself a graph input, a graph output, or read in a body), the
+    Connects its readers to its input. Where its output is a graph output, or read in a body, the
+    node upstream writes that; where the input is a graph input or output, or read in a body, the
     `Pad` becomes an Identity.
 
     ## Why it matters
-    Exporters write such a `Pad` for layers that need none at this size. It costs a copy, and
-    blocks targets that have no `Pad`.
+    It costs a copy, and blocks targets that have no `Pad`.
 
     ## When it is exact
-    In every mode, where the amounts are known to be zero. For data of another rank than they are
-    for, the model stops, so that such data do not count.
+    In every mode, if the amounts are known to be zero. The model stops for data of another rank.
 
     ## References
     ONNX Pad-25.

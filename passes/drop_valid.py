@@ -18,13 +18,11 @@ class DropValid(WritingPass):
     Drops the attribute: without it, pads are zero.
 
     ## Why it matters
-    candle and others reject any `auto_pad`, and few tools fold a `Pad` into an operator that has
-    one.
+    candle and others reject any `auto_pad`, and few tools fold a `Pad` into an operator with one.
 
     ## When it is exact
-    Always; `ceil_mode` stays and applies as before. It is refused where the node also has `pads`
-    that are not zero: the specification forbids that, and engines differ. onnxruntime drops the
-    pads of a pool then, and `--trust onnxruntime` decides so.
+    Always, with any `ceil_mode`, but not beside `pads` other than 0, which the specification
+    forbids. onnxruntime drops them for a pool, and `--trust onnxruntime` decides so.
 
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".

@@ -26,14 +26,11 @@ class FixAmounts(Pass):
     Gives the `Pad` its amounts and axes as initializers, and removes the nodes that computed them.
 
     ## Why it matters
-    TensorRT and many others reject a `Pad` whose amounts are not constants, and torch's
-    TorchScript exporter computes the amounts of every `F.pad`. onnxruntime refuses a model whose
-    amounts lie in external data.
+    TensorRT and others reject computed amounts, and onnxruntime refuses those in external data.
 
     ## When it is exact
-    Every amount is the same number for every input that the graph admits. Where an amount depends
-    on a size or on data, the `Pad` stays, and the finding says on which. External data is read only
-    if the model was given by its path.
+    Where every amount is the same for every input that the graph admits; else the finding says on
+    what it depends. External data is read only if the model was given by its path.
 
     ## References
     ONNX Pad-25.

@@ -18,32 +18,27 @@ class FoldPad(WritingPass):
     """A `Pad` in front of an operator that could pad by itself.
 
     ## What it does
-    Adds the amounts of a `Pad` to the `pads` of the Conv or pool that reads it, directly or through
-    Identity, and connects the operator to the input of the `Pad`. The `Pad` is removed when nothing
-    else reads it. In style `symmetric` only the part that is equal on both sides is folded.
+    Adds its amounts to the `pads` of the Conv or pool that reads it, directly or through Identity.
+    In style `symmetric` only the part equal on both sides. A `Pad` that nothing else reads goes.
 
     ## Why it matters
-    A separate `Pad` costs a pass over memory. Several runtimes run it on the CPU instead of the
-    accelerator, others do not have it, and TensorRT rejects computed amounts.
+    A `Pad` costs a pass over memory, and some runtimes lack it, or run it on the CPU.
 
     ## When it is exact
     The mode is constant, the amounts are known and not negative, batch and channels are not padded,
-    and the value equals the operator's own padding:
-
+    and the value is the operator's own:
     - Conv, FusedConv, and LpPool with p above 0: 0 or -0.0, which they cannot tell apart.
-    - ConvInteger and QLinearConv: the zero point of the data, which must be one constant number.
-      Without one it is 0.
-    - AveragePool: 0, but not -0.0; QLinearAveragePool: the zero point. They count their padding
-      afterwards (`count_include_pad=1`), so they must not have had uncounted padding before.
-    - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data is below.
-      Nothing may read the Indices. A `Pad` of mode `edge`, or of mode `reflect`, is padding of
-      this kind too where each window that reads a copy of an element reads the element itself.
+    - ConvInteger, QLinearConv: the zero point of the data, one constant number; 0 without one.
+    - AveragePool: 0, but not -0.0; QLinearAveragePool: the zero point. They must not have had
+      uncounted padding, as they count it afterwards (`count_include_pad=1`).
+    - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data is below, or mode
+      `edge` or `reflect` where each window that reads a copy of an element reads the element too.
+      Nothing reads the Indices.
 
-    A pool's pads must stay below its kernel. The data without the `Pad` must not be empty, as the
-    result of a run-time Slice may be. With `ceil_mode` the number of windows must stay the same,
-    and no window of a QLinearAveragePool that begins to count may reach past its padding: there it
-    divides by the whole kernel. Where its kernel is as large as unpadded data on all axes,
-    onnxruntime rounds otherwise, which a rewrite must neither begin nor end.
+    A pool's pads stay below its kernel, and the data without the `Pad` is never empty. With
+    `ceil_mode` the number of windows stays the same, and no window of a QLinearAveragePool that
+    begins to count reaches past its padding. That one's kernel must not begin or cease to be as
+    large as unpadded data on all axes, where onnxruntime rounds otherwise.
 
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;

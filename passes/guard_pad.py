@@ -19,24 +19,20 @@ class GuardPad(Pass):
     """A `Pad` that onnxruntime's optimiser wrongly folds into the operator downstream.
 
     ## What it does
-    Gives the `Pad` an empty third input. It means the same as an omitted one, zero, but the
-    optimiser then leaves the `Pad` alone. Before opset 11, and in a branch of an If whose condition
-    is constant, the operator gets `auto_pad=VALID` instead, where it has no pads of its own.
+    Gives the `Pad` an empty third input: zero, like an omitted one, but not folded. Before opset
+    11, and in a branch of an If with a constant condition, the operator gets `auto_pad=VALID`
+    instead; if it has pads of its own, nothing protects the `Pad`, and the finding says so.
 
     ## Why it matters
-    From its basic level on, which the default includes, onnxruntime adds the amounts of a `Pad` of
-    zeros to the pads of the Conv, MaxPool or AveragePool downstream. It does not check whether
-    negative data are pooled with zeros, how many windows `ceil_mode` gives, or whether the pads
-    stay below the kernel. The deployed model then computes something else than the model says, or
-    does not load.
+    By default, from its basic level on, onnxruntime folds a `Pad` of zeros into Conv, MaxPool and
+    AveragePool, without a look at negative data, `ceil_mode` or kernels: results change, or the
+    model fails to load.
 
     ## When it is exact
-    Always: the meaning of the model stays the same. It is done where the fold is certain, and wrong
-    or not known to be right: amounts and fill are constants, and the operator alone reads the
-    `Pad`, directly or through Identity. It does not matter which onnxruntime is installed, since
-    others run the model, too: up to 1.31 all fold into pools, and from 1.25 on also from opset 21
-    on; the evidence names the versions. Before opset 11, and in such a branch, nothing protects a
-    `Pad` before an operator with pads of its own; the finding says so.
+    Always: the meaning stays. It is done where the fold is certain, and wrong or not known to be
+    right: amounts and fill are constants, and the operator alone reads the `Pad`, directly or
+    through Identity. Any onnxruntime may run the model, not only the one installed: up to 1.31 all
+    fold into pools, from 1.25 on also from opset 21 on. The evidence names the versions.
 
     ## References
     onnxruntime, core/optimizer/pad_fusion.cc; ONNX Pad-25, "constant_value".

@@ -23,17 +23,15 @@ class MakeSymmetric(Pass):
     """Pads of a ConvTranspose that differ at both ends, with `--symmetric-transpose`.
 
     ## What it does
-    Pads (b, e) with b > e become (b, b) with an `output_padding` of b - e, those with b < e become
-    (b, b) with a Slice behind. Style `symmetric` implies this choice. Otherwise this rule finds
-    nothing.
+    Pads (b, e) become (b, b), with an `output_padding` of b - e if b > e, with a Slice behind if b
+    < e. Style `symmetric` and some targets ask for it too.
 
     ## Why it matters
-    onnxruntime's CUDA provider leaves a transposed convolution with other pads to the CPU, which
-    copies its data there and back. cuDNN and PyTorch have one number for both ends.
+    onnxruntime's CUDA provider leaves others to the CPU; cuDNN and PyTorch have one for both ends.
 
     ## When it is exact
-    Always with an `output_padding`, and with a Slice where elements are left at every size. Where
-    b - e is a stride or more, which no `output_padding` may be, a Slice crops the begin.
+    Always with an `output_padding`; with a Slice where elements are left at every size. Where b - e
+    is a stride or more, which no `output_padding` may be, a Slice crops the begin.
 
     ## References
     ONNX ConvTranspose-22, "pads", "output_padding"; onnxruntime, ConvTransposeNeedFallbackToCPU.

@@ -26,9 +26,9 @@ class MergePads(Pass):
     Each `Pad` costs a pass over memory.
 
     ## When it is exact
-    Both have mode constant, known amounts and the same value, which may come at run time; 0.0 and
-    -0.0 are different values. Nothing else reads the first. No side is padded where elements were
-    cropped, and what is cropped is there at every size.
+    Both have mode constant, known amounts and the same value (0.0 and -0.0 differ), which may come
+    at run time. Nothing else reads the first. No side is padded where elements were cropped, and
+    what is cropped is there at every size.
 
     ## References
     ONNX Pad-25.

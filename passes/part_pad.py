@@ -19,15 +19,13 @@ class PartPad(Pass):
     """A `Pad` that crops, or pads batch or channels, and of which the operator could do the rest.
 
     ## What it does
-    Parts the `Pad` in two: the first crops, and pads batch and channels; the second pads what the
-    Conv or pool could pad itself, and another rule folds it.
+    Parts it in two: the first crops, and pads batch and channels; another rule folds the second.
 
     ## Why it matters
     Padding of channels copies little and stays small; the spatial padding around it does not.
 
     ## When it is exact
-    Always: both `Pad`s together do what the one did. It is done only if every reader of the `Pad`
-    is a Conv or pool that can take the second part over.
+    Always. It is done only if each reader is a Conv or pool that can take the second `Pad` over.
 
     ## References
     ONNX Pad-25, Conv-22.
