@@ -17,19 +17,17 @@ class RecogniseSame(WritingPass):
     """A `Pad` whose amounts are computed at run time, and are those of SAME.
 
     ## What it does
-    With `--dynamic auto-pad` the operator gets `auto_pad=SAME_UPPER` or `SAME_LOWER` and reads the
-    input of the `Pad`. The `Pad` and the nodes that computed its amounts are removed. Without that
-    option, the finding says that it could be done.
+    With `--dynamic auto-pad` the operator gets `auto_pad=SAME_UPPER` or `SAME_LOWER` in place of
+    the `Pad` and the nodes that computed its amounts. Else the finding says that it could.
 
     ## Why it matters
-    timm's Conv2dSame and similar layers leave some twenty nodes and a copy of the data before each
-    convolution, and TensorRT refuses these. onnxruntime's CPU provider runs timm-style networks 1.3
-    to 2.6 times as fast without them.
+    timm's Conv2dSame and others leave some twenty nodes and a copy before each convolution, which
+    TensorRT refuses. Without them, onnxruntime's CPU provider is 1.3 to 2.6 times as fast.
 
     ## When it is exact
     At every size that the graph admits, the first window starts where SAME's does, and there are as
-    many windows. onnxruntime must run that SAME as the specification says: without dilation, and
-    with a kernel that is not too far below its stride.
+    many. onnxruntime runs that SAME as specified: without dilation, and with a kernel that is not
+    too far below its stride.
 
     ## References
     ONNX Conv-22, MaxPool-22, "auto_pad"; timm, layers/padding.py, `pad_same`.

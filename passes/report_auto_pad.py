@@ -18,12 +18,10 @@ class ReportAutoPad(Pass):
     """`auto_pad` on an operator that onnxpad does not cover.
 
     ## What it does
-    Names the operator; its padding stays as it is. This concerns NhwcConv and NhwcFusedConv
-    of com.microsoft, operators of other domains, and functions of the model.
+    Names it: NhwcConv, NhwcFusedConv of com.microsoft, other domains, functions of the model.
 
     ## Why it matters
-    `auto_pad` leaves the padding to the runtime here too, and many importers reject it. For an
-    operator outside of the standard, only its author defines what it means.
+    Many importers reject it; outside of the standard, only the operator's author knows its meaning.
 
     ## When it is exact
     Nothing is changed. NOTSET leaves nothing to the runtime, so it is not reported.

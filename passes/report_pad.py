@@ -27,13 +27,11 @@ class ReportPad(Pass):
     """A `Pad` that reaches no Conv or pool which could take over its padding.
 
     ## What it does
-    Names the readers of the `Pad`, and the nodes between it and the next Conv or pool, such as a
-    Sigmoid or a Resize. A `Pad` that stays because the style wants it there is not
-    reported.
+    Names its readers, and the nodes (a Sigmoid, a Resize) between it and the next Conv or pool. One
+    that the style wants is not reported.
 
     ## Why it matters
-    Such a `Pad` stays, with all that it costs. The nodes in between show what to change in the
-    exporter, or in the model, so that it folds.
+    It costs a pass over memory. The nodes between show what to change, so that it folds.
 
     ## When it is exact
     Nothing is changed.

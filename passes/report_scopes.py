@@ -20,11 +20,10 @@ class ReportScopes(Pass):
     """Padding in a body or a function that cannot be rewritten as a whole.
 
     ## What it does
-    The other rules look into the bodies of If, Loop, Scan and SequenceMap, and into functions. This
-    one names each `Pad`, and each operator with `auto_pad`, where they cannot: in bodies of custom
-    operators, in functions of an unknown opset, and in bodies and functions that are malformed. It
-    says where each one is, as `mine.While 'x' > body > Conv 'c'`. It also names the bodies and
-    functions that run with too many different sizes to analyse each.
+    Names each `Pad` and `auto_pad` where no other rule looks: in bodies of custom operators,
+    functions of an unknown opset, and malformed ones. It says where:
+    `mine.While 'x' > body > Conv 'c'`. It also names bodies and functions that run with too many
+    different sizes to analyse each.
 
     ## Why it matters
     The padding that the other rules find is not all the padding of the model.

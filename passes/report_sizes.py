@@ -15,28 +15,21 @@ class ReportSizes(Pass):
     """An operator for which onnx's shape inference gives another output size.
 
     ## What it does
-    Runs shape inference on each operator alone, with the input sizes that follow from the inputs
-    and initializers of the model, and compares the output size. So the operator at which a
-    disagreement begins is named, and none downstream of it. Open sizes are not compared.
+    Runs shape inference on each operator alone, with the sizes that follow from the model's inputs
+    and initializers, and names it where a disagreement begins. Open sizes do not count.
 
     ## Why it matters
-    Converters and memory planners size tensors by shape inference. onnxruntime does so too: it
-    computes the size named first, warns that it expected the other one, and its optimiser folds a
-    Shape downstream to that other one. onnx's full check refuses models that declare the right
-    size.
-
-    These are the known cases, as of onnx 1.23:
-
-    - A pool with `ceil_mode` drops a last window that would start after the data, but shape
-      inference counts it. From opset 22 on it does so only where a kernel is longer than its padded
-      input: converting the model to that opset mends the rest.
-    - A ConvTranspose with SAME gives the size of its input times the stride, but shape inference
-      adds `output_padding` to that. Writing out the pads mends it.
+    Converters, memory planners and onnxruntime's optimiser trust shape inference, and onnx's full
+    check refuses models that declare the right size. Known, as of onnx 1.23:
+    - A pool with `ceil_mode` drops a last window that would start after the data; inference counts
+      it. From opset 22 on, only where a kernel is longer than its padded input: converting mends
+      the rest.
+    - A ConvTranspose with SAME gives its input's size times the stride; inference adds
+      `output_padding`. Writing out the pads mends it.
 
     ## When it is exact
-    Nothing is changed. Models without Conv, pool and `Pad` are skipped, and in a large one only the
-    first 2,000 operators are compared. Custom operators, functions, bodies of If and Loop, and
-    operators with attributes that their opset lacks are left out.
+    Nothing is changed. Left out: models without Conv, pool and `Pad`, all but the first 2,000
+    operators, custom ones, attributes that the opset lacks, functions, bodies of If and Loop.
 
     ## References
     ONNX MaxPool-22, AveragePool-22, LpPool-22, "ceil_mode"; ConvTranspose-22, "auto_pad".

@@ -15,13 +15,12 @@ class ReportUnreadable(Pass):
     """A node with attributes, inputs or outputs that no rule can rely on.
 
     ## What it does
-    Names the node and what is wrong with it, or which of its attributes each call of the function
-    sets. Nothing is rewritten around it. Of an operator that has no window and is no `Pad`, only
-    what contradicts its schema counts: the types of attributes, the number of inputs and outputs.
+    Names what is wrong with it, or which attributes each call of the function sets. Nothing is
+    rewritten around it. Without a window, and no `Pad`, it need only fit its schema: types of
+    attributes, numbers of inputs and outputs.
 
     ## Why it matters
-    Such a model loads in one runtime, and fails or means something else in another. An attribute
-    that each call of a function sets has no one value.
+    Such a model loads in one runtime, and fails or means something else in another.
 
     ## When it is exact
     Nothing is changed.

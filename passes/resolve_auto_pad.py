@@ -17,23 +17,20 @@ class ResolveAutoPad(Pass):
     """`auto_pad=SAME_UPPER` or `SAME_LOWER` leaves the padding to the runtime.
 
     ## What it does
-    Writes the pads out wherever they are constant for every size that the graph admits: the size is
-    fixed, or the stride is 1, or constant pads read the same elements at every size. Where they do
-    depend on an open size, `--dynamic pad` writes a `Pad` that computes them.
+    Writes the pads out where constant ones read the same elements at every size that the graph
+    admits, as with a fixed size or a stride of 1. Else `--dynamic pad` computes them.
 
     ## Why it matters
-    TensorRT and many importers reject `auto_pad`; others put the odd pixel on the wrong side.
-    onnxruntime refuses it on a dilated Conv, and stops on a pool whose kernel is smaller than its
-    stride. Such models run once the pads are written, so there the finding is an error.
+    Many importers reject `auto_pad`, or put the odd pixel on the wrong side. onnxruntime refuses it
+    on a dilated Conv, and stops on a pool whose kernel is below its stride: there it is an error.
 
     ## When it is exact
-    The output has ceil(size / stride) elements. The padding that this needs is split evenly, with
-    an odd element at the end for SAME_UPPER and at the begin for SAME_LOWER. The rewrite is refused
-    where the pads depend on a size that is not fixed, and where onnxruntime differs from the
-    specification: a kernel more than two below its stride, a dilated pool, `pads` beside
-    `auto_pad`. There `--trust spec` or `--trust onnxruntime` decides, and the result is what both
-    make of the one that is trusted. For a MaxPool whose kernel is below its stride, the proof
-    assumes finite data.
+    The output has ceil(size / stride) elements. The padding for that is split evenly, an odd
+    element at the end for SAME_UPPER, at the begin for SAME_LOWER. Refused: pads that depend on a
+    size that is not fixed, and, unless `--trust spec` or `--trust onnxruntime` decides, what
+    onnxruntime does not do as specified: a kernel more than two below its stride, a dilated pool,
+    `pads` beside `auto_pad`. The result is then what both make of the one trusted. For a MaxPool
+    whose kernel is below its stride, the proof assumes finite data.
 
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".

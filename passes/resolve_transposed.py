@@ -19,23 +19,20 @@ class ResolveTransposed(WritingPass):
 
     ## What it does
     Replaces them by `pads` and, where the output is longer than the full result, `output_padding`.
-    An `output_padding` is taken off the end pads, as far as these reach.
+    An `output_padding` that is there is taken off the end pads, as far as these reach.
 
     ## Why it matters
-    Importers reject `auto_pad` and `output_shape`, or read them in another way. onnxruntime before
-    1.13 exchanged SAME_UPPER and SAME_LOWER, and before 2020 took SAME for VALID. onnx's shape
-    inference gives a wrong size for SAME with `output_padding`. Explicit pads are read alike by
-    all.
+    Importers reject both or read them differently, as did onnxruntime before 1.13; onnx's shape
+    inference is wrong for SAME with `output_padding`.
 
     ## When it is exact
     - VALID: always.
-    - SAME: at every size, since the size cancels out: the total is the extent of the kernel plus
-      `output_padding` minus the stride. If that is below 0, onnxruntime's output is shorter than
-      that of the specification: it stays, unless `--trust onnxruntime` decides.
-    - `output_shape`: where the size of the data is fixed, and the full result is not shorter (or
-      `--trust onnxruntime` decides). The odd element goes to the end for SAME_UPPER and to the
-      begin otherwise; `pads` beside it have no effect. It stays where onnx's shape inference is
-      wrong about the size of the data, which onnxruntime would then believe downstream.
+    - SAME: at every size, as the total is the extent of the kernel plus `output_padding` minus the
+      stride. If that is below 0, onnxruntime gives less than specified: it stays, unless
+      `--trust onnxruntime` decides.
+    - `output_shape`: where the size of the data is fixed and onnx's shape inference is right about
+      it, and the full result is not shorter or `--trust onnxruntime` decides. The odd element goes
+      to the end for SAME_UPPER, else to the begin; `pads` beside it have no effect.
 
     ## References
     ONNX ConvTranspose-22, "auto_pad", "output_shape", "output_padding".
