@@ -55,7 +55,7 @@ TOLD_ELSEWHERE: Final = {
 """Reasons of operators and steps that the tables do not show."""
 
 DECIDING: Final = (
-    "padding/limits.py",
+    "padding/site.py",
     "padding/proposal.py",
     "padding/step_edits.py",
     "padding/sinking.py",

@@ -5,24 +5,27 @@ Both slide over one tensor, around which all padding of the site is. Nothing ups
 
 from __future__ import annotations
 
+from typing import Final
+
+from onnx import TensorProto
+
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
-from onnxpad.messages import named
-from onnxpad.padding.limits import check_declared, check_pads
+from onnxpad.messages import RUNTIME, named
 from onnxpad.padding.padding import Padding
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
 from onnxpad.proof.term import Copied, DiffersError, Source, Term
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.amounts import ExtentPairs, is_padded
+from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, onnx_order
 from onnxpad.semantics.layers import Layer, Operand, fill_of
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
-from onnxpad.semantics.rows import UnreadError, lowest
+from onnxpad.semantics.rows import UnreadError
 
 
 class _Told(Reader):
@@ -88,7 +91,13 @@ class Judge:
                 raise refusal_of_zero_point(op) from error
             facts = {"operator": self._graph.label(op.node), **error.facts}
             raise RefusalError(error.code, error.said, **facts) from error
-        check_declared(op, padding.pads)
+        _check_declared(op, padding.pads)
+        counts, opset = op.operator.counts, self._graph.opset
+        if padding.counted and not op.count_include_pad and counts is not None:
+            since = op.operator.since(counts)
+            if opset < since:
+                said = f"{op.node.op} of opset {opset} cannot count its padding"
+                raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=since)
         if not stays:
             check_pads(self._graph.opset, self._analysis.dtype(source))
         decides = trust is not None and trust.assumption in equal.assumptions
@@ -123,16 +132,10 @@ class Judge:
 
     def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:
         """The data behind a `Pad` that is to be written."""
-        fill: float | int | None = op.zero
-        if op.operator.padding is Fill.LOWEST:
-            dtype = self._analysis.dtype(source)
-            fill = None if dtype is None else lowest(dtype)
-            if fill is None:
-                raise DiffersError(
-                    "the element type of the data is unknown",
-                    Reason.TYPE_UNKNOWN,
-                    tensor=source.name,
-                )
+        fill = op.fill(self._analysis.dtype(source))
+        if fill is None and op.operator.padding is Fill.LOWEST:
+            said = "the element type of the data is unknown"
+            raise DiffersError(said, Reason.TYPE_UNKNOWN, tensor=source.name)
         if fill is None:
             raise refusal_of_zero_point(op)
         return self._reader.terms.padded(data, Layer(amounts, fill_of(fill)))
@@ -166,3 +169,45 @@ def refusal_of_zero_point(op: WindowOp) -> RefusalError:
         ),
         tensor=tensor,
     )
+
+
+def _check_declared(op: WindowOp, pads: Pairs | None) -> None:
+    """Raises if a user declared that an operator cannot have such pads, or those of SAME."""
+    declaration = op.operator.declaration
+    if declaration is None or declaration.limit is None:
+        return
+    why = f"its pads are limited, and those of SAME depend on the size of {op.data.name!r}"
+    if pads is not None:
+        why = declaration.refuses(pads, op.node.attrs)
+    if why:
+        raise RefusalError(Reason.DECLARED_LIMIT, why, pads=onnx_order(pads) if pads else None)
+
+
+# Types for which the CPU provider has a Pad; with others, a new Pad would not run.
+_PADDED_SINCE_2: Final = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+_PADDED_SINCE_11: Final = _PADDED_SINCE_2 | {
+    TensorProto.INT8,
+    TensorProto.UINT8,
+    TensorProto.INT32,
+    TensorProto.INT64,
+}
+
+
+def check_pads(opset: int, dtype: int | None) -> None:
+    """Raises unless the runtime has a `Pad` for an element type.
+
+    Raises:
+        RefusalError: It has none.
+    """
+    if opset < 2:
+        raise RefusalError(
+            Reason.OPSET_TOO_OLD, f"opset 1 has no Pad that {RUNTIME} runs", opset=1, needs=2
+        )
+    if dtype not in (_PADDED_SINCE_2 if opset < 11 else _PADDED_SINCE_11):
+        kind = TensorProto.DataType.Name(dtype).lower() if dtype is not None else "unknown"
+        raise RefusalError(
+            Reason.NO_PAD_FOR_TYPE,
+            f"{RUNTIME} has no Pad for element type {kind} at opset {opset}",
+            type=kind,
+            opset=opset,
+        )

@@ -15,8 +15,8 @@ from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
-from onnxpad.padding.limits import check_pads
 from onnxpad.padding.parting import parted
+from onnxpad.padding.proposal import check_pads
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, joins_otherwise

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from onnxpad.analysis import Analysis, Shape
+from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.size import Extent, Size, Sizes, Unknown, bounds, symbol
@@ -29,11 +29,6 @@ from onnxpad.finding import Trust
 from onnxpad.graph import Graph, Tensor
 from onnxpad.messages import RUNTIME, Named
 from onnxpad.options import KEPT
-from onnxpad.padding.limits import (
-    check_counts,
-    check_form,
-    refusal_of_ceil,
-)
 from onnxpad.padding.padding import Padding, SizeDependentError, has_amounts, split
 from onnxpad.padding.proposal import Judge
 from onnxpad.proof.assume import least_size
@@ -53,7 +48,7 @@ from onnxpad.semantics.amounts import (
     numbers_of,
     onnx_order,
 )
-from onnxpad.semantics.operators import CHANNELS_FIRST, Fill, Layout
+from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import (
     PadOp,
     WindowOp,
@@ -238,7 +233,51 @@ class Sites:
         Raises:
             RefusalError: It copies, crops, or pads other axes; or what it does is not known.
         """
-        check_form(self._graph, self.wording, op, pad)
+        amounts, known = pad.extents_over(op.rank), pad.over(op.rank)
+        constants = pad.constant_amounts
+        copies = (
+            op.operator.padding is Fill.LOWEST and pad.mode in {"edge", "reflect"} and constants
+        )
+        if pad.mode != "constant" and not copies:
+            raise RefusalError(
+                Reason.COPIES_DATA,
+                f"it copies data ({pad.mode}), which no operator's pads do",
+                mode=pad.mode,
+            )
+        if constants is not None and pad.axes is None and amounts is None:
+            raise RefusalError(
+                Reason.RANK_DIFFERS,
+                f"its amounts are for data of {len(constants)} axes, and {op.node.op} "
+                f"reads data of {op.rank}",
+                axes=len(constants),
+                needs=op.rank,
+            )
+        if amounts is None:
+            raise self.wording.amounts(pad)
+        if is_padded(op.operator.layout.others(amounts)):
+            spatial = op.operator.layout.axes(op.rank)
+            padded = [axis for axis, pair in enumerate(amounts) if pair != (0, 0)]
+            raise RefusalError(
+                Reason.PADS_BATCH_OR_CHANNELS,
+                "it pads batch or channels, which no operator's pads do",
+                axes=[axis for axis in padded if axis not in spatial],
+            )
+        if op.auto_pad.startswith("SAME"):
+            raise RefusalError(
+                Reason.SAME_STAYS,
+                f"{op.auto_pad} of {op.node.op} stays, and depends on the padded size",
+                auto_pad=op.auto_pad,
+                operator=self._graph.label(op.node),
+            )
+        if pad.value is None:
+            raise self.wording.fill(pad)
+        if known is not None and min(map(min, known)) < 0:
+            raise RefusalError(
+                Reason.CROPS,
+                f"it crops {pads_text(op.operator.layout.spatial(known))}: an operator's pads cannot "
+                "be negative",
+                amounts=onnx_order(known),
+            )
 
     @remembered
     def _pair_read(
@@ -341,7 +380,6 @@ class Sites:
             try:
                 if not stays or inside != own:
                     then = _counting(op, own, then)
-                    check_counts(op, then, self._graph.opset)
                 if not stays or not is_written:
                     self.check_proved(op, pad, then)
             except RefusalError as refusal:
@@ -373,7 +411,15 @@ class Sites:
             assert isinstance(axis, int)
             source = op.data if pad is None else pad.data
             size = self.spatial(op, source)[op.axes.index(axis)]
-            raise refusal_of_ceil(self.wording, source, axis, size) from None
+            told = self.wording.sizes({axis: size}, source)
+            raise RefusalError(
+                Reason.SIZE_DEPENDENT,
+                f"with ceil_mode the number of windows depends on {told}",
+                axes=[axis],
+                sizes=self.wording.places([size]),
+                ceil_mode=1,
+                options=self.wording.options({axis: size}, source),
+            ) from None
 
     def folded(self, op: WindowOp, pad: PadOp) -> WindowOp | Named:
         """An operator with a `Pad` folded into its explicit pads, or why that is not the same."""
@@ -434,7 +480,18 @@ class Sites:
                 f"it, which takes {op.rank}; correct the model or export it again"
             )
         layout = op.operator.layout
-        return _spatial_sizes(self._graph, tensor, shape, len(op.windows), least, layout)
+        found = _OPEN * len(op.windows) if shape is None else layout.spatial(shape)
+        if {int, Size}.issuperset(map(type, found)):
+            return found
+        least = max(least, least_size(self._graph, tensor))
+        name = self._graph.unique(tensor.name)
+        return tuple(
+            size if isinstance(size, int | Size) else symbol(f"{name}[{axis}]", Sizes(least))
+            for axis, size in zip(layout.axes(op.rank), found, strict=True)
+        )
+
+
+_OPEN: Final = (Unknown("known only at run time"),)
 
 
 def _plan_key(op: WindowOp, pad: PadOp, style: str) -> tuple[object, ...] | None:
@@ -462,34 +519,3 @@ def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair)
     if pools:
         return pool_output_size(size, window, *own, ceil_mode=ceil_mode)
     return output_size(size, window, *own)
-
-
-def _spatial_sizes(
-    graph: Graph,
-    tensor: Tensor,
-    shape: Shape | None,
-    axes: int,
-    least: int = 0,
-    layout: Layout = CHANNELS_FIRST,
-) -> tuple[Extent, ...]:
-    """The sizes of the spatial axes of a tensor; a symbol for each that is unknown.
-
-    The axes of graph inputs have at least one element. A computed size may be 0, as where the end
-    of a Slice is an input, or a product of sizes is divided.
-
-    Args:
-        graph: The graph that has the tensor.
-        tensor: The tensor.
-        shape: Its sizes as far as they are known; None where its rank is unknown.
-        axes: How many spatial axes it has.
-        least: The least size at which the node that reads it runs.
-        layout: Which of its axes are spatial.
-    """
-    found = (Unknown("known only at run time"),) * axes if shape is None else layout.spatial(shape)
-    if {int, Size}.issuperset(map(type, found)):
-        return found
-    least, name = max(least, least_size(graph, tensor)), graph.unique(tensor.name)
-    return tuple(
-        size if isinstance(size, int | Size) else symbol(f"{name}[{axis}]", Sizes(least))
-        for axis, size in zip(layout.axes(layout.rank(axes)), found, strict=True)
-    )

@@ -12,9 +12,7 @@ from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.padding.padding import Padding, has_amounts
 from onnxpad.semantics.amounts import Pairs, is_padded, is_plain_zero, onnx_order
-from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
-from onnxpad.semantics.rows import lowest
 from onnxpad.semantics.table import amounts_attribute
 
 
@@ -128,7 +126,7 @@ def insert_pad(
     """
     node, dtype = op.node, analysis.dtype(source)
     assert dtype is not None
-    fill = lowest(dtype) if op.operator.padding is Fill.LOWEST else op.zero
+    fill = op.fill(dtype)
     assert fill is not None
     return write_pad(graph, node, source, amounts, fill, dtype)
 

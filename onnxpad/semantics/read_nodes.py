@@ -17,7 +17,7 @@ from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_plain_zero, numbers_of
 from onnxpad.semantics.layers import EXCLUDED, Operand
 from onnxpad.semantics.operators import BESIDE, Fill, Operator, laid_out, operator_of
-from onnxpad.semantics.rows import Call, Known, MalformedError, UnreadError
+from onnxpad.semantics.rows import Call, Known, MalformedError, UnreadError, lowest
 from onnxpad.semantics.table import is_known, over_axes, pad_of, row_named
 from onnxpad.semantics.window import (
     AUTO_PADS,
@@ -85,6 +85,12 @@ class WindowOp(NamedTuple):
             counts=counts,
             own=own,
         )
+
+    def fill(self, dtype: int | None) -> float | int | None:
+        """The number that its own padding stands for in data of a type; None where unknown."""
+        if self.operator.padding is Fill.LOWEST:
+            return None if dtype is None else lowest(dtype)
+        return self.zero
 
     @property
     def padding(self) -> Fill:

@@ -32,7 +32,6 @@ from onnxpad.semantics.read_nodes import (
     is_pad,
     read_pad,
 )
-from onnxpad.semantics.rows import lowest
 
 _COPIES: Final = frozenset({"Identity", "Dropout"})
 _MOST_STEPS: Final = 48
@@ -270,9 +269,7 @@ class SiteReader:
     def _fills_as_own(self, op: WindowOp | TransposedOp, front: Front) -> bool:
         if not front.pads or isinstance(op, TransposedOp):  # whose own padding crops
             return True
-        dtype = self._analysis.dtype(op.data)
-        is_lowest = op.operator.padding is Fill.LOWEST
-        own = op.zero if not is_lowest else None if dtype is None else lowest(dtype)
+        own = op.fill(self._analysis.dtype(op.data))
         return front.fill is not None and front.fill == own
 
     def _crop(self, op: TransposedOp) -> ExtentPairs | None:
