@@ -235,9 +235,8 @@ class Sites:
         """
         amounts, known = pad.extents_over(op.rank), pad.over(op.rank)
         constants = pad.constant_amounts
-        copies = (
-            op.operator.padding is Fill.LOWEST and pad.mode in {"edge", "reflect"} and constants
-        )
+        wins, layout = op.operator.padding is not Fill.LOWEST, op.operator.layout
+        copies = constants is not None and pad.mode in {"edge", "reflect"} and not wins
         if pad.mode != "constant" and not copies:
             raise RefusalError(
                 Reason.COPIES_DATA,
@@ -254,8 +253,8 @@ class Sites:
             )
         if amounts is None:
             raise self.wording.amounts(pad)
-        if is_padded(op.operator.layout.others(amounts)):
-            spatial = op.operator.layout.axes(op.rank)
+        if is_padded(layout.others(amounts)):
+            spatial = layout.axes(op.rank)
             padded = [axis for axis, pair in enumerate(amounts) if pair != (0, 0)]
             raise RefusalError(
                 Reason.PADS_BATCH_OR_CHANNELS,
@@ -274,8 +273,7 @@ class Sites:
         if known is not None and min(map(min, known)) < 0:
             raise RefusalError(
                 Reason.CROPS,
-                f"it crops {pads_text(op.operator.layout.spatial(known))}: an operator's pads cannot "
-                "be negative",
+                f"it crops {pads_text(layout.spatial(known))}, which no operator's pads can",
                 amounts=onnx_order(known),
             )
 
