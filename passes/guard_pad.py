@@ -96,15 +96,11 @@ class GuardPad(Pass):
 
 
 def _unguarded(graph: Graph, window: Node, *, for_targets: bool) -> RefusalError:
-    """Why neither an empty third input nor `auto_pad` can protect a `Pad`."""
     if for_targets:
-        return RefusalError(
-            Reason.TARGET, "neither an empty third input nor auto_pad=VALID is taken by all targets"
-        )
+        said = "neither an empty third input nor auto_pad=VALID is taken by all targets"
+        return RefusalError(Reason.TARGET, said)
     only = f"only auto_pad=VALID prevents that, and {window.op} has pads"
     if graph.opset < 11:
         return RefusalError(Reason.OPSET_TOO_OLD, f"before opset 11 {only}", opset=graph.opset)
-    return RefusalError(
-        Reason.OPTIMISER_FOLDS,
-        f"onnxruntime puts this branch in the place of its If, and then {only}",
-    )
+    said = f"onnxruntime puts this branch in the place of its If, and then {only}"
+    return RefusalError(Reason.OPTIMISER_FOLDS, said)

@@ -60,7 +60,6 @@ class ReportAutoPad(Pass):
 
 
 def _refusal(context: Context, node: Node) -> RefusalError:
-    """Why the `auto_pad` of a node stays."""
     text = f"onnxpad does not cover {node.op}" + f" of {node.domain}" * bool(node.domain)
     if context.graph.is_standard(node) or node.domain == MICROSOFT:
         return RefusalError(Reason.OPERATOR_NOT_COVERED, text)
@@ -72,12 +71,7 @@ def _refusal(context: Context, node: Node) -> RefusalError:
 
 
 def reported_auto_pad(node: Node) -> str:
-    """The `auto_pad` of a node, for reports.
-
-    Returns:
-        The value; empty for NOTSET, `@name` for a reference to an attribute of the function around,
-        "?" for a value that is not a string.
-    """
+    """Its `auto_pad`: "" for NOTSET, "@name" for an attribute of the function, "?" if no string."""
     value = node.attrs.get("auto_pad", "")
     if isinstance(value, onnx.AttributeProto) and value.ref_attr_name:
         return f"@{value.ref_attr_name}"

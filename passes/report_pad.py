@@ -193,13 +193,11 @@ def _declined(context: Context, readers: Readers, use: Use) -> RefusalError:
 
 
 def _takes_none(context: Context, use: Use) -> str:
-    """Why an operator with a window takes over no `Pad`."""
     is_crop = crops(context.graph, use.node)
     return "its own pads would crop" if is_crop else "onnxpad does not cover it"
 
 
 def _verdict(context: Context, node: Node) -> RefusalError:
-    """Why a window operator does not take over the padding of the `Pad` that it reads."""
     op, style, label = context.window(node), context.style_of(node), context.graph.label(node)
     why = RefusalError(Reason.AS_ASKED, f"in style {style} the Pad stays before it")
     if isinstance(op, UnreadableError):

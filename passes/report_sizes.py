@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from onnxpad.analysis.shape_inference_check import Sizes, disagreements
 from onnxpad.finding import Severity
@@ -50,18 +51,12 @@ class ReportSizes(Pass):
         if next(context.windows(), None) is None and next(context.pads(), None) is None:
             return
         for node, output, derived, inferred in disagreements(context.graph, context.analysis):
-            yield self.refused(
-                context,
-                node,
-                f"{node.op} gives {_text(derived)}, onnx's shape inference says {_text(inferred)}",
-                RefusalError(
-                    Reason.SIZES_NOT_REWRITTEN,
-                    "onnxpad does not rewrite sizes; 'onnxpad rule PAD902' says what mends it",
-                ),
-                output=output.name,
-                derived=list(derived),
-                inferred=list(inferred),
-            )
+            gives, says = _text(derived), _text(inferred)
+            message = f"{node.op} gives {gives}, onnx's shape inference says {says}"
+            told = "onnxpad does not rewrite sizes; 'onnxpad rule PAD902' says what mends it"
+            why = RefusalError(Reason.SIZES_NOT_REWRITTEN, told)
+            facts: dict[str, Any] = {"derived": list(derived), "inferred": list(inferred)}
+            yield self.refused(context, node, message, why, output=output.name, **facts)
 
 
 def _text(sizes: Sizes) -> str:

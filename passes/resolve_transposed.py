@@ -74,12 +74,7 @@ class ResolveTransposed(WritingPass):
             )
 
     def _crop(self, context: Context, op: TransposedOp) -> tuple[Pairs, RefusalError | None]:
-        """The crop of an operator, and the disagreement that the trusted engine decides.
-
-        Raises:
-            RefusalError: It depends on a size, or nobody decides a disagreement, or `output_shape`
-                hides a size that is inferred wrongly.
-        """
+        """The crop of an operator, and the disagreement that the trusted engine decides."""
         if op.output_shape is not None:
             wrong = context.misinferred(op.data, "output_shape")
             if wrong is not None:

@@ -18,29 +18,21 @@ class RoundDown(WritingPass):
     """`ceil_mode` of a pool, where `--no-ceil` asks for none.
 
     ## What it does
-    Drops `ceil_mode` and pads the end of each axis as far as the last window reaches: not at all
-    where the sizes leave no remainder. Styles `pad` and `symmetric` then move these pads into a
-    `Pad`. Without `--no-ceil` this rule finds nothing.
+    Drops it, and pads the end of each axis as far as the last window reaches. Styles `pad` and
+    `symmetric` then move these pads into a `Pad`. Some targets ask for it too.
 
     ## Why it matters
-    Runtimes differ on the last window of a pool that rounds up: some count what is past the padding
-    in the divisor of an average, or keep a window that holds no data, and several refuse
-    `ceil_mode`. onnx's shape inference gives wrong sizes for it. onnxruntime 1.21 divides by the
-    whole kernel in an AveragePool that counts its padding, before opset 19: there the finding is an
-    error.
+    Runtimes and onnx's shape inference differ on the last window. Before opset 19, onnxruntime 1.21
+    divides by the whole kernel in an AveragePool that counts its padding: an error.
 
     ## When it is exact
-    The number of windows is the same at every size that the graph admits. It is refused where a
-    pool that rounds down has a window at the least sizes and one that rounds up has none; give such
-    sizes a range (`--dim`). The pads must be smaller than the kernel.
-
-    - MaxPool and LpPool: always; padding never wins, or is 0 like what is past the data.
-    - AveragePool that leaves its padding out of the divisor: always.
-    - AveragePool that counts its padding: where no window reaches past it. Without padding there is
-      nothing to count, so it gets end pads and leaves them out.
-
-    In style `pad` it is refused where the new pads cannot be in a `Pad`, as those of an average
-    that leaves them out.
+    The number of windows is the same at every size that the graph admits (rounding up may give none
+    at the least ones: give them a range, `--dim`), and the pads are below the kernel. In style
+    `pad` they can be in a `Pad`, as those of an average that leaves them out cannot.
+    - MaxPool, LpPool: always; padding never wins, or is 0 like what is past the data.
+    - AveragePool that leaves its padding out of the divisor, or has none: always; the new pads are
+      left out.
+    - AveragePool that counts its padding: where no window reaches past it.
 
     ## References
     ONNX MaxPool-22, AveragePool-22, LpPool-22, "ceil_mode".

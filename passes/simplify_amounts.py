@@ -13,17 +13,14 @@ class SimplifyAmounts(Pass):
     """A `Pad` that computes its amounts in a roundabout way.
 
     ## What it does
-    With `--dynamic pad` a handful of integer nodes compute the amounts, for all axes at once. The
-    nodes that computed them before are removed. This is done for the amounts of SAME, and for those
-    that pad each axis to a multiple, at the begin, at the end or on both sides.
+    With `--dynamic pad` a handful of integer nodes compute them, for all axes at once: those of
+    SAME, and those that pad each axis to a multiple, at the begin, at the end or on both sides.
 
     ## Why it matters
-    An exported Conv2dSame computes its amounts axis by axis, with casts to floating point and back,
-    in twenty nodes and more. So does a network that pads its input to a multiple of 32.
+    An exported Conv2dSame takes twenty nodes and more, as does padding to a multiple of 32.
 
     ## When it is exact
-    At every size that the graph admits, the amounts are the same as before, at the begin and at the
-    end.
+    At every size that the graph admits, the amounts at both ends are the same as before.
 
     ## References
     ONNX Conv-22, "auto_pad"; timm, layers/padding.py, `pad_same`.

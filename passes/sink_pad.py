@@ -24,31 +24,23 @@ class SinkPad(Pass):
     """A `Pad` with other operators between it and the operator that could do its padding.
 
     ## What it does
-    Moves the `Pad` behind these operators, directly before the Conv or pool, where another rule
-    folds it. Its amounts follow the axes, its value becomes what the operators make of it, and the
-    shape of a Reshape is corrected. A Slice that crops only padding disappears with it.
+    Moves the `Pad` behind these, where another rule folds it. Its amounts follow the axes, its
+    value the operators; the shape of a Reshape is corrected. A Slice that only crops padding goes.
 
     ## Why it matters
-    Networks with channels last have a Transpose before each Conv, quantised ones a QuantizeLinear
-    and a DequantizeLinear, and exporters put Unsqueeze and Reshape around one-dimensional
-    convolutions. A `Pad` before them costs a pass over memory, and what follows it computes on the
-    padding too.
+    With channels last, quantised or one-dimensional, there are some before each Conv.
 
     ## When it is exact
-    The `Pad` has mode constant, known amounts and a known value, and the operators work on each
-    element alone, or on axes that are not padded:
-
+    The `Pad` has mode constant, known amounts and a known value; the operators work on each element
+    alone, or on axes that are not padded; everything that reads the padded data can take it over:
     - Transpose; Unsqueeze, Squeeze, Reshape and Flatten that only add or drop axes of size 1;
-      Expand that repeats only what is not padded.
+      Expand that repeats only what is not padded; Dropout in inference.
     - Concat of data that is all padded alike, Split and Slice along other axes.
-    - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, and arithmetic with a constant
-      that does not vary along padded axes, if the value comes out as one certain number. Other
-      functions only where they make 0 of 0: Tanh and LeakyRelu do, but Sigmoid makes 0.5 of it.
+    - Relu, Clip, Neg, Abs, Cast, QuantizeLinear, DequantizeLinear, arithmetic with a constant that
+      does not vary along padded axes, if the value comes out as one certain number. Other functions
+      only where they make 0 of 0, as Tanh and LeakyRelu, but not Sigmoid.
     - A zero whose sign is not certain counts as 0 where nothing can tell: all that reads it is a
       Conv or LpPool, or a step before one, or makes integers of it.
-    - Dropout in inference.
-
-    Everything that reads the padded data must be able to take the padding over, or all stays.
 
     ## References
     ONNX Pad-25 and the pages of the operators named.

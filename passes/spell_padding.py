@@ -19,19 +19,15 @@ class SpellPadding(Pass):
     """Attributes and operands of padding, spelled as a target reads them.
 
     ## What it does
-    With `--target`, writes what some runtimes insist on and others leave out: `kernel_shape`
-    and `pads` even where they may be omitted, no `count_include_pad` where nothing is padded or
-    always one where something is,
-    no `output_padding` that the pads can take up, all axes of a `Pad` in place of its input
-    `axes`, its fill even where that is 0, or none where it says nothing, and its amounts as
-    numbers rather than bytes. Amounts that are computed but always the same become constants for
-    every target. Of a `Pad` that is written otherwise anyway, Constant nodes
-    become initializers, of which more is known. Without a target this rule finds nothing.
+    With `--target`, else nothing, writes what a runtime insists on:
+    - `kernel_shape` and `pads` even where they may be omitted; no `count_include_pad` where nothing
+      is padded, or always one where something is; no `output_padding` that the pads can take up.
+    - Of a `Pad` all axes, not its input `axes`; its fill even where 0, or none that says nothing;
+      its amounts as numbers, not bytes; for every target as constants, if always the same. In what
+      is written otherwise anyway, initializers for Constant nodes.
 
     ## Why it matters
-    Importers read attributes by name and forget defaults: one stops without `kernel_shape`, one
-    reads the pads of a transposed convolution wherever they should be, one takes the third input
-    of a `Pad` for granted, and another refuses it.
+    Importers forget defaults: one stops without `kernel_shape`, one on a third input of a `Pad`.
 
     ## When it is exact
     Always: each spelling means what the one before it means by the specification.
@@ -89,7 +85,6 @@ Written: TypeAlias = dict[str, dict[Any, Any]]
 
 
 def _attributes(context: Context, op: WindowOp | TransposedOp) -> Written:
-    """The attributes of a window operator that are to change."""
     wanted, node, plan = context.wanted(op.node).spelling, op.node, Written()
     kernel = [window.kernel for window in op.windows]
     is_known = {int}.issuperset(map(type, kernel)) and "kernel_shape" not in node.attrs
@@ -117,7 +112,6 @@ def _crops_all_it_adds(op: TransposedOp) -> bool:
 
 
 def _operands(context: Context, pad: PadOp) -> Written:
-    """The operands of a `Pad` that are to be otherwise."""
     wanted, node, plan = context.wanted(pad.node).spelling, pad.node, Written()
     graph, data = context.graph, context.analysis.shape(pad.data)
     dtype = context.analysis.dtype(pad.data)

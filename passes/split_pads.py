@@ -17,20 +17,18 @@ class SplitPads(WritingPass):
     """An operator's own pads, where the style wants a `Pad` in front of it.
 
     ## What it does
-    In style `pad` the operator keeps no pads; in style `symmetric` it keeps the part that is equal
-    on both sides. The rest goes into a `Pad` in front of it, merged with one that is there already.
-    In the default style `fold` this rule finds nothing.
+    In style `pad` it keeps none, in `symmetric` the part equal on both sides, in `fold`, the
+    default, all. The rest goes into a `Pad`, merged with one that is there.
 
     ## Why it matters
     Some runtimes reject pads that differ between begin and end, or any pads of a pool.
 
     ## When it is exact
-    The `Pad` fills in the value that the operator's own padding stands for: 0 for Conv and for
-    LpPool with p above 0, the lowest value for MaxPool, 0 for AveragePool with
-    `count_include_pad=1`, and for quantised convolutions and averages the zero point of the data.
-    The rewrite is refused for averages without that attribute, whose padding is left out of the
-    divisor, for MaxPool with an Indices output, for a zero point that is not one constant number,
-    and where `ceil_mode` would give another number of windows.
+    The `Pad` fills in the value of the operator's own padding: 0 for Conv, LpPool with p above 0
+    and AveragePool with `count_include_pad=1`, the lowest value for MaxPool, the data's zero point
+    for quantised convolutions and averages. Refused: averages without that attribute, which divide
+    by less, MaxPool with Indices, a zero point that is not one constant number, a `ceil_mode` that
+    would give another number of windows.
 
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;

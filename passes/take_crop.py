@@ -18,22 +18,19 @@ class TakeCrop(Pass):
     """A Slice or `Pad` behind a ConvTranspose that its own `pads` could do.
 
     ## What it does
-    Adds what a Slice or a negative `Pad` crops to the `pads` of the ConvTranspose upstream, and
-    what a `Pad` appends to its `output_padding`, directly or past operators that work on each
-    element alone or only move axes. A Slice further downstream that crops nothing goes.
+    Adds what a Slice or a negative `Pad` crops to `pads`, and what a `Pad` appends to
+    `output_padding`, directly or past operators that work on each element alone or only move axes.
+    A Slice that crops nothing goes.
 
     ## Why it matters
-    TensorFlow has no padding for a transposed convolution of VALID: a network crops its result.
-    Causal decoders (EnCodec) trim the end of each. The crop costs a pass over memory, and the
-    convolution computes what is thrown away.
+    TensorFlow and causal decoders (EnCodec) crop each result: a pass over memory, and wasted work.
 
     ## When it is exact
     - The Slice has steps of 1 and crops by the same amounts at every size.
     - What is cropped is not padded again behind it, as elements would be lost.
-    - A `Pad` is at the end, its value is that of the result where no window reaches (0, or the
-      bias if it is one number), and it appends less than a stride.
-    - At every size something is left.
-    - Nothing else reads what lies between.
+    - A `Pad` is at the end, appends less than a stride, and its value is that of the result where
+      no window reaches (0, or the bias if it is one number).
+    - At every size something is left, and nothing else reads what lies between.
 
     ## References
     ONNX ConvTranspose-22, "output_shape"; Slice-13, Pad-25.

@@ -16,20 +16,16 @@ class TakeOutputPadding(WritingPass):
     """`output_padding` of a ConvTranspose beside unequal pads, or negative pads.
 
     ## What it does
-    Takes `output_padding` off the end pads as far as these reach, where pads differ at both ends
-    of some axis, and makes an `output_padding` of negative end pads. Pads that are equal at both
-    ends stay, and the `output_padding` beside them: onnxruntime's CUDA provider runs no others.
-    With `--symmetric-transpose` or in style `symmetric` pads shall be equal, so every
-    `output_padding` stays.
+    Takes it off the end pads, as far as these reach, where pads differ at both ends of some axis
+    (equal ones are all that onnxruntime's CUDA provider runs), unless `--symmetric-transpose` or
+    style `symmetric` wants equal pads. Makes `output_padding` of negative end pads.
 
     ## Why it matters
-    Several runtimes drop `output_padding`, want it to be 0, or append zeros where the bias belongs.
-    Exporters of kernels below their stride write negative pads, which onnxruntime refuses: with
-    `output_padding` instead, the model runs.
+    Several runtimes drop it, want 0, or append no bias; onnxruntime refuses negative pads.
 
     ## When it is exact
-    Always: pads and `output_padding` cancel out in the size, and what is cropped at the end is
-    what was appended there. What remains must stay below the stride, and nothing can be prepended.
+    Always: both cancel out in the size, and what is cropped at the end is what was appended there.
+    What remains must stay below the stride, and nothing can be prepended.
 
     ## References
     ONNX ConvTranspose-22, "output_padding", "pads".
