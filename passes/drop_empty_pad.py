@@ -16,8 +16,8 @@ class DropEmptyPad(Pass):
 
     ## What it does
     Connects its readers to its input. Where its output is a graph output, or read in a body, the
-    node upstream writes that; where the input is a graph input or output, or read in a body, the
-    `Pad` becomes an Identity.
+    node upstream writes that, or if the input is a graph input or output, or read in a body too,
+    the `Pad` becomes an Identity.
 
     ## Why it matters
     It costs a copy, and blocks targets that have no `Pad`.
