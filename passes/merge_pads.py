@@ -13,6 +13,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.semantics.amounts import Pairs, is_padded, numbers_of
+from onnxpad.semantics.layers import Operand, number_of
 from onnxpad.semantics.read_nodes import PadOp, is_pad
 
 
@@ -89,7 +90,8 @@ class MergePads(Pass):
             given += chain.from_iterable(pad.constant_amounts)
         fills = [] if layers is None else [layer.fill for layer in layers]
         if len({*fills}) > 1:
-            raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values")
+            told = {} if isinstance(fills[0], Operand) else {"value": number_of(fills[0])}
+            raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values", **told)
         if len(fills) > 1 or (layers is None and min(given) < 0):
             said = "one crops what the other pads, or more than there may be"
             raise RefusalError(Reason.CROPS, said)
