@@ -37,7 +37,7 @@ ORDER: Final = (
     "runtimes.onnxruntime.departures", "runtimes.onnxruntime.pad_fusion",
     "runtimes.onnxruntime.blocked_pools", "runtimes.onnxruntime.neighbours", "runtimes.deployed",
     # Deciding and rewriting.
-    "padding", "sites", "rewrite.context", "runtimes.onnxruntime.hidden_shapes", "rewrite",
+    "padding", "rewrite.context", "runtimes.onnxruntime.hidden_shapes", "rewrite",
     "runtimes.onnxruntime.guard", "runtimes.onnxruntime.ask_optimiser", "runtimes.protection",
     "passes", "pipeline",
     # Other padding than the model's, and lists of all that it has: rewriting knows nothing of them.
@@ -61,7 +61,7 @@ APART: Final = {
     "probe": {"proof"},
     "validation": KNOWING,
     "report": {"graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
-    "page": {"file", "graph", "padding", "sites", "rewrite", *KNOWING, *OPTIMISER},
+    "page": {"file", "graph", "padding", "rewrite", *KNOWING, *OPTIMISER},
 }
 """What a package could import by the order, and must not."""
 

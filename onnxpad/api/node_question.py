@@ -20,6 +20,7 @@ from onnxpad.graph import Graph, Node, Tensor, describe
 from onnxpad.inventory.named_sites import nearest
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
@@ -31,7 +32,6 @@ from onnxpad.semantics.read_nodes import (
     UnreadableError,
     WindowOp,
 )
-from onnxpad.sites.reading import Site, SiteReader
 from onnxpad.sizes.recorded import recorded_sizes
 from onnxpad.sizes.size_options import given_domain
 

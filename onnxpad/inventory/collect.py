@@ -24,6 +24,7 @@ from onnxpad.inventory.padding_site import AxisPadding, Kind, OuterPad, PaddingS
 from onnxpad.padding.computed_pads import MANY
 from onnxpad.padding.crops import Crops, amounts_of
 from onnxpad.padding.readers import Readers
+from onnxpad.padding.reading import Site, SiteReader, added, own_padding, steps_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
@@ -45,7 +46,6 @@ from onnxpad.semantics.read_nodes import (
     is_transposed,
     names_pad,
 )
-from onnxpad.sites.reading import Site, SiteReader, added, own_padding, steps_of
 
 _ABOUT_AUTO_PAD: Final = frozenset({"PAD101", "PAD102", "PAD103"})
 _MOVED: Final = "PAD207"

@@ -12,12 +12,12 @@ from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, describe
 from onnxpad.messages import and_list
+from onnxpad.padding.reading import Site, SiteReader, added, own_padding
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPairs, Pair, Pairs, numbers_of, pairs_of
 from onnxpad.semantics.operators import CHANNELS_FIRST, Layout, crops, operator_named, windowed
 from onnxpad.semantics.read_nodes import UnreadableError, WindowOp, read_window
 from onnxpad.semantics.window import integers, slide_of
-from onnxpad.sites.reading import Site, SiteReader, added, own_padding
 from onnxpad.sizes.domain import SizeDomain, analysed_domains
 from onnxpad.validation.result import PaddingDifference
 

@@ -13,13 +13,13 @@ from onnxpad.graph import Graph, Node, normal_domain
 from onnxpad.messages import and_list
 from onnxpad.padding.ceil_mode import is_disputed
 from onnxpad.padding.crops import Crops, crop_of
+from onnxpad.padding.reading import Front, Site, SiteReader
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.amounts import ExtentPair, Pairs, is_padded, is_plain_zero, numbers_of
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.semantics.rows import lowest
-from onnxpad.sites.reading import Front, Site, SiteReader
 
 BESIDE: Final = frozenset(
     {"opset", "raw", "kernel_shape", "silent", "sized", "batched", "grouped", "uneven", "even"}

@@ -19,9 +19,9 @@ from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.graph import Graph
 from onnxpad.inventory.collect import sites_in
 from onnxpad.inventory.differences import _totals
+from onnxpad.padding.reading import Site, SiteReader, added
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.sites.reading import Site, SiteReader, added
 from tests.support import EXPORTED, FEW
 from tests.support.rows import one_in
 

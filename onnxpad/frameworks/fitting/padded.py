@@ -16,12 +16,12 @@ from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.frameworks.repadding.towards import counted_at_first, require_own
 from onnxpad.graph import Node
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.reasons import RefusalError
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.amounts import Pairs, is_padded
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
-from onnxpad.sites.reading import Site, SiteReader
 
 _SHORT: Final[Mapping[Likeness, str]] = {
     "none": "",

@@ -10,9 +10,9 @@ from onnxpad.arithmetic.window import halves
 from onnxpad.frameworks.conventions.question import Axis
 from onnxpad.frameworks.conventions.table import CONVENTIONS
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import Pair, Pairs, onnx_order, pairs_of
-from onnxpad.sites.reading import Site
 
 
 class Candidate(NamedTuple):

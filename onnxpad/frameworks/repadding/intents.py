@@ -21,11 +21,11 @@ from onnxpad.frameworks.conventions.writing import written, written_pad
 from onnxpad.frameworks.fitting.case import answer_of, case_of
 from onnxpad.messages import RUNTIME
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.runtimes.deployed import CHANGED, misreads_same
 from onnxpad.semantics.amounts import Pair
 from onnxpad.semantics.operators import Fill
 from onnxpad.semantics.read_nodes import PadOp, WindowOp
-from onnxpad.sites.reading import Site
 
 
 def op_of(site: Site) -> Op | None:

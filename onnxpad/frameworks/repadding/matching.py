@@ -44,12 +44,12 @@ from onnxpad.frameworks.repadding.write import forget_sizes, settled, write, wri
 from onnxpad.graph import Graph
 from onnxpad.graph.walk import nodes_upstream
 from onnxpad.padding.padding import ANY_SIZE, Padding
+from onnxpad.padding.reading import Site
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError, LimitError
 from onnxpad.runtimes.sessions import CPU, Array, Session, Value, open_session, read_proto
 from onnxpad.semantics.amounts import Pairs
-from onnxpad.sites.reading import Site
 from onnxpad.validation.align import nearest
 from onnxpad.validation.answers import Result, ask, layouts
 from onnxpad.validation.arrays import Arrays, MatchedInputs, matched_inputs

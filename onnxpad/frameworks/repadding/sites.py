@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from onnxpad.arithmetic.window import Window
 from onnxpad.graph import Node
+from onnxpad.padding.reading import Site, SiteReader
 from onnxpad.rewrite.context import Context
 from onnxpad.semantics.operators import operator_of
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
-from onnxpad.sites.reading import Site, SiteReader
 
 _PAD_AS_INPUT = 11
 """The first opset whose Pad takes its amounts as an input."""

@@ -23,11 +23,11 @@ from onnxpad.graph import Graph, Node
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import meant
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.amounts import Pairs
-from onnxpad.sites.reading import Site
 
 
 @dataclass(slots=True)

@@ -19,12 +19,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnxpad.file.proto_walk import default_opset
 from onnxpad.padding.padding import ANY_SIZE, Padding
+from onnxpad.padding.reading import Site
 from onnxpad.records import dataclass
 from onnxpad.runtimes.sessions import Array
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.operators import MICROSOFT, Fill
 from onnxpad.semantics.rows import FLOATS
-from onnxpad.sites.reading import Site
 
 _PAD_AS_INPUT = 11  # the first opset whose Pad takes its amounts as an input
 _CONTRIB_TYPES = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16})  # of its Pad, in every opset

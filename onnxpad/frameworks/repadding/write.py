@@ -10,9 +10,9 @@ from onnxpad.arithmetic.notation import pads_text
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.padding.write import attributes, set_amounts
 from onnxpad.semantics.amounts import Pairs
-from onnxpad.sites.reading import Site
 
 PADDING: Final = (
     "auto_pad",

@@ -24,11 +24,11 @@ from onnxpad.frameworks.repadding.verdict import Matching
 from onnxpad.frameworks.repadding.working_copy import WorkingCopy, working_copy
 from onnxpad.graph import Graph, Node
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import read_proto
 from onnxpad.semantics.amounts import pairs_of
-from onnxpad.sites.reading import Site
 from onnxpad.validation.answers import Execution, Result
 from tests.support import Array, one
 from tests.support.lines import Lines

@@ -9,8 +9,8 @@ from onnxpad.frameworks.repadding.intents import intent_of, op_of
 from onnxpad.frameworks.repadding.sites import sites_of
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.rewrite.context import Context
-from onnxpad.sites.reading import Site
 from tests.support import parsed
 from tests.support.rows import each_row
 

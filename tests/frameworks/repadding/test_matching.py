@@ -22,9 +22,9 @@ from onnxpad.frameworks.repadding.sites import sites_of, with_pads
 from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError
-from onnxpad.sites.reading import Site
 from onnxpad.validation.inputs import Draw
 from tests.support import one
 from tests.support.rows import each_row

@@ -10,9 +10,9 @@ from onnxpad.frameworks.repadding.sites import has_padding_to_vary, sites_of, wi
 from onnxpad.frameworks.repadding.write import settled, stays_open, write, written_as
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.padding.write import attributes
 from onnxpad.rewrite.context import Context
-from onnxpad.sites.reading import Site
 from tests.support import one
 from tests.support.rows import each_row
 

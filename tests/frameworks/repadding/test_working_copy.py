@@ -14,10 +14,10 @@ from onnxpad.frameworks.repadding.working_copy import working_copy
 from onnxpad.frameworks.repadding.write import forget_sizes, write
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import Site
 from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.runtime import EngineError
 from onnxpad.runtimes.sessions import open_session
-from onnxpad.sites.reading import Site
 from tests.support import Array, one, parsed
 from tests.support.rows import each_row, one_in
 

@@ -5,8 +5,8 @@ import pytest
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
 from onnxpad.padding.padding import Padding
+from onnxpad.padding.reading import SiteReader, steps_of
 from onnxpad.semantics.read_nodes import read_window
-from onnxpad.sites.reading import SiteReader, steps_of
 from tests.support import one
 
 
