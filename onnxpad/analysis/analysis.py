@@ -162,11 +162,6 @@ class Analysis:
         dtype: int | None = self._answer(Kind.DTYPE, tensor)
         return dtype
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every answer given since the last `ask_again` is fully known."""
-        return not self._open
-
     def mark(self) -> tuple[int, ...]:
         """Return a point to roll back to: the number of answers of each kind."""
         return tuple(map(len, self._known))

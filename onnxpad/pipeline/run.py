@@ -10,6 +10,7 @@ from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
 from onnxpad.finding import Change, Finding, Severity, Trust
 from onnxpad.graph import Graph, Node
+from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
@@ -35,7 +36,7 @@ from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
-from onnxpad.rewrite.context import Context, Mark
+from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.runtimes.protection import Exposing, misfused_neighbours, shield
@@ -82,7 +83,6 @@ class Run:
         probe: Runs each change; None if nothing runs.
         decided: The changes that `decide` made.
         decided_model: The model that they leave, serialised; None without any.
-        added: Notes that belong to what the options ask for, beside those on sizes.
         limits: The limits of the open sizes before the last `rewrite`, by name.
         barred: Rewrites of the last `rewrite` that another run on the result must not make either.
         remarks: What the targets contradict one another in, a line each.
@@ -146,11 +146,8 @@ class Run:
         self._barred: Barred = NOTHING
         self._editors: list[Editor] = []
         self._total = 0
-        self._version = graph.version
         self._closed: dict[int, str] = {}
         self._given = contexts
-        self._originals: tuple[int, list[tuple[Context, Mark, str]]] | None = None
-        self._spare: tuple[int, list[Context]] = 0, []
         self.left: Sequence[Context] = ()
         self._each: tuple[Mapping[str, Wanted] | None, Wanted | None] = None, None
         for each in contexts:
@@ -201,8 +198,9 @@ class Run:
         """
         passes = self._passes if passes is None else passes
         self.graph.rollback(self._start)
-        seen = self._looked_again(passes, self.edit(passes, barred))
-        seen += _found(self.left, _reporting(passes), self._barred)
+        seen = self.edit(passes, barred)
+        reporting = [kind for kind in passes if not kind.rewrites and not kind.rest]
+        seen += _found(self.left, reporting, self._barred)
         seen += _rest(self.left, passes, seen)
         self.barred = barred
         if self._exposing is not None:  # only asking the runtime tells which of these are barred
@@ -265,45 +263,32 @@ class Run:
             barred: Rewrites not to make; by default `self.barred`.
 
         Returns:
-            The last findings of the passes that rewrite, before anything was protected.
+            The last findings of the passes that rewrite; the refusals anew, if it protects any.
         """
         passes = self._passes if passes is None else passes
+        rewriting = [kind for kind in passes if kind.rewrites]
         self._barred = self.barred if barred is None else barred
         while True:
             self._analyse()
-            seen = self._settled(passes)
-            self._version = self.graph.version
+            seen = self._settled(rewriting)
+            version = self.graph.version
             fresh: Barred = {}
             if self.made or self.domain.declared:
                 fresh = self._changes_exposing_pads(self._guarded())
             if not fresh:
-                self.left = self.contexts
-                return seen
+                break
             self._barred = {**self._barred, **fresh}
+        self.left = self.contexts
+        if self.graph.version == version:
+            return seen
+        self.left = self._anew()
+        found = _found(self.left, rewriting, self._barred)
+        return [(place, match) for place, match in found if match.plan is None]
 
     def analysed(self) -> list[Context]:
-        """The contexts of the graphs as they are without the changes, which are undone.
-
-        They are made once, unless `decide` changed something.
-        """
+        """The contexts of the graphs as they are without the changes, which are undone."""
         self.graph.rollback(self._start)
-        if self._originals is None or self._originals[0] != self._start:
-            found = contexts(self.graph, self.options, self.domain)
-            self._originals = (
-                self._start,
-                [(each, each.lasting_mark(), each.closed) for each in found],
-            )
-        for context, mark, closed in self._originals[1]:
-            context.rollback(mark)
-            context.closed, context.reported = closed, frozenset()
-            context.absorbed.clear()
-        return self._asked([context for context, *_ in self._originals[1]])
-
-    def _asked(self, found: list[Context]) -> list[Context]:
-        """Contexts that know how each padding is to be written."""
-        for context in found:
-            context.write_each(*self._each)
-        return found
+        return self._anew()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -333,41 +318,22 @@ class Run:
 
     def _analyse(self) -> None:
         """Has an editor for each graph; the graphs are analysed unless they are known."""
-        contexts, self._given = self._given, ()
-        known = contexts or self.analysed()
-        self._closed = {each.graph.offset: each.closed for each in contexts if each.closed}
+        known, self._given = self._given or self.analysed(), ()
+        self._closed.update((each.graph.offset, each.closed) for each in known if each.closed)
         strict = self.options.strict
         self._editors = [Editor(each, strict=strict, probe=self.probe) for each in known]
         self.limits = known[0].domains[-1].domain.to_draw(self.graph)
-        self._total = 0 if self._progress is None else sum(map(_count, known))
+        if self._progress is not None:
+            counts = counts_of(self.graph)
+            self._total = counts.pads + counts.auto_pads + counts.ceil_modes
 
     def _anew(self) -> list[Context]:
         """New contexts of all graphs, which know nothing of the edits made."""
-        version, found = self._spare
-        self._spare = 0, []
-        if not found or version != self.graph.version:
-            found = self._asked(contexts(self.graph, self.options, self.domain))
-        if self._editors:
-            found[0].take_original(self._editors[0].context)
+        found = contexts(self.graph, self.options, self.domain)
         for context in found:
+            context.write_each(*self._each)
             context.closed = context.closed or self._closed.get(context.graph.offset, "")
         return found
-
-    def _take(self, found: Sequence[Context]) -> None:
-        """Goes on with other contexts of the same graphs."""
-        known = {each.graph.offset: each for each in found}
-        self._editors = [each for each in self._editors if each.context.graph.offset in known]
-        for editor in self._editors:
-            editor.take(known[editor.context.graph.offset])
-
-    def _close(self, context: Context, why: str) -> None:
-        """Leaves a body or function alone from now on."""
-        context.closed = self._closed[context.graph.offset] = why
-
-    def _report(self) -> None:
-        if self._progress is not None:
-            done = sum(len(each.made) + len(each.undone) for each in self._editors)
-            self._progress("rewriting and proving", done, max(done, self._total))
 
     def _guarded(self) -> list[Unprotected]:
         """Protects the graphs from the runtime's optimiser; returns what it would still harm.
@@ -418,105 +384,56 @@ class Run:
         return guilty or {each.key: why for *_, why in left[:1] for each in made}
 
     def _settled(self, passes: Passes) -> list[Found]:
-        """Applies passes until none finds anything to rewrite; returns their last findings."""
-        while True:
-            changes = len(self.made)
-            seen = self._settled_everywhere(passes)
-            main = self.contexts[0]
-            if len(self.made) == changes or main.is_final:
-                return seen
-            # The rewrites may have shown further limits of the feasible sizes.
-            found = self._anew()
-            if found[0].domains[-1].domain == main.domains[-1].domain:
-                self._spare = self.graph.version, found
-                return seen
-            self._take(found)
+        """Applies passes to each graph; to all again where a change inside may lead to others.
 
-    def _settled_everywhere(self, passes: Passes) -> list[Found]:
-        """Applies passes to each graph; to all again where a change inside may lead to others."""
+        Returns:
+            Their last findings.
+        """
+        inside = self._editors[1:]
         while True:
-            seen: list[Found] = []
-            inside = len(self.made) - len(self._editors[0].made)
-            for editor in self._editors:
-                seen += self._exhausted_or_closed(editor, passes)
-            if len(self.made) - len(self._editors[0].made) == inside:
+            changes = sum(len(each.made) for each in inside)
+            seen = [found for each in self._editors for found in self._exhausted(each, passes)]
+            if sum(len(each.made) for each in inside) == changes:
                 return seen
-            for editor in self._editors:
-                editor.mark_stale()
+            for each in self._editors:
+                each.undone.clear()
 
-    def _exhausted_or_closed(self, editor: Editor, passes: Passes) -> list[Found]:
-        """As `_exhausted`; a body or function that turns out to be malformed is left as it was."""
+    def _exhausted(self, editor: Editor, passes: Passes) -> list[Found]:
+        """Applies passes until they find nothing to do; returns their last findings.
+
+        A late stage may make an earlier one possible, so after each change it starts over. A body
+        or function that turns out to be malformed is left as it was.
+        """
         context = editor.context
         if context.closed or not context.graph.is_there():
             return []
-        if context.graph.is_main:
-            return self._exhausted(editor, passes)
-        mark, made = context.mark(), len(editor.made)
-        try:
-            return self._exhausted(editor, passes)
-        except ModelError as error:
-            context.rollback(mark)
-            del editor.made[made:]
-            self._close(context, str(error))
-            return []
-
-    def _exhausted(self, editor: Editor, passes: Passes) -> list[Found]:
-        """Applies the rewriting passes until they find nothing to do; returns their last findings.
-
-        A late stage may make an earlier one possible, so after each change it starts over.
-        """
         seen: list[Found] = []
-        rewriting = _rewriting(passes)
-        stages = [[kind for kind in rewriting if kind.last is last] for last in (False, True)]
+        stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
 
         def changed(stage: Passes) -> bool:
             changes = len(editor.made)
-            editor.context.ask_again()
-            for pass_, match in _matches(editor.context, stage, self._barred):
+            context.ask_again()
+            for pass_, match in _matches(context, stage, self._barred):
                 seen.append((place_of(pass_, match), match))
                 if match.plan is not None:
                     editor.apply(pass_, match)
-                    self._report()
+                    if self._progress is not None:
+                        done = len(self.made)
+                        self._progress("rewriting and proving", done, max(done, self._total))
             return len(editor.made) != changes
 
-        while any(changed(stage) for stage in stages) or editor.retry():
-            seen.clear()
+        mark, made = context.mark(), len(editor.made)
+        try:
+            while any(changed(stage) for stage in stages):
+                seen.clear()
+        except ModelError as error:
+            if context.graph.is_main:
+                raise
+            context.rollback(mark)
+            del editor.made[made:]
+            context.closed = self._closed[context.graph.offset] = str(error)
+            return []
         return seen
-
-    def _looked_again(self, passes: Passes, seen: list[Found]) -> list[Found]:
-        """The last findings of the rewriting passes; of protected graphs, the refusals anew."""
-        if self.graph.version == self._version:
-            return seen
-        self.left = self._anew()
-        found = _found(self.left, _rewriting(passes), self._barred)
-        return [(place, match) for place, match in found if match.plan is None]
-
-
-def _rewriting(passes: Passes) -> Passes:
-    return [kind for kind in passes if kind.rewrites]
-
-
-def _reporting(passes: Passes) -> Passes:
-    """The passes that report and do not wait for what the others say."""
-    return [kind for kind in passes if not kind.rewrites and not kind.rest]
-
-
-def _count(context: Context) -> int:
-    """How many changes there may be in a graph: at its `Pad`s, and where windows name a size.
-
-    Operators' own pads change only where the style does not want them there.
-    """
-    moves = context.style != "fold"
-    try:
-        windows = sum(
-            op.auto_pad != "NOTSET" or op.ceil_mode or (moves and any(map(any, op.pads)))
-            for op in context.windows()
-        )
-        return windows + sum(1 for _ in context.pads())
-    except ModelError:
-        if context.graph.is_main:
-            raise
-        return 0
 
 
 def _found(found: Iterable[Context], passes: Passes, barred: Barred) -> list[Found]:

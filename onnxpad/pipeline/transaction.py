@@ -151,7 +151,7 @@ class Editor:
 
     Attributes:
         made: The changes made, in order.
-        undone: The changes that were taken back and not yet tried again, by place.
+        undone: The changes that were taken back since the last one that was made, by place.
         context: The graph and its analysis.
     """
 
@@ -165,20 +165,14 @@ class Editor:
         """
         self.made: list[Made] = []
         self.undone: dict[Place, Undone] = {}
+        self.context = context
         self._strict = strict
         self._probe = probe
         self._seen: dict[Place, list[SiteForm]] = {}
-        self.take(context)
-
-    def take(self, context: Context) -> None:
-        """Uses another context from now on; what was undone may be tried again."""
-        self.context = context
-        self.undone.clear()
-        self._outdated = False
         self._prover = Prover(context.graph, context.domains, context.signs)
 
     def apply(self, pass_: Pass, match: Match) -> None:
-        """Makes a change or takes it back; one that was taken back is not tried again."""
+        """Makes a change, or takes it back and tries it again only after another one."""
         place = place_of(pass_, match)
         if place in self.undone:
             return
@@ -195,7 +189,7 @@ class Editor:
             failure = failed(pass_, error)
         else:
             self.made.append(made)
-            self._outdated = bool(self.undone)
+            self.undone.clear()
             return
         self.context.rollback(mark)
         self._prover.undo()
@@ -213,21 +207,6 @@ class Editor:
             DiffersError: A node may compute something else.
         """
         self._prover.settle(self.context.graph.touched(mark), {})
-
-    def mark_stale(self) -> None:
-        """Lets `retry` know of changes elsewhere, which may have removed a reason."""
-        self._outdated = bool(self.undone)
-
-    def retry(self) -> bool:
-        """Lets changes that were taken back before the latest one be tried again.
-
-        Returns:
-            Whether there are any: a later change may have removed the reason.
-        """
-        outdated, self._outdated = self._outdated, False
-        if outdated:
-            self.undone.clear()
-        return outdated
 
     def _apply(self, pass_: Pass, match: Match, place: Place) -> Made:
         """Makes a change."""

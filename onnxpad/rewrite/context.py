@@ -71,7 +71,6 @@ class Context:
     was rewritten sees the rewritten graph.
 
     Attributes:
-        is_final: Whether everything is known, so that no edit can limit the feasible sizes further.
         reported: The nodes, by identity, about which a rewriting rule has a finding.
         absorbed: Names of padded tensors all of whose consumers are known to take the padding.
         user_options: The options of the user; `dynamic` may be tried otherwise.
@@ -103,8 +102,6 @@ class Context:
         self.choose(self.user_options.dynamic)
         self.trust = self.user_options.engine
         self.domains = analysed_domains(graph, domain) if around is None else around.domains
-        # The sizes of a body or function are limited by the main graph alone.
-        self.is_final = around is not None or all(e.analysis.is_complete for e in self.domains)
         self.analysis = self.domains[-1].analysis
         known = (None, None) if outer is None else (outer.signs, outer.sites)
         self.signs: Signs = Signs(graph, self.analysis, known[0])
@@ -193,10 +190,6 @@ class Context:
             around = self._around
             self._first = around.original() if around else Context(self.graph.pristine())
         return self._first
-
-    def take_original(self, before: Context) -> None:
-        """Takes over the original that an earlier context of the same graph has read, if it has."""
-        self._first = self._first or before._first
 
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
@@ -361,16 +354,6 @@ class Context:
         """A point to roll back to."""
         learnt = tuple([each.analysis.mark() for each in self.domains])
         return Mark(self.graph.mark(), learnt, self.signs.mark())
-
-    def lasting_mark(self) -> Mark:
-        """A point to roll back to even after `ask_again`, for which nothing unknown is kept.
-
-        A mark counts answers, and of those before a usual one `ask_again` forgets some.
-        """
-        for each in self.domains:
-            each.analysis.ask_again()
-        self.signs.ask_again()
-        return self.mark()
 
     def rollback(self, mark: Mark) -> None:
         """Undoes every edit since a mark, and forgets all answers given since."""

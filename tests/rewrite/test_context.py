@@ -66,7 +66,6 @@ def test_the_choice_for_open_sizes(style: str, dynamic: str, chosen: str, asks: 
     (node,) = context.graph.nodes
     assert context.wanted(node) == Wanted(style, chosen, symmetric_transpose=style == "symmetric")
     assert context.outer is None
-    assert context.is_final
     other = Context(context.graph, Options(style=style, symmetric_transpose=True, no_ceil=True))
     assert other.wanted(node)[2:4] == (True, True)
 
