@@ -2,9 +2,7 @@
 
 A round rewrites the original again with some changes barred, and validates the result. If the first
 tensor that differs belongs to exactly one change, that one is tried first. Otherwise halving finds
-the shortest run of changes, from the first one on, that fails; its last change is responsible. If
-that one fails alone too, it alone is barred. If not, the change with which it fails is found the
-same way.
+the shortest run of changes, from the first one on, that fails; its last change is responsible.
 """
 
 from __future__ import annotations
@@ -58,17 +56,12 @@ class _Search:
                 return False
         return failed(self.tried(allowed))
 
-    def last_of_shortest(self, keys: Sequence[Key], beside: frozenset[Key]) -> Key:
-        """The last key of the shortest failing run `keys[:n]`.
-
-        Args:
-            keys: The changes; all of them together fail.
-            beside: Further changes that are made in every round.
-        """
+    def last_of_shortest(self, keys: Sequence[Key]) -> Key:
+        """The last key of the shortest failing run `keys[:n]`; all of them together fail."""
         passing, failing = 0, len(keys)
         while failing - passing > 1:
             middle = (passing + failing) // 2
-            if self.fails(frozenset(keys[:middle]) | beside):
+            if self.fails(frozenset(keys[:middle])):
                 failing = middle
             else:
                 passing = middle
@@ -93,45 +86,19 @@ def heal(
         verdict given, where the model fails without any change too.
     """
     keys = list(dict.fromkeys(each.key for each in made))
-    if not keys:
-        return {}, verdict
-    search = _Search(keys, attempt, math.floor(2 * math.log2(len(keys)) + 4))
-    search.seen[frozenset(keys)] = verdict
+    rounds = math.floor(2 * math.log2(max(len(keys), 1)) + 4)
+    search = _Search(keys, attempt, rounds, {frozenset(keys): verdict})
     guilty: dict[Key, Reason] = {}
     now = verdict
     try:
-        while failed(now):
-            left = [key for key in keys if key not in guilty]
-            if not left:
-                return {}, verdict  # it fails even without any change
+        while failed(now) and (left := [key for key in keys if key not in guilty]):
             last, without = _necessary(search, left, now, made)
-            guilty[last] = _reason(now)
-            if not failed(without):
-                return _completed(search, left, last, guilty, without)
-            now = without
+            guilty[last], now = _reason(now), without
     except _SpentError:
         passing = [known for known, seen in search.seen.items() if not failed(seen)]
-        kept = max(passing, key=len, default=None)
-        if kept is None:
-            return {}, verdict
-        return {key: _reason(verdict) for key in keys if key not in kept}, search.seen[kept]
-    return guilty, now
-
-
-def _completed(
-    search: _Search, left: Sequence[Key], last: Key, guilty: dict[Key, Reason], verdict: Validation
-) -> tuple[dict[Key, Reason], Validation]:
-    """Adds the change together with which the last one fails, unless that fails alone."""
-    try:
-        if len(left) == 1 or search.fails(frozenset([last])):
-            return guilty, verdict
-        others = [key for key in left if key != last]
-        other = search.last_of_shortest(others, frozenset([last]))
-        both = {**guilty, other: guilty[last]}
-        now = search.tried(frozenset(search.keys).difference(both))
-    except _SpentError:
-        return guilty, verdict
-    return (guilty, verdict) if failed(now) else (both, now)
+        kept = max(passing, key=len, default=frozenset(keys))
+        guilty, now = {key: _reason(verdict) for key in keys if key not in kept}, search.seen[kept]
+    return ({}, verdict) if failed(now) else (guilty, now)
 
 
 def healed(
@@ -206,7 +173,7 @@ def _necessary(
         now = search.tried(everything - {suspect})
         if not failed(now) or _parts_at(now) != _parts_at(verdict):
             return suspect, now
-    last = search.last_of_shortest(left, frozenset())
+    last = search.last_of_shortest(left)
     return last, search.tried(everything - {last})
 
 

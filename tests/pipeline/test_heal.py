@@ -156,11 +156,13 @@ def test_what_cannot_be_compared_is_not_taken_back(tmp_path: Path) -> None:
     assert onnxpad_runs("validate", path, path).exit_code == 0
 
 
-def test_two_changes_that_are_wrong_only_together(planted: Callable[..., None]) -> None:
+def test_of_two_changes_that_are_wrong_only_together_the_later_goes(
+    planted: Callable[..., None],
+) -> None:
     model = chain()
     planted("conv12", beside="conv4")
     result = onnxpad.fix(model)
-    assert named(result) == ["conv12", "conv4"]
+    assert named(result) == ["conv12"]
     demand(result, model)
 
 
@@ -238,7 +240,7 @@ def test_rounds(count: int) -> None:
         assert alone.rounds <= most
         for second in {0, count // 3, count - 1} - {first}:
             pair = Counted(count, {first, second})
-            assert pair.healed() == {first, second}
+            assert pair.healed() == {max(first, second)}
             assert pair.rounds <= most
             both = Counted(count, {first}, {second})
             assert both.healed() >= {first, second}
