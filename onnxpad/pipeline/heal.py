@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Final, TypeAlias
 
-from onnxpad.finding import Finding, Severity
+from onnxpad.finding import Finding
 from onnxpad.pipeline.run import Run, RunResult
-from onnxpad.pipeline.transaction import BARS, Barred, Key, Made
+from onnxpad.pipeline.transaction import Barred, Key, Made, kept_back
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 from onnxpad.validation.result import Divergence, Validation, not_validated
@@ -129,15 +129,7 @@ def healed(
     if tried:  # the last round need not be the best one, and it knew no reasons
         outcome = run.rewrite(guilty)
     found = {each.key: each.finding for each in first.made if each.key in guilty}
-    answered = tuple(
-        replace(
-            finding,
-            severity=Severity.INFO,
-            reason=BARS[guilty[key]],
-            reason_code=guilty[key],
-        )
-        for key, finding in found.items()
-    )
+    answered = tuple(kept_back(finding, guilty[key]) for key, finding in found.items())
     warnings = (*verdict.warnings, *_note_on_taken_back(answered, parting))
     return outcome, replace(verdict, warnings=warnings), answered
 

@@ -4,8 +4,8 @@ A user's pass runs after those of onnxpad, and its changes are proved, probed an
 theirs. It may raise whatever it likes: in `rewrite` its change is taken back, and in `find` the run
 ends with a message that names the pass.
 
-Passes that are not chosen find as ever, and rewrite nothing. They still have to find: what they are
-about is no padding without a rule, which the reports on the rest would otherwise tell.
+Passes that are not chosen still find: what they are about is no padding without a rule, which the
+reports on the rest would otherwise tell.
 """
 
 from __future__ import annotations
@@ -113,19 +113,6 @@ def with_codes(options: Options) -> Options:
     return replace(options, **codes)  # type: ignore[arg-type]  # codes are no other field
 
 
-def passes_of(options: Options) -> tuple[type[Pass], ...]:
-    """All passes; those that are not chosen leave alone what they find."""
-    return tuple(
-        kind if not kind.rewrites or options.chooses(kind.code) else _leaving(kind)
-        for kind in every_pass()
-    )
-
-
-def chooses_all(options: Options) -> bool:
-    """Whether every pass that rewrites is chosen."""
-    return all(options.chooses(kind.code) for kind in every_pass() if kind.rewrites)
-
-
 def findings(pass_: Pass, context: Context) -> Iterator[Match]:
     """The findings of a pass, of which a user's may raise nothing but errors of onnxpad.
 
@@ -147,8 +134,7 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
             raise
         except Exception as error:  # whatever a user's code raises
             let_through(error)
-            told = f"{_error_text(error)}{_where(error)}"
-            raise UsageError(f"{_pass_name(type(pass_))}, find: {told}") from error
+            raise UsageError(f"{_pass_name(type(pass_))}, find: {_error_text(error)}") from error
         if context.graph.version != version:
             context.rollback(mark)
             raise UsageError(
@@ -178,35 +164,6 @@ def _pass_name(kind: type[Pass]) -> str:
 def _error_text(error: Exception) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _where(error: Exception) -> str:
-    """The file and line that raised an error."""
-    import traceback  # asked for here alone
-
-    frames = traceback.extract_tb(error.__traceback__)
-    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-
-
-def _leaving(kind: type[Pass]) -> type[Pass]:
-    """A pass that finds the same, and leaves it alone."""
-
-    class Leaving(kind):  # type: ignore[misc, valid-type]
-        def find(self, context: Context) -> Iterator[Match]:
-            for match in super().find(context):
-                if getattr(match, "plan", None) is None:
-                    yield match
-                    continue
-                finding = replace(
-                    match.finding,
-                    severity=Severity.INFO,
-                    reason="its code is not chosen (--select, --ignore)",
-                    reason_code=Reason.NOT_CHOSEN,
-                )
-                yield match._replace(finding=finding, plan=None)
-
-    Leaving.__module__, Leaving.__qualname__ = kind.__module__, kind.__qualname__  # for messages
-    return Leaving
 
 
 def _text(kind: type[Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
-from onnxpad.finding import Change, Finding, Severity, Trust
+from onnxpad.finding import Change, Finding, Trust
 from onnxpad.graph import Graph, Node
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
@@ -16,9 +16,8 @@ from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.pipeline.registry import chooses_all, findings, passes_of, with_codes
+from onnxpad.pipeline.registry import every_pass, findings, with_codes
 from onnxpad.pipeline.transaction import (
-    BARS,
     NOTHING,
     Barred,
     Editor,
@@ -28,6 +27,7 @@ from onnxpad.pipeline.transaction import (
     Probe,
     Undone,
     is_verdict,
+    kept_back,
     match_key,
     place_of,
     taken_back,
@@ -107,7 +107,8 @@ class Run:
             graph: The main graph.
             options: The options of the user. With `strict`, a change whose certificate names an
                 assumption is undone.
-            passes: The passes; if None, those that the options choose, users' own too.
+            passes: The passes; by default all, users' own too. What they find of a code that is
+                not chosen stays.
             probe: Runs each change; without it nothing runs.
             exposing: Asks the runtime which `Pad`s its optimiser folds wrongly in the result.
             progress: Called with a step, the number of changes tried, and how many there may be.
@@ -139,7 +140,7 @@ class Run:
         self.limits: Mapping[str, Sizes] = {}
         self.barred: Barred = NOTHING
         self.remarks: tuple[str, ...] = ()
-        self._passes = passes_of(options) if passes is None else passes
+        self._passes = every_pass() if passes is None else passes
         self._exposing = exposing
         self._progress = progress
         self._start = graph.mark()
@@ -176,7 +177,7 @@ class Run:
         """
         if self.options.trust is not Trust.SPEC:
             return
-        first = self.rewrite(passes=[kind for kind in _DECIDING if self.options.chooses(kind.code)])
+        first = self.rewrite(passes=_DECIDING)
         if first.changes:
             from onnxpad.pipeline.metadata import record
 
@@ -200,8 +201,12 @@ class Run:
         self.graph.rollback(self._start)
         seen = self.edit(passes, barred)
         reporting = [kind for kind in passes if not kind.rewrites and not kind.rest]
-        seen += _found(self.left, reporting, self._barred)
-        seen += _rest(self.left, passes, seen)
+        seen += self._found(reporting)
+        rewriting = {kind.code for kind in passes if kind.rewrites}
+        told = frozenset(id(match.about) for (code, *_), match in seen if code in rewriting)
+        for context in self.left:
+            context.reported = told
+        seen += self._found([kind for kind in passes if kind.rest])
         self.barred = barred
         if self._exposing is not None:  # only asking the runtime tells which of these are barred
             opened = {k: why for k, why in self._barred.items() if why is Reason.LAYS_PAD_OPEN}
@@ -210,11 +215,11 @@ class Run:
         if any(change.certificate.within for change in (*self.decided, *changes)):
             record_sizes(self.graph, self.domain.given, self.recorded)
         undone = self.undone
-        told = [match.finding for place, match in seen if place not in undone]
+        findings = [match.finding for place, match in seen if place not in undone]
         taken = [(is_verdict(each), taken_back(each)) for each in undone.values()]
         return RunResult(
             changes=changes,
-            findings=told + [finding for is_left, finding in taken if is_left],
+            findings=findings + [finding for is_left, finding in taken if is_left],
             undone=[finding for is_left, finding in taken if not is_left],
             made=self.made,
         )
@@ -232,7 +237,7 @@ class Run:
         outcome = self.rewrite()
         added: list[Finding] = []
         if at_last is not None:
-            if not chooses_all(self.options):
+            if self.options.select or self.options.ignore:
                 everything = replace(self.options, select=(), ignore=())
                 further = Run(self.graph, everything, domain=self.domain, contexts=self.left)
                 further.edit()
@@ -282,8 +287,7 @@ class Run:
         if self.graph.version == version:
             return seen
         self.left = self._anew()
-        found = _found(self.left, rewriting, self._barred)
-        return [(place, match) for place, match in found if match.plan is None]
+        return [found for found in self._found(rewriting) if found[1].plan is None]
 
     def analysed(self) -> list[Context]:
         """The contexts of the graphs as they are without the changes, which are undone."""
@@ -413,7 +417,7 @@ class Run:
         def changed(stage: Passes) -> bool:
             changes = len(editor.made)
             context.ask_again()
-            for pass_, match in _matches(context, stage, self._barred):
+            for pass_, match in self._matches(context, stage):
                 seen.append((place_of(pass_, match), match))
                 if match.plan is not None:
                     editor.apply(pass_, match)
@@ -435,59 +439,45 @@ class Run:
             return []
         return seen
 
-
-def _found(found: Iterable[Context], passes: Passes, barred: Barred) -> list[Found]:
-    """The findings of passes in all graphs. In a closed one, only the rule on scopes looks."""
-    seen: list[Found] = []
-    for context in found:
-        if not context.graph.is_there():
-            continue
-        try:
-            if not context.closed:
-                seen += _found_in(context, passes, barred)
+    def _found(self, passes: Passes) -> list[Found]:
+        """The findings of passes in what is left; in a closed graph, only of those on scopes."""
+        seen: list[Found] = []
+        for context in self.left:
+            if not context.graph.is_there():
                 continue
-        except ModelError as error:
-            if context.graph.is_main:
-                raise
-            context.closed = str(error)
-        seen += _found_in(context, [kind for kind in passes if kind.scopes], barred)
-    return seen
+            try:
+                if not context.closed:
+                    seen += self._found_in(context, passes)
+                    continue
+            except ModelError as error:
+                if context.graph.is_main:
+                    raise
+                context.closed = str(error)
+            seen += self._found_in(context, [kind for kind in passes if kind.scopes])
+        return seen
 
+    def _found_in(self, context: Context, passes: Passes) -> list[Found]:
+        matches = self._matches(context, passes)
+        return [(place_of(pass_, match), match) for pass_, match in matches]
 
-def _found_in(context: Context, passes: Passes, barred: Barred) -> list[Found]:
-    return [(place_of(pass_, match), match) for pass_, match in _matches(context, passes, barred)]
-
-
-def _rest(found: Sequence[Context], passes: Passes, seen: Sequence[Found]) -> list[Found]:
-    """The findings of the passes that report padding about which no rewriting pass has one."""
-    rewriting = {kind.code for kind in passes if kind.rewrites}
-    told = (match.about for (code, *_), match in seen if code in rewriting)
-    known = frozenset(map(id, told))
-    for context in found:
-        context.reported = known
-    return _found(found, [kind for kind in passes if kind.rest], NOTHING)
-
-
-def _matches(context: Context, passes: Passes, barred: Barred) -> Iterator[tuple[Pass, Match]]:
-    for kind in passes:
-        pass_ = kind()
-        for match in findings(pass_, context):
-            if context.wants is not None and _is_kept(context, match):
-                continue
-            # A finding may be about a function as a whole, which has no outputs to name it by.
-            reason = None
-            if barred and match.plan is not None:
-                reason = barred.get(match_key(context.graph, pass_, match))
-            if reason is None:
-                yield pass_, match
-            else:
-                finding = replace(
-                    match.finding,
-                    severity=Severity.INFO,
-                    reason=BARS[reason],
-                    reason_code=reason,
+    def _matches(self, context: Context, passes: Passes) -> Iterator[tuple[Pass, Match]]:
+        """What passes find, without a plan where that is barred or not chosen."""
+        for kind in passes:
+            pass_, is_chosen = kind(), self.options.chooses(kind.code)
+            for match in findings(pass_, context):
+                if context.wants is not None and _is_kept(context, match):
+                    continue
+                # A finding may be about a function as a whole, which has no outputs to name it by.
+                reason = None
+                if match.plan is not None and (self._barred or not is_chosen):
+                    key = match_key(context.graph, pass_, match)
+                    reason = self._barred.get(key) if is_chosen else Reason.NOT_CHOSEN
+                yield (
+                    pass_,
+                    match
+                    if reason is None
+                    else match._replace(finding=kept_back(match.finding, reason), plan=None),
                 )
-                yield pass_, match._replace(finding=finding, plan=None)
 
 
 def _is_kept(context: Context, match: Match) -> bool:

@@ -36,13 +36,13 @@ Place: TypeAlias = tuple[str, str, int]
 Key: TypeAlias = tuple[str, str]
 """A rewrite: the code of its rule, and the output of the node that it rewrites."""
 Barred: TypeAlias = Mapping[Key, Reason]
-"""The rewrites that are barred, each with the reason, which is one of `BARS`."""
+"""The rewrites that are barred, each with the reason."""
 
 NOTHING: Final[Barred] = MappingProxyType({})
 
 _BACK: Final = "fix took it back: with it the model"
 
-BARS: Final[Mapping[Reason, str]] = MappingProxyType(
+_BARS: Final[Mapping[Reason, str]] = MappingProxyType(
     {
         Reason.LAYS_PAD_OPEN: f"with it {RUNTIME}'s optimiser would fold a Pad where it must not, "
         "and nothing could prevent that",
@@ -53,6 +53,7 @@ BARS: Final[Mapping[Reason, str]] = MappingProxyType(
         "optimisation",
         Reason.STOPS: f"{_BACK} does not run on {RUNTIME}",
         Reason.STOPS_OPTIMISED: f"{_BACK} does not run on {RUNTIME} at full optimisation",
+        Reason.NOT_CHOSEN: "its code is not chosen (--select, --ignore)",
     }
 )
 """Why a rewrite is barred, in words."""
@@ -132,6 +133,11 @@ _VERDICTS: Final = {
 def is_verdict(undone: Undone) -> bool:
     """Whether the proof says why padding stays, and not that a rule of a pass was wrong."""
     return undone[1].code in _VERDICTS
+
+
+def kept_back(finding: Finding, reason: Reason) -> Finding:
+    """The finding of a rewrite that is barred."""
+    return replace(finding, severity=Severity.INFO, reason=_BARS[reason], reason_code=reason)
 
 
 def taken_back(undone: Undone) -> Finding:

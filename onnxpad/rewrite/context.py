@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from onnxpad.analysis import open_axes
+from onnxpad.analysis import Analysis, open_axes
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
@@ -116,7 +116,6 @@ class Context:
         self._around = around
         self._first: Context | None = None
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
-        self._misfolded: dict[str, str] | None = None
         self._version = graph.version
 
     @cached_property
@@ -308,22 +307,21 @@ class Context:
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """Reads a window operator's node, or says why it cannot be read."""
-        try:
-            return read_window(self.graph, self.analysis, node)
-        except UnreadableError as error:
-            return error
+        return self._tried(read_window, node)
 
     def transposed_of(self, node: Node) -> TransposedOp | UnreadableError:
         """Reads a transposed convolution's node, or says why it cannot be read."""
-        try:
-            return read_transposed(self.graph, self.analysis, node)
-        except UnreadableError as error:
-            return error
+        return self._tried(read_transposed, node)
 
     def pad(self, node: Node) -> PadOp | UnreadableError:
         """Reads a `Pad` node, or says why it cannot be read."""
+        return self._tried(read_pad, node)
+
+    def _tried(
+        self, reads: Callable[[Graph, Analysis, Node], _Read], node: Node
+    ) -> _Read | UnreadableError:
         try:
-            return read_pad(self.graph, self.analysis, node)
+            return reads(self.graph, self.analysis, node)
         except UnreadableError as error:
             return error
 
@@ -332,23 +330,14 @@ class Context:
 
         Those that edits exposed are left out: whoever edits takes care of them.
         """
-        graph = self.graph
-        fusion = self.sites.fusion
         if PadOp not in self._reads():
             return []
-        found = [each for node in graph.nodes if (each := fusion.certain(node)) is not None]
-        if not found or not graph.version:
-            return found
-        if self._misfolded is None:
-            self._misfolded = {
-                each.pad.node.outputs[0].name: each.window.outputs[0].name
-                for each in self.original.misfolded()
-            }
-        return [
-            each
-            for each in found
-            if self._misfolded.get(each.pad.node.outputs[0].name) == each.window.outputs[0].name
-        ]
+        certain = map(self.sites.fusion.certain, self.graph.nodes)
+        found = [each for each in certain if each is not None]
+        if found and self.graph.version:
+            before = {each.ends for each in self.original.misfolded()}
+            return [each for each in found if each.ends in before]
+        return found
 
     def mark(self) -> Mark:
         """A point to roll back to."""

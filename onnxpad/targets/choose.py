@@ -17,7 +17,7 @@ from onnxpad.errors import UsageError
 from onnxpad.options import KEPT, Options, Unasked, Wanted
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.spell_padding import SpellPadding
-from onnxpad.pipeline.registry import passes_of
+from onnxpad.pipeline.registry import every_pass
 from onnxpad.pipeline.run import Run
 from onnxpad.records import NamedTuple
 from onnxpad.rewrite.pass_api import Pass
@@ -487,7 +487,7 @@ def _tried(
 def _passes(options: Options) -> tuple[type[Pass], ...]:
     """The passes that write padding for targets; a `Pad` is protected where onnxruntime is one."""
     spelling = [SpellPadding] if options.chooses(SpellPadding.code) else []
-    passes = (*passes_of(options), *spelling)
+    passes = (*every_pass(), *spelling)
     return tuple(each for each in passes if each is not GuardPad or not options.target_only)
 
 

@@ -170,12 +170,8 @@ def _own(context: Context, found: Sequence[Exposed]) -> Sequence[Exposed]:
 
     onnxruntime merges equal `Pad`s: once these are protected, their twins are not folded either.
     """
-    known = {_ends(each) for each in context.sites.fusion.exposed()}
-    return [each for each in found if _ends(each) in known] or found
-
-
-def _ends(exposed: Exposed) -> tuple[str, str]:
-    return exposed.pad.node.outputs[0].name, exposed.window.outputs[0].name
+    known = {each.ends for each in context.sites.fusion.exposed()}
+    return [each for each in found if each.ends in known] or found
 
 
 def _is_guarded(context: Context, exposed: Exposed) -> bool:

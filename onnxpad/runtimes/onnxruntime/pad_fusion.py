@@ -78,6 +78,11 @@ class Exposed(NamedTuple):
     why: str
     general: str = ""
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The names of what the `Pad` and the operator write."""
+        return self.pad.node.outputs[0].name, self.window.outputs[0].name
+
 
 class Fusion:
     """Predicts what PadFusion does to one graph."""
