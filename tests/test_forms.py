@@ -43,19 +43,17 @@ every_kind = pytest.mark.parametrize("kind", KINDS, ids=[next(iter(each.passed))
 
 TOLD_ELSEWHERE: Final = {
     Reason.ASSUMPTION_REFUSED,  # with --strict
+    Reason.AUTO_PAD_AND_PADS,  # what the specification forbids
     Reason.DECLARED_LIMIT,  # of users' own operators
     Reason.INFINITE_DATA,  # in the text below the tables
     Reason.NOT_CERTIFIED,  # where no other reason is known
     Reason.OPSET_TOO_OLD,  # before opset 11
-    Reason.RANK_DIFFERS,  # no valid model
-    Reason.ROUNDING_DIFFERS,  # quantised averages over all of their data
     Reason.TYPE_UNKNOWN,  # downstream of custom operators
     Reason.UNUSED,  # no form of padding
 }
 """Reasons of operators and steps that the tables do not show."""
 
 DECIDING: Final = (
-    "padding/site.py",
     "padding/proposal.py",
     "padding/step_edits.py",
     "padding/sinking.py",

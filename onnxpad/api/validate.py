@@ -178,6 +178,7 @@ def validate(
 
     pool.warm()  # while onnx is imported and the models are read
 
+    from onnxpad.graph import Graph
     from onnxpad.pipeline.metadata import decision_lines
     from onnxpad.runtimes.providers import chosen
     from onnxpad.runtimes.worker import DEPLOYED
@@ -187,10 +188,10 @@ def validate(
 
     drawing = inputs is None and reference is None
     names, notes = chosen((providers,) if isinstance(providers, str) else providers)
-    tries = []
+    given, tries = [Graph.read(model) for model in models], []
     for other, moved in inputs_relaid(*models) if len(models) > 1 else [(None, ())]:
-        pair = [models[0]] if other is None else [models[0], other]
-        graphs, domain, both, padding = _compared(pair, shapes, dims)
+        graphs = given if other is None or not moved else [given[0], Graph.read(other)]
+        domain, both, padding = _compared(graphs, shapes, dims)
         with kinds.limited(run_timeout, *graphs):
             found = validate_models(
                 models[0],
@@ -326,25 +327,22 @@ def _check_drawn(samples: int | None, seed: int | None) -> tuple[int, int]:
 
 
 def _compared(
-    models: Sequence[Source], shapes: Shapes, dims: Dims
-) -> tuple[Sequence[Graph], SizeDomain, RecordedByBoth, tuple[PaddingDifference, ...]]:
-    """Reads the models, and finds the sizes at which to compare them.
+    graphs: Sequence[Graph], shapes: Shapes, dims: Dims
+) -> tuple[SizeDomain, RecordedByBoth, tuple[PaddingDifference, ...]]:
+    """Finds the sizes at which to compare models.
 
     Returns:
-        The models, the sizes to draw, those that the models' metadata allows, and the operators
-        whose padding differs.
+        The sizes to draw, those that the models' metadata allows, and the operators whose padding
+        differs.
 
     Raises:
-        ModelError: A model cannot be read; the message says why in one line.
         MismatchError: The sizes given contradict a model, or no size fits both models.
     """
-    from onnxpad.graph import Graph
     from onnxpad.inventory.differences import padding_differences
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import recorded_by_both
     from onnxpad.sizes.size_options import given_domain, require_within
 
-    graphs = [Graph.read(model) for model in models]
     original, rewritten = graphs[0], graphs[-1]
     both = recorded_by_both(original, rewritten)
     untouched = original.mark()
@@ -355,7 +353,7 @@ def _compared(
         limits = SizeDomain(given=domain.given)
         padding = padding_differences(original, rewritten, domain=limits)
     original.rollback(untouched)
-    return graphs, domain, both, padding
+    return domain, both, padding
 
 
 def _resized(original: Graph, rewritten: Graph) -> str:

@@ -21,7 +21,7 @@ WRONG = f"a = Pad (x, p) y = {POOL} (a)"
 RIGHT = "a = Pad (x, p) y = Conv (a, w)"
 COPIED = "the tensor that it reads is also an output"
 UNSEEN = "the operator that it is folded into is unknown"
-LOWER = "padding of 0 can win in a maximum whose data may be below that"
+LOWER = "can win in a maximum whose data may be below that"
 
 
 def asked(
@@ -84,7 +84,7 @@ def asked(
         value = "" if each.pad.value is None else f" of {each.pad.value:g}"
         window = each.window.outputs[0].name
         assert each.why
-        why = "W" if each.why == LOWER else each.why
+        why = "W" if LOWER in each.why else each.why
         told.append(f"{each.pad.node.outputs[0].name}{value} into {window}: {why}")
     return told, calls
 
