@@ -54,7 +54,6 @@ class StepForm:
         kind: What it is.
         amounts: How much it pads or crops; None where it does not, or they are not constant.
         fill: What a `Pad` upstream of a step writes; None for 0, and where that is not told.
-        computing: The number of nodes that compute the amounts; 0 where it is not told.
         source: Where amounts that are not constant come from; empty for constants.
         mode: The mode of a `Pad` other than `constant`.
         is_guarded: Whether its fill is left empty, so that the runtime's optimiser cannot fold it.
@@ -69,7 +68,6 @@ class StepForm:
     kind: Kind = "step"
     amounts: WrittenAmounts | None = None
     fill: float | int | str | None = None
-    computing: int = 0
     source: Literal["", "computed", "external"] = ""
     mode: str = ""
     is_guarded: bool = False
@@ -89,10 +87,8 @@ class StepForm:
             said.append("without pads")
         elif self.amounts is not None:
             said.append(self.amounts.text)
-        if self.source == "external":
-            said.append("(in another file)")
-        elif self.source:
-            said.append(f"(computed by {self.computing} nodes)" if self.computing else "(computed)")
+        if self.source:
+            said.append("(in another file)" if self.source == "external" else "(computed)")
         filled = f" with {self.fill}" if self.fill is not None else ""
         return f"{' '.join(said)}{self._flags()}{filled}".lstrip()
 

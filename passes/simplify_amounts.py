@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.messages import counted
+from onnxpad.padding.computed_pads import MANY
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 
@@ -67,16 +68,13 @@ class SimplifyAmounts(Pass):
         for pad in context.pads():
             if context.wanted(pad.node).dynamic != "pad":
                 continue
-            plan = context.open_sites.simpler(pad)
-            if plan is not None:
-                message = f"{plan.nodes_text} nodes compute the amounts of a Pad ({pad.mode})"
-                least = counted(plan.least, "node")
-                yield self.found(context, pad.node, message, plan, becomes=least)
-
-    def computing(self, match: Match) -> tuple[int, int]:
-        """The numbers of nodes, as the plan counted them."""
-        return match.plan.nodes, match.plan.least
+            if (simpler := context.open_sites.simpler(pad)) is not None:
+                formula, nodes, least = simpler
+                many = f"{nodes} or more" if nodes == MANY else nodes
+                message = f"{many} nodes compute the amounts of a Pad ({pad.mode})"
+                plan, becomes = (pad, formula), counted(least, "node")
+                yield self.found(context, pad.node, message, plan, becomes=becomes)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Replaces the nodes that compute the amounts."""
-        context.open_sites.write_simpler(match.plan)
+        context.open_sites.write_simpler(*match.plan)

@@ -21,7 +21,6 @@ from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
 from onnxpad.padding.write import insert_pad
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import dataclass
 from onnxpad.runtimes.deployed import misdeclared
 from onnxpad.semantics.amounts import ExtentPairs, is_padded
 from onnxpad.semantics.operators import Fill
@@ -29,28 +28,6 @@ from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
 MANY: Final = 100
 """The nodes that compute the amounts of a `Pad` are counted up to this number."""
-
-
-@dataclass(frozen=True, slots=True)
-class SimplerPlan:
-    """A computed `Pad` whose amounts `least` nodes instead of `nodes` compute.
-
-    Attributes:
-        pad: The `Pad`.
-        formula: Its amounts.
-        nodes: The number of nodes that compute them now.
-        least: The number of those that could.
-    """
-
-    pad: PadOp
-    formula: AmountsFormula
-    nodes: int
-    least: int
-
-    @property
-    def nodes_text(self) -> str:
-        """The number of nodes, which are counted up to `MANY`."""
-        return f"{self.nodes}{' or more' if self.nodes == MANY else ''}"
 
 
 class DynamicSites:
@@ -156,11 +133,10 @@ class DynamicSites:
         padded = insert_pad(graph, self._analysis, op, op.data, amounts)
         graph.set_input(node, op.operator.inputs.data, padded)
 
-    def simpler(self, pad: PadOp) -> SimplerPlan | None:
-        """The plan for a `Pad` whose own nodes compute its amounts in a roundabout way.
+    def simpler(self, pad: PadOp) -> tuple[AmountsFormula, int, int] | None:
+        """The amounts of a `Pad`, if fewer nodes could compute them than do; and both numbers.
 
-        The amounts are remainders of the sizes that it pads, as those of SAME, or of a `Pad` to a
-        multiple.
+        They are remainders of sizes that it pads, as those of SAME, or of a `Pad` to a multiple.
         """
         shape = self._analysis.shape(pad.data)
         if pad.constant_amounts is not None or shape is None or self._graph.opset < 11:
@@ -170,7 +146,7 @@ class DynamicSites:
         if formula is None or misdeclared(self._graph, self._analysis, pad.data) is not None:
             return None
         nodes, least = self._own(pad.node), self._amounts.count(formula)
-        return SimplerPlan(pad, formula, nodes, least) if nodes > least else None
+        return (formula, nodes, least) if nodes > least else None
 
     def _own(self, pad: Node) -> int:
         """The number of nodes that compute amounts of `Pad`s and nothing else, up to `MANY`."""
@@ -200,11 +176,11 @@ class DynamicSites:
         computing = (node for node in above if node is not None and node.op != "Constant")
         return len(list(islice(computing, MANY)))
 
-    def write_simpler(self, plan: SimplerPlan) -> None:
+    def write_simpler(self, pad: PadOp, formula: AmountsFormula) -> None:
         """Computes the amounts by new nodes in front of the `Pad`."""
-        node = plan.pad.node
+        node = pad.node
         name = f"{node.name or node.outputs[0].name}_amounts"
-        amounts = self._amounts.compute(plan.formula, plan.pad.data, node, name)
+        amounts = self._amounts.compute(formula, pad.data, node, name)
         self._graph.set_input(node, 1, amounts)
         if len(node.inputs) > 3:
             self._graph.set_input(node, 3, None)

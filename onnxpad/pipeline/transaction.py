@@ -226,8 +226,7 @@ class Editor:
         if probe is not None:
             probe.take(graph, self.context.analysis, self.context.signs)
             cuts = list(map(probe.before, kept, roots))
-        nodes = pass_.computing(match)
-        was = written_form(self.context, node, kept[0], roots[0], nodes[0])
+        was = written_form(self.context, node, kept[0], roots[0])
         if was in self._seen.get(place, ()):
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
@@ -241,7 +240,7 @@ class Editor:
         for each in certificates:
             self._check_assumptions(each)
         certificate = certificates[0]
-        now = written_form(self.context, node, results[0], roots[0], nodes[1])
+        now = written_form(self.context, node, results[0], roots[0])
         check_elsewhere(graph, mark)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")

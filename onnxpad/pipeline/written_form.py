@@ -26,9 +26,7 @@ from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
 _SLIDING: Final = (WindowOp, TransposedOp)
 
 
-def written_form(
-    context: Context, node: Node, tensor: Tensor, roots: Sequence[str], computing: int = 0
-) -> SiteForm:
+def written_form(context: Context, node: Node, tensor: Tensor, roots: Sequence[str]) -> SiteForm:
     """How the padding of a node is written, from the tensors that are padded to the node.
 
     Args:
@@ -36,7 +34,6 @@ def written_form(
         node: The node.
         tensor: Its output, or the tensor that replaces it.
         roots: Names of the tensors that are padded; where several are joined, the first counts.
-        computing: How many nodes compute its amounts; 0 where that need not be told.
     """
     graph = context.graph
     slides = gathering(graph, node) is not None
@@ -50,7 +47,7 @@ def written_form(
         if above is None or not (pads or is_step):
             break
         if pads:
-            step = _pad(context, above, op, computing if above is node else 0)
+            step = _pad(context, above, op)
             steps.append(replace(step, fill=_fill(context, above)) if is_step else step)
         else:
             steps.append(_step(context, above))
@@ -102,20 +99,18 @@ def _fill(context: Context, node: Node) -> float | int | str | None:
     return None if isinstance(pad, UnreadableError) else pad.value or None
 
 
-def _pad(
-    context: Context, node: Node, op: WindowOp | UnreadableError | None, computing: int
-) -> StepForm:
+def _pad(context: Context, node: Node, op: WindowOp | UnreadableError | None) -> StepForm:
     pad = context.pad(node)
     if isinstance(pad, UnreadableError):
         return _form("Pad", "pad")
     source = _source(context.graph, node)
     slides = (op.operator.layout, len(op.windows)) if isinstance(op, _SLIDING) else None
-    key = _pad, pad.axes, pad.constant_amounts, computing, source, slides
+    key = _pad, pad.axes, pad.constant_amounts, source, slides
     form: StepForm | None = node.notes.get(key)
     if form is None:
         mode = "" if pad.mode == "constant" else pad.mode
         guarded = len(node.inputs) == 3 and not node.inputs[2].name
-        form = StepForm("Pad", "pad", _amounts(pad, op), None, computing, source, mode, guarded)
+        form = StepForm("Pad", "pad", _amounts(pad, op), None, source, mode, guarded)
         node.notes[key] = form
     return form
 

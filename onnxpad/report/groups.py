@@ -78,7 +78,7 @@ def _has_pads(form: SiteForm) -> bool:
 @lru_cache(maxsize=1024)  # as networks repeat the same few forms
 def _bare(form: SiteForm, *, with_pads: bool = True) -> SiteForm:
     """A form without amounts; it may also be without the pads of the last operator."""
-    steps = [replace(step, amounts=None, fill=None, computing=0) for step in form.steps]
+    steps = [replace(step, amounts=None, fill=None) for step in form.steps]
     if _has_pads(form) and not with_pads:
         steps[-1] = replace(steps[-1], has_pads=False)
     return SiteForm(tuple(steps))

@@ -123,10 +123,6 @@ class Pass:
         """
         raise NotImplementedError
 
-    def computing(self, match: Match) -> tuple[int, int]:
-        """How many nodes compute a `Pad`'s amounts before and after; 0 where no report says it."""
-        return 0, 0
-
     def found(
         self,
         context: Context,
