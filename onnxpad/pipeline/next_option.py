@@ -68,8 +68,11 @@ def next_option(
     if not found.most:
         return None
     before, untaken = counts_of(graph), _untaken(findings)
-    given = {"shapes": shapes_given(options.shapes), "dims": dims_given(options.dims)}
-    more = {
+    given: dict[str, Any] = {
+        "shapes": shapes_given(options.shapes),
+        "dims": dims_given(options.dims),
+    }
+    more: dict[str, Any] = {
         name: {**given[name], **value} if name in given else value
         for name, value in found.keywords.items()
     }
@@ -91,6 +94,11 @@ def next_option(
     if taken > 0 or (told is None and _gains(before, after, to_pads=to_pads)):
         return NextOption(found.option, more, before, after, found.hint, taken)
     return None
+
+
+def _evidence(finding: Finding, name: str) -> Any:
+    """A list or mapping of a finding's evidence; empty where it is not there."""
+    return finding.evidence.get(name) or ()
 
 
 def _untaken(findings: Iterable[Finding]) -> int:
@@ -119,7 +127,7 @@ def _candidates(
     ours = [each for each in findings if each.code.startswith("PAD")]
 
     def naming(option: str) -> list[Finding]:
-        return [each for each in ours if option in each.evidence.get("options", ())]
+        return [each for each in ours if option in _evidence(each, "options")]
 
     pad, auto_pad = BY_DYNAMIC
     for option in (auto_pad, pad)[: 1 + to_pads]:
@@ -138,9 +146,9 @@ def _by_range(findings: Sequence[Finding]) -> Iterator[_Candidate]:
     steps: dict[str, int] = {}
     most = 0
     for finding in findings:
-        multiples = finding.evidence.get("multiples")
+        multiples = _evidence(finding, "multiples") or None
         if multiples is None and "ceil_mode" in finding.evidence:
-            multiples = {each["name"]: 1 for each in finding.evidence.get("sizes", ())}
+            multiples = {each["name"]: 1 for each in _evidence(finding, "sizes")}
         joined = {name: lcm(step, steps.get(name, 1)) for name, step in (multiples or {}).items()}
         if joined and max(joined.values()) <= _LARGEST_STEP:
             steps.update(joined)
@@ -165,8 +173,8 @@ def _by_shape(graph: Graph, findings: Sequence[Finding]) -> Iterator[_Candidate]
     listed = [axis for axis in open_axes(graph.inputs) if not graph.has_default(axis.tensor)]
     sizes: dict[tuple[str, int], int] = {}
     for finding in findings:
-        decide = finding.evidence.get("sizes")
-        for each in decide or ():
+        decide = _evidence(finding, "sizes")
+        for each in decide:
             sizes[each["input"], each["axis"]] = _USUAL
         for axis in () if decide else listed:
             is_batch = finding.reason_code == Reason.TARGET and axis.axis == 0

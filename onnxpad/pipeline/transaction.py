@@ -246,8 +246,8 @@ class Editor:
             raise DiffersError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
         seen = ""
-        for each in zip(results, roots, cuts, strict=True):
-            seen, certificate = self._probed(*each, certificate)
+        for cut in zip(results, roots, cuts, strict=True):
+            seen, certificate = self._probed(*cut, certificate)
         self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         inserted = frozenset(map(self.context.label, fresh))
