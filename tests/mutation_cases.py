@@ -395,7 +395,7 @@ CASES: Final[dict[str, Case]] = {
         inputs="float[1, 2, 9, 9] x",
     ),
     "Conv SAME behind a MaxPool that rounds up": _conv(
-        "b = MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1> (x)"
+        "b = MaxPool <kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1, pads = [0,1,0,1]> (x)"
         ' y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (b, w)',
         SQUARE,
         inputs="float[1, 2, 9, 9] x",
@@ -532,22 +532,20 @@ CASES: Final[dict[str, Case]] = {
             ),
             (
                 "AveragePool, ceil_mode",
-                (
-                    "AveragePool <ceil_mode = 1, count_include_pad = 1, kernel_shape = [3, 3], "
-                    "strides = [2, 2]"
-                ),
-                "float[1, 2, 8, 8] x",
-            ),
-            (
-                "AveragePool, ceil_mode, counted",
-                (
-                    "AveragePool <ceil_mode = 1, count_include_pad = 1, kernel_shape = [3, 3], "
-                    "strides = [2, 2], pads = [1, 1, 1, 1]"
-                ),
+                f"AveragePool <ceil_mode = 1, count_include_pad = 1, {THREE}, strides = [2, 2]",
                 "float[1, 2, 8, 8] x",
             ),
         )
     },
+    "AveragePool, ceil_mode, counted": Case(
+        one(
+            f"y = AveragePool <ceil_mode = 1, count_include_pad = 1, {THREE}, strides = [2, 2],"
+            " pads = [1, 1, 1, 1]> (x)",
+            inputs="float[1, 2, 8, 8] x",
+        ),
+        style="pad",
+        no_ceil=True,
+    ),
     "Pad MaxPool, dilated": Case(
         one(
             "a = Pad (x, p, c) y = MaxPool <kernel_shape = [3], dilations = [4]> (a)",
@@ -621,7 +619,6 @@ CASES: Final[dict[str, Case]] = {
         "a = Pad (x, q) b = Pad (a, p) y = Relu (b)",
         f"{PADS}, int64[8] q = {{0, 0, -1, 0, 0, 0, 0, 0}}",
     ),
-    "empty Pad": _conv("a = Pad (x, p) y = Relu (a)", "int64[8] p = {0, 0, 0, 0, 0, 0, 0, 0}"),
     "empty Pad, second input": _conv(
         "a = Pad (x, p) r = Relu (x) y = Sub (r, a)", "int64[8] p = {0, 0, 0, 0, 0, 0, 0, 0}"
     ),
@@ -846,6 +843,7 @@ CASES: Final[dict[str, Case]] = {
         "a = ConvTranspose <strides = [2]> (x, w) t = Reshape (a, h) y = Slice (t, s, e, one)"
     ),
     "ConvTranspose Pad": _behind("a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p)"),
+    "ConvTranspose Pad, 5": _behind("a = ConvTranspose <strides = [3]> (x, w) y = Pad (a, p, c)"),
     "ConvTranspose output_padding Tanh Slice": _behind(
         "a = ConvTranspose <strides = [3], output_padding = [2]> (x, w, b) t = Tanh (a)"
         " y = Slice (t, s, e, i)"

@@ -9,7 +9,7 @@ import __future__
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
@@ -38,6 +38,7 @@ from onnxpad.padding import (
 from onnxpad.padding.amounts_subgraph import AmountsWriter
 from onnxpad.padding.computed_pads import DynamicSites
 from onnxpad.padding.crops import Crops
+from onnxpad.padding.proposal import Judge
 from onnxpad.padding.sinking import Sinking
 from onnxpad.padding.site import Sites
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
@@ -54,6 +55,7 @@ from onnxpad.semantics.steps import STEPS
 from onnxpad.semantics.table import pad_of
 from onnxpad.semantics.window import WINDOWS
 
+JUDGE: Final = "judge"
 CERTIFY: Final = "certify"
 PROBES: Final = "probes"
 VALIDATION: Final = "validation"
@@ -103,33 +105,22 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A condition that always holds."""
-
-    condition: Callable[..., object]
-
-    def apply(self, patch: pytest.MonkeyPatch) -> None:
-        """Gives the function that asks it another code."""
-        patch.setattr(self.condition, "__code__", (lambda *case: None).__code__)
-
-
-@dataclass(frozen=True, slots=True)
 class Mutant:
     """One break.
 
     Attributes:
         name: What is wrong, in words.
         case: Name of the case on which it shows.
-        killer: Who must notice at the latest: `certify` (with nothing run), `probes` (where the
-            proof shares what is broken, or the limit is onnxruntime's alone), or `validation` of
-            the whole model.
+        killer: Who must notice at the latest: `judge` (the proof of what is proposed, so nothing
+            wrong is written), `certify` (that of what is written), `probes` (where the proof shares
+            what is broken, or the limit is onnxruntime's alone), or `validation` of the model.
         changes: What is replaced.
     """
 
     name: str
     case: str
     killer: str
-    changes: tuple[Text | Entry | Held, ...]
+    changes: tuple[Text | Entry, ...]
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         """Breaks the package for as long as the patch lasts."""
@@ -148,11 +139,6 @@ def _entry(name: str, case: str, killer: str, table: Any, key: object, value: ob
     return Mutant(name, case, killer, (Entry(table, key, value),))
 
 
-def _held(name: str, case: str, killer: str, *conditions: Callable[..., object]) -> Mutant:
-    """A break of conditions, which always hold."""
-    return Mutant(name, case, killer, tuple(map(Held, conditions)))
-
-
 def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> Mutant:
     """A break of how the window of one operator slides."""
     domain, _, kind = op_type.rpartition(".")
@@ -162,32 +148,25 @@ def _row(name: str, case: str, killer: str, op_type: str, **changes: object) -> 
     return _entry(name, case, killer, semantics_table._PADDING, (domain, kind), value)
 
 
-def _getter(owner: type, name: str) -> Callable[..., object]:
-    """The function behind a property."""
-    getter = vars(owner)[name].fget
-    assert callable(getter)
-    return getter  # type: ignore[no-any-return]
-
-
 _VALUES: MutableMapping[str, Any] = analysis.value_rules()
 
 # fmt: off
 _SITES: Final = (
-    _mutant("split takes the greater side", "Conv, symmetric", CERTIFY, padding.split,
+    _mutant("split takes the greater side", "Conv, symmetric", JUDGE, padding.split,
             "max(min(pair), 0)", "max(max(pair), 0)"),
-    _mutant("split swaps the sides of the Pad", "Pad Conv, symmetric", CERTIFY, padding.split,
+    _mutant("split swaps the sides of the Pad", "Pad Conv, symmetric", JUDGE, padding.split,
             "(b - i, e - j)", "(e - j, b - i)"),
-    _mutant("split leaves all in the Pad too", "Conv, symmetric", CERTIFY, padding.split,
+    _mutant("split leaves all in the Pad too", "Conv, symmetric", JUDGE, padding.split,
             "(b - i, e - j)", "(b, e)"),
-    _mutant("split moves the Pad by one", "Conv, pad", CERTIFY, padding.split,
+    _mutant("split moves the Pad by one", "Conv, pad", JUDGE, padding.split,
             "(b - i, e - j)", "(b - i + 1, e - j)"),
-    _mutant("a sum swaps sides", "Pad Conv", CERTIFY, amounts.add,
+    _mutant("a sum swaps sides", "Pad Conv", JUDGE, amounts.add,
             "(b0 + b1, e0 + e1)", "(b0 + e1, e0 + b1)"),
-    _mutant("a sum forgets the end", "Pad Conv", CERTIFY, amounts.add,
+    _mutant("a sum forgets the end", "Pad Conv", JUDGE, amounts.add,
             "e0 + e1", "e0"),
-    _mutant("a sum forgets the begin of the operator", "Pad Conv, added", CERTIFY, amounts.add,
+    _mutant("a sum forgets the begin of the operator", "Pad Conv, added", JUDGE, amounts.add,
             "b0 + b1", "b1"),
-    _mutant("a sum swaps axes", "Pad Conv", CERTIFY, amounts.add,
+    _mutant("a sum swaps axes", "Pad Conv", JUDGE, amounts.add,
             "zip(one, other,", "zip(one, other[::-1],"),
     _mutant("a sum of Pads swaps axes", "Pad Pad", CERTIFY, MergePads.rewrite,
             "set_amounts(graph, node, amounts)", "set_amounts(graph, node, amounts[::-1])"),
@@ -211,44 +190,56 @@ _SITES: Final = (
             "(*padding.outside, (0, 0), (0, 0))"),
     _mutant("the Pad is left out", "Conv, pad", CERTIFY, write.write,
             "if padding.outside:", "if False:"),
-    _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", CERTIFY, write.insert_pad,
-            "Fill.LOWEST else", "Fill.ZERO else"),
+    _mutant("a MaxPool's Pad writes zeros", "MaxPool, pad", JUDGE, WindowOp.fill,
+            "is Fill.LOWEST", "is Fill.ZERO"),
     _mutant("a Conv's Pad writes the lowest", "Conv, pad", CERTIFY, write.insert_pad,
-            "Fill.LOWEST else", "Fill.ZERO else"),
+            "op.fill(dtype)", 'float("-inf")'),
     _mutant("a Conv's Pad writes ones, opset 9", "Conv, pad, opset 9", CERTIFY, write.write_pad,
             '"value": float(fill)', '"value": float(fill) + 1'),
-    _mutant("SAME_LOWER for SAME_UPPER", "SAME_UPPER", CERTIFY, Sites._proposed,
+    _mutant("SAME_LOWER for SAME_UPPER", "SAME_UPPER", JUDGE, Sites._proposed,
             "odd_side(op.auto_pad)", '"begin"'),
-    _mutant("SAME_UPPER for SAME_LOWER", "SAME_LOWER, stride 1", CERTIFY, Sites._proposed,
+    _mutant("SAME_UPPER for SAME_LOWER", "SAME_LOWER, stride 1", JUDGE, Sites._proposed,
             "odd_side(op.auto_pad)", '"end"'),
-    _mutant("SAME's axes swapped", "SAME_UPPER, sizes", CERTIFY, Sites._proposed,
+    _mutant("SAME's axes swapped", "SAME_UPPER, sizes", JUDGE, Sites._proposed,
             "resolved.append(pads)", "resolved.insert(0, pads)"),
-    _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", CERTIFY, Sites._proposed,
+    _mutant("SAME of the other axis's size", "SAME_UPPER, sizes", JUDGE, Sites._proposed,
             "sizes = self.spatial(op, op.data, 1)", "sizes = self.spatial(op, op.data, 1)[::-1]"),
-    _mutant("SAME as if undilated", "SAME_UPPER, dilated", CERTIFY, Sites._constant,
+    _mutant("SAME as if undilated", "SAME_UPPER, dilated", JUDGE, Sites._constant,
             "constant_in_effect(size, window,",
             "constant_in_effect(size, __import__('dataclasses').replace(window, dilation=1),"),
-    _mutant("sizes of an image whose channels are last", "SAME_UPPER", CERTIFY, Sites.spatial,
-            "tensor, shape,", "tensor, shape and (1, *shape[:-1]),"),
-    _mutant("pads win over VALID", "MaxPool, VALID with pads", CERTIFY, Sites._proposed,
+    _mutant("sizes of an image whose channels are last", "SAME_UPPER", JUDGE, Sites.spatial,
+            "layout.spatial(shape)", "layout.spatial((1, *shape[:-1]))"),
+    _mutant("pads win over VALID", "MaxPool, VALID with pads", JUDGE, Sites._proposed,
             'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
     _mutant("onnxruntime is trusted unasked", "SAME_UPPER, kernel far below stride, as specified",
-            CERTIFY, Sites._proposed, "self.trust is Trust.RUNTIME", "True"),
+            JUDGE, Sites._proposed, "if not open_sizes:", "if False:",
+            "if self.trust is Trust.RUNTIME:", "if True:"),
     _mutant("the specification is trusted unasked",
-            "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY, Sites._proposed,
-            "self.trust is Trust.RUNTIME", "False"),
-    _mutant("pads beside auto_pad are taken", "MaxPool, SAME with pads, as onnxruntime", CERTIFY,
+            "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY, Sites.check_proved,
+            "padding, self.trust", "padding, Trust.SPEC"),
+    _mutant("pads beside auto_pad are taken", "MaxPool, SAME with pads, as onnxruntime", JUDGE,
             Sites._proposed, 'if op.auto_pad == "NOTSET":', "if op.pads_written:"),
     _mutant("a crop becomes pads", "SAME_UPPER, kernel far below stride, as onnxruntime", CERTIFY,
             padding.split, "max(begin, 0), max(end, 0)", "begin, end"),
-    _mutant("a begin that varies is constant", "begin by a formula", CERTIFY,
+    _mutant("a begin that varies is constant", "SAME by a formula, stays", JUDGE,
             Sites._pair_read,
             "isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size)",
             "(begin := bounds(begin)[1]) is not None and isinstance(count, int | Size)"),
-    _mutant("the least end stands for all", "end by a remainder", CERTIFY,
+    _mutant("the least end stands for all", "end by a remainder", JUDGE,
             Sites._pair_read,
             "_, greatest = bounds(end_read(", "greatest, _ = bounds(end_read(",
             "if count == windows_over(rounding, window, size + begin + least, own):", "if True:"),
+)
+
+_JUDGED: Final = (
+    *(_mutant(f"all that is proposed is taken, {case}", case, CERTIFY, Judge.check,
+              "then = self._slid(_padding_so(op, padding), data)", "then = now")
+      for case in ("Pad Conv, value 5", "Pad AveragePool, ceil_mode", "Pad AveragePool, wide",
+                   "Pad MaxPool, 5 behind Relu", "Pad QLinearConv, one off")),
+    _mutant("every Pad is taken to write 0", "Pad Conv, value 0.5", CERTIFY, Judge._behind,
+            "fill_of(pad.value)", "fill_of(0)"),
+    _mutant("no crop is proved", "ConvTranspose Pad, 5", CERTIFY, Crops.check,
+            "refine(self._reader.read(new), was, self._facts, at)", "pass"),
 )
 
 _DYNAMIC: Final = (
@@ -370,8 +361,9 @@ _OPERATORS: Final = (
     _row("MaxPool pads zeros", "Pad MaxPool, 0", PROBES, "MaxPool", own=ZERO),
     _row("AveragePool counts its padding", "Pad AveragePool", PROBES, "AveragePool", own=ZERO),
     _row("Conv's padding never wins", "Pad Conv, lowest", PROBES, "Conv", own=LEAST),
-    _mutant("pads count unless they are there", "Pad AveragePool, not counted", CERTIFY,
-            _getter(WindowOp, "padding"), "if self.count_include_pad", "if self.pads_written"),
+    _mutant("pads that are written count", "Pad AveragePool, not counted", PROBES,
+            semantics_window._form, "_own(call, window, counts, zero)",
+            "_own(call, window, counts or slide.pads_written, zero)"),
     _mutant("axes are read one off", "Pad Conv, axes", PROBES, semantics_table.over_axes,
             "full[place] = pair", "full[place ^ 1] = pair"),
     _mutant("axes are sorted", "Pad Conv, axes", PROBES, pad_of,
@@ -412,10 +404,10 @@ _QUANTISED: Final = (
             semantics_window.zero_of, "return number", "return 0"),
     _mutant("a zero point of run time is 0", "Pad ConvInteger, zero point fed", PROBES,
             semantics_window.zero_of, "return Operand(place)", "return ZERO"),
-    _mutant("a quantised Pad writes 0", "QLinearConv, pad", CERTIFY, write.insert_pad,
-            "else op.zero", "else 0"),
+    _mutant("a quantised Pad writes 0", "QLinearConv, pad", JUDGE, WindowOp.fill,
+            "return self.zero", "return 0"),
     _mutant("an int8 Pad writes 0", "ConvInteger int8, pad", CERTIFY, write.insert_pad,
-            "else op.zero", "else 0"),
+            "op.fill(dtype)", "0"),
     _row("QLinearConv's channels are never last", "QLinearConv last, pad", VALIDATION,
          "com.microsoft.QLinearConv", last=False),
     _row("QLinearAveragePool's channels are never last", "QLinearAveragePool last, pad", VALIDATION,
@@ -433,28 +425,28 @@ _QUANTISED: Final = (
 )
 
 _WINDOW: Final = (
-    _mutant("the odd element is on the other side", "SAME_UPPER", CERTIFY, window.halves,
+    _mutant("the odd element is on the other side", "SAME_UPPER", JUDGE, window.halves,
             'if odd == "end"', 'if odd != "end"'),
-    _mutant("SAME pads at least one", "MaxPool SAME, kernel 2", CERTIFY, window.same_pads,
+    _mutant("SAME pads at least one", "MaxPool SAME, kernel 2", JUDGE, window.same_pads,
             "maximum(same_raw_total(size, window), 0)", "maximum(same_raw_total(size, window), 1)"),
-    _mutant("SAME forgets dilation", "SAME_UPPER, dilated", CERTIFY, window.same_raw_total,
+    _mutant("SAME forgets dilation", "SAME_UPPER, dilated", JUDGE, window.same_raw_total,
             "return window.extent - 1", "return window.kernel - 1"),
-    _mutant("SAME's total is one more", "SAME_LOWER, stride 1", CERTIFY, window.same_raw_total,
+    _mutant("SAME's total is one more", "SAME_LOWER, stride 1", JUDGE, window.same_raw_total,
             "return window.extent - 1", "return window.extent"),
-    _mutant("SAME's total is one less", "SAME_UPPER", CERTIFY, window.same_raw_total,
+    _mutant("SAME's total is one less", "SAME_UPPER", JUDGE, window.same_raw_total,
             "+ window.extent - size", "+ window.extent - size - 1"),
-    _mutant("SAME rounds down", "SAME_UPPER, stride 3", CERTIFY, window.same_output_size,
+    _mutant("SAME rounds down", "SAME_UPPER, stride 3", JUDGE, window.same_output_size,
             "ceil_div(", "floor_div("),
-    _mutant("an extent without gaps", "SAME_UPPER, dilated", CERTIFY, _getter(Window, "extent"),
+    _mutant("an extent without gaps", "SAME_UPPER, dilated", JUDGE, vars(Window)["extent"].fget,
             "(self.kernel - 1) * self.dilation + 1", "self.kernel"),
-    _mutant("a begin that varies is taken at its most", "SAME_UPPER, any size", CERTIFY,
+    _mutant("a begin that varies is taken at its most", "SAME_UPPER, any size", JUDGE,
             window.constant_in_effect,
             "(begin, greatest) if isinstance(begin, int) and greatest is not None else None",
             "(bounds(begin)[1], greatest)"),
-    _mutant("an end that varies is taken at its least", "SAME_UPPER, kernel 2, any size", CERTIFY,
+    _mutant("an end that varies is taken at its least", "SAME_UPPER, kernel 2, any size", JUDGE,
             window.constant_in_effect, "_, greatest", "greatest, _"),
-    _mutant("no window is dropped with ceil_mode", "Pad AveragePool, ceil_mode", CERTIFY,
-            window.pool_output_size,
+    _mutant("no window is dropped with ceil_mode", "Conv SAME behind a MaxPool that rounds up",
+            VALIDATION, window.pool_output_size,
             "minimum(ceil_div(span, window.stride) + 1, ceil_div(size + begin, window.stride))",
             "ceil_div(span, window.stride) + 1"),
     _mutant("one window more", "Conv SAME behind a Conv", VALIDATION, window.output_size,
@@ -465,23 +457,23 @@ _WINDOW: Final = (
 )
 
 _ROUNDING: Final = (
-    _mutant("ceil_mode changes nothing", "MaxPool, ceil_mode", CERTIFY, window.end_without_ceil,
+    _mutant("ceil_mode changes nothing", "MaxPool, ceil_mode", JUDGE, window.end_without_ceil,
             "chosen = max(end, most if read is None else min(read, most))", "chosen = end",
             "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
             " else None", "return chosen"),
-    _mutant("the end is as far as the least reach", "MaxPool, ceil_mode, any size", CERTIFY,
+    _mutant("the end is as far as the least reach", "MaxPool, ceil_mode, any size", JUDGE,
             window.end_without_ceil, "_, read = bounds(", "read, _ = bounds(",
             "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
             " else None", "return chosen"),
-    _mutant("a window at sizes that have none", "MaxPool, ceil_mode, no window", CERTIFY,
+    _mutant("a window at sizes that have none", "MaxPool, ceil_mode, no window", JUDGE,
             window.end_without_ceil,
             "return chosen if all(isinstance(c, int | Size) and c == windows for c in counts)"
             " else None", "return chosen"),
     _mutant("what is past the padding counts", "AveragePool, ceil_mode", CERTIFY, ceil_mode.floored,
-            "op.count_include_pad and (whole or pads == op.pads)", "op.count_include_pad"),
-    _mutant("pads that count are as far as windows reach", "AveragePool, ceil_mode, counted",
-            CERTIFY, ceil_mode.floored, "op.count_include_pad and (whole or pads == op.pads)",
-            "op.count_include_pad", "if pads != op.pads:", "if False:"),
+            "sites.judge.check(op, None, padding, trust)", "None"),
+    _mutant("pads that count stay beside a Pad that has them", "AveragePool, ceil_mode, counted",
+            JUDGE, ceil_mode.floored, "proposed.append(Padding(rest, ",
+            "proposed.insert(0, Padding(pads, "),
     _mutant("rounded-down pads are written axis by axis", "MaxPool, ceil_mode", CERTIFY,
             write.attributes, "onnx_order(padding.numbers)",
             "[n for pair in padding.numbers for n in pair]"),
@@ -557,21 +549,21 @@ _TRANSPOSED: Final = (
             'integers(call.node, "output_padding", axes, least=0) or (0,) * axes', "(0,) * axes"),
     _mutant("output_shape crops the other end", "ConvTranspose output_shape", CERTIFY,
             crops.crop_of, "(-begin, -end)", "(-end, -begin)"),
-    _mutant("nothing is appended", "ConvTranspose Pad", CERTIFY, crops.form_of,
+    _mutant("nothing is appended", "ConvTranspose Pad", JUDGE, crops.form_of,
             "more = max(-end, 0)", "more = 0"),
-    _mutant("a Slice crops the other end", "ConvTranspose Slice", CERTIFY, crops.less,
+    _mutant("a Slice crops the other end", "ConvTranspose Slice", JUDGE, crops.less,
             "(-begin, -end)", "(-end, -begin)"),
     _mutant("a Slice keeps what output_padding appends",
-            "ConvTranspose output_padding Tanh Slice", CERTIFY, crops.less,
+            "ConvTranspose output_padding Tanh Slice", JUDGE, crops.less,
             "(-begin, -end)", "(-begin, 0)"),
-    _mutant("a Reshape behind keeps its shape", "ConvTranspose Reshape Slice", CERTIFY,
+    _mutant("a Reshape behind keeps its shape", "ConvTranspose Reshape Slice", JUDGE,
             Crops.take, "if node.op in _WRITES_SIZES", "if False"),
-    _mutant("the form before is written", "ConvTranspose Slice", CERTIFY, Crops.take,
+    _mutant("the form before is written", "ConvTranspose Slice", JUDGE, Crops.take,
             ", **changes(op, taking.form)", ""),
 )
 
 MUTANTS: Final = (
-    *_SITES, *_DYNAMIC, *_PASSES, *_STEPS, *_OPERATORS, *_QUANTISED, *_WINDOW, *_ROUNDING,
+    *_SITES, *_JUDGED, *_DYNAMIC, *_PASSES, *_STEPS, *_OPERATORS, *_QUANTISED, *_WINDOW, *_ROUNDING,
     *_SIGNS, *_ENGINES, *_TRANSPOSED,
 )
 
@@ -584,7 +576,7 @@ HARMLESS: Final = (
     _mutant("a value of 0 written out", "Conv, pad", "", write.write_pad,
             "if not is_plain_zero(fill):", "if True:"),
     _mutant("the least finite number for -inf", "MaxPool, pad", "", write.insert_pad,
-            "lowest(dtype) if", "float(np.finfo(np.float32).min) if"),
+            "op.fill(dtype)", "float(np.finfo(np.float32).min)"),
     _mutant("a Pad merged and kept for another", "Pad Pad for two", "", MergePads._sum,
             "if graph.is_output(between) or len(graph.uses(between)) != 1:", "if False:"),
 )

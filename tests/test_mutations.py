@@ -1,7 +1,7 @@
 """A package that is broken by one thing ships no wrong rewrite: proof, probes or validation notice.
 
 A mutant counts when onnxruntime shows a difference between a model and what the broken passes make
-of it when nobody checks them.
+of it when nobody checks them, and that comes of the mutant.
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ from onnxpad.pipeline.run import Run, RunResult
 from onnxpad.probe.cut import NeighbourhoodProbe
 from onnxpad.rewrite.context import Context
 from tests.mutation_cases import CASES, Case
-from tests.mutations import CERTIFY, HARMLESS, MUTANTS, VALIDATION, Mutant
+from tests.mutations import CERTIFY, HARMLESS, JUDGE, MUTANTS, VALIDATION, Mutant
 from tests.support import canonical, feeds_of, run
 from tests.support.rows import one_in
 
@@ -84,6 +84,14 @@ def trusted(case: Case) -> onnx.ModelProto:
     return graph.model.to_proto()
 
 
+def unasked(case: Case) -> onnx.ModelProto:
+    """As `trusted`, where nobody proves what is proposed either."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Judge, "check", lambda *_: None)
+        patch.setattr(Crops, "check", lambda *_: False)
+        return trusted(case)
+
+
 def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, RunResult]:
     """What comes out when every change is certified, and probed if asked for."""
     graph = Graph.from_proto(case.model)
@@ -95,13 +103,14 @@ def checked(case: Case, *, probes: bool) -> tuple[onnx.ModelProto, RunResult]:
 @pytest.mark.parametrize("mutant", one_in(8, zip(MUTANTS)), ids=lambda mutant: mutant.name)
 def test_what_is_wrong_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES[mutant.case]
+    usual = canonical(unasked(case))
     mutant.apply(monkeypatch)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Judge, "check", lambda *_: None)
-        patch.setattr(Crops, "check", lambda *_: False)
-        unchecked = trusted(case)
-    assert difference(case, unchecked), "nothing shows: this mutant needs another case"
-    if mutant.killer == CERTIFY:
+    broken, written = unasked(case), difference(case, trusted(case))
+    assert difference(case, broken), "nothing shows: this mutant needs another case"
+    assert written or canonical(broken) != usual, "it does nothing: this mutant needs another case"
+    if mutant.killer == JUDGE:
+        assert not written
+    if mutant.killer in {JUDGE, CERTIFY}:
         assert not difference(case, checked(case, probes=False)[0])
     if mutant.killer != VALIDATION:
         assert not difference(case, checked(case, probes=True)[0])
@@ -133,5 +142,4 @@ def test_what_changes_nothing_is_accepted(mutant: Mutant, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("name", one_in(8, zip(CASES)))
 def test_is_right_when_nothing_is_broken(name: str) -> None:
     case = CASES[name]
-    assert not difference(case, checked(case, probes=True)[0])
     assert not difference(case, checked(case, probes=True)[0])
