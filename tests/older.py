@@ -28,7 +28,6 @@ onnxruntime before 1.24 lacks Max and Min of few bits, and some forms of ReduceS
   tests/analysis/test_values.py::test_operators_agree_with_onnxruntime[ReduceSum of no axes]
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[integers that are at least 3*
   tests/random_models/test_measure.py::test_little_is_missed[60]
-  tests/test_mutations.py::test_what_is_wrong_is_noticed[any integer that never wins is the least]
 onnxruntime before 1.26 reflects beyond the data, and does not run this function and this model
   tests/exported/test_validated.py::test_probes_*[functions_onnxscript-*
   tests/api/test_validate.py::TestLibrary::test_exported_models_agree_with_*[functions_onnxscript]
@@ -50,7 +49,6 @@ onnxruntime before 1.29 has pools differ where a last window begins or ends in t
   tests/proof/test_refine.py::test_one_thing_wrong_is_refused[equal from size 4 on, where no *
   tests/test_forms.py::test_nothing_is_left_unsaid_*[`ceil_mode`, a last window*AveragePool*
   tests/test_mutations.py::test_is_right_when_nothing_is_broken[AveragePool, ceil_mode]
-  tests/test_mutations.py::test_what_is_wrong_is_noticed[a dilated window may see padding only]
 onnxruntime before 1.30 runs SAME with a kernel below the stride, and convolutions of weights
   tests/passes/test_trust.py::test_repairs_are_named
   tests/probe/test_run.py::test_pools_are_never_judged_by_the_reference_evaluator
