@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Final
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.rules.shape_table import KEEPING
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.semantics.no_padding import why_no_padding
 from onnxpad.semantics.operators import (
@@ -22,23 +21,6 @@ from onnxpad.semantics.operators import (
 )
 from onnxpad.semantics.rows import FLOATS
 
-# Operators that pass elements on, changed one by one or moved: of the first input, or of any.
-# fmt: off
-_DRAWN: Final = frozenset({"EyeLike", "RandomNormalLike", "RandomUniformLike"})
-_FIRST: Final = (KEEPING - _DRAWN) | frozenset(
-    {
-        "BitShift", "DepthToSpace", "DynamicQuantizeLinear", "Expand", "Flatten",
-        "LayerNormalization", "Pad", "QLinearLeakyRelu", "QLinearSigmoid", "QuickGelu", "Reshape",
-        "Resize", "Slice", "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze", "Upsample",
-    }
-)
-_ANY: Final = frozenset(
-    {
-        "Add", "Concat", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Pow", "QLinearAdd",
-        "QLinearConcat", "QLinearMul", "Sub", "Sum", "Where",
-    }
-)
-# fmt: on
 _DOMAINS: Final = frozenset({"", MICROSOFT})
 # A window further downstream has little to do with the padding.
 _MOST_STEPS: Final = 8
@@ -127,11 +109,10 @@ class Readers:
         return None if found is None else found.inputs
 
     def hands_on(self, node: Node, index: int) -> bool:
-        """Whether a node passes the elements of an input on, changed one by one or moved."""
+        """Whether a node may pass the elements of an input on, changed one by one or moved."""
         key = key_of(self._graph, node)
-        if key is None or key[0] not in _DOMAINS:
-            return False
-        return index >= 0 if node.op in _ANY else index == 0 and node.op in _FIRST
+        takes_none = self.inputs(node) is not None or why_no_padding(self._graph, node, index)
+        return key is not None and key[0] in _DOMAINS and index >= 0 and not takes_none
 
     @cached_property
     def _places(self) -> dict[int, int]:
