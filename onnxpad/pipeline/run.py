@@ -26,7 +26,6 @@ from onnxpad.pipeline.transaction import (
     Place,
     Probe,
     Undone,
-    is_verdict,
     kept_back,
     match_key,
     place_of,
@@ -215,12 +214,10 @@ class Run:
         if any(change.certificate.within for change in (*self.decided, *changes)):
             record_sizes(self.graph, self.domain.given, self.recorded)
         undone = self.undone
-        findings = [match.finding for place, match in seen if place not in undone]
-        taken = [(is_verdict(each), taken_back(each)) for each in undone.values()]
         return RunResult(
             changes=changes,
-            findings=findings + [finding for is_left, finding in taken if is_left],
-            undone=[finding for is_left, finding in taken if not is_left],
+            findings=[match.finding for place, match in seen if place not in undone],
+            undone=list(map(taken_back, undone.values())),
             made=self.made,
         )
 
@@ -357,11 +354,12 @@ class Run:
             graph = editor.context.graph
             if not graph.is_there() or editor.context.closed:
                 continue
-            context, mark = fresh.get(graph.offset, editor.context), editor.begin_guards()
+            context, mark = fresh.get(graph.offset, editor.context), graph.mark()
+            editor.prover.begin()
             exposing = self._exposing if graph.is_main else None
             left = shield(context, exposing, guard_existing=guard_existing)
             try:
-                editor.check_guards(mark)
+                editor.prover.settle(graph.touched(mark), {})
             except DiffersError:
                 graph.rollback(mark)
                 left = context.sites.fusion.exposed()

@@ -68,16 +68,14 @@ class Probe(Protocol):
     def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:
         """The nodes that compute a tensor from `roots`, cut out of the graph as it is now."""
 
-    def after(self, tensor: Tensor, roots: Sequence[str], before: Any) -> tuple[bool | None, str]:
+    def after(
+        self, tensor: Tensor, roots: Sequence[str], before: Any, *, specified: bool
+    ) -> tuple[bool | None, str]:
         """Whether the tensor, cut out of the changed graph, is still the same; and a description.
 
-        The first is None if the models could not be run.
+        The first is None if the models could not be run. What was before is computed as specified,
+        if the runtime does not compute it so.
         """
-
-    def after_specified(
-        self, tensor: Tensor, roots: Sequence[str], before: Any
-    ) -> tuple[bool | None, str]:
-        """As `after`, if the runtime does not compute the original as specified."""
 
 
 class Made(NamedTuple):
@@ -120,21 +118,6 @@ def place_of(pass_: Pass, match: Match) -> Place:
     return pass_.code, match.finding.node, id(match.node)
 
 
-_VERDICTS: Final = {
-    Reason.COPIES_DATA,
-    Reason.DIVISOR_DIFFERS,
-    Reason.INFINITE_DATA,
-    Reason.PADS_NOT_BELOW_KERNEL,
-    Reason.ROUNDING_DIFFERS,
-    Reason.WINDOW_IN_PADDING,
-}
-
-
-def is_verdict(undone: Undone) -> bool:
-    """Whether the proof says why padding stays, and not that a rule of a pass was wrong."""
-    return undone[1].code in _VERDICTS
-
-
 def kept_back(finding: Finding, reason: Reason) -> Finding:
     """The finding of a rewrite that is barred."""
     return replace(finding, severity=Severity.INFO, reason=_BARS[reason], reason_code=reason)
@@ -146,7 +129,7 @@ def taken_back(undone: Undone) -> Finding:
     return replace(
         finding,
         severity=Severity.INFO,
-        reason=str(why) if is_verdict(undone) else f"undone: {why}",
+        reason=f"undone: {why}",
         evidence=Facts(finding.evidence, **why.facts),
         reason_code=why.code,
     )
@@ -159,6 +142,7 @@ class Editor:
         made: The changes made, in order.
         undone: The changes that were taken back since the last one that was made, by place.
         context: The graph and its analysis.
+        prover: Proves edits of the graph.
     """
 
     def __init__(self, context: Context, *, strict: bool, probe: Probe | None = None) -> None:
@@ -175,7 +159,7 @@ class Editor:
         self._strict = strict
         self._probe = probe
         self._seen: dict[Place, list[SiteForm]] = {}
-        self._prover = Prover(context.graph, context.domains, context.signs)
+        self.prover = Prover(context.graph, context.domains, context.signs)
 
     def apply(self, pass_: Pass, match: Match) -> None:
         """Makes a change, or takes it back and tries it again only after another one."""
@@ -183,7 +167,7 @@ class Editor:
         if place in self.undone:
             return
         mark = self.context.mark()
-        self._prover.begin()
+        self.prover.begin()
         try:
             made = self._apply(pass_, match, place)
         except DiffersError as error:
@@ -198,21 +182,8 @@ class Editor:
             self.undone.clear()
             return
         self.context.rollback(mark)
-        self._prover.undo()
+        self.prover.undo()
         self.undone[place] = match.finding, failure.with_traceback(None)
-
-    def begin_guards(self) -> int:
-        """A mark before edits that no pass makes, for `check_guards`."""
-        self._prover.begin()
-        return self.context.graph.mark()
-
-    def check_guards(self, mark: int) -> None:
-        """Raises unless the edits since a mark leave every node computing the same as before.
-
-        Raises:
-            DiffersError: A node may compute something else.
-        """
-        self._prover.settle(self.context.graph.touched(mark), {})
 
     def _apply(self, pass_: Pass, match: Match, place: Place) -> Made:
         """Makes a change."""
@@ -221,7 +192,7 @@ class Editor:
         label, op_type = self.context.label(node), node.op  # which the rewrite may change
         key = match_key(graph, pass_, match)
         kept = self._kept(node)
-        roots = [self._prover.roots(each, behind=pass_.behind) for each in kept]
+        roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
         cuts: list[Any] = [None] * len(kept)
         if probe is not None:
             probe.take(graph, self.context.analysis, self.context.signs)
@@ -236,7 +207,7 @@ class Editor:
         removed = graph.sweep()
         touched = graph.touched(mark)
         replaced = dict(zip(results, kept, strict=True))
-        certificates = self._prover.settle(touched, replaced, trust)
+        certificates = self.prover.settle(touched, replaced, trust)
         for each in certificates:
             self._check_assumptions(each)
         certificate = certificates[0]
@@ -246,14 +217,14 @@ class Editor:
             raise DiffersError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
         seen = ""
-        for cut in zip(results, roots, cuts, strict=True):
-            seen, certificate = self._probed(*cut, certificate)
+        for new, names, cut in zip(results, roots, cuts, strict=True):
+            seen, certificate = self._probed(new, names, cut, certificate)
         self._seen.setdefault(place, []).append(was)
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         inserted = frozenset(map(self.context.label, fresh))
         mark = graph.mark()
         if absorbed := graph.absorb(node):
-            self._prover.settle(graph.touched(mark), {})
+            self.prover.settle(graph.touched(mark), {})
             removed += absorbed
         change = Change(
             code=pass_.code,
@@ -268,12 +239,12 @@ class Editor:
             message=match.finding.message,
         )
         written = [tensor for each in touched for tensor in each.node.outputs]
-        names = {graph.unique(tensor.name) for tensor in (*written, *kept, *results)}
+        tensors = {graph.unique(tensor.name) for tensor in (*written, *kept, *results)}
         inner = graph
         while inner.owner is not None and inner.parent is not None:
-            names.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
+            tensors.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
             inner = inner.parent
-        return Made(change, match.finding, key, frozenset(names), inserted)
+        return Made(change, match.finding, key, frozenset(tensors), inserted)
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
         """The outputs of a node that must stay the same: those that are read.
@@ -296,9 +267,8 @@ class Editor:
         """
         if self._probe is None:
             return "", certificate
-        is_specified = Assumption.TRUSTS_SPEC in certificate.assumptions
-        compare = self._probe.after_specified if is_specified else self._probe.after
-        same, seen = compare(new, roots, cut)
+        specified = Assumption.TRUSTS_SPEC in certificate.assumptions
+        same, seen = self._probe.after(new, roots, cut, specified=specified)
         if same is False:
             raise DiffersError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
         if same is None and Assumption.NOT_PROBED not in certificate.assumptions:

@@ -153,25 +153,20 @@ class NeighbourhoodProbe:
             return Neighbourhood((), str(error))
 
     def after(
-        self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood
+        self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood, *, specified: bool
     ) -> tuple[bool | None, str]:
         """Compares the changed neighbourhood with the one before.
+
+        Args:
+            tensor: What both compute.
+            roots: The tensors that they compute it from.
+            before: The neighbourhood before the change.
+            specified: Whether the reference evaluator computes that.
 
         Returns:
             Whether both compute the same (None where one side could not be cut out or run), and
             the result in words.
         """
-        return self._after(tensor, roots, before, specified=False)
-
-    def after_specified(
-        self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood
-    ) -> tuple[bool | None, str]:
-        """As `after`, with the reference evaluator for the side before."""
-        return self._after(tensor, roots, before, specified=True)
-
-    def _after(
-        self, tensor: Tensor, roots: Sequence[str], before: Neighbourhood, *, specified: bool
-    ) -> tuple[bool | None, str]:
         if not before.scenes:
             return None, f"not probed: {before.why}"
         runs, reasons, repairs = 0, [], True

@@ -60,7 +60,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
         monkeypatch.setattr(FoldPad, "rewrite", wrong)
         monkeypatch.setattr(coverage, "refine", lambda *_: Equal("planted"))
-        monkeypatch.setattr(NeighbourhoodProbe, "after", lambda *_: (True, ""))
+        monkeypatch.setattr(NeighbourhoodProbe, "after", lambda *_, **__: (True, ""))
 
     return plant
 

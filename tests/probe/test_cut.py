@@ -522,8 +522,8 @@ def test_what_a_probe_says_of_its_runs(
     scenes = tuple(
         (Scene(((1, place + 2), (2,)), {}), onnx.ModelProto()) for place in range(len(results))
     )
-    ask = probe.after_specified if specified else probe.after
-    found = ask(graph.tensor("y"), ["x"], Neighbourhood(scenes, "no scene"))
+    near = Neighbourhood(scenes, "no scene")
+    found = probe.after(graph.tensor("y"), ["x"], near, specified=specified)
     by = ", by onnx's reference evaluator" if specified and same else ""
     assert found == (same, seen + by)
     assert probe.repaired == ({"y"} if repaired else set())
