@@ -572,8 +572,16 @@ class Graph:
 
     def claimed_outputs(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
         """The declared shapes of graph outputs, with their tensors; no runtime enforces them."""
-        for value, _ in self._view.section.parts("output"):
-            # A function declares only the names of its outputs.
+        return self._claimed("output")
+
+    def claimed_borders(self) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
+        """As `claimed_outputs`, and those of a body's inputs, which no runtime enforces either."""
+        yield from self._claimed("output")
+        yield from () if self.is_main else self._claimed("input")
+
+    def _claimed(self, kind: str) -> Iterator[tuple[Tensor, tuple[int | str | None, ...]]]:
+        for value, _ in self._view.section.parts(kind):
+            # A function declares only names.
             shape = None if isinstance(value, str) else declaration(value).shape
             if shape is not None and self.has_tensor(value.name):
                 yield self.tensor(value.name), shape

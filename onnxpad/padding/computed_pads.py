@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from onnxpad.analysis import Analysis
-from onnxpad.arithmetic.size import Extent, Sizes, symbol
+from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.arithmetic.window import ODD, Window, odd_side, same_pads
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import nodes_upstream
@@ -86,6 +86,10 @@ class DynamicSites:
             raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
         none = ((0, 0),) * len(op.windows)
         padding = Padding(none, ceil=op.ceil_mode, counted=op.count_include_pad)
+        known = self._analysis.shape(op.data) or (Unknown("of unknown rank"),)
+        if any(isinstance(size, Unknown) for size in known):
+            said = named(lambda name: f"the sizes of{name(op.data.name)} are unknown")
+            raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
         amounts = self._same(op, self._sites.spatial(op, op.data, 1))
         self._sites.judge.check(op, None, padding, self._sites.trust, amounts)
         shape, formula = self._plain.shape(op.data), None
@@ -116,7 +120,7 @@ class DynamicSites:
                 Reason.WRONG_DECLARATION,
                 named(
                     lambda name: (
-                        f"the model declares its output{name(wrong.name)} in another shape than "
+                        f"the model declares{name(wrong.name, 'a tensor')} in another shape than "
                         f"it has, and {RUNTIME}'s optimiser would compute the amounts from that"
                     )
                 ),

@@ -14,10 +14,11 @@ import pytest
 
 import onnxpad
 from onnxpad.graph import Graph
+from onnxpad.reasons import Reason
 from onnxpad.sizes.domain import analysed_domains
 from onnxpad.sizes.size_options import given_domain
 from tests.exported.results import original
-from tests.support import decided, one, op_types, ran, run, session
+from tests.support import W, decided, one, op_types, ran, run, session
 from tests.support.rows import each_row, one_in
 
 TIMM = {
@@ -488,3 +489,21 @@ def test_why_no_pad_computes_it(
     )
     (finding,) = onnxpad.check(model, ignore="PAD6").findings
     assert PARITY + end in finding.reason
+
+
+def test_a_body_that_declares_its_input_wrongly_computes_no_amounts() -> None:
+    """onnxruntime folds a Shape to what is declared, and enforces none of that in a body."""
+    body = (
+        "b (int64 i, bool k, float[1, 2, 9, 5] s) => (bool o, float[] t, float[] c) {"
+        " o = Identity (k) t = Identity (s)"
+        ' c = Conv <auto_pad = "SAME_UPPER", strides = [1, 2]> (s, w) }'
+    )
+    model = one(
+        f"z, y = Loop (m, , x) <body = {body}>",
+        inputs="float[1, 2, 9, n] x",
+        initializers=f"{W}, int64 m = {{1}}",
+    )
+    result = onnxpad.fix(model, dynamic="pad")
+    assert not result.changed
+    (finding,) = [each for each in result.findings if each.code == "PAD101"]
+    assert finding.evidence["no_pad"] == Reason.WRONG_DECLARATION

@@ -511,7 +511,7 @@ class Fusion:
     def _is_misled(self) -> bool:
         """Whether declared shapes contradict the operators: onnxruntime believes the shapes."""
         graph = self._graph
-        return any(lies(chain(graph.claims(), graph.claimed_outputs()), self._analysis))
+        return any(lies(chain(graph.claims(), graph.claimed_borders()), self._analysis))
 
     def is_fed(self, tensor: Tensor) -> bool:
         """Whether the elements of a tensor depend on graph inputs, not only on their sizes.
@@ -583,14 +583,14 @@ def lies(claims: Iterable[Claim], analysis: Analysis) -> Iterator[Tensor]:
 
 
 def misdeclared(graph: Graph, analysis: Analysis, tensor: Tensor) -> Tensor | None:
-    """A graph output with a wrong declared shape that is this tensor or upstream of it.
+    """An output, or a body's input, of a wrong declared shape that is this tensor or upstream.
 
     From its basic level on, onnxruntime folds a Shape to the declared one.
     """
     notes, key = graph.model.notes, (misdeclared, graph.offset)
     known = notes.get(key)
     if known is None or known[0] is not analysis or known[1] != graph.version:
-        wrong = {each.name: each for each in lies(graph.claimed_outputs(), analysis)}
+        wrong = {each.name: each for each in lies(graph.claimed_borders(), analysis)}
         known = notes[key] = analysis, graph.version, wrong
     wrong = known[2]
     above = upstream(graph, [tensor] if wrong else [], lambda node: node.inputs, most=None)
