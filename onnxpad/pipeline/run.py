@@ -24,7 +24,6 @@ from onnxpad.pipeline.transaction import (
     Key,
     Made,
     Place,
-    Probe,
     Undone,
     kept_back,
     match_key,
@@ -45,6 +44,7 @@ from onnxpad.sizes.size_options import given_domain
 
 if TYPE_CHECKING:
     from onnxpad.arithmetic.size import Sizes
+    from onnxpad.probe.cut import NeighbourhoodProbe
 
 Passes: TypeAlias = Sequence[type[Pass]]
 Found: TypeAlias = tuple[Place, Match]
@@ -94,7 +94,7 @@ class Run:
         options: Options,
         *,
         passes: Passes | None = None,
-        probe: Probe | None = None,
+        probe: NeighbourhoodProbe | None = None,
         exposing: Exposing | None = None,
         progress: Progress | None = None,
         domain: SizeDomain | None = None,
@@ -146,6 +146,7 @@ class Run:
         self._barred: Barred = NOTHING
         self._editors: list[Editor] = []
         self._total = 0
+        self._is_deciding = False
         self._closed: dict[int, str] = {}
         self._given = contexts
         self.left: Sequence[Context] = ()
@@ -176,7 +177,9 @@ class Run:
         """
         if self.options.trust is not Trust.SPEC:
             return
-        first = self.rewrite(passes=_DECIDING)
+        self._is_deciding = True
+        first = self.rewrite(passes=(ResolveAutoPad, ResolveTransposed, RoundDown))
+        self._is_deciding = False
         if first.changes:
             from onnxpad.pipeline.metadata import record
 
@@ -463,6 +466,8 @@ class Run:
         for kind in passes:
             pass_, is_chosen = kind(), self.options.chooses(kind.code)
             for match in findings(pass_, context):
+                if self._is_deciding and not match.decides:
+                    continue
                 if context.wants is not None and _is_kept(context, match):
                     continue
                 # A finding may be about a function as a whole, which has no outputs to name it by.
@@ -493,16 +498,3 @@ _OTHERS: Final = ("PAD70", "PAD9")
 
 These are its protection, its spelling, and what is wrong whatever padding it has.
 """
-
-
-def _deciding(kind: type[Pass]) -> type[Pass]:
-    """A pass that finds only what the trusted engine decides."""
-
-    class Deciding(kind):  # type: ignore[misc, valid-type]
-        def find(self, context: Context) -> Iterator[Match]:
-            return (match for match in super().find(context) if match.decides)
-
-    return Deciding
-
-
-_DECIDING: Final = tuple(map(_deciding, (ResolveAutoPad, ResolveTransposed, RoundDown)))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from onnxpad.analysis import Analysis
-from onnxpad.analysis.signs import Signs
 from onnxpad.errors import let_through
 from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity
@@ -27,6 +25,9 @@ from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.runtimes.deployed import Hazard
 from onnxpad.semantics.operators import gathering
 from onnxpad.site_form import SiteForm
+
+if TYPE_CHECKING:
+    from onnxpad.probe.cut import NeighbourhoodProbe
 
 Undone: TypeAlias = tuple[Finding, DiffersError]
 """The finding of a change that was taken back, and why it was."""
@@ -57,25 +58,6 @@ _BARS: Final[Mapping[Reason, str]] = MappingProxyType(
     }
 )
 """Why a rewrite is barred, in words."""
-
-
-class Probe(Protocol):
-    """Runs a change's neighbourhood, before and after, on a runtime."""
-
-    def take(self, graph: Graph, analysis: Analysis, signs: Signs) -> None:
-        """Use a graph of the model from now on, its analysis, and the sizes that this admits."""
-
-    def before(self, tensor: Tensor, roots: Sequence[str]) -> Any:
-        """The nodes that compute a tensor from `roots`, cut out of the graph as it is now."""
-
-    def after(
-        self, tensor: Tensor, roots: Sequence[str], before: Any, *, specified: bool
-    ) -> tuple[bool | None, str]:
-        """Whether the tensor, cut out of the changed graph, is still the same; and a description.
-
-        The first is None if the models could not be run. What was before is computed as specified,
-        if the runtime does not compute it so.
-        """
 
 
 class Made(NamedTuple):
@@ -145,7 +127,9 @@ class Editor:
         prover: Proves edits of the graph.
     """
 
-    def __init__(self, context: Context, *, strict: bool, probe: Probe | None = None) -> None:
+    def __init__(
+        self, context: Context, *, strict: bool, probe: NeighbourhoodProbe | None = None
+    ) -> None:
         """Edits the graph of a context.
 
         Args:

@@ -174,7 +174,7 @@ class Doubting:
 
 def test_what_differs_on_a_runtime_is_taken_back() -> None:
     graph = Graph.from_proto(PADDED)
-    probe = Doubting()
+    probe: Any = Doubting()
     outcome = Run(graph, Options(), probe=probe).rewrite()
     assert probe.seen == [("y", "x")]
     assert not outcome.changes

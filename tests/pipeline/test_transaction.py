@@ -53,7 +53,7 @@ class Told:
         return self.same, "as told"
 
 
-def editor_of(model: onnx.ModelProto, *, strict: bool = False, probe: Told | None = None) -> Editor:
+def editor_of(model: onnx.ModelProto, *, strict: bool = False, probe: Any = None) -> Editor:
     return Editor(Context(Graph.from_proto(model)), strict=strict, probe=probe)
 
 
