@@ -275,32 +275,22 @@ class Editor:
                 assumptions=[*refused],
             )
 
-    def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> list[tuple[Node, Hazard]]:
-        """The `Pad`s and Slices on the way from a root that hide a harmful size from onnxruntime.
+    def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> dict[Node, Hazard]:
+        """The `Pad`s and Slices from roots on that hide a size from onnxruntime, with the harm."""
+        graph, behind = self.context.graph, self.context.blocked_pools.behind
+        nodes = [each for each in _upstream(tensor, roots) if _hides(graph, each)]
+        found = ((each, behind(each.outputs[0])) for each in nodes)
+        return {node: hazard for node, hazard in found if hazard is not None}
 
-        Each with the harm that it would do.
-        """
-        graph, found = self.context.graph, []
-        for node in _upstream(tensor, roots):
-            if _hides(graph, node):
-                hazard = self.context.blocked_pools.behind(node.outputs[0])
-                found += [] if hazard is None else [(node, hazard)]
-        return found
-
-    def _check_hidden(self, hiding: Sequence[tuple[Node, Hazard]]) -> None:
-        """Raises unless the `Pad`s and Slices that hide a harmful size still do.
-
-        Raises:
-            DiffersError: One was removed, or its amounts are constant now.
-        """
+    def _check_hidden(self, hiding: Mapping[Node, Hazard]) -> None:
+        """Raises unless the `Pad`s and Slices that hide a harmful size still do."""
         graph = self.context.graph
-        for crop, hazard in hiding:
-            if not graph.has_node(crop) or not _hides(graph, crop):
-                node = hazard.node
+        for node, hazard in hiding.items():
+            if not graph.has_node(node) or not _hides(graph, node):
                 raise DiffersError(
                     f"with known sizes there, {RUNTIME} would {hazard.does}",
                     hazard.reason,
-                    operator=graph.label(node),
+                    operator=graph.label(hazard.node),
                 )
 
 
