@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from inspect import cleandoc
 from textwrap import indent
 from typing import Any, ClassVar
@@ -255,18 +256,10 @@ class Pass:
         **evidence: object,
     ) -> Match:
         """A match that only reports, with the severity of the pass; `reason` says why it stays."""
-        finding = Finding(
-            self.code,
-            severity or self.severity,
-            context.label(node),
-            node.op,
-            message,
-            reason,
-            Facts(evidence),
-            reason_code=Reason.OWN_RULE,
-            location=context.graph.location(node),
+        match = self.refused(
+            context, node, message, RefusalError(Reason.OWN_RULE, reason, **evidence)
         )
-        return Match(finding, node, None, node)
+        return match._replace(finding=replace(match.finding, severity=severity or self.severity))
 
 
 class WritingPass(Pass):
