@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.graph import Node, Tensor
-from onnxpad.messages import Named, named
+from onnxpad.messages import Named
 from onnxpad.padding.readers import Readers, readers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
@@ -77,7 +78,7 @@ class SinkPad(Pass):
                 version, mark = graph.version, graph.mark()
                 if match is not None:
                     yield match  # which may be made at once, and there may be others behind it
-                if version != graph.version and mark != graph.mark():
+                if mark != graph.mark():
                     looked = _Looked(context)
 
     def _match(self, context: Context, looked: _Looked, op: PadOp) -> Match | None:
@@ -86,17 +87,20 @@ class SinkPad(Pass):
         readers = (use.node for use in readers_of(graph, pad.outputs[0]) if use is not None)
         if all(graph.is_standard(each) and gathering(graph, each) for each in readers):
             return None  # no step reads it, so the table of steps is not needed
+        from onnxpad.padding.step_edits import refused
+
         sinking = looked.sinking
-        layer = sinking.layer(pad)
-        if layer is None or (pad.inputs[0].name in context.absorbed and sinking.joins(pad)):
-            return None  # one that was moved here first becomes one with it
+        padded = sinking.lifted(pad.outputs[0])
+        if padded is None:
+            return None
         if context.style_of(pad) == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
-        message = f"Pad {axes_text(layer.amounts)}"
+        message = f"Pad {axes_text(padded.layer.amounts)}"
         known = pad.outputs[0].name in context.absorbed
         for step, reason in sinking.cuts(pad):
             if reason is None and (shared := sinking.shared(step)) is not None:
-                reason = _refusal_of_shared(context, shared)
+                why = "between is read elsewhere too, where the padding is not taken"
+                reason = refused(graph, shared, why, Reason.READ_ELSEWHERE)
             reason = reason or (None if known else looked.refusal(step))
             if reason is not None:
                 if refusal is None and looked.readers.path(step.outputs[0]):
@@ -109,12 +113,16 @@ class SinkPad(Pass):
             steps = [f"{op} {label!r}" for op, label in zip(ops, labels, strict=True)]
             past = Named(*(f"{message} before {', '.join(each)}" for each in (steps, ops)))
             becomes = "behind these" if len(labels) > 1 else "behind it"
-            return self.found(context, pad, past, step, becomes=becomes, keeps=step, steps=labels)
+            plan = sinking, step
+            return self.found(context, pad, past, plan, becomes=becomes, keeps=step, steps=labels)
+        if refusal is not None and padded.data is not pad.inputs[0]:
+            return self._match(context, _Looked(context, as_one=False), op)
         return None if refusal is None else self.refused(context, pad, message, refusal)
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
         """Writes the padding behind the last step."""
-        outputs = _Looked(context).sinking.cut(match.plan)
+        sinking, step = match.plan
+        outputs = sinking.cut(step)
         context.absorbed.update(each.name for each in outputs)
         return outputs
 
@@ -122,8 +130,9 @@ class SinkPad(Pass):
 class _Looked:
     """Findings about the steps of a graph, which hold until it is edited."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, as_one: bool = True) -> None:
         self._context = context
+        self._as_one = as_one
         self.readers = Readers(context.graph)
         self._refusals: dict[int, RefusalError | None] = {}
 
@@ -134,7 +143,7 @@ class _Looked:
 
         context, strict = self._context, self._context.user_options.strict
         graph, analysis, sites = context.graph, context.analysis, context.sites
-        return Sinking(graph, analysis, sites, context.style_of, strict=strict)
+        return Sinking(graph, analysis, sites, context.style_of, strict=strict, as_one=self._as_one)
 
     def refusal(self, step: Node) -> RefusalError | None:
         """Why something that reads the padding behind a step does not take it; None if all does.
@@ -150,17 +159,9 @@ class _Looked:
         context = self._context
         mark = context.mark()
         try:
-            context.absorbed.update(_Looked(context).sinking.check_taken(step))
+            context.absorbed.update(copy(self.sinking).check_taken(step))
         except RefusalError as refusal:
             return refusal
         finally:
             context.rollback(mark)
         return None
-
-
-def _refusal_of_shared(context: Context, step: Node) -> RefusalError:
-    """Why nothing is cut yet, or at all, behind a step that is read elsewhere."""
-    label = context.graph.label(step)
-    form = "between is read elsewhere too, where the padding is not taken"
-    said = named(lambda name: f"{step.op}{name(label)} {form}")
-    return RefusalError(Reason.READ_ELSEWHERE, said, operator=label)

@@ -11,6 +11,7 @@ that does all that is tried: it is written, proved to give the same, and taken b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 from onnxpad.analysis import Analysis
@@ -25,7 +26,7 @@ from onnxpad.padding.write import changes
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
-from onnxpad.proof.term import DiffersError, Source, Spread, Stepped, Term
+from onnxpad.proof.term import DiffersError, Source, Stepped, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import Pair, Pairs, add, is_padded, numbers_of, onnx_order
@@ -177,8 +178,8 @@ class Crops:
                 continue
             inputs: list[Tensor | None] = [*node.inputs]
             inputs[place] = tensor
-            later = _between(reader.read(tensor), reader.read(node.inputs[place]))
-            if node.op in _WRITES_SIZES and later:
+            read = tensor, node.inputs[place]
+            if node.op in _WRITES_SIZES and (later := _between(*map(reader.read, read))):
                 after = behind(graph, self._analysis, node, [PadLayer(later, 0)])
                 for index, values in after.constants.items():
                     told = f"{node.name or node.outputs[0].name}_{index}"
@@ -237,33 +238,42 @@ class Crops:
 
     def _stages(self) -> Iterator[tuple[Stage, RefusalError | None]]:
         """The nodes behind the operator, one after the other, and why one cannot be taken over."""
-        graph, reader, tensor = self._graph, self._reader, self._op.node.outputs[0]
-        full = reader.read(tensor)
-        if not isinstance(full.head, Spread):
-            return
-        marks = Reader(graph, self._analysis, reader.terms)
-        pairs = [(-_MARK * axis, 0) for axis in self._op.axes]
-        marks.keep(tensor, reader.terms.padded(full.bare, Layer((*_BESIDE, *pairs), 0)))
+        tensor = self._op.node.outputs[0]
         for _ in range(_MOST_STEPS):
-            uses = [use for use in readers_of(graph, tensor) if not self._asks(use)]
-            places = _places(marks.read(tensor))
+            uses = [use for use in readers_of(self._graph, tensor) if not self._asks(use)]
             if len(uses) != 1 or uses[0] is None or uses[0].index < 0:
-                found = [(use, self._added(use, places)) for use in uses if use is not None]
+                found = [(use, self._added(use)) for use in uses if use is not None]
                 crops = [Stage(*use, added) for use, added in found if added is not None]
                 yield from ((stage, _read_elsewhere(tensor)) for stage in crops[:1])
                 return
             node, place = uses[0]
-            if (added := self._added(uses[0], places)) is not None:
-                marks.keep(node.outputs[0], marks.read(tensor))
-            elif node.op == "Slice" and (why := self._why_no_crop(node, places)) is not None:
+            if (added := self._added(uses[0])) is not None:
+                self._marks.keep(node.outputs[0], self._marks.read(tensor))
+            elif node.op == "Slice" and (why := self._why_no_crop(node)) is not None:
                 yield Stage(node, place, None), why
                 return
             elif not self._is_step(uses[0]):
                 return
             yield Stage(node, place, added), None
             tensor = node.outputs[0]
-            if not _places(marks.read(tensor)):
-                return
+
+    @cached_property
+    def _marks(self) -> Reader:
+        """Reads what is behind the operator with a mark in front of each of its spatial axes."""
+        tensor, terms = self._op.node.outputs[0], self._reader.terms
+        marks = Reader(self._graph, self._analysis, terms)
+        layer = Layer((*_BESIDE, *[(-_MARK * axis, 0) for axis in self._op.axes]), 0)
+        marks.keep(tensor, terms.padded(self._reader.read(tensor).bare, layer))
+        return marks
+
+    def _places(self, tensor: Tensor) -> dict[int, int]:
+        """The axes of the transposed convolution that are there in data behind it, by place."""
+        layers = self._marks.read(tensor).layers
+        return {
+            at: -begin // _MARK
+            for at, (begin, end) in enumerate(layers[0].amounts if layers else ())
+            if isinstance(begin, int) and begin < 0 and begin % _MARK == 0 and end == 0
+        }
 
     def _asks(self, use: Use | None) -> bool:
         """Whether a reader asks for the shape of a tensor alone."""
@@ -277,16 +287,17 @@ class Crops:
         others = any(map(self._graph.is_read, node.outputs[1:]))
         return data_inputs(self._graph, node) == (index,) and not others
 
-    def _added(self, use: Use, places: dict[int, int]) -> Pairs | None:
-        """What a Slice or `Pad` adds to the spatial axes, which are at some places of its data.
+    def _added(self, use: Use) -> Pairs | None:
+        """What a Slice or `Pad` adds to the spatial axes.
 
-        None where that is not known, or it adds to other axes, too.
+        None where that is not known, they are not there any more, or it adds to other axes, too.
         """
         node, index = use
         if node.op not in {"Pad", "Slice"} or index != 0 or not self._graph.is_standard(node):
             return None
+        places = self._places(node.inputs[0])
         amounts = _between(*map(self._reader.read, (node.inputs[0], node.outputs[0])))
-        if amounts is None:
+        if amounts is None or not places:
             return None
         added: dict[int, Pair] = dict.fromkeys(self._op.axes, (0, 0))
         for at, pair in enumerate(amounts):
@@ -296,9 +307,10 @@ class Crops:
                 return None
         return tuple(added.values())
 
-    def _why_no_crop(self, node: Node, places: dict[int, int]) -> RefusalError | None:
+    def _why_no_crop(self, node: Node) -> RefusalError | None:
         """Why it is not known what a Slice takes off; None where it is no crop at all."""
-        if why := Wording(self._graph, self._analysis).unread(node.inputs[1:], "its bounds"):
+        places, wording = self._places(node.inputs[0]), Wording(self._graph, self._analysis)
+        if places and (why := wording.unread(node.inputs[1:], "its bounds")):
             return why
         head = self._reader.read(node.outputs[0]).head
         bounds: Any = head.key[2] if isinstance(head, Stepped) and head.key[0] == "Slice" else ()
@@ -307,16 +319,6 @@ class Crops:
                 told = f"at some size nothing may be left of axis {axis}"
                 return RefusalError(Reason.MAY_BE_EMPTY, told, axis=axis)
         return None
-
-
-def _places(marked: Term) -> dict[int, int]:
-    """The axes of a transposed convolution that are there in marked data behind it, by place."""
-    amounts = marked.layers[0].amounts if marked.layers else ()
-    return {
-        at: -begin // _MARK
-        for at, (begin, end) in enumerate(amounts)
-        if isinstance(begin, int) and begin < 0 and begin % _MARK == 0 and end == 0
-    }
 
 
 def _between(inner: Term, outer: Term) -> Pairs | None:

@@ -19,12 +19,12 @@ from onnxpad.padding.parting import parted
 from onnxpad.padding.proposal import check_pads
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.site import Sites
-from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, joins_otherwise
+from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, refused
 from onnxpad.padding.write import write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import is_padded, numbers_of, onnx_order
-from onnxpad.semantics.layers import Operand, is_either_zero, number_of
+from onnxpad.semantics.layers import Layers, Operand, is_either_zero, number_of
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import UnreadableError, is_pad, read_window
 
@@ -46,6 +46,7 @@ class Sinking:
         style_of: Callable[[Node], str],
         *,
         strict: bool,
+        as_one: bool,
     ) -> None:
         """Caches what it finds in the graph.
 
@@ -55,24 +56,15 @@ class Sinking:
             sites: Plans the padding of its window operators.
             style_of: The style in which the padding of a node is to be written.
             strict: Whether no operator takes padding on an assumption.
+            as_one: Whether a `Pad` is moved together with one before it that it could do.
         """
         self._graph = graph
         self._analysis = analysis
         self._sites = sites
         self._style_of = style_of
         self._strict = strict
+        self._as_one = as_one
         self._known: dict[str, Behind | RefusalError | None] = {}
-
-    def layer(self, pad: Node) -> PadLayer | None:
-        """The layer of a `Pad`; None unless it is constant padding by known numbers.
-
-        Nor is there one where it may crop more than there is.
-        """
-        layers = layers_of(self._graph, self._analysis, pad)
-        amounts = numbers_of(layers[0].amounts) if layers else None
-        if not layers or amounts is None or isinstance(layers[0].fill, Operand):
-            return None
-        return PadLayer(amounts, layers[0].fill)
 
     def lifted(self, tensor: Tensor, depth: int = 0) -> Behind | None:
         """A tensor as padded data; None where no `Pad` reaches it through steps.
@@ -102,35 +94,49 @@ class Sinking:
         if node is None:
             return None
         if is_pad(self._graph, node):
-            layer = self.layer(node)
-            return None if layer is None else Behind(layer)
+            return self._around(node)
         data = data_inputs(self._graph, node)
         inside = [self._settled(node.inputs[index], depth + 1) for index in data]
         found = [each for each in inside if each is not None]
         if not found:
             return None
         if len(found) < len(inside):
-            raise joins_otherwise(self._graph, node)
+            raise refused(self._graph, node, "joins it with what is not padded alike")
         passed = behind(self._graph, self._analysis, node, [each.layer for each in found])
         steps = {id(step): step for each in found for step in each.steps}
         return replace(passed, steps=(*steps.values(), node))
 
-    def joins(self, pad: Node) -> bool:
-        """Whether a `Pad` does more around what another `Pad` alone gives it, so that one can."""
-        graph, above = self._graph, pad.inputs[0].producer
-        if above is None or not is_pad(graph, above) or not is_pad(graph, pad):
-            return False
-        layers = layers_of(graph, self._analysis, above, pad)
-        alone = len(list(self.readers(above.outputs[0]))) == 1
-        return alone and layers is not None and len(layers) < 2
+    def _around(self, pad: Node) -> Behind | None:
+        """What a `Pad` gives as padded data; None unless it is constant padding by known numbers.
 
-    def _settled(self, tensor: Tensor, depth: int) -> Behind | None:
+        Nor is it where it may crop more than there is.
+        """
+        row = self._row(pad) if self._as_one else None
+        data, layers = row or (pad.inputs[0], layers_of(self._graph, self._analysis, pad))
+        amounts = numbers_of(layers[0].amounts) if layers else None
+        if not layers or amounts is None or isinstance(layers[0].fill, Operand):
+            return None
+        return Behind(PadLayer(amounts, layers[0].fill), data=data)
+
+    def _row(self, pad: Node) -> tuple[Tensor, Layers] | None:
+        """What a `Pad` and one before it pad, and with what; None unless one could do both.
+
+        So it is where the first gives something else what it pads.
+        """
+        row = (pad.inputs[0].producer, pad)
+        pads = [each for each in row if each is not None and is_pad(self._graph, each)]
+        if len(pads) < len(row) or len(list(self.readers(pad.inputs[0]))) != 1:
+            return None
+        layers = layers_of(self._graph, self._analysis, *pads)
+        return None if layers is None or len(layers) > 1 else (pads[0].inputs[0], layers)
+
+    def _settled(self, tensor: Tensor, depth: int = 0) -> Behind | None:
         """As `lifted`; None also where a step upstream cannot be passed, or there are too many."""
         try:
             found = self.lifted(tensor, depth)
         except RefusalError:
             return None
-        return None if found is not None and len(found.steps) >= _MOST_STEPS else found
+        return None if found is not None and len(found.steps) > _MOST_STEPS else found
 
     def cuts(self, pad: Node) -> Iterator[Cut]:
         """The steps behind which a `Pad` could be written, and those that it cannot be moved past.
@@ -159,12 +165,9 @@ class Sinking:
         """
         read = [each for each in step.outputs if self._graph.is_read(each)]
         readers = list(self.readers(read[0])) if len(read) == 1 and step.op != "Slice" else []
-        if len(readers) != 1 or readers[0] is None:
+        if len(readers) != 1 or readers[0] is None or not data_inputs(self._graph, readers[0]):
             return None
-        try:
-            lifted = self.lifted(readers[0].outputs[0])
-        except RefusalError:
-            return None
+        lifted = self._settled(readers[0].outputs[0])
         passed = lifted is not None and any(step is each for each in lifted.steps)
         return readers[0] if passed else None
 
@@ -200,25 +203,25 @@ class Sinking:
         lifted = self.lifted(node.outputs[0])
         assert lifted is not None
         check_pads(graph.opset, dtype)
-        bare: dict[int, tuple[Tensor, ...]] = {}
+        bare: dict[Tensor, Tensor] = {}
         for step in lifted.steps:
-            bare[id(step)] = self._bare(step, bare)
+            bare.update(zip(step.outputs, self._bare(step, bare), strict=True))
         outputs = []
-        for old, new in zip(node.outputs, bare[id(node)], strict=True):
-            if not graph.is_read(old):
-                continue
-            padded = new
+        for old in filter(graph.is_read, node.outputs):
+            padded = bare[old]
             if is_padded(lifted.layer.amounts):
                 assert dtype is not None
                 amounts = onnx_order(lifted.layer.amounts)
-                padded = write_pad(graph, node, new, amounts, number_of(lifted.layer.fill), dtype)
+                padded = write_pad(
+                    graph, node, padded, amounts, number_of(lifted.layer.fill), dtype
+                )
             for use in graph.uses(old):
                 graph.set_input(use.node, use.index, padded)
             outputs.append(padded)
-        self._known.clear()
+        self._known = {}
         return tuple(outputs)
 
-    def _bare(self, step: Node, bare: dict[int, tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    def _bare(self, step: Node, bare: dict[Tensor, Tensor]) -> tuple[Tensor, ...]:
         """Inserts a step on data without its padding; returns its outputs."""
         graph = self._graph
         lifted = self.lifted(step.outputs[0])
@@ -226,11 +229,9 @@ class Sinking:
         inputs = list(step.inputs)
         for index in data_inputs(graph, step):
             tensor = graph.origin(inputs[index])
-            node = tensor.producer
-            assert node is not None
-            inputs[index] = node.inputs[0]  # of a `Pad`
-            if id(node) in bare:
-                inputs[index] = bare[id(node)][node.outputs.index(tensor)]
+            inside = self.lifted(tensor)
+            assert inside is not None
+            inputs[index] = inside.data or bare[tensor]
         if lifted.vanishes:
             return (inputs[0],)
         for index, values in lifted.constants.items():
@@ -296,8 +297,8 @@ class Sinking:
                     if refusal is not None:
                         raise refusal
                     yield cut
-            elif not self.joins(reader):
-                raise _refusal_of_step(graph, reader)
+            elif self._row(reader) is None:
+                raise refused(graph, reader, "stands between")
 
     def _check_window(self, padded: Tensor, reader: Node) -> None:
         graph, sites = self._graph, self._sites
@@ -306,7 +307,7 @@ class Sinking:
         except UnreadableError as error:
             raise RefusalError(Reason.READER_UNREADABLE, str(error)) from error
         if graph.origin(op.data) is not padded:
-            raise _refusal_of_step(graph, reader)
+            raise refused(graph, reader, "stands between")
         try:
             padding, pad, _ = sites.planned(op, self._style_of(reader))
             if pad is not None and padding.outside:
@@ -316,12 +317,6 @@ class Sinking:
                 f"{reader.op} {graph.label(reader)!r}: {refusal}", f"{reader.op}: {refusal.general}"
             )
             raise RefusalError(refusal.code, said, **refusal.facts) from refusal
-
-
-def _refusal_of_step(graph: Graph, node: Node) -> RefusalError:
-    label = graph.label(node)
-    said = named(lambda name: f"{node.op}{name(label)} stands between")
-    return RefusalError(Reason.STEPS_BETWEEN, said, operator=label)
 
 
 def _refusal_of_assumption(graph: Graph, reader: Node) -> RefusalError:

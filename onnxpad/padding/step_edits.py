@@ -14,7 +14,7 @@ import numpy as np
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, always, less_equal
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple, dataclass
@@ -37,7 +37,7 @@ class PadLayer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """A layer of padding behind a node, and the node on data without it.
+    """A layer of padding behind a node, and the node on data without it; or behind a `Pad`.
 
     Attributes:
         layer: The layer around each output.
@@ -45,6 +45,7 @@ class Behind:
         attributes: New values of attributes; None removes one.
         vanishes: Whether the node does nothing to data without the layer.
         steps: All nodes between `Pad`s and the layer, in order, this one last.
+        data: What a `Pad` pads; None for a step.
     """
 
     layer: PadLayer
@@ -52,6 +53,7 @@ class Behind:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     vanishes: bool = False
     steps: tuple[Node, ...] = ()
+    data: Tensor | None = None
 
 
 def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
@@ -88,22 +90,19 @@ def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[PadLay
         sizes = None if write is None else write(call, layers[0], layer)
         return Behind(layer, {} if sizes is None else {1: np.asarray(sizes, np.int64)})
     except UnreadError as error:
-        why, label = str(error), graph.label(node)
-        facts = {"operator": label, **error.facts}
+        facts = error.facts
         if error.code is Reason.FILL_CHANGES:
             facts = {"value": number_of(layers[0].fill), "operator": node.op}
-        said = named(lambda name: f"{node.op}{name(label)} stands between: {why}")
-        raise RefusalError(error.code, said, **facts) from error
+        raise refused(graph, node, f"stands between: {error}", error.code, **facts) from error
 
 
-def joins_otherwise(graph: Graph, node: Node) -> RefusalError:
-    """The refusal of a node whose data inputs are not padded alike."""
+def refused(
+    graph: Graph, node: Node, why: str, code: Reason = Reason.STEPS_BETWEEN, **facts: object
+) -> RefusalError:
+    """The refusal to move padding past a node, which its message begins with."""
     label = graph.label(node)
-    return RefusalError(
-        Reason.STEPS_BETWEEN,
-        named(lambda name: f"{node.op}{name(label)} joins it with what is not padded alike"),
-        operator=label,
-    )
+    said = named(lambda name: f"{node.op}{name(label)} {why}")
+    return RefusalError(code, said, **{"operator": label, **facts})
 
 
 def _squeeze(call: Call, inner: PadLayer, outer: PadLayer) -> None:

@@ -72,12 +72,12 @@ def spread_of(call: Call) -> Passed:
     pairs = zip(axes, ends, strict=True)
     cropped = tuple((begin, end - (axis.stride - 1)) for axis, (begin, end) in pairs)
     is_further = fill is None and never_pads(cropped)
-    ends = cropped if is_further else ends
+    around = cropped if is_further else ends
     value: Fill = Operand(how[1]) if fill is None else fill
-    number = 0 if never_pads(ends) else value
+    number = 0 if never_pads(around) else value
     return Passed(
         (*key, is_further, _perhaps_empty(shape, axes, ends)),
-        merged([Layer((*((0, 0),) * _BEFORE, *ends), number)]),
+        merged([Layer((*((0, 0),) * _BEFORE, *around), number)]),
         tuple(place for place, each in enumerate(node.inputs) if place and each.name),
         runs=_runs(call, form, found),
         disputed=any(is_open for _, _, is_open in found),

@@ -358,7 +358,7 @@ def test_a_concat_of_data_from_a_slice_of_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "changes", "left"), [("Conv (a60, w)", 120, 0), ("Exp (a60)", 118, 1)]
+    ("end", "changes", "left"), [("Conv (a60, w)", 61, 0), ("Exp (a60)", 60, 1)]
 )
 def test_a_chain_of_pads_and_steps_becomes_one(end: str, changes: int, left: int) -> None:
     chain = [f"p{i} = Pad (a{i}, q, v{i % 2}) a{i + 1} = Add (p{i}, c{i % 2})" for i in range(60)]
