@@ -121,7 +121,7 @@ class Sinking:
     def _row(self, pad: Node) -> tuple[Tensor, Layers] | None:
         """What a `Pad` and one before it pad, and with what; None unless one could do both.
 
-        So it is where the first gives something else what it pads.
+        Nor could it where something else reads the first.
         """
         row = (pad.inputs[0].producer, pad)
         pads = [each for each in row if each is not None and is_pad(self._graph, each)]

@@ -53,6 +53,12 @@ TAKEN = [
     ),
     pytest.param(behind(f"f = {SPREAD} y = Pad (f, p)", ENDS), [], [4], id="zeros at the end"),
     pytest.param(
+        behind(f"f = {SPREAD[:-1]}, b) y = Slice (f, s, e, a)", f"{BIAS}, {INNER}", size=3),
+        [9, 9],
+        [],
+        id="all but one element",
+    ),
+    pytest.param(
         behind(f"f = {SPREAD[:-1]}, b) y = Pad (f, p, c)", f"{EVEN}, {ENDS}, float c = {{5}}"),
         [],
         [4],
