@@ -68,15 +68,16 @@ class MergePads(Pass):
             label = context.graph.label(producer)
             message = Named(f"Pad of Pad {label!r}", "Pad of Pad")
             try:
-                amounts = self._sum(context, first, second)
+                amounts, kept = self._sum(context, first, second)
             except RefusalError as refusal:
                 yield self.refused(context, second.node, message, refusal)
             else:
                 becomes = f"one Pad {axes_text(amounts)}"
-                yield self.found(context, second.node, message, (first, amounts), becomes=becomes)
+                plan = first, amounts, kept
+                yield self.found(context, second.node, message, plan, becomes=becomes)
 
-    def _sum(self, context: Context, first: PadOp, second: PadOp) -> Pairs:
-        """The sum of both amounts, over all axes.
+    def _sum(self, context: Context, first: PadOp, second: PadOp) -> tuple[Pairs, PadOp]:
+        """The sum of both amounts, over all axes, and the `Pad` whose value stays.
 
         Raises:
             RefusalError: One `Pad` cannot replace both.
@@ -105,11 +106,21 @@ class MergePads(Pass):
         assert inner is not None
         amounts = numbers_of(inner[0].amounts)
         assert amounts is not None
-        return amounts if layers else ((0, 0),) * len(amounts)
+        amounts = amounts if layers else ((0, 0),) * len(amounts)
+        for pad in (first,) if second.value is None else (second, first):
+            says = amounts, pad.value
+            is_plain = pad.value is None and min(map(min, amounts)) >= 0
+            if is_plain or layers == layers_of(graph, context.analysis, first.node, says=says):
+                return amounts, pad
+        raise RefusalError(Reason.CROPS, "the sum crops more than there may be")
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Gives the second the sum, over all axes, and the first's input."""
-        first, amounts = match.plan
+        first, amounts, kept = match.plan
         graph, node = context.graph, match.node
         set_amounts(graph, node, amounts)
+        if kept is first and graph.opset < 11:
+            graph.set_attribute(node, "value", first.node.attrs.get("value"))
+        elif kept is first and (len(node.inputs) > 2 or first.node.operand(2) is not None):
+            graph.set_input(node, 2, first.node.operand(2))
         graph.set_input(node, 0, first.data)

@@ -122,7 +122,7 @@ class SinkPad(Pass):
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
         """Writes the padding behind the last step."""
         sinking, step = match.plan
-        outputs = sinking.cut(step)
+        outputs: tuple[Tensor, ...] = sinking.cut(step)
         context.absorbed.update(each.name for each in outputs)
         return outputs
 
