@@ -45,7 +45,6 @@ class Reason(enum.StrEnum):
     COPIES_DATA = "copies-data", "the Pad copies data (reflect, edge, wrap), as no pads do"
     PADS_BATCH_OR_CHANNELS = "pads-batch-or-channels", "the Pad is on the batch or channel axis"
     CROPS = "crops", "the operator's pads cannot crop or append that"
-    CROPPED_BEFORE = "cropped-before", "it pads where elements were cropped before it"
     FILL_DIFFERS = "fill-differs", "the Pad writes another value than the padding it would join"
     FILL_UNKNOWN = "fill-unknown", "the value that the Pad writes is known only at run time"
     ZERO_POINT_UNKNOWN = (

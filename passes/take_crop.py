@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from onnxpad.graph import Node
 from onnxpad.messages import Named, named
-from onnxpad.padding.crops import Crops, Obstacle, Taking, form_text
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of
+from onnxpad.proof.read import Reader
+from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.semantics.amounts import onnx_order
@@ -57,42 +58,38 @@ class TakeCrop(Pass):
     )
 
     def find(self, context: Context) -> Iterator[Match]:
-        """Every transposed convolution with a Slice or `Pad` behind it."""
+        """Every transposed convolution with a Slice or `Pad` behind it, and Slices of all."""
+        graph = context.graph
         for op in context.transposed():
-            crops = _crops(context, op)
-            symmetric = context.wanted(op.node).symmetric_transpose
-            try:
-                taking, left = crops.taking(symmetric=symmetric)
-            except RefusalError:
-                taking = left = None  # the rule on its own padding reports it
-            if taking is not None and taking.told:
+            wanted = context.wanted(op.node)
+            taking, left = _crops(context, op).taking(symmetric=wanted.symmetric_transpose)
+            if taken := taking.told:
                 wrong = context.misinferred(op.data, f"the {taking.last.op}")
                 if wrong is None:
-                    yield self._found(context, taking)
+                    yield self._found(context, taking, taken)
                 else:
                     left = taking.last, wrong
             if left is not None:
                 yield self._refused(context, op, left)
-            for node in crops.idle():
-                yield self.found(
-                    context,
-                    node,
-                    Named.of("Slice of all of what a ConvTranspose gives"),
-                    node,
-                    becomes="no Slice",
-                    why="it crops nothing",
-                )
+        reader = Reader(graph, context.analysis)
+        for node in graph.nodes if any(context.transposed()) else ():
+            if node.op == "Slice" and graph.is_standard(node):
+                term = reader.read(node.outputs[0])
+                if term.bare.is_open and term is reader.read(node.inputs[0]):
+                    message = Named.of("Slice of all of what a ConvTranspose gives")
+                    becomes, why = "no Slice", "it crops nothing"
+                    yield self.found(context, node, message, node, becomes=becomes, why=why)
 
-    def _found(self, context: Context, taking: Taking) -> Match:
-        """The match that takes all; it names no `Pad` of nothing."""
-        graph, node, taken = context.graph, taking.op.node, taking.told
+    def _found(self, context: Context, taking: Taking, taken: list[Node]) -> Match:
+        """The match that takes all."""
+        graph, node = context.graph, taking.op.node
         message = named(
             lambda name: (
                 " and ".join(f"{each.op}{name(graph.label(each))}" for each in taken)
                 + f" behind {node.op}{name(graph.label(node))}"
             )
         )
-        pads, becomes = onnx_order(taking.form.numbers), form_text(taking.form)
+        pads, becomes = onnx_order(taking.form.numbers), amounts_of(taking.form).text
         last = taking.last
         return self.found(
             context, taken[-1], message, taking, becomes=becomes, keeps=last, pads=pads
@@ -102,18 +99,13 @@ class TakeCrop(Pass):
         (crop, refusal), label = left, context.graph.label(op.node)
         behind = f"{crop.op} behind {op.node.op}"
         message = Named(f"{behind} {label!r}", behind)
-        asked = self._asked(context, op, crop) if refusal.code is Reason.CROPS else ""
+        wanted, asked = context.wanted(op.node), ""
+        if wanted.symmetric_transpose and refusal.code is Reason.CROPS:
+            free, _ = _crops(context, op).taking()
+            if crop in free.taken:
+                is_style = wanted.style == "symmetric"
+                asked = "--style symmetric" if is_style else "--symmetric-transpose"
         return self.refused(context, crop, message, refusal, asked=asked, transposed=label)
-
-    def _asked(self, context: Context, op: TransposedOp, crop: Node) -> str:
-        """The option without which a transposed convolution would take up a crop; else empty."""
-        wanted = context.wanted(op.node)
-        if not wanted.symmetric_transpose:
-            return ""
-        free, _ = _crops(context, op).taking()
-        if free is None or crop not in free.taken:
-            return ""
-        return "--style symmetric" if wanted.style == "symmetric" else "--symmetric-transpose"
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the new form, and connects what follows the last crop to it."""

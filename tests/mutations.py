@@ -550,7 +550,7 @@ _TRANSPOSED: Final = (
     _mutant("output_shape crops the other end", "ConvTranspose output_shape", CERTIFY,
             crops.crop_of, "(-begin, -end)", "(-end, -begin)"),
     _mutant("nothing is appended", "ConvTranspose Pad", JUDGE, crops.form_of,
-            "more = max(-end, 0)", "more = 0"),
+            "begin, max(-end, 0)", "begin, 0"),
     _mutant("a Slice crops the other end", "ConvTranspose Slice", JUDGE, crops.less,
             "(-begin, -end)", "(-end, -begin)"),
     _mutant("a Slice keeps what output_padding appends",

@@ -21,7 +21,6 @@ from onnxpad.inventory.named_sites import nearest
 from onnxpad.padding.crops import Crops
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader
-from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
 from onnxpad.semantics.amounts import numbers_of
@@ -114,11 +113,8 @@ def _own(context: Context, site: Site, question: Question) -> Answer | None:
 
 def _crop(context: Context, op: TransposedOp) -> Padding | None:
     """The form of a transposed convolution that has the crops behind it; None if it has none."""
-    try:
-        taking, _ = Crops(context.graph, context.analysis, context.signs, op).taking()
-    except RefusalError:
-        return None
-    return None if taking is None else taking.form
+    taking, _ = Crops(context.graph, context.analysis, context.signs, op).taking()
+    return taking.form if taking.taken else None
 
 
 def _found(scopes: Sequence[Context], name: str) -> tuple[Context, Node]:

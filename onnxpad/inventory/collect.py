@@ -25,7 +25,7 @@ from onnxpad.padding.computed_pads import MANY
 from onnxpad.padding.crops import Crops, amounts_of
 from onnxpad.padding.readers import Readers
 from onnxpad.padding.reading import Site, SiteReader, added, own_padding, steps_of
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import PADDING
 from onnxpad.semantics.amounts import (
@@ -268,16 +268,10 @@ class _Collector:
 
     def _transposed(self, op: TransposedOp) -> PaddingSite:
         site = self._sites.of(op)
-        own = total = site.own
-        behind: list[Node] = []
-        try:
-            taking, left = Crops(self._graph, self._analysis, self._signs, op).taking()
-        except RefusalError:
-            taking = left = None
-        if taking is not None:
-            behind += taking.taken
-            self._crops |= {id(each) for each in taking.taken}
-            total = taking.form.crop
+        taking, left = Crops(self._graph, self._analysis, self._signs, op).taking()
+        own, behind = site.own, taking.taken
+        self._crops |= set(map(id, behind))
+        total = taking.form.crop if behind else own
         counted = len(behind)
         if left is not None and left[0] not in behind:
             behind.append(left[0])

@@ -271,7 +271,8 @@ class _Forms:
         taken, crops = set[int](), set[int]()
         transposed = [*self._context.transposed()]
         for op in transposed:
-            behind = self._behind(op)
+            crops_of = Crops(self._graph, self._analysis, self._context.signs, op)
+            behind = crops_of.taking()[0].taken
             crops |= {id(node) for node in behind}
             placed = self._placed(op, crops, cropped=bool(behind))
             taken |= {id(pad) for pad in placed.nodes}
@@ -288,13 +289,6 @@ class _Forms:
         for pad in self._context.pads():
             if id(pad.node) not in taken:
                 yield Placed(self._context, pad.node, self._alone(pad))
-
-    def _behind(self, op: TransposedOp) -> Sequence[Node]:
-        try:
-            taking, _ = Crops(self._graph, self._analysis, self._context.signs, op).taking()
-        except RefusalError:
-            return ()
-        return () if taking is None else taking.taken
 
     def _placed(
         self, op: WindowOp | TransposedOp, crops: set[int], *, cropped: bool = False

@@ -4,7 +4,7 @@ import pytest
 
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
-from onnxpad.padding.crops import amounts_of, crop_of, form_of, form_text, symmetric_form
+from onnxpad.padding.crops import amounts_of, crop_of, form_of, less
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
@@ -71,10 +71,10 @@ def test_a_crop_without_a_form(begin: int, end: int, symmetric: bool) -> None:
 def test_what_symmetric_pads_leave_to_crop(
     begin: int, end: int, inside: tuple[int, int], more: int, rest: tuple[int, int]
 ) -> None:
-    assert symmetric_form(read()[1], ((begin, end),)) == (
-        Padding((inside,), output_padding=(more,)),
-        (rest,),
-    )
+    crop = ((begin, end),)
+    form = form_of(read()[1], crop, symmetric=True, sliced=True)
+    assert form == Padding((inside,), output_padding=(more,))
+    assert less(crop, form.crop) == (rest,)
 
 
 @each_row(
@@ -105,7 +105,7 @@ def test_the_crop_that_is_written(
     said = amounts_of(op).text
     assert said == words
     now = padding_of(op)
-    assert (now is not None and said == form_text(now)) is op.is_explicit
+    assert (now is not None and said == amounts_of(now).text) is op.is_explicit
     if crop is not None:
         (found,) = crop_of(analysis, op)
         assert found == crop

@@ -12,7 +12,7 @@ ELSEWHERE: Final = {
     "COPIES_DATA": {"site", "report_pad"},
     "CROPS": {"site", "crops", "merge_pads"},
     "FILL_DIFFERS": {"merge_pads"},
-    "MAY_BE_EMPTY": {"crops", "make_symmetric"},
+    "MAY_BE_EMPTY": {"crops"},
     "AXIS_TAKEN": {"step_edits"},
     # The numbers of both engines, in words.
     "ENGINES_DISAGREE": {"departures", "crops"},
