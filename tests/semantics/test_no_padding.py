@@ -85,7 +85,7 @@ def test_steps_on_the_way() -> None:
     model = one("a = Pad (x, p) r = Resize (a, , s) y = Conv (r, w)", inputs=IMAGE,
                 initializers=f"{PADS}, {TAPS}, float[4] s = {{1, 1, 2, 2}}")  # fmt: skip
     finding = stays(model)
-    assert finding.reason_code == "steps-between"
+    assert finding.reason_code == "takes-no-padding"
     assert "'<r>'" in finding.reason
 
 
