@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from onnxpad.analysis import Analysis, open_axes
 from onnxpad.analysis.signs import Signs
@@ -38,28 +39,24 @@ _NOTHING: Final = "nothing to read"
 _Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)
 
 
-class Mark(NamedTuple):
-    """A point to roll back to: numbers of edits, of answers in each domain, and of known signs."""
-
-    edits: int
-    learnt: tuple[tuple[int, ...], ...]
-    proved: int
+Mark: TypeAlias = tuple[int, list[tuple[int, ...]], int]
+"""A point to roll back to: numbers of edits, of answers in each domain, and of known signs."""
 
 
 class Around(NamedTuple):
-    """The surroundings of a body or a function.
+    """The surroundings of a graph.
 
     Attributes:
-        graph: For a body, the context of the graph around it; None for a function.
-        domains: The domains of the main graph, each with the analysis of the body or function.
-        fed: The inputs that depend on inputs of the model.
+        graph: For a body, the context of the graph around it; None for others.
+        domains: The domains of the main graph, each with the analysis of this one.
+        fed: The inputs that depend on inputs of the model; None in the main graph, where all do.
         inlined: Whether a function is called in a branch that may take the place of its If.
-        original: Returns the context of the same body or function before all edits.
+        original: Returns the context of the same graph before all edits.
     """
 
     graph: Context | None
     domains: AnalysedDomains
-    fed: frozenset[str]
+    fed: frozenset[str] | None
     inlined: bool
     original: Callable[[], Context]
 
@@ -79,6 +76,7 @@ class Context:
         size_domain: The sizes that the user gave.
         asks_to_compute: The option that asks for computed `Pad`s; empty without one.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
+        outer: For a body, the context of the graph around it.
     """
 
     def __init__(
@@ -93,28 +91,27 @@ class Context:
         See `rewrite.scopes` for bodies and functions, which are analysed with what is `around`.
         """
         self.graph = graph
-        outer = None if around is None else around.graph
-        fed = None if around is None else around.fed
+        if around is None:
+            domains = analysed_domains(graph, domain)
+            around = Around(None, domains, None, False, lambda: Context(graph.pristine()))
+        self.outer = outer = around.graph
+        self.domains = around.domains
+        self.analysis = self.domains[-1].analysis
+        self._load = around.original
         self.user_options = options or Options()
         self.style = self.user_options.style
         self.size_domain = domain or SizeDomain()
         self.wants: Mapping[str, Wanted] | None = None
         self.choose(self.user_options.dynamic)
         self.trust = self.user_options.engine
-        self.domains = analysed_domains(graph, domain) if around is None else around.domains
-        self.analysis = self.domains[-1].analysis
         known = (None, None) if outer is None else (outer.signs, outer.sites)
         self.signs: Signs = Signs(graph, self.analysis, known[0])
-        inlined = around is not None and around.inlined
-        self.sites: Sites = Sites(
-            graph, self.analysis, self.signs, known[1], fed, inlined=inlined, trust=self.trust
-        )
+        given = graph, self.analysis, self.signs, known[1], around.fed
+        self.sites: Sites = Sites(*given, inlined=around.inlined, trust=self.trust)
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.reported: frozenset[int] = frozenset()
         self.absorbed: set[str] = set()
         self.closed = ""
-        self._around = around
-        self._first: Context | None = None
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
         self._version = graph.version
 
@@ -177,18 +174,10 @@ class Context:
         """The style in which the padding of a node is to be written."""
         return self.wanted(node).style
 
-    @property
-    def outer(self) -> Context | None:
-        """For a body, the context of the graph around it."""
-        return None if self._around is None else self._around.graph
-
-    @property
+    @cached_property
     def original(self) -> Context:
         """The same graph as it was loaded, at all sizes."""
-        if self._first is None:
-            around = self._around
-            self._first = around.original() if around else Context(self.graph.pristine())
-        return self._first
+        return self._load()
 
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
@@ -216,10 +205,9 @@ class Context:
         Left out are those that were given, that contradict one that was, that `--strict` forbids
         or may forbid, and those that are tried for each padding of its own (`wants`).
         """
-        sizes = refusal.facts.get("sizes")
-        return tuple(option for option in refusal.options if self._is_free(option, sizes))
+        return tuple(option for option in refusal.options if self._is_free(option, refusal))
 
-    def _is_free(self, option: str, sizes: object) -> bool:
+    def _is_free(self, option: str, refusal: RefusalError) -> bool:
         is_strict = self.user_options.strict
         if option in {*BY_TRUST, *BY_DEFAULT}:
             return self.user_options.trust is None and not is_strict
@@ -228,9 +216,9 @@ class Context:
             return self.dynamic == "keep" and not risky and self.wants is None
         if not self.size_domain.shaped and not self.size_domain.named:
             return True
-        if isinstance(sizes, Sequence) and sizes:
-            axes = [(each["name"], each["input"]) for each in sizes]
-        else:
+        sizes: Any = refusal.facts.get("sizes")
+        axes = [(each["name"], each["input"]) for each in sizes or ()]
+        if not axes:
             listed = open_axes(self.graph.model.main.inputs)
             axes = [(axis.label, axis.tensor) for axis in listed]
         if option == "--shape" and any(tensor in self.size_domain.shaped for _, tensor in axes):
@@ -276,17 +264,16 @@ class Context:
         """The readings of all nodes by type, in file order; cached until the next edit."""
         version = self.graph.version
         if self._listed is None or self._listed[0] != version:
-            found: dict[type, list[Any]] = {}
+            found: dict[type, list[Any]] = defaultdict(list)
             for node in self.graph.nodes:
-                notes = node.notes
-                if _NOTHING not in notes:
-                    read = self.read(node)
-                    if read is None:
-                        notes[_NOTHING] = True
-                    elif isinstance(read, UnreadableError):
-                        found.setdefault(UnreadableError, []).append((node, read))
-                    else:
-                        found.setdefault(type(read), []).append(read)
+                if _NOTHING in node.notes:
+                    continue
+                read = self.read(node)
+                if read is None:
+                    node.notes[_NOTHING] = True
+                else:
+                    is_wrong = isinstance(read, UnreadableError)
+                    found[type(read)].append((node, read) if is_wrong else read)
             self._listed = version, found
         return self._listed[1]
 
@@ -303,15 +290,11 @@ class Context:
         if row is None:
             why = self.graph.contradiction(node)
             return UnreadableError(why) if why else None
-        return self.transposed_of(node) if row.scatters else self.window(node)
+        return self._tried(read_transposed, node) if row.scatters else self.window(node)
 
     def window(self, node: Node) -> WindowOp | UnreadableError:
         """Reads a window operator's node, or says why it cannot be read."""
         return self._tried(read_window, node)
-
-    def transposed_of(self, node: Node) -> TransposedOp | UnreadableError:
-        """Reads a transposed convolution's node, or says why it cannot be read."""
-        return self._tried(read_transposed, node)
 
     def pad(self, node: Node) -> PadOp | UnreadableError:
         """Reads a `Pad` node, or says why it cannot be read."""
@@ -341,15 +324,16 @@ class Context:
 
     def mark(self) -> Mark:
         """A point to roll back to."""
-        learnt = tuple([each.analysis.mark() for each in self.domains])
-        return Mark(self.graph.mark(), learnt, self.signs.mark())
+        learnt = [each.analysis.mark() for each in self.domains]
+        return self.graph.mark(), learnt, self.signs.mark()
 
     def rollback(self, mark: Mark) -> None:
         """Undoes every edit since a mark, and forgets all answers given since."""
-        self.graph.rollback(mark.edits)
-        for each, learnt in zip(self.domains, mark.learnt, strict=True):
-            each.analysis.rollback(learnt)
-        self.signs.rollback(mark.proved)
+        edits, learnt, proved = mark
+        self.graph.rollback(edits)
+        for each, answers in zip(self.domains, learnt, strict=True):
+            each.analysis.rollback(answers)
+        self.signs.rollback(proved)
         self.sites.wording.forget()
         self._listed = None
 

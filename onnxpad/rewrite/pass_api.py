@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from inspect import cleandoc
 from textwrap import indent
@@ -64,19 +64,20 @@ class Example:
     @property
     def text(self) -> str:
         """The lines of a page: the nodes before and after, then the inputs and initializers."""
-        asked = {"style": (self.style, "fold"), "dynamic": (self.dynamic, "keep")}
-        asked["target"] = self.target, ""
-        options = [f" with `--{name} {it}`" for name, (it, usual) in asked.items() if it != usual]
-        options += [" with `--no-ceil`"] * self.no_ceil
-        options += [" with `--symmetric-transpose`"] * self.symmetric_transpose
-        becomes = ["".join(["becomes", *options]), _indented(self.after)]
+        asked = {
+            f"style {self.style}": self.style != "fold",
+            f"dynamic {self.dynamic}": self.dynamic != "keep",
+            f"target {self.target}": bool(self.target),
+            "no-ceil": self.no_ceil,
+            "symmetric-transpose": self.symmetric_transpose,
+        }
+        options = "".join(f" with `--{option}`" for option, given in asked.items() if given)
         stays = f"stays with `--target {self.target}`" if self.target else "stays"
-        result = becomes if self.after else [stays]
-        return "\n".join([_indented(self.before), *result, "where", _indented(self.given)])
-
-
-def _indented(text: str) -> str:
-    return indent(cleandoc(text), "    ")
+        before, after, given = (
+            indent(cleandoc(each), "    ") for each in (self.before, self.after, self.given)
+        )
+        result = f"becomes{options}\n{after}" if after else stays
+        return f"{before}\n{result}\nwhere\n{given}"
 
 
 class Pass:
@@ -153,25 +154,36 @@ class Pass:
             decides: Whether the plan rests on the engine that is trusted.
             evidence: Facts for the report.
         """
+        ends = [
+            f" -> {becomes}{f': {each}' if each else ''}" if becomes else ""
+            for each in (why if isinstance(why, Named) else [why or self.why] * 2)
+        ]
         text, alike = (message, "") if isinstance(message, str) else message
-        named, general = why if isinstance(why, Named) else (why, why)
-        label, told = context.label(node), Facts(evidence)
-        severity = severity or self.severity
-        finding = Finding(
+        message = Named(text + ends[0], alike and alike + ends[1])
+        finding = self._finding(context, node, severity or self.severity, message, evidence)
+        return Match(finding, keeps or node, plan, node, decides)
+
+    def _finding(
+        self,
+        context: Context,
+        node: Node,
+        severity: Severity,
+        message: str | Named,
+        evidence: Mapping[str, object],
+        **more: Any,
+    ) -> Finding:
+        text, alike = (message, "") if isinstance(message, str) else message
+        return Finding(
             self.code,
             severity,
-            label,
+            context.label(node),
             node.op,
-            self._arrow(text, becomes, named),
-            evidence=told,
+            text,
+            evidence=Facts(evidence),
             location=context.graph.location(node),
-            alike=alike and self._arrow(alike, becomes, general),
+            alike=alike,
+            **more,
         )
-        return Match(finding, keeps or node, plan, node, decides=decides)
-
-    def _arrow(self, message: str, becomes: str, why: str) -> str:
-        why = why or self.why
-        return f"{message} -> {becomes}{f': {why}' if why else ''}" if becomes else message
 
     def resolved(
         self,
@@ -185,21 +197,23 @@ class Pass:
         **evidence: object,
     ) -> Match:
         """A match to rewrite an `auto_pad`, which says whether it is a repair, and who decides."""
-        message = self._arrow(message, becomes, why)
+        whys = [why or self.why]
         repair = context.sites.why_not_run(op)
         decided = None if context.trust is None else context.sites.disagreement(op)
         facts: dict[str, Any] = evidence
         if repair:
-            message += f"; a repair, since {RUNTIME} does not run {repair}"
+            whys.append(f"a repair, since {RUNTIME} does not run {repair}")
             facts = {**facts, "repair": repair}
         if decided is not None:
-            message += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
+            whys.append(f"by --trust {context.trust}: {decided.facts['disagreement']}")
             facts = {**decided.facts, **facts, "trusts": context.trust}
         return self.found(
             context,
             op.node,
             message,
             plan,
+            becomes=becomes,
+            why="; ".join(filter(None, whys)),
             severity=Severity.ERROR if repair else self.severity,
             decides=decided is not None,
             **facts,
@@ -229,20 +243,8 @@ class Pass:
         elif options := context.options(reason):
             text, facts["options"] = advised(text, options), options
             general = advised(general, options)
-        finding = Finding(
-            self.code,
-            Severity.INFO,
-            context.label(node),
-            node.op,
-            message if isinstance(message, str) else message.text,
-            text,
-            Facts(facts),
-            reason_code=reason.code,
-            location=context.graph.location(node),
-            brief=reason.brief,
-            alike="" if isinstance(message, str) else message.general,
-            general=general,
-        )
+        more = {"reason_code": reason.code, "brief": reason.brief, "general": general}
+        finding = self._finding(context, node, Severity.INFO, message, facts, reason=text, **more)
         return Match(finding, node, None, node)
 
     def reported(
@@ -256,9 +258,8 @@ class Pass:
         **evidence: object,
     ) -> Match:
         """A match that only reports, with the severity of the pass; `reason` says why it stays."""
-        match = self.refused(
-            context, node, message, RefusalError(Reason.OWN_RULE, reason, **evidence)
-        )
+        why = RefusalError(Reason.OWN_RULE, reason, **evidence)
+        match = self.refused(context, node, message, why)
         return match._replace(finding=replace(match.finding, severity=severity or self.severity))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from onnxpad.pipeline.heal import _parts_at, _reason, _suspects
+from onnxpad.pipeline.heal import _parts_at, _reason, _suspect
 from onnxpad.pipeline.transaction import Made
 from onnxpad.validation.result import Comparison, Divergence, Run, Validation
 from tests.support.rows import each_row
@@ -38,8 +38,8 @@ def test_the_change_of_the_first_tensor_that_differs(
     verdict: Validation, changes: str, left: str, suspect: str | None
 ) -> None:
     keys = frozenset(("PAD201", each) for each in left)
-    found = [*_suspects(verdict, made(*changes), keys)]
-    assert found == ([] if suspect is None else [("PAD201", suspect)])
+    found = _suspect(verdict, made(*changes), keys)
+    assert found == (None if suspect is None else ("PAD201", suspect))
 
 
 def test_where_models_part_and_how() -> None:

@@ -33,15 +33,11 @@ def outcome(*changes: str) -> Any:
 @each_row(
     ("wrong", "rewrites", "back", "said"),
     [
-        ("b", ["a", "a"], "b",
-         "1 change was taken back, for with it the model as a whole fails: PAD201 at 'b'"),
-        ("a", ["a", "b", "b"], "a",
-         "1 change was taken back, for with it the model as a whole fails: PAD201 at 'a'"),
-        ("ab", ["a", "b", "", ""], "ab",
-         ("2 changes were taken back, for with them the model as a whole fails: PAD201 at 'a', "
-         "PAD201 at 'b'")),
+        ("b", ["a", "a"], "b", "PAD201 at 'b'"),
+        ("a", ["a", "b", "b"], "a", "PAD201 at 'a'"),
+        ("ab", ["a", "b", "", ""], "ab", "PAD201 at 'a', PAD201 at 'b'"),
     ],
-)  # fmt: skip
+)
 def test_what_is_left(wrong: str, rewrites: list[str], back: str, said: str) -> None:
     run: Any = Rewriting()
     first = outcome("a", "b")
@@ -58,7 +54,10 @@ def test_what_is_left(wrong: str, rewrites: list[str], back: str, said: str) -> 
     for each in answered:
         assert (each.severity, each.reason_code) == (Severity.INFO, "differs")
     about = ("again",) if len(back) == 1 else ("not compared: no change is left",)
-    assert verdict.warnings == (*about, f"{said}; first difference: tensor 'b', far")
+    *others, note = verdict.warnings
+    assert tuple(others) == about
+    assert note.startswith(f"{len(back)} ")
+    assert note.endswith(f"{said}; first difference: tensor 'b', far")
     assert verdict.reason == ("" if len(back) == 1 else "no change is left")
 
 
