@@ -23,10 +23,10 @@ from onnxpad.passes.round_down import RoundDown
 from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
-from onnxpad.passes.take_crop import TakeCrop
 from onnxpad.passes.transposed_forms import (
     MakeSymmetric,
     ResolveTransposed,
+    TakeCrop,
     TakeOutputPadding,
 )
 from onnxpad.rewrite.pass_api import Pass

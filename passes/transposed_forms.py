@@ -1,4 +1,4 @@
-"""Transposed convolutions that get another form with the same crop."""
+"""Transposed convolutions that get another form, for themselves or for what is behind them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from onnxpad.arithmetic.notation import pads_text
-from onnxpad.finding import Trust
-from onnxpad.padding.crops import Crops, Taking, amounts_of, crop_of, form_of, less
+from onnxpad.graph import Node
+from onnxpad.messages import Named, named
+from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of, crop_of, form_of, less
 from onnxpad.padding.padding import padding_of
 from onnxpad.padding.write import write
+from onnxpad.proof.read import Reader
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
@@ -17,10 +19,30 @@ from onnxpad.semantics.amounts import Pairs, is_padded, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 
 
-class _Form(Pass):
-    """Writes the form with the least numbers, with a Slice behind it for what equal pads leave."""
+class _Writing(Pass):
+    """Writes another form of a transposed convolution."""
 
     why = "these crop the same"
+
+    def rewrite(self, match: Match, context: Context) -> None:
+        """Writes the form, in place of all that it takes over; nothing in place of a Slice."""
+        graph, plan = context.graph, match.plan
+        if not isinstance(plan, Taking):
+            graph.replace_op(match.node, "Identity", [match.node.inputs[0]], {})
+        elif plan.stages or is_padded(plan.rest):
+            _crops(context, plan.op).take(plan)
+        else:
+            write(graph, context.analysis, plan.op, plan.form)
+
+
+def _crops(context: Context, op: TransposedOp) -> Crops:
+    """What is downstream of an operator."""
+    return Crops(context.graph, context.analysis, context.signs, op)
+
+
+class _Form(_Writing):
+    """Writes the form with the least numbers, with a Slice behind it for what equal pads leave."""
+
     symmetric: ClassVar[bool] = False
 
     def concerns(self, context: Context, op: TransposedOp) -> bool:
@@ -58,29 +80,18 @@ class _Form(Pass):
         form = form_of(op, crop, symmetric=self.symmetric, sliced=self.symmetric)
         plan = Taking(op, form, rest=less(crop, form.crop))
         if is_padded(plan.rest):
-            Crops(context.graph, context.analysis, context.signs, op).check(plan)
+            _crops(context, op).check(plan)
         return plan, decided
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the form, and a Slice behind it where that is needed."""
-        graph, analysis, plan = context.graph, context.analysis, match.plan
-        if is_padded(plan.rest):
-            Crops(graph, analysis, context.signs, plan.op).take(plan)
-        else:
-            write(graph, analysis, plan.op, plan.form)
 
 
 def _crop(context: Context, op: TransposedOp) -> tuple[Pairs, RefusalError | None]:
     """The crop of an operator, and the disagreement that the trusted engine decides."""
-    if op.output_shape is not None:
-        wrong = context.misinferred(op.data, "output_shape")
-        if wrong is not None:
-            raise wrong
+    shaped = op.output_shape is not None
+    if shaped and (wrong := context.misinferred(op.data, "output_shape")):
+        raise wrong
     try:
         return crop_of(context.analysis, op), None
     except RefusalError as refusal:
-        if refusal.code is not Reason.ENGINES_DISAGREE or context.trust is not Trust.RUNTIME:
-            raise
         return crop_of(context.analysis, op, context.trust), refusal
 
 
@@ -164,6 +175,97 @@ class TakeOutputPadding(_Form):
         stays = context.wanted(op.node).symmetric_transpose or not any(op.output_padding)
         is_negative = min(map(min, op.pads)) < 0
         return op.is_explicit and (is_negative or (_is_uneven(op) and not stays))
+
+
+class TakeCrop(_Writing):
+    """A Slice or `Pad` behind a ConvTranspose that its own `pads` could do.
+
+    ## What it does
+    Adds what a Slice or a negative `Pad` crops to `pads`, and what a `Pad` appends to
+    `output_padding`, directly or past operators that work on each element alone or only move axes.
+    A Slice that crops nothing goes.
+
+    ## Why it matters
+    TensorFlow and causal decoders (EnCodec) crop each result: a pass over memory, and wasted work.
+
+    ## When it is exact
+    - The Slice has steps of 1 and crops by the same amounts at every size.
+    - What is cropped is not padded again behind it, as elements would be lost.
+    - A `Pad` is at the end, appends less than a stride, and its value is that of the result where
+      no window reaches (0, or the bias if it is one number).
+    - At every size something is left, and nothing else reads what lies between.
+
+    ## References
+    ONNX ConvTranspose-22, "output_shape"; Slice-13, Pad-25.
+    """
+
+    code = "PAD402"
+    behind = True
+    examples = (
+        Example(
+            given="""
+                float[1, 2, 8] x
+                float[2, 3, 4] w
+                int64[1] starts = {1}
+                int64[1] ends = {-1}
+                int64[1] axes = {2}
+            """,
+            before="""
+                full = ConvTranspose <strides = [2]> (x, w)
+                y = Slice (full, starts, ends, axes)
+            """,
+            after="y = ConvTranspose <pads = [1, 1], strides = [2]> (x, w)",
+        ),
+    )
+
+    def find(self, context: Context) -> Iterator[Match]:
+        """Every transposed convolution with a Slice or `Pad` behind it, and Slices of all."""
+        graph = context.graph
+        for op in context.transposed():
+            wanted = context.wanted(op.node)
+            taking, left = _crops(context, op).taking(symmetric=wanted.symmetric_transpose)
+            if taken := taking.told:
+                if wrong := context.misinferred(op.data, f"the {taking.last.op}"):
+                    left = taking.last, wrong
+                else:
+                    yield self._found(context, taking, taken)
+            if left is not None:
+                yield self._refused(context, op, left)
+        reader = Reader(graph, context.analysis)
+        for node in graph.nodes if any(context.transposed()) else ():
+            if node.op == "Slice" and graph.is_standard(node):
+                term = reader.read(node.outputs[0])
+                if term.bare.is_open and term is reader.read(node.inputs[0]):
+                    message = Named.of("Slice of all of what a ConvTranspose gives")
+                    becomes, why = "no Slice", "it crops nothing"
+                    yield self.found(context, node, message, node, becomes=becomes, why=why)
+
+    def _found(self, context: Context, taking: Taking, taken: list[Node]) -> Match:
+        """The match that takes all."""
+        graph, node = context.graph, taking.op.node
+        message = named(
+            lambda name: (
+                " and ".join(f"{each.op}{name(graph.label(each))}" for each in taken)
+                + f" behind {node.op}{name(graph.label(node))}"
+            )
+        )
+        pads, becomes = onnx_order(taking.form.numbers), amounts_of(taking.form).text
+        last = taking.last
+        return self.found(
+            context, taken[-1], message, taking, becomes=becomes, keeps=last, pads=pads
+        )
+
+    def _refused(self, context: Context, op: TransposedOp, left: Obstacle) -> Match:
+        (crop, refusal), label = left, context.graph.label(op.node)
+        behind = f"{crop.op} behind {op.node.op}"
+        message = Named(f"{behind} {label!r}", behind)
+        wanted, asked = context.wanted(op.node), ""
+        if wanted.symmetric_transpose and refusal.code is Reason.CROPS:
+            free, _ = _crops(context, op).taking()
+            if crop in free.taken:
+                is_style = wanted.style == "symmetric"
+                asked = "--style symmetric" if is_style else "--symmetric-transpose"
+        return self.refused(context, crop, message, refusal, asked=asked, transposed=label)
 
 
 class MakeSymmetric(_Form):

@@ -277,16 +277,15 @@ class _Collector:
             behind.append(left[0])
         self._taken |= {id(each) for each in behind if is_pad(self._graph, each)}
         axes = self._axes(op.axes, total, site.sizes)
-        parts = [f"auto_pad={op.auto_pad}"] if op.auto_pad != "NOTSET" else []
-        parts += ["output_shape"] if op.output_shape is not None else []
-        parts += ["pads"] if is_padded(op.pads) and not parts else []
-        parts += ["output_padding"] if any(op.output_padding) else []
+        written = amounts_of(op)
+        told = (each for each in written.attributes if each[0] != "pads" or is_padded(op.pads))
+        parts = [f"{name}={value}" if name == "auto_pad" else name for name, value in told]
         origin = [*parts, *dict.fromkeys(f"{each.op} downstream" for each in behind[:counted])]
         parts += dict.fromkeys(f"{each.op} downstream" for each in behind)
         return replace(
             self._slides(site, own, total, axes, [op.node, *behind]),
             written=" + ".join(parts),
-            own=amounts_of(op).text,
+            own=written.text,
             output_padding=op.output_padding,
             output_shape=op.output_shape,
             downstream=tuple(map(step_of, behind)),

@@ -39,6 +39,7 @@ from onnxpad.site_form import WrittenAmounts
 from onnxpad.sizes.wording import Wording
 
 _MOST_STEPS: Final = 32
+_ASKING: Final = frozenset({"Shape", "Size"})
 _BESIDE: Final = ((0, 0),) * 2
 _MARK: Final = 1 << 40
 """The crop by which an axis is known again behind steps; that of the next axis is one more."""
@@ -225,7 +226,8 @@ class Crops:
         """The nodes behind the operator, in order; of several readers one that crops."""
         tensor = self._op.node.outputs[0]
         for _ in range(_MOST_STEPS):
-            uses = [use for use in readers_of(self._graph, tensor) if not _asks(use)]
+            readers = readers_of(self._graph, tensor)
+            uses = [use for use in readers if use is None or use.node.op not in _ASKING]
             stages = [None if use is None else self._stage(use) for use in uses]
             crops = [each for each in stages if each is not None and each.added is not None]
             stage = next(iter(crops or stages), None)
@@ -275,11 +277,6 @@ class Crops:
         others = any(map(graph.is_read, node.outputs[1:]))
         is_step = data_inputs(graph, node) == (index,) and not others
         return Stage(node, index, None) if is_step else None
-
-
-def _asks(use: Use | None) -> bool:
-    """Whether a reader asks for the shape of a tensor alone."""
-    return use is not None and use.node.op in {"Shape", "Size"}
 
 
 def _between(inner: Term, outer: Term) -> Pairs | None:
