@@ -38,34 +38,26 @@ def add(kind: type[Pass], *, replace: bool = False) -> None:
         UsageError: Its code or severity is malformed, or the code is taken by another pass and
             `replace` is not set.
     """
-    code = getattr(kind, "code", None)
+    code, name = getattr(kind, "code", None), _pass_name(kind)
     if not isinstance(code, str) or not re.fullmatch(_CODE, code):
         raise UsageError(
-            f"the code of {_pass_name(kind)} is {code!r}; it must be 2 to 12 capital letters other "
-            "than PAD, which is for onnxpad's own, and 3 digits, such as ACME001"
+            f"the code of {name} is {code!r}; it must be 2 to 12 capital letters other than PAD, "
+            "which is for onnxpad's own, and 3 digits, such as ACME001"
         )
     if kind.find is Pass.find or (kind.rewrites and kind.rewrite is Pass.rewrite):
-        raise UsageError(
-            f"{_pass_name(kind)} needs `find`, and `rewrite` unless `rewrites` is False"
-        )
+        raise UsageError(f"{name} needs `find`, and `rewrite` unless `rewrites` is False")
     if not isinstance(kind.severity, Severity):
-        raise UsageError(
-            f"the severity of {_pass_name(kind)} is {kind.severity!r}; it must be an "
-            "onnxpad.Severity, such as onnxpad.Severity.WARNING"
-        )
+        raise UsageError(f"the severity of {name} is {kind.severity!r}, no onnxpad.Severity")
     if not replace and _own.get(code, kind) is not kind:
-        raise UsageError(
-            f"{code} is the code of {_pass_name(_own[code])}; unregister that, or give replace=True"
-        )
+        other = _pass_name(_own[code])
+        raise UsageError(f"{code} is the code of {other}; unregister it, or give replace=True")
     _own[code] = kind
 
 
 def remove(kind: type[Pass]) -> bool:
     """Takes a pass out of those that run; returns whether it was there."""
-    found = _own.get(getattr(kind, "code", "")) is kind
-    if found:
-        del _own[kind.code]
-    return found
+    code = getattr(kind, "code", "")
+    return _own.get(code) is kind and bool(_own.pop(code))
 
 
 def every_pass() -> tuple[type[Pass], ...]:
@@ -80,8 +72,7 @@ def every_code() -> tuple[str, ...]:
 
 def is_own(pass_: Pass) -> bool:
     """Whether a pass is a user's."""
-    kind = _own.get(pass_.code)
-    return kind is not None and isinstance(pass_, kind)
+    return isinstance(pass_, _own.get(pass_.code, ()))
 
 
 def catalogue() -> Mapping[str, Page]:
@@ -89,7 +80,6 @@ def catalogue() -> Mapping[str, Page]:
 
     A page is made from the docstring and the examples of a pass.
     """
-    # Asked for here alone.
     from onnxpad.passes import TARGET_REPORTS, ReportConvention, SpellPadding
 
     pages = {}
@@ -106,11 +96,11 @@ def with_codes(options: Options) -> Options:
     Raises:
         UsageError: One names no code.
     """
-    given = {"select": options.select, "ignore": options.ignore}
-    codes = {
-        name: codes_given(name, some, every_code()) if some else () for name, some in given.items()
-    }
-    return replace(options, **codes)  # type: ignore[arg-type]  # codes are no other field
+    select, ignore = (
+        codes_given(name, getattr(options, name) or (), every_code())
+        for name in ("select", "ignore")
+    )
+    return replace(options, select=select, ignore=ignore)
 
 
 def findings(pass_: Pass, context: Context) -> Iterator[Match]:
@@ -122,7 +112,8 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
     if not is_own(pass_):
         yield from pass_.find(context)
         return
-    found: Iterator[object] | None = None
+    found: Iterator[Match] | None = None
+    name = _pass_name(type(pass_))
     while True:
         mark, version = context.mark(), context.graph.version
         try:
@@ -134,27 +125,21 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
             raise
         except Exception as error:  # whatever a user's code raises
             let_through(error)
-            raise UsageError(f"{_pass_name(type(pass_))}, find: {_error_text(error)}") from error
+            raise UsageError(f"{name}, find: {_error_text(error)}") from error
         if context.graph.version != version:
             context.rollback(mark)
-            raise UsageError(
-                f"{_pass_name(type(pass_))}: find edits the graph, which rewrite alone may"
-            )
+            raise UsageError(f"{name}: find edits the graph, which rewrite alone may")
         if not isinstance(match, Match):
-            raise UsageError(f"{_pass_name(type(pass_))}: find yields what is no onnxpad.Match")
+            raise UsageError(f"{name}: find yields what is no onnxpad.Match")
         if match.plan is None and match.finding.fixable:
-            raise UsageError(
-                f"{_pass_name(type(pass_))}: what has no plan to rewrite it needs a reason"
-            )
+            raise UsageError(f"{name}: what has no plan to rewrite it needs a reason")
         yield match
 
 
 def failed(pass_: Pass, error: Exception) -> DiffersError:
     """The reason to take back the change of a user's pass that raised an error, or led to one."""
-    name = type(error).__name__
-    return DiffersError(
-        f"{_pass_name(type(pass_))}: {_error_text(error)}", Reason.PASS_RAISED, error=name
-    )
+    text = f"{_pass_name(type(pass_))}: {_error_text(error)}"
+    return DiffersError(text, Reason.PASS_RAISED, error=type(error).__name__)
 
 
 def _pass_name(kind: type[Pass]) -> str:
@@ -162,8 +147,7 @@ def _pass_name(kind: type[Pass]) -> str:
 
 
 def _error_text(error: Exception) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return ": ".join(filter(None, [type(error).__name__, str(error)]))
 
 
 def _text(kind: type[Any]) -> str:

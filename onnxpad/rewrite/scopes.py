@@ -7,10 +7,10 @@ happens inside never limits the sizes outside: a branch need not run.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 import onnx
@@ -18,7 +18,6 @@ import onnx
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.bodies_and_calls import (
     WITH_BODIES,
-    PassedFacts,
     passed_to_body,
     passed_to_function,
 )
@@ -41,10 +40,7 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     wrongly_sized,
 )
 from onnxpad.semantics.operators import OPERATORS
-from onnxpad.sizes.domain import SizeDomain
-
-NO_OPSET: Final = "the function imports no version of ONNX's operators that is known"
-"""Why nothing is rewritten in some functions."""
+from onnxpad.sizes.domain import AnalysedDomains, SizeDomain
 
 PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
@@ -67,8 +63,7 @@ def contexts(
         The main graph first, then the bodies in it, each before those inside it, then the
         functions, each after those that call it.
     """
-    main = Context(graph, options, domain)
-    return _Finder(main).found
+    return _Finder(Context(graph, options, domain)).found
 
 
 class _Finder:
@@ -78,9 +73,8 @@ class _Finder:
         self.found: list[Context] = [main]
         self._main = main
         self._calls: dict[Key, list[Call]] = defaultdict(list)
-        self._originals: Mapping[int, Context] | None = None
         light = main.graph.model.skeleton.light
-        functions = light.functions
+        self._functions = functions = light.functions
         padding = {_key(each) for each in functions if pads(each.node)}
         self._padding = _with_callers(functions, padding)  # which may pad, also by calling others
         self._misjudged: set[Key] = set()
@@ -99,18 +93,15 @@ class _Finder:
         wrong = _with_callers(functions, self._misjudged)
         misranked = _with_callers(functions, self._misranked)
         judged: dict[int, Misjudged] = {}
+        branches: dict[int, list[Context]] = defaultdict(list)
+        for context in self.found:
+            if (owner := context.graph.owner) is not None and owner.op == "If":
+                branches[id(owner)].append(context)
         for context in self.found:
             given = partial(self._captured, context)
             each = judged[id(context)] = Misjudged(context, wrong, misranked, given, judged)
             callers = self._callers.get(id(context), ())
-            hide(context, each, self._branches(context), self.found, callers)
-
-    def _branches(self, context: Context) -> list[Context]:
-        """The branches of the If that a graph belongs to; none for other graphs."""
-        graph = context.graph
-        if graph.parent is None or graph.owner is None or graph.owner.op != "If":
-            return []
-        return [each for each in self.found if each.graph.owner is graph.owner]
+            hide(context, each, branches[id(context.graph.owner)], self.found, callers)
 
     def _enter(self, context: Context) -> None:
         """Adds the bodies in a graph, and notes its calls of functions."""
@@ -122,33 +113,25 @@ class _Finder:
                 self._calls[normal_domain(node.domain), node.op].append((context, node))
             held = [body.node for _, body in held_bodies(node)]
             if any(pads(nodes, self._padding) for nodes in held):
-                opened = self._opened(graph, node)
+                try:
+                    opened = [*graph.bodies(node)] if covers(graph, node) else []
+                except ModelError:  # the rule on scopes reports it
+                    opened = []
                 if not opened:
                     self._called_unseen.update(key for nodes in held for key in called_in(nodes))
                 for body in opened:
                     self._add_body(context, body)
 
-    @staticmethod
-    def _opened(graph: Graph, node: Node) -> list[Graph]:
-        """The bodies of a node; none where they cannot be rewritten: the rule on scopes says so."""
-        try:
-            return list(graph.bodies(node)) if covers(graph, node) else []
-        except ModelError:
-            return []
-
     def _add_body(self, outer: Context, body: Graph) -> None:
-        given = [_passed(body, each.analysis) for each in outer.domains]
         domains = tuple(
-            replace(each, analysis=Analysis(body, outer=each.analysis, input_facts=facts))
-            for each, facts in zip(outer.domains, given, strict=True)
+            replace(each, analysis=_analysed(body, each.analysis)) for each in outer.domains
         )
         # A body's inputs change from one iteration to the next.
-        around = Around(outer, domains, frozenset(body.inputs), False, self._original(body))
-        context = self._add(body, around)
+        context = self._add(body, outer, domains, frozenset(body.inputs))
         outer.blocked_pools.inside.append(partial(at_border, context))
 
     def _add_function(self, index: int) -> None:
-        light = self._main.graph.model.skeleton.light.functions[index]
+        light = self._functions[index]
         key = _key(light)
         if key not in self._padding:
             return
@@ -161,20 +144,16 @@ class _Finder:
         domains = []
         for place, each in enumerate(self._main.domains):
             asked = [(node, context.domains[place].analysis) for context, node in calls]
-            given: Mapping[str, PassedFacts] = passed_to_function(function, asked)
-            analysis = Analysis(function, input_facts=given)
+            analysis = Analysis(function, input_facts=passed_to_function(function, asked))
             analysis.declared = each.analysis.declared
             domains.append(replace(each, analysis=analysis))
-        fed = frozenset(
-            name
-            for place, name in enumerate(function.inputs)
-            if calls and all(_is_fed(call, place) for call in calls)
+        fed = frozenset(function.inputs if calls else ()).intersection(
+            *(_fed(function, *call) for call in calls)
         )
         inlined = key in self._called_unseen or any(
             context.sites.fusion.drops_empty for context, _ in calls
         )
-        around = Around(None, tuple(domains), fed, inlined, self._original(function))
-        context = self._add(function, around)
+        context = self._add(function, None, tuple(domains), fed, inlined=inlined)
         self._callers[id(context)] = calls
         if context.closed or any(True for _ in disputed(context)):
             self._misjudged.add(key)
@@ -195,27 +174,30 @@ class _Finder:
             for tensor, name in zip(node.inputs, graph.inputs, strict=False):
                 yield caller, tensor, graph.tensor(name)
 
-    def _add(self, graph: Graph, around: Around) -> Context:
+    def _add(
+        self,
+        graph: Graph,
+        outer: Context | None,
+        domains: AnalysedDomains,
+        fed: frozenset[str],
+        *,
+        inlined: bool = False,
+    ) -> Context:
         main = self._main
+        around = Around(outer, domains, fed, inlined, lambda: self._originals[graph.offset])
         context = Context(graph, main.user_options, main.size_domain, around)
         if not graph.opset:
-            context.closed = NO_OPSET
+            context.closed = "the function imports no version of ONNX's operators that is known"
         else:
             context.closed = runs_otherwise(graph, main.graph.opset) or misjudged(context)
         self.found.append(context)
         self._enter(context)
         return context
 
-    def _original(self, graph: Graph) -> Callable[[], Context]:
-        """Returns the context of the same graph before all edits."""
-
-        def original() -> Context:
-            if self._originals is None:
-                loaded = contexts(self._main.graph.pristine())
-                self._originals = {each.graph.offset: each for each in loaded}
-            return self._originals[graph.offset]
-
-        return original
+    @cached_property
+    def _originals(self) -> dict[int, Context]:
+        """The contexts of the graphs before all edits."""
+        return {each.graph.offset: each for each in contexts(self._main.graph.pristine())}
 
 
 def _with_callers(functions: Sequence[onnx.FunctionProto], keys: Collection[Key]) -> frozenset[Key]:
@@ -237,36 +219,34 @@ def covers(graph: Graph, node: Node) -> bool:
     return graph.is_standard(node) and node.op in WITH_BODIES
 
 
-def pads(nodes: Iterable[onnx.NodeProto], functions: Iterable[Key] = ()) -> bool:
+def pads(nodes: Iterable[onnx.NodeProto], functions: Collection[Key] = ()) -> bool:
     """Whether nodes, those in their bodies, or functions among these that they call, may pad.
 
     Every window operator counts, so that what passes say of a graph does not depend on others.
     """
-    known, slide = frozenset(functions), _OPERATORS | op_types()
+    slide = _OPERATORS | op_types()
     return any(
         node.op_type in slide
-        or (normal_domain(node.domain), node.op_type) in known
+        or (normal_domain(node.domain), node.op_type) in functions
         or any(attribute.name in PADDING for attribute in node.attribute)
         for node in walked(nodes)
     )
 
 
-def _passed(body: Graph, outer: Analysis) -> Mapping[str, PassedFacts]:
-    """Facts about the inputs of a body; none where a constant in it is malformed."""
+def _analysed(body: Graph, outer: Analysis) -> Analysis:
+    """A body's analysis; of its inputs it knows nothing where a constant in it is malformed."""
     try:
-        return passed_to_body(body, outer)
+        facts = passed_to_body(body, outer)
     except ModelError:
-        return {}
+        facts = {}
+    return Analysis(body, outer=outer, input_facts=facts)
 
 
-def _is_fed(call: Call, place: int) -> bool:
-    """Whether a call passes an input that depends on inputs of the model."""
-    context, node = call
-    return (
-        place < len(node.inputs)
-        and bool(node.inputs[place].name)
-        and context.sites.fusion.is_fed(node.inputs[place])
-    )
+def _fed(function: Graph, context: Context, call: Node) -> Iterator[str]:
+    """The inputs for which a call passes what depends on inputs of the model."""
+    for name, tensor in zip(function.inputs, call.inputs, strict=False):
+        if tensor.name and context.sites.fusion.is_fed(tensor):
+            yield name
 
 
 def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
@@ -282,15 +262,12 @@ def callers_first(functions: Sequence[onnx.FunctionProto]) -> list[int]:
         for each in functions
     ]
     waiting = Counter(place for others in called for place in others)
-    ready = deque(place for place in range(len(functions)) if not waiting[place])
-    found = []
-    while ready:
-        place = ready.popleft()
-        found.append(place)
+    found = [place for place in range(len(functions)) if not waiting[place]]
+    for place in found:  # which grows meanwhile
         for other in sorted(called[place]):
             waiting[other] -= 1
             if not waiting[other]:
-                ready.append(other)
+                found.append(other)
     return found
 
 
