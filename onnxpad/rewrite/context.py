@@ -11,7 +11,7 @@ from onnxpad.analysis import Analysis, open_axes
 from onnxpad.analysis.signs import Signs
 from onnxpad.graph import Graph, Node, Tensor, Use
 from onnxpad.graph.walk import downstream
-from onnxpad.messages import RUNTIME, named
+from onnxpad.messages import named
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
@@ -50,15 +50,15 @@ class Around(NamedTuple):
         graph: For a body, the context of the graph around it; None for others.
         domains: The domains of the main graph, each with the analysis of this one.
         fed: The inputs that depend on inputs of the model; None in the main graph, where all do.
-        inlined: Whether a function is called in a branch that may take the place of its If.
         original: Returns the context of the same graph before all edits.
+        inlined: Whether a function is called in a branch that may take the place of its If.
     """
 
     graph: Context | None
     domains: AnalysedDomains
     fed: frozenset[str] | None
-    inlined: bool
     original: Callable[[], Context]
+    inlined: bool = False
 
 
 class Context:
@@ -93,7 +93,7 @@ class Context:
         self.graph = graph
         if around is None:
             domains = analysed_domains(graph, domain)
-            around = Around(None, domains, None, False, lambda: Context(graph.pristine()))
+            around = Around(None, domains, None, lambda: Context(graph.pristine()))
         self.outer = outer = around.graph
         self.domains = around.domains
         self.analysis = self.domains[-1].analysis
@@ -187,17 +187,12 @@ class Context:
         """
         if tensor.name not in self.blocked_pools.missized():
             return None
-        return RefusalError(
-            Reason.SIZE_MISINFERRED,
-            named(
-                lambda name: (
-                    "onnx's shape inference is wrong about the size of"
-                    f"{name(tensor.name, 'what it gives')}, and without {hidden_by} {RUNTIME} "
-                    "would take it for right downstream"
-                )
-            ),
-            tensor=tensor.name,
+        wrong, hides = (
+            "onnx's shape inference is wrong about the size of",
+            f"which {hidden_by} hides",
         )
+        text = named(lambda name: f"{wrong}{name(tensor.name, 'what it gives')}, {hides}")
+        return RefusalError(Reason.SIZE_MISINFERRED, text, tensor=tensor.name)
 
     def options(self, refusal: RefusalError) -> tuple[str, ...]:
         """The options of a refusal that the user may still pass.
@@ -214,16 +209,15 @@ class Context:
         if option in BY_DYNAMIC:
             risky = is_strict and self.domains[-1].domain.assumptions
             return self.dynamic == "keep" and not risky and self.wants is None
-        if not self.size_domain.shaped and not self.size_domain.named:
+        labels, shaped = self.size_domain.named, self.size_domain.shaped
+        if not shaped and not labels:
             return True
-        sizes: Any = refusal.facts.get("sizes")
-        axes = [(each["name"], each["input"]) for each in sizes or ()]
-        if not axes:
-            listed = open_axes(self.graph.model.main.inputs)
-            axes = [(axis.label, axis.tensor) for axis in listed]
-        if option == "--shape" and any(tensor in self.size_domain.shaped for _, tensor in axes):
-            return False
-        return not any(label in self.size_domain.named for label, _ in axes)
+        sizes: Any = refusal.facts.get("sizes") or ()
+        axes = [(each["name"], each["input"]) for each in sizes] or [
+            (axis.label, axis.tensor) for axis in open_axes(self.graph.model.main.inputs)
+        ]
+        is_shaped = option == "--shape" and any(tensor in shaped for _, tensor in axes)
+        return not is_shaped and not any(label in labels for label, _ in axes)
 
     def label(self, node: Node) -> str:
         """The label of a node in reports; in a body or function, with the way to it."""

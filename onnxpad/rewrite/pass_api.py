@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from inspect import cleandoc
 from textwrap import indent
@@ -159,31 +159,17 @@ class Pass:
             for each in (why if isinstance(why, Named) else [why or self.why] * 2)
         ]
         text, alike = (message, "") if isinstance(message, str) else message
-        message = Named(text + ends[0], alike and alike + ends[1])
-        finding = self._finding(context, node, severity or self.severity, message, evidence)
-        return Match(finding, keeps or node, plan, node, decides)
-
-    def _finding(
-        self,
-        context: Context,
-        node: Node,
-        severity: Severity,
-        message: str | Named,
-        evidence: Mapping[str, object],
-        **more: Any,
-    ) -> Finding:
-        text, alike = (message, "") if isinstance(message, str) else message
-        return Finding(
+        finding = Finding(
             self.code,
-            severity,
+            severity or self.severity,
             context.label(node),
             node.op,
-            text,
+            text + ends[0],
             evidence=Facts(evidence),
             location=context.graph.location(node),
-            alike=alike,
-            **more,
+            alike=alike and alike + ends[1],
         )
+        return Match(finding, keeps or node, plan, node, decides)
 
     def resolved(
         self,
@@ -243,9 +229,16 @@ class Pass:
         elif options := context.options(reason):
             text, facts["options"] = advised(text, options), options
             general = advised(general, options)
-        more = {"reason_code": reason.code, "brief": reason.brief, "general": general}
-        finding = self._finding(context, node, Severity.INFO, message, facts, reason=text, **more)
-        return Match(finding, node, None, node)
+        match = self.found(context, node, message, None, severity=Severity.INFO)
+        finding = replace(
+            match.finding,
+            reason=text,
+            evidence=Facts(facts),
+            reason_code=reason.code,
+            brief=reason.brief,
+            general=general,
+        )
+        return match._replace(finding=finding)
 
     def reported(
         self,

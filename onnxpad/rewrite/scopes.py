@@ -40,7 +40,7 @@ from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     wrongly_sized,
 )
 from onnxpad.semantics.operators import OPERATORS
-from onnxpad.sizes.domain import AnalysedDomains, SizeDomain
+from onnxpad.sizes.domain import SizeDomain
 
 PADDING: Final = frozenset({"auto_pad", "pads", "paddings"})
 """Attributes of operators that pad."""
@@ -126,8 +126,9 @@ class _Finder:
         domains = tuple(
             replace(each, analysis=_analysed(body, each.analysis)) for each in outer.domains
         )
-        # A body's inputs change from one iteration to the next.
-        context = self._add(body, outer, domains, frozenset(body.inputs))
+        fed = frozenset(body.inputs)  # which change from one iteration to the next
+        around = Around(outer, domains, fed, lambda: self._originals[body.offset])
+        context = self._add(body, around)
         outer.blocked_pools.inside.append(partial(at_border, context))
 
     def _add_function(self, index: int) -> None:
@@ -153,7 +154,9 @@ class _Finder:
         inlined = key in self._called_unseen or any(
             context.sites.fusion.drops_empty for context, _ in calls
         )
-        context = self._add(function, None, tuple(domains), fed, inlined=inlined)
+        offset = function.offset
+        around = Around(None, tuple(domains), fed, lambda: self._originals[offset], inlined)
+        context = self._add(function, around)
         self._callers[id(context)] = calls
         if context.closed or any(True for _ in disputed(context)):
             self._misjudged.add(key)
@@ -174,17 +177,8 @@ class _Finder:
             for tensor, name in zip(node.inputs, graph.inputs, strict=False):
                 yield caller, tensor, graph.tensor(name)
 
-    def _add(
-        self,
-        graph: Graph,
-        outer: Context | None,
-        domains: AnalysedDomains,
-        fed: frozenset[str],
-        *,
-        inlined: bool = False,
-    ) -> Context:
+    def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
-        around = Around(outer, domains, fed, inlined, lambda: self._originals[graph.offset])
         context = Context(graph, main.user_options, main.size_domain, around)
         if not graph.opset:
             context.closed = "the function imports no version of ONNX's operators that is known"
