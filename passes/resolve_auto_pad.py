@@ -80,7 +80,7 @@ class ResolveAutoPad(Pass):
     def _size_dependent(
         self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError
     ) -> Match:
-        formula = context.open_sites.text(op, refusal.sizes)
+        formula, multiples = context.open_sites.told(op, refusal.sizes)
         hindrance, hindered = "", {}
         try:
             context.open_sites.check_computed(op)
@@ -93,7 +93,7 @@ class ResolveAutoPad(Pass):
         options = [*context.sites.wording.options(refusal.sizes, op.data)]
         options += ["--dynamic pad"] * (not hindrance)
         facts = {**refusal.facts, "auto_pad": op.auto_pad, "pads": formula, "options": options}
-        facts["multiples"] = context.open_sites.multiples(op, refusal.sizes)
+        facts["multiples"] = multiples
         reason = f"{refusal}: {formula}{hindrance}"
         why = RefusalError(refusal.code, reason, str(refusal), **facts, **hindered)
         asked = "--dynamic auto-pad" if dynamic == "auto-pad" else ""

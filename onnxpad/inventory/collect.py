@@ -379,7 +379,7 @@ class _Collector:
         if node is None or node.op == "Constant":
             is_known = pad.constant_amounts is not None
             return "constant amounts" if is_known else f"amounts given by {amounts[0].name!r}"
-        count = self._context.open_sites.computing(amounts[0])
+        count = self._context.open_sites.computing(pad.node)
         from_ = self._context.sites.wording.sources(
             extent for pair in pad.amounts or () for extent in pair
         )

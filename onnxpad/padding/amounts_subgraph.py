@@ -137,16 +137,39 @@ class AmountsWriter:
         Returns:
             The tensor of the amounts, over all axes, in ONNX order.
         """
+        place = self._places.get(id(before), -1)
 
-        def add(op: str, *inputs: Tensor, **attributes: int) -> Tensor:
-            key = (op, *(tensor.name for tensor in inputs), *attributes.items())
-            return self._add(key, op, inputs, attributes, before, name)
+        def add(
+            op: str, *inputs: Tensor, key: tuple[object, ...] = (), **attributes: int
+        ) -> Tensor:
+            """Adds a node, or returns the output of an equal one that comes earlier."""
+            key = key or (op, *(tensor.name for tensor in inputs), *attributes.items())
+            known, since = self._known.get(key, (None, place))
+            if known is not None and since <= place and self._graph.holds(known):
+                return known
+            told = f"{name}_{op.lower()}"
+            made = self._graph.insert(op, inputs, attributes, before=before, name=told)
+            if place >= 0:
+                self._known[key] = made, place
+            return made
 
         def constant(values: Sequence[int] | int) -> Tensor:
             return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
 
-        axes, rank = formula.axes, len(formula.constant)
-        shape = self._shape(source, axes, rank - axes.stop, before, name)
+        # The sizes of the axes, perhaps of another tensor whose sizes are always equal.
+        axes, seen = formula.axes, self._analysis.shape(source) or ()
+        sizes: tuple[object, ...] = tuple(seen[axes.start : axes.stop])
+        if not sizes or any(isinstance(size, Unknown) for size in sizes):
+            sizes = (source.name,)
+        first, last = axes.start, axes.stop
+        if self._graph.opset >= 15:
+            ends = last < len(formula.constant)
+            part = {"start": first, "end": last} if ends else {"start": first}
+            shape = add("Shape", source, key=("Shape", sizes), **part)
+        else:
+            whole = add("Shape", source, key=("whole Shape", sizes))
+            given = constant([first]), constant([last])
+            shape = add("Slice", whole, *given, key=("Slice", whole.name))
         negative = (
             add("Sub", constant(formula.offsets), shape)
             if any(formula.offsets)
@@ -155,15 +178,15 @@ class AmountsWriter:
         total = add("Mod", negative, constant(formula.moduli))
         if any(formula.surplus):
             total = add("Add", total, constant(formula.surplus))
-        begin: Tensor | None = total if formula.split == "begin" else None
-        end: Tensor | None = total if formula.split == "end" else None
-        if begin is None and end is None:
+        sides: dict[str, tuple[Tensor | None, Tensor | None]]
+        sides = {"begin": (total, None), "end": (None, total)}
+        if formula.split not in sides:
             less = add("Div", total, constant([2]))
             more = add("Sub", total, less)
-            begin, end = (less, more) if formula.split == "odd at end" else (more, less)
+            sides |= {"odd at end": (less, more), "odd at begin": (more, less)}
         parts: list[Tensor] = []
         known: list[int] = []
-        for side, computed in enumerate((begin, end)):
+        for side, computed in enumerate(sides[formula.split]):
             amounts = [pair[side] for pair in formula.constant]
             if computed is None:
                 known += amounts
@@ -174,49 +197,6 @@ class AmountsWriter:
             known = amounts[axes.stop :]
         parts += [constant(known)] if known else []
         return add("Concat", *parts, axis=0)
-
-    def _shape(
-        self, source: Tensor, axes: Sequence[int], behind: int, before: Node, name: str
-    ) -> Tensor:
-        """The sizes of successive axes, perhaps of another tensor whose sizes are always equal.
-
-        `behind` is the number of axes after them.
-        """
-        shape = self._analysis.shape(source)
-        sizes: tuple[object, ...] = () if shape is None else tuple(shape[axis] for axis in axes)
-        if not sizes or any(isinstance(size, Unknown) for size in sizes):
-            sizes = (source.name,)
-        first, last = axes[0], axes[-1] + 1
-        if self._graph.opset >= 15:
-            part = {"start": first, "end": last} if behind else {"start": first}
-            return self._add(("Shape", sizes), "Shape", [source], part, before, name)
-        whole = self._add(("whole Shape", sizes), "Shape", [source], {}, before, name)
-        given = [
-            self._graph.add_initializer(np.asarray([axis], np.int64), f"{name}_constant")
-            for axis in (first, last)
-        ]
-        return self._add(("Slice", whole.name), "Slice", [whole, *given], {}, before, name)
-
-    def _add(
-        self,
-        key: tuple[object, ...],
-        op: str,
-        inputs: Sequence[Tensor],
-        attributes: dict[str, int],
-        before: Node,
-        name: str,
-    ) -> Tensor:
-        """Adds a node, or returns the output of an equal one that comes earlier."""
-        place = self._places.get(id(before), -1)
-        known, since = self._known.get(key, (None, place))
-        if known is not None and since <= place and self._graph.holds(known):
-            return known
-        tensor = self._graph.insert(
-            op, inputs, attributes, before=before, name=f"{name}_{op.lower()}"
-        )
-        if place >= 0:
-            self._known[key] = tensor, place
-        return tensor
 
     @cached_property
     def _places(self) -> dict[int, int]:

@@ -6,20 +6,19 @@ become that attribute. A SAME without constant pads can become a `Pad` that comp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
 from onnxpad.arithmetic.window import ODD, Window, odd_side, same_pads
-from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.graph.walk import nodes_upstream
+from onnxpad.graph import Graph, Node
 from onnxpad.messages import RUNTIME, named
 from onnxpad.padding.amounts_subgraph import AmountsFormula, AmountsWriter, formula_of
 from onnxpad.padding.padding import Padding
 from onnxpad.padding.site import Sites
-from onnxpad.padding.write import insert_pad
+from onnxpad.padding.write import set_amounts, write
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.runtimes.deployed import misdeclared
 from onnxpad.semantics.amounts import ExtentPairs, is_padded
@@ -84,37 +83,21 @@ class DynamicSites:
             )
         if not all(isinstance(window, Window) for window in op.windows):
             raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
-        none = ((0, 0),) * len(op.windows)
-        padding = Padding(none, ceil=op.ceil_mode, counted=op.count_include_pad)
-        known = self._analysis.shape(op.data) or (Unknown("of unknown rank"),)
-        if any(isinstance(size, Unknown) for size in known):
-            said = named(lambda name: f"the sizes of{name(op.data.name)} are unknown")
-            raise RefusalError(Reason.NOT_WORKED_OUT, said, tensor=op.data.name)
-        amounts = self._same(op, self._sites.spatial(op, op.data, 1))
-        self._sites.judge.check(op, None, padding, self._sites.trust, amounts)
-        shape, formula = self._plain.shape(op.data), None
-        any_size = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
-        for sizes in ((() if shape is None else op.operator.layout.spatial(shape)), any_size):
-            if formula is None and sizes:
-                formula = formula_of(self._same(op, sizes), op.operator.layout.full(sizes, 1))
+        known, shape, formula = self._analysis.shape(op.data), self._plain.shape(op.data), None
+        if known is not None and not any(isinstance(size, Unknown) for size in known):
+            amounts = self._same(op, self._sites.spatial(op, op.data, 1))
+            self._sites.judge.check(op, None, _unpadded(op), self._sites.trust, amounts)
+            any_size = [symbol(f"n{axis}", Sizes(1)) for axis in op.axes]
+            for sizes in ((() if shape is None else op.operator.layout.spatial(shape)), any_size):
+                if formula is None and sizes:
+                    formula = formula_of(self._same(op, sizes), op.operator.layout.full(sizes, 1))
         if formula is None:
             raise RefusalError(
                 Reason.NOT_WORKED_OUT,
                 named(lambda name: f"no formula is known for the sizes of{name(op.data.name)}"),
                 tensor=op.data.name,
             )
-        self._check_declared(op.data)
-        return formula
-
-    def _same(self, op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs:
-        """SAME's amounts over all axes, at some sizes of the spatial ones."""
-        odd = odd_side(op.auto_pad)
-        pairs = zip(sizes, op.windows, strict=True)
-        return op.operator.layout.full([same_pads(*each, odd=odd) for each in pairs], (0, 0))
-
-    def _check_declared(self, data: Tensor) -> None:
-        """Refuses to compute from a shape that the runtime takes from a wrong declaration."""
-        wrong = misdeclared(self._graph, self._analysis, data)
+        wrong = misdeclared(self._graph, self._analysis, op.data)
         if wrong is not None:
             raise RefusalError(
                 Reason.WRONG_DECLARATION,
@@ -126,16 +109,22 @@ class DynamicSites:
                 ),
                 output=wrong.name,
             )
+        return formula
+
+    def _same(self, op: WindowOp, sizes: Sequence[Extent]) -> ExtentPairs:
+        """SAME's amounts over all axes, at some sizes of the spatial ones."""
+        odd = odd_side(op.auto_pad)
+        pairs = zip(sizes, op.windows, strict=True)
+        return op.operator.layout.full([same_pads(*each, odd=odd) for each in pairs], (0, 0))
 
     def write_computed(self, op: WindowOp) -> None:
         """Replaces a SAME by a `Pad` whose amounts are computed from the size."""
         graph, node = self._graph, op.node
         formula = self.check_computed(op)
-        graph.set_attributes(node, {"auto_pad": None, "pads": None})
         name = f"{node.name or node.outputs[0].name}_same"
         amounts = self._amounts.compute(formula, op.data, node, name)
-        padded = insert_pad(graph, self._analysis, op, op.data, amounts)
-        graph.set_input(node, op.operator.inputs.data, padded)
+        graph.set_attributes(node, {"auto_pad": None, "pads": None})
+        write(graph, self._analysis, op, _unpadded(op), computed=amounts)
 
     def simpler(self, pad: PadOp) -> tuple[AmountsFormula, int, int] | None:
         """The amounts of a `Pad`, if fewer nodes could compute them than do; and both numbers.
@@ -149,10 +138,10 @@ class DynamicSites:
         formula = None if amounts is None else formula_of(amounts, shape)
         if formula is None or misdeclared(self._graph, self._analysis, pad.data) is not None:
             return None
-        nodes, least = self._own(pad.node), self._amounts.count(formula)
+        nodes, least = self.computing(pad.node), self._amounts.count(formula)
         return (formula, nodes, least) if nodes > least else None
 
-    def _own(self, pad: Node) -> int:
+    def computing(self, pad: Node) -> int:
         """The number of nodes that compute amounts of `Pad`s and nothing else, up to `MANY`."""
         own: dict[int, Node] = {}
         pending = [*pad.inputs[1:2], *pad.inputs[3:4]]
@@ -170,37 +159,19 @@ class DynamicSites:
                 pending += [tensor for tensor in node.inputs if tensor.name]
         return sum(node.op != "Constant" for node in own.values())
 
-    def computing(self, amounts: Tensor) -> int:
-        """The number of nodes that compute a tensor from shapes and constants, up to `MANY`."""
-
-        def through(node: Node) -> Sequence[Tensor]:
-            return () if node.op == "Shape" else node.inputs
-
-        above = nodes_upstream(self._graph, [amounts], through, most=None)
-        computing = (node for node in above if node is not None and node.op != "Constant")
-        return len(list(islice(computing, MANY)))
-
     def write_simpler(self, pad: PadOp, formula: AmountsFormula) -> None:
         """Computes the amounts by new nodes in front of the `Pad`."""
         node = pad.node
         name = f"{node.name or node.outputs[0].name}_amounts"
         amounts = self._amounts.compute(formula, pad.data, node, name)
-        self._graph.set_input(node, 1, amounts)
-        if len(node.inputs) > 3:
-            self._graph.set_input(node, 3, None)
+        set_amounts(self._graph, node, amounts)
 
-    def text(self, op: WindowOp, open_axes: Iterable[int]) -> str:
-        """SAME's pads on these axes in words, as formulas of the size of each axis."""
-        odd = odd_side(op.auto_pad)
-        windows = {axis: op.windows[op.axes.index(axis)] for axis in open_axes}
-        return self._sites.wording.same(windows, odd)
-
-    def multiples(self, op: WindowOp, sizes: Mapping[int, Extent]) -> dict[str, int]:
-        """The multiples at which SAME's pads on some axes are constant, as those of `Wording`."""
-        odd = odd_side(op.auto_pad)
+    def told(self, op: WindowOp, sizes: Mapping[int, Extent]) -> tuple[str, dict[str, int]]:
+        """SAME's pads on some axes, as formulas, and the multiples at which they are constant."""
+        odd, wording = odd_side(op.auto_pad), self._sites.wording
         windows = {axis: op.windows[op.axes.index(axis)] for axis in sizes}
         pairs = (same_pads(size, windows[axis], odd=odd) for axis, size in sizes.items())
-        return self._sites.wording.multiples(extent for pair in pairs for extent in pair)
+        return wording.same(windows, odd), wording.multiples(chain.from_iterable(pairs))
 
     def resolves(self, op: WindowOp) -> PadOp | None:
         """The computed `Pad` before an operator, if it is in effect constant, or SAME.
@@ -212,11 +183,15 @@ class DynamicSites:
             return None
         try:
             next(self._sites.outside(op, pad), None)
+            return pad
         except RefusalError:
             pass
-        else:
-            return pad
         try:
             return None if self.same_of(op) is None else pad
         except RefusalError:
             return pad
+
+
+def _unpadded(op: WindowOp) -> Padding:
+    none = ((0, 0),) * len(op.windows)
+    return Padding(none, ceil=op.ceil_mode, counted=op.count_include_pad)

@@ -22,6 +22,7 @@ def write(
     op: WindowOp | TransposedOp,
     padding: Padding,
     pad: PadOp | None = None,
+    computed: Tensor | None = None,
 ) -> None:
     """Makes a site pad so; `Graph.sweep` removes the nodes that this leaves unused.
 
@@ -31,6 +32,7 @@ def write(
         op: The operator as it is.
         padding: How it is to pad, and what a `Pad` in front of it is to do.
         pad: The `Pad` in front of it of which that is all; it stays where it does that already.
+        computed: The amounts of the `Pad` where nodes compute them, instead of those in `padding`.
     """
     if attributes := changes(op, padding):
         graph.set_attributes(op.node, attributes)
@@ -39,9 +41,13 @@ def write(
     if pad is not None and padding.outside and has_amounts(op, pad, padding.outside):
         return
     source = op.data if pad is None else pad.data
-    if padding.outside:
-        amounts = onnx_order(op.operator.layout.full(padding.outside, (0, 0)))
-        source = insert_pad(graph, analysis, op, source, amounts)
+    if padding.outside or computed is not None:
+        amounts = computed or onnx_order(op.operator.layout.full(padding.outside, (0, 0)))
+        dtype = analysis.dtype(source)
+        fill = op.fill(dtype)
+        assert dtype is not None
+        assert fill is not None
+        source = write_pad(graph, op.node, source, amounts, fill, dtype)
     if source.name != op.data.name:
         graph.set_input(op.node, op.operator.inputs.data, source)
 
@@ -90,45 +96,21 @@ def changes(op: WindowOp | TransposedOp, padding: Padding) -> dict[str, object |
     return found
 
 
-def set_amounts(graph: Graph, pad: Node, amounts: Pairs, name: str = "") -> None:
-    """Gives a `Pad` constant amounts, (begin, end) for each axis of its data.
+def set_amounts(graph: Graph, pad: Node, amounts: Pairs | Tensor, name: str = "") -> None:
+    """Gives a `Pad` amounts, (begin, end) for each axis of its data, or a tensor that holds them.
 
-    Args:
-        graph: The graph, which is edited.
-        pad: The node.
-        amounts: The amounts.
-        name: The name of the tensor that holds them; one made of the node's if empty.
+    The tensor that is made of numbers has that name, or one made of the node's.
     """
-    flat = onnx_order(amounts)
-    if graph.opset < 11:
-        graph.set_attribute(pad, amounts_attribute(graph.opset), flat)
-        return
-    name = name or f"{pad.name or pad.outputs[0].name}_pads"
-    graph.set_input(pad, 1, graph.add_initializer(np.asarray(flat, np.int64), name))
+    if not isinstance(amounts, Tensor):
+        flat = onnx_order(amounts)
+        if graph.opset < 11:
+            graph.set_attribute(pad, amounts_attribute(graph.opset), flat)
+            return
+        name = name or f"{pad.name or pad.outputs[0].name}_pads"
+        amounts = graph.add_initializer(np.asarray(flat, np.int64), name)
+    graph.set_input(pad, 1, amounts)
     if len(pad.inputs) > 3:
         graph.set_input(pad, 3, None)  # its axes
-
-
-def insert_pad(
-    graph: Graph, analysis: Analysis, op: WindowOp, source: Tensor, amounts: Tensor | Sequence[int]
-) -> Tensor:
-    """Inserts a `Pad` before an operator, with the value that its own padding stands for.
-
-    Args:
-        graph: The graph, which is edited.
-        analysis: The analysis of the graph.
-        op: The operator, which does not read the `Pad` yet.
-        source: The tensor to pad.
-        amounts: Amounts over all axes in ONNX order, or the tensor that holds them.
-
-    Returns:
-        The output of the `Pad`.
-    """
-    node, dtype = op.node, analysis.dtype(source)
-    assert dtype is not None
-    fill = op.fill(dtype)
-    assert fill is not None
-    return write_pad(graph, node, source, amounts, fill, dtype)
 
 
 def write_pad(
@@ -139,18 +121,9 @@ def write_pad(
     fill: float | int,
     dtype: int,
 ) -> Tensor:
-    """Inserts a constant `Pad`.
+    """Inserts a constant `Pad` of a tensor in front of a node, and returns its output.
 
-    Args:
-        graph: The graph, which is edited.
-        before: The node in front of which it is to stand.
-        source: The tensor to pad.
-        amounts: Amounts over all axes in ONNX order, or the tensor that holds them.
-        fill: The value to fill in.
-        dtype: The element type of the tensor.
-
-    Returns:
-        The output of the `Pad`.
+    Its amounts are those over all axes in ONNX order, or the tensor that holds them.
     """
     name = f"{before.name or before.outputs[0].name}_pad"
     if graph.opset < 11:
