@@ -1,14 +1,14 @@
 """Finds the changes for which a rewritten model fails as a whole, so that the rest can be written.
 
-A round rewrites the original again with some changes barred, and validates the result. If the first
-tensor that differs belongs to exactly one change, that one is tried first. Otherwise halving finds
-a run of changes, from the first one on, that fails, and passes without its last: that is barred.
+A round rewrites the original again with some changes barred, and validates the result. Halving
+finds a run of changes, from the first one on, that fails, and passes without its last: that one is
+barred, until the rest passes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -48,7 +48,7 @@ def heal(
     rounds = math.floor(2 * math.log2(max(len(keys), 1)) + 4)
     seen = {frozenset(keys): verdict}
 
-    def tried(allowed: Collection[Key]) -> Validation:
+    def tried(allowed: Sequence[Key]) -> Validation:
         """The verdict where only these changes are made."""
         known = frozenset(allowed)
         if known not in seen:
@@ -58,23 +58,18 @@ def heal(
         return seen[known]
 
     guilty: dict[Key, Reason] = {}
-    left, now = keys, verdict
+    left, now = list(keys), verdict
     passing = 0  # so many of those left pass, from the first one on
     try:
         while failed(now) and left:
-            last = _suspect(now, made, left)
-            if last is not None and not _is_alike(tried({*left} - {last}), now):
-                passing = 0
-            else:
-                failing = len(left)
-                while failing - passing > 1:
-                    middle = (passing + failing) // 2
-                    if failed(tried(left[:middle])):
-                        failing = middle
-                    else:
-                        passing = middle
-                last = left[passing]
-            left = [key for key in left if key != last]
+            failing = len(left)
+            while failing - passing > 1:
+                middle = (passing + failing) // 2
+                if failed(tried(left[:middle])):
+                    failing = middle
+                else:
+                    passing = middle
+            last = left.pop(passing)
             guilty[last], now = _reason(now), tried(left)
     except _SpentError:
         sets = [known for known, found in seen.items() if not failed(found)]
@@ -126,26 +121,6 @@ def healed(
 def failed(verdict: Validation) -> bool:
     """Whether a run of the rewritten model failed or differed."""
     return verdict.outcome == "failed"
-
-
-def _is_alike(verdict: Validation, other: Validation) -> bool:
-    """Whether a verdict is the failure that another one is, at the same tensor."""
-    return failed(verdict) and _parts_at(verdict) == _parts_at(other)
-
-
-def _suspect(verdict: Validation, made: Sequence[Made], left: Collection[Key]) -> Key | None:
-    """The change that belongs to the first tensor that differs, if it is just one."""
-    found = verdict.divergence
-    if found is not None:
-        for names in ({found.tensor}, set(found.inputs[0]) - set(found.inputs[1])):
-            about = {each.key for each in made if each.key in left and each.key[1] in names}
-            if len(about) == 1:
-                return about.pop()
-    return None
-
-
-def _parts_at(verdict: Validation) -> str:
-    return verdict.divergence.tensor if verdict.divergence is not None else ""
 
 
 def _reason(verdict: Validation) -> Reason:

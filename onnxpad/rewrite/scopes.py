@@ -16,11 +16,7 @@ from typing import Final
 import onnx
 
 from onnxpad.analysis import Analysis
-from onnxpad.analysis.bodies_and_calls import (
-    WITH_BODIES,
-    passed_to_body,
-    passed_to_function,
-)
+from onnxpad.analysis.bodies_and_calls import WITH_BODIES, passed_to_body, passed_to_function
 from onnxpad.declared import Key, op_types
 from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import walked
@@ -48,9 +44,7 @@ _OPERATORS: Final = frozenset({"Pad"}) | {op for _, op in OPERATORS}
 
 
 def contexts(
-    graph: Graph,
-    options: Options | None = None,
-    domain: SizeDomain | None = None,
+    graph: Graph, options: Options | None = None, domain: SizeDomain | None = None
 ) -> list[Context]:
     """The contexts of the graphs of a model that pad, and of those around them.
 
@@ -87,9 +81,8 @@ class _Finder:
             self._called_unseen.update(called_in(training.initialization.node))
             self._called_unseen.update(called_in(training.algorithm.node))
         self._enter(main)
-        if self._padding:
-            for index in callers_first(functions):
-                self._add_function(index)
+        for index in callers_first(functions) if self._padding else ():
+            self._add_function(index)
         wrong = _with_callers(functions, self._misjudged)
         misranked = _with_callers(functions, self._misranked)
         judged: dict[int, Misjudged] = {}
@@ -196,15 +189,10 @@ class _Finder:
 
 def _with_callers(functions: Sequence[onnx.FunctionProto], keys: Collection[Key]) -> frozenset[Key]:
     """Functions, and all those that call them."""
-    callers: dict[Key, set[Key]] = defaultdict(set)
-    for each in functions if keys else ():
-        for called in called_in(each.node):
-            callers[called].add(_key(each))
-    found, pending = set(keys), list(keys)
-    while pending:
-        fresh = callers[pending.pop()] - found
-        found |= fresh
-        pending += fresh
+    found = set(keys)
+    for place in reversed(callers_first(functions) if keys else ()):
+        if not found.isdisjoint(called_in(functions[place].node)):
+            found.add(_key(functions[place]))
     return frozenset(found)
 
 
