@@ -82,12 +82,9 @@ def catalogue() -> Mapping[str, Page]:
     """
     from onnxpad.passes import TARGET_REPORTS, ReportConvention, SpellPadding
 
-    pages = {}
-    kinds = [*every_pass(), SpellPadding, ReportConvention, *TARGET_REPORTS]
-    for kind in sorted(kinds, key=lambda each: each.code):
-        text = _text(kind)
-        pages[kind.code] = Page(kind.code, kind.severity, text.split("\n", 1)[0], text)
-    return MappingProxyType(pages)
+    kinds = {kind.code: kind for kind in (*every_pass(), SpellPadding, ReportConvention)}
+    kinds |= {kind.code: kind for kind in TARGET_REPORTS}
+    return MappingProxyType({code: _page(kinds[code]) for code in sorted(kinds)})
 
 
 def with_codes(options: Options) -> Options:
@@ -112,28 +109,24 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
     if not is_own(pass_):
         yield from pass_.find(context)
         return
-    found: Iterator[Match] | None = None
     name = _pass_name(type(pass_))
-    while True:
-        mark, version = context.mark(), context.graph.version
-        try:
-            found = iter(pass_.find(context)) if found is None else found
-            match = next(found)
-        except StopIteration:
-            return
-        except OnnxpadError:
-            raise
-        except Exception as error:  # whatever a user's code raises
-            let_through(error)
-            raise UsageError(f"{name}, find: {_error_text(error)}") from error
-        if context.graph.version != version:
-            context.rollback(mark)
-            raise UsageError(f"{name}: find edits the graph, which rewrite alone may")
-        if not isinstance(match, Match):
-            raise UsageError(f"{name}: find yields what is no onnxpad.Match")
-        if match.plan is None and match.finding.fixable:
-            raise UsageError(f"{name}: what has no plan to rewrite it needs a reason")
-        yield match
+    mark, version = context.mark(), context.graph.version
+    try:
+        for match in pass_.find(context):
+            if context.graph.version != version:
+                context.rollback(mark)
+                raise UsageError(f"{name}: find edits the graph, which rewrite alone may")
+            if not isinstance(match, Match):
+                raise UsageError(f"{name}: find yields what is no onnxpad.Match")
+            if match.plan is None and match.finding.fixable:
+                raise UsageError(f"{name}: what has no plan to rewrite it needs a reason")
+            yield match
+            mark, version = context.mark(), context.graph.version
+    except OnnxpadError:
+        raise
+    except Exception as error:  # whatever a user's code raises
+        let_through(error)
+        raise UsageError(f"{name}, find: {_error_text(error)}") from error
 
 
 def failed(pass_: Pass, error: Exception) -> DiffersError:
@@ -150,11 +143,12 @@ def _error_text(error: Exception) -> str:
     return ": ".join(filter(None, [type(error).__name__, str(error)]))
 
 
-def _text(kind: type[Any]) -> str:
-    """A page: the docstring of a pass, with its examples before the heading on exactness."""
-    written = inspect.cleandoc(vars(kind).get("__doc__") or kind.__name__)
-    if not kind.examples:
-        return written
-    above, heading, below = written.partition("## When it is exact")
-    shown = "\n\n".join(example.text for example in kind.examples)
-    return "\n\n".join(filter(None, [f"{above.rstrip()}\n\n## Example\n{shown}", heading + below]))
+def _page(kind: type[Any]) -> Page:
+    """The docstring of a pass, with its examples before the heading on exactness."""
+    text = inspect.cleandoc(vars(kind).get("__doc__") or kind.__name__)
+    if kind.examples:
+        above, heading, below = text.partition("## When it is exact")
+        shown = "\n\n".join(example.text for example in kind.examples)
+        parts = f"{above.rstrip()}\n\n## Example\n{shown}", heading + below
+        text = "\n\n".join(filter(None, parts))
+    return Page(kind.code, kind.severity, text.split("\n", 1)[0], text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from onnxpad.analysis import Analysis, open_axes
 from onnxpad.analysis.signs import Signs
-from onnxpad.graph import Graph, Node, Tensor, Use
+from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.graph.walk import downstream
 from onnxpad.messages import named
 from onnxpad.options import KEPT, Options, Wanted
@@ -154,21 +154,16 @@ class Context:
 
         None if they are too far away to look at all that is between.
         """
-        found = self._known_outputs(node, known)
-        if found:
-            return found
+        found: set[str] = set()
 
-        def onward(use: Use) -> Sequence[Tensor]:
-            own = self._known_outputs(use.node, known)
+        def onward(node: Node) -> Sequence[Tensor]:
+            names = {self.graph.unique(out.name) for out in node.outputs if out.name}
+            own = {name for name in names if name in known}
             found.update(own)
-            return () if own else use.node.outputs
+            return () if own else node.outputs
 
-        is_cut = any(each is None for each in downstream(self.graph, node.outputs, onward))
-        return None if is_cut else found
-
-    def _known_outputs(self, node: Node, known: Container[str]) -> set[str]:
-        names = (self.graph.unique(out.name) for out in node.outputs if out.name)
-        return {name for name in names if name in known}
+        way = downstream(self.graph, onward(node), lambda use: onward(use.node))
+        return None if any(each is None for each in way) else found
 
     def style_of(self, node: Node) -> str:
         """The style in which the padding of a node is to be written."""
@@ -309,8 +304,7 @@ class Context:
         """
         if PadOp not in self._reads():
             return []
-        certain = map(self.sites.fusion.certain, self.graph.nodes)
-        found = [each for each in certain if each is not None]
+        found = [*filter(None, map(self.sites.fusion.certain, self.graph.nodes))]
         if found and self.graph.version:
             before = {each.ends for each in self.original.misfolded()}
             return [each for each in found if each.ends in before]

@@ -180,19 +180,18 @@ class Pass:
         *,
         becomes: str,
         why: str = "",
-        **evidence: object,
+        **evidence: Any,
     ) -> Match:
         """A match to rewrite an `auto_pad`, which says whether it is a repair, and who decides."""
         whys = [why or self.why]
         repair = context.sites.why_not_run(op)
         decided = None if context.trust is None else context.sites.disagreement(op)
-        facts: dict[str, Any] = evidence
         if repair:
             whys.append(f"a repair, since {RUNTIME} does not run {repair}")
-            facts = {**facts, "repair": repair}
+            evidence["repair"] = repair
         if decided is not None:
             whys.append(f"by --trust {context.trust}: {decided.facts['disagreement']}")
-            facts = {**decided.facts, **facts, "trusts": context.trust}
+            evidence = {**decided.facts, **evidence, "trusts": context.trust}
         return self.found(
             context,
             op.node,
@@ -202,7 +201,7 @@ class Pass:
             why="; ".join(filter(None, whys)),
             severity=Severity.ERROR if repair else self.severity,
             decides=decided is not None,
-            **facts,
+            **evidence,
         )
 
     def refused(
