@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from onnxpad.finding import Finding
 from onnxpad.messages import counted
@@ -19,16 +18,13 @@ from onnxpad.pipeline.transaction import Barred, Key, Made, kept_back
 from onnxpad.reasons import Reason
 from onnxpad.validation.result import Validation, not_validated
 
-Attempt: TypeAlias = Callable[[Barred], Validation]
-"""Rewrites with some changes barred, and returns the verdict of the validation."""
-
 
 class _SpentError(Exception):
     """No round is left."""
 
 
 def heal(
-    made: Sequence[Made], verdict: Validation, attempt: Attempt
+    made: Sequence[Made], verdict: Validation, attempt: Callable[[Barred], Validation]
 ) -> tuple[dict[Key, Reason], Validation]:
     """Finds the changes that are responsible for a failure, in at most 2 log2(n) + 4 rounds.
 
@@ -38,7 +34,7 @@ def heal(
     Args:
         made: All changes.
         verdict: The failure.
-        attempt: Runs a round.
+        attempt: Rewrites with some changes barred, and returns the verdict of the validation.
 
     Returns:
         The changes with the reason, and the verdict without them. No changes and the

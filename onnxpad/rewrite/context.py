@@ -257,8 +257,7 @@ class Context:
             for node in self.graph.nodes:
                 if _NOTHING in node.notes:
                     continue
-                read = self.read(node)
-                if read is None:
+                if (read := self.read(node)) is None:
                     node.notes[_NOTHING] = True
                 else:
                     is_wrong = isinstance(read, UnreadableError)

@@ -82,7 +82,8 @@ class _Finder:
             self._called_unseen.update(called_in(training.algorithm.node))
         self._enter(main)
         for index in callers_first(functions) if self._padding else ():
-            self._add_function(index)
+            if _key(functions[index]) in self._padding:
+                self._add_function(index)
         wrong = _with_callers(functions, self._misjudged)
         misranked = _with_callers(functions, self._misranked)
         judged: dict[int, Misjudged] = {}
@@ -127,8 +128,6 @@ class _Finder:
     def _add_function(self, index: int) -> None:
         light = self._functions[index]
         key = _key(light)
-        if key not in self._padding:
-            return
         try:
             function = self._main.graph.function(index)
         except ModelError:  # the rule on scopes reports it

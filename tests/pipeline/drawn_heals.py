@@ -1,7 +1,7 @@
 """Changes of which some fail, alone or together: what is tried, and which are taken back.
 
-`heals.txt` keeps the rounds. A line gives the changes in order, a letter each; those that fail
-together; and whether a failure names the tensor of the last of them.
+`heals.txt` keeps the rounds. A line gives the changes in order, a letter each, and those that fail
+together.
 """
 
 import random
@@ -11,27 +11,27 @@ from typing import Any, Final
 
 from onnxpad.pipeline.heal import heal
 from onnxpad.pipeline.transaction import Barred, Key
-from onnxpad.validation.result import Comparison, Divergence, Run, Validation
+from onnxpad.validation.result import Comparison, Run, Validation
 from tests.support.lines import Lines
 
 _WRONG: Final = Comparison("y", False, 1.0, 1.0, "far", False)
 
 
-def asked(line: str) -> tuple[str, list[frozenset[str]], str]:
-    """The changes, those that fail together, and the marks of a line."""
-    changes, together, marks = line.partition("  =>  ")[0].split(" | ")
-    return changes, [frozenset(each.strip("-")) for each in together.split()], marks
+def asked(line: str) -> tuple[str, list[frozenset[str]]]:
+    """The changes, and those that fail together, of a line."""
+    changes, together = line.partition("  =>  ")[0].split(" | ")
+    return changes, [frozenset(each.strip("-")) for each in together.split()]
 
 
 def said(line: str) -> str:
     """The line with the changes made in each round, those taken back and why, and what is left."""
-    changes, together, marks = asked(line)
+    changes, together = asked(line)
     rounds: list[str] = []
 
     def verdict(made: str) -> Validation:
         for number, wrong in enumerate(together):
             if wrong <= set(made):
-                return failure(number, max(wrong, key=changes.index, default=""), marks)
+                return failure(number)
         return Validation(True, ())
 
     def attempt(barred: Barred) -> Validation:
@@ -50,14 +50,11 @@ def key(change: str) -> Key:
     return "PAD201", change
 
 
-def failure(number: int, tensor: str, marks: str) -> Validation:
-    """A failure of one of four kinds, which may name a tensor."""
+def failure(number: int) -> Validation:
+    """A failure of one of four kinds."""
     level = "full" if number % 2 else "off"
     run = Run("cpu", level, "x", () if number > 1 else (_WRONG,), (0, 0), "", False)
-    reads = ((tensor, "u"), ("u",)) if "reads" in marks else ((), ())
-    named = "t" if "reads" in marks else tensor
-    first = Divergence(named, ("a", "b"), ("", ""), reads, _WRONG, ("1", "2"), "x", 1)
-    return Validation(False, (run,), divergence=first if marks != "unnamed" else None)
+    return Validation(False, (run,))
 
 
 def drawn(seed: int, count: int) -> list[str]:
@@ -72,8 +69,7 @@ def drawn(seed: int, count: int) -> list[str]:
             for size in sizes
         ]
         again = chance.choice(changes) if changes and chance.random() < 0.2 else ""
-        marks = chance.choice(["unnamed", "named", "reads"])
-        found.append(f"{changes}{again} | {' '.join(together)} | {marks}")
+        found.append(f"{changes}{again} | {' '.join(together)}")
     return found
 
 

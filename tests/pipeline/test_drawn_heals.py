@@ -6,7 +6,7 @@ from tests.support.rows import each_row
 
 @each_row("line", drawn_heals.LINES.kept(), at_once=200)
 def test_what_is_left_passes_and_nothing_is_taken_back_without_need(line: str) -> None:
-    changes, together, _ = drawn_heals.asked(line)
+    changes, together = drawn_heals.asked(line)
     rounds, back, then = line.partition("  =>  ")[2].split("; ")
     guilty = set() if back == "nothing" else {each.split()[0] for each in back.split(", ")}
     left = set(changes) - guilty
