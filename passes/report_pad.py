@@ -16,7 +16,7 @@ from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.semantics.no_padding import why_no_padding
-from onnxpad.semantics.operators import MICROSOFT, crops
+from onnxpad.semantics.operators import MICROSOFT, crops, gathering
 from onnxpad.semantics.read_nodes import PadOp, UnreadableError, WindowOp
 
 MOST_READERS: Final = 4
@@ -71,7 +71,7 @@ class ReportPad(Pass):
             if isinstance(pad, UnreadableError) or (graph.names_standard(node) and not is_own):
                 continue  # the rule on unreadable nodes reports it
             found = readers.of(node.outputs[0])
-            left = [e for e in found if pad is None or not _is_asked(context, readers, pad, e)]
+            left = [e for e in found if pad is None or not _is_asked(context, pad, e)]
             if left or not found:
                 message = described_pad(context.analysis, node, pad)
                 path = readers.path(node.outputs[0])
@@ -88,11 +88,11 @@ class ReportPad(Pass):
                 yield self.refused(context, node, Named.of(message), reason)
 
 
-def _is_asked(context: Context, readers: Readers, pad: PadOp, use: Use | None) -> bool:
+def _is_asked(context: Context, pad: PadOp, use: Use | None) -> bool:
     """Whether a reader is a window operator before which the style wants this `Pad`."""
     if use is None or (style := context.style_of(use.node)) == "fold":
         return False
-    op = context.window(use.node) if readers.slides(use.node) else None
+    op = context.window(use.node) if gathering(context.graph, use.node) else None
     known = pad.constant_amounts
     if not isinstance(op, WindowOp) or pad.mode != "constant" or known is None:
         return False
@@ -158,7 +158,7 @@ def _between(context: Context, readers: Readers, path: Sequence[Use]) -> Refusal
     graph, label = context.graph, context.graph.label
     *between, end = path
     why = {each.node.op: why_no_padding(graph, *each) for each in path}
-    if not readers.slides(end.node):
+    if not gathering(graph, end.node):
         why[end.node.op] = why[end.node.op] or _takes_none(context, end)
     further = "".join(f"; {op}: {each}" for op, each in why.items() if each)
     said = named(
@@ -176,7 +176,7 @@ def _declined(context: Context, readers: Readers, use: Use) -> RefusalError:
     """Why a reader of a `Pad` does not take over its padding."""
     graph, (node, index) = context.graph, use
     label, inputs, why = graph.label(node), readers.inputs(node), why_no_padding(graph, *use)
-    if inputs is not None and index == inputs.data and readers.slides(node):
+    if inputs is not None and index == inputs.data and gathering(graph, node):
         return _verdict(context, node)
     if index < 0:
         code, does = Reason.READ_IN_BODY, "reads it in a body"

@@ -14,6 +14,7 @@ from onnxpad.padding.readers import Readers, readers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.semantics.amounts import numbers_of
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import PadOp
 
@@ -95,7 +96,7 @@ class SinkPad(Pass):
             return None
         if context.style_of(pad) == "pad" and len(list(sinking.readers(pad.outputs[0]))) > 1:
             return None  # where nothing folds, one Pad before a branch is less than one behind each
-        message = f"Pad {axes_text(padded.layer.amounts)}"
+        message = f"Pad {axes_text(numbers_of(padded.layer.amounts) or ())}"
         known = pad.outputs[0].name in context.absorbed
         for step, reason in sinking.cuts(pad):
             if reason is None and (shared := sinking.shared(step)) is not None:

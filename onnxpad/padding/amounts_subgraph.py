@@ -59,12 +59,7 @@ class AmountsFormula:
 
 
 def formula_of(amounts: Sequence[ExtentPair], shape: Shape) -> AmountsFormula | None:
-    """Return the formula that gives these amounts at every size; None where none does.
-
-    Args:
-        amounts: (begin, end) for each axis of a tensor.
-        shape: The shape of the tensor.
-    """
+    """The formula of these amounts at every size of a tensor's axes; None where none gives them."""
     varying = [axis for axis, pair in enumerate(amounts) if {*map(type, pair)} != {int}]
     if not varying or any(isinstance(each, Unknown) for pair in amounts for each in pair):
         return None
@@ -126,16 +121,9 @@ class AmountsWriter:
         return 4 + sum(optional)
 
     def compute(self, formula: AmountsFormula, source: Tensor, before: Node, name: str) -> Tensor:
-        """Adds nodes that compute amounts, for all axes at once.
+        """The amounts over all axes of a tensor, in ONNX order, by new nodes in front of another.
 
-        Args:
-            formula: The amounts.
-            source: The tensor to pad.
-            before: The node in front of which the new ones go.
-            name: The prefix of the new nodes' names.
-
-        Returns:
-            The tensor of the amounts, over all axes, in ONNX order.
+        Their names begin with that name.
         """
         place = self._places.get(id(before), -1)
 

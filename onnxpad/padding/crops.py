@@ -155,7 +155,7 @@ class Crops:
         Returns:
             What the last node copies.
         """
-        from onnxpad.padding.step_edits import PadLayer, behind
+        from onnxpad.padding.step_edits import behind
 
         graph, op, reader = self._graph, taking.op, self._reader
 
@@ -171,7 +171,7 @@ class Crops:
             inputs[place] = tensor
             read = tensor, node.inputs[place]
             if node.op in _WRITES_SIZES and (later := _between(*map(reader.read, read))):
-                after = behind(graph, self._analysis, node, [PadLayer(later, 0)])
+                after = behind(graph, self._analysis, node, [Layer(later, 0)])
                 for index, values in after.constants.items():
                     told = f"{node.name or node.outputs[0].name}_{index}"
                     inputs[index] = graph.add_initializer(values, told)

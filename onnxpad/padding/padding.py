@@ -88,14 +88,15 @@ class Padding:
 
     def reached(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> Pairs:
         """The pads at these sizes with what rounding up reads beyond them."""
-        found = []
-        for size, window, (begin, end) in zip(
-            sizes, windows, self.amounts(sizes, windows), strict=True
-        ):
-            count = pool_output_size(size, window, begin, end, ceil_mode=self.ceil)
-            last = (count - 1) * window.stride + window.extent
-            found.append((begin, max(end, last - size - begin)))
-        return tuple(found)
+        found = self.amounts(sizes, windows), sizes, windows, self._outputs(sizes, windows)
+        return tuple(
+            (begin, max(end, (count - 1) * window.stride + window.extent - size - begin))
+            for (begin, end), size, window, count in zip(*found, strict=True)
+        )
+
+    def _outputs(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> tuple[int, ...]:
+        given = zip(sizes, windows, self.amounts(sizes, windows), strict=True)
+        return tuple(pool_output_size(n, w, *pads, ceil_mode=self.ceil) for n, w, pads in given)
 
     def effect(self, sizes: tuple[int, ...], windows: tuple[Window, ...]) -> object:
         """A value that is equal for two paddings that compute the same at these sizes.
@@ -105,12 +106,8 @@ class Padding:
         pads = self.amounts(sizes, windows)
         if self.output_padding:
             return pads, self.output_padding
-        outputs = tuple(
-            pool_output_size(size, window, begin, end, ceil_mode=self.ceil)
-            for size, window, (begin, end) in zip(sizes, windows, pads, strict=True)
-        )
         counted = pads if self.counted and any(map(any, pads)) else None
-        return tuple(begin for begin, _ in pads), outputs, counted
+        return tuple(begin for begin, _ in pads), self._outputs(sizes, windows), counted
 
 
 def padding_of(op: WindowOp | TransposedOp) -> Padding | None:

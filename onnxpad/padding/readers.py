@@ -14,7 +14,6 @@ from onnxpad.semantics.operators import (
     MICROSOFT,
     Fill,
     Inputs,
-    gathering,
     key_of,
     operator_of,
     windowed,
@@ -55,33 +54,30 @@ class Readers:
 
     def of(self, tensor: Tensor) -> list[Use | None]:
         """As `readers_of`, in file order; None, for an output, comes last."""
-        known = self._known.get(tensor.name)
-        if known is None:
-            known = self._known[tensor.name] = self._look(tensor)
-        return known
-
-    def _look(self, tensor: Tensor) -> list[Use | None]:
-        uses = list(readers_of(self._graph, tensor))
-        found = {(id(use.node), use.index): use for use in uses if use is not None}
-        listed = list(found.values())
-        if len(listed) > 1:  # the places of all nodes are looked up only where order matters
-            listed.sort(key=lambda each: (self._places[id(each.node)], each.index))
-        return [*listed, None] if None in uses else [*listed]
+        if tensor.name not in self._known:
+            uses = list(readers_of(self._graph, tensor))
+            found = {(id(use.node), use.index): use for use in uses if use is not None}
+            listed = list(found.values())
+            if len(listed) > 1:  # the places of all nodes are looked up only where order matters
+                listed.sort(key=lambda each: (self._places[id(each.node)], each.index))
+            self._known[tensor.name] = [*listed, None] if None in uses else [*listed]
+        return self._known[tensor.name]
 
     def path(self, tensor: Tensor) -> tuple[Use, ...]:
         """The shortest path from a tensor to a window operator: each node by the input it reads.
 
         Empty where none is near.
         """
-        return self._path(tensor, self._reads_data)
+
+        def reads_data(node: Node, index: int) -> bool:
+            inputs = self.inputs(node)
+            return inputs is not None and index == inputs.data
+
+        return self._path(tensor, reads_data)
 
     def dead_end(self, tensor: Tensor) -> tuple[Use, ...]:
         """The shortest path to an operator known to take no padding; empty where none is near."""
         return self._path(tensor, lambda node, i: bool(why_no_padding(self._graph, node, i)))
-
-    def _reads_data(self, node: Node, index: int) -> bool:
-        inputs = self.inputs(node)
-        return inputs is not None and index == inputs.data
 
     def _path(self, tensor: Tensor, is_end: Callable[[Node, int], bool]) -> tuple[Use, ...]:
         pending: deque[tuple[Tensor, tuple[Use, ...]]] = deque([(tensor, ())])
@@ -98,10 +94,6 @@ class Readers:
                     seen.add(id(node))
                     pending += [(output, (*steps, use)) for output in node.outputs if output.name]
         return ()
-
-    def slides(self, node: Node) -> bool:
-        """Whether a node is a window operator that gathers."""
-        return gathering(self._graph, node) is not None
 
     def inputs(self, node: Node) -> Inputs | None:
         """The inputs of an operator with a window, with or without a row; None for others."""

@@ -7,6 +7,7 @@ Every report of how much an operator pads reads this. What a rewrite may take ov
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
@@ -14,15 +15,15 @@ from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Unknown
-from onnxpad.arithmetic.window import Window, constant_in_effect, odd_side, same_pads
+from onnxpad.arithmetic.window import Window, constant_in_effect, same_pads
 from onnxpad.graph import Graph, Node, Tensor, normal_domain
 from onnxpad.padding.crops import crop_of
 from onnxpad.padding.padding import Padding, padding_of
-from onnxpad.padding.step_edits import PadLayer, behind, data_inputs
+from onnxpad.padding.step_edits import behind, data_inputs
 from onnxpad.reasons import RefusalError
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, numbers_of
-from onnxpad.semantics.layers import fill_of, number_of
+from onnxpad.semantics.layers import Layer, fill_of, number_of
 from onnxpad.semantics.operators import Fill, Operator
 from onnxpad.semantics.read_nodes import (
     PadOp,
@@ -134,12 +135,6 @@ class Site:
         return self.own if self.constant is None else self.constant
 
     @property
-    def is_padded_upstream(self) -> bool:
-        """Whether `Pad`s upstream pad what it reads, or may do so."""
-        amounts = self.front.amounts
-        return amounts is None or not self.front.is_whole or is_padded(amounts)
-
-    @property
     def padding(self) -> Padding:
         """How the operator itself pads, where its attributes say that."""
         assert self.written is not None
@@ -224,14 +219,27 @@ class SiteReader:
         rank = layout.rank(len(op.windows))
         shape = self._analysis.shape(op.data)
         sizes = layout.spatial(shape) if shape is not None and len(shape) == rank else ()
-        own: ExtentPairs | None
-        constant: ExtentPairs | None
-        if isinstance(op, TransposedOp):
-            own = constant = self._crop(op)
-        else:
+        own: ExtentPairs | None = None
+        constant: ExtentPairs | None = None
+        if isinstance(op, WindowOp):
             own, constant = own_padding(op, sizes)
+        else:
+            with suppress(RefusalError):
+                own = constant = crop_of(self._analysis, op)
         front = self.front(op.data, rank, barred).along(op.axes)
         source = front.pads[-1][0].inputs[0] if front.pads else op.data
+        fills_as_own = True
+        if front.pads and isinstance(op, WindowOp):  # the own padding of the others crops
+            own_fill = op.fill(self._analysis.dtype(op.data))
+            fills_as_own = front.fill is not None and front.fill == own_fill
+        # What is padded has the sizes of the source, where that has the axes of the data.
+        moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
+        shape = None if moved else self._analysis.shape(source)
+        before = layout.spatial(shape) if shape is not None and len(shape) == rank else ()
+        if sizes and front.amounts is not None:
+            pairs = zip(sizes, front.amounts, strict=True)
+            left = tuple(size - begin - end for size, (begin, end) in pairs)
+            before = before if any(isinstance(size, Unknown) for size in left) else left
         return Site(
             op,
             self._graph.place_of(op.node),
@@ -244,57 +252,20 @@ class SiteReader:
             constant,
             front,
             source,
-            self._source_sizes(op.axes, rank, source, sizes, front) or _UNKNOWN * len(op.windows),
-            self._fills_as_own(op, front),
+            before or _UNKNOWN * len(op.windows),
+            fills_as_own,
         )
 
     def of_pad(
         self, op: PadOp, amounts: Pairs, axes: tuple[int, ...], windows: tuple[Window, ...]
     ) -> Site:
-        """The site of a `Pad`.
-
-        Args:
-            op: The `Pad`.
-            amounts: Its amounts, over all axes of its data.
-            axes: The axes along which it is looked at.
-            windows: The windows that slide along them.
-        """
+        """The site of a `Pad` of these amounts over all axes, along those that windows slide on."""
         shape, rank = self._analysis.shape(op.data), len(amounts)
         pairs = tuple(amounts[axis] for axis in axes)
         sizes = _UNKNOWN * len(axes) if shape is None else tuple(shape[axis] for axis in axes)
         front, label = self.front(op.data, rank).along(axes), self._graph.place_of(op.node)
         written = Padding(pairs), pairs, pairs
         return Site(op, label, windows, axes, rank, sizes, *written, front, op.data, sizes)
-
-    def _fills_as_own(self, op: WindowOp | TransposedOp, front: Front) -> bool:
-        if not front.pads or isinstance(op, TransposedOp):  # whose own padding crops
-            return True
-        own = op.fill(self._analysis.dtype(op.data))
-        return front.fill is not None and front.fill == own
-
-    def _crop(self, op: TransposedOp) -> ExtentPairs | None:
-        try:
-            return crop_of(self._analysis, op)
-        except RefusalError:
-            return None
-
-    def _source_sizes(
-        self,
-        axes: Sequence[int],
-        rank: int,
-        source: Tensor,
-        sizes: Sequence[Extent],
-        front: Front,
-    ) -> tuple[Extent, ...]:
-        """The sizes of what is padded: those of the source, where it has the axes of the data."""
-        if sizes and front.amounts is not None:
-            pairs = zip(sizes, front.amounts, strict=True)
-            found = tuple(size - begin - end for size, (begin, end) in pairs)
-            if not any(isinstance(size, Unknown) for size in found):
-                return found
-        moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
-        shape = None if moved else self._analysis.shape(source)
-        return () if shape is None or len(shape) != rank else tuple(shape[axis] for axis in axes)
 
     def front(self, tensor: Tensor, rank: int, barred: Collection[int] = frozenset()) -> Front:
         """The padding of a tensor of that rank by the `Pad`s upstream of it.
@@ -351,9 +322,10 @@ class _Walk:
 
     def _of_step(self, node: Node, rank: int, depth: int) -> Front | None:
         """The padding that a step hands on; None where some tensor that it joins has none."""
-        graph, data = self._graph, self._data(node)
+        graph, is_copy = self._graph, node.op in _COPIES
+        data = (0,) if is_copy and graph.is_standard(node) else data_inputs(graph, node)
         shapes = [self._analysis.shape(node.inputs[place]) for place in data]
-        keeps_rank = node.op == "Transpose" or node.op in _COPIES
+        keeps_rank = is_copy or node.op == "Transpose"
         inside: list[Front] = []
         pads: dict[int, tuple[Node, ...]] = {}  # a node may read one padded tensor several times
         for place, shape in zip(data, shapes, strict=True):
@@ -366,7 +338,7 @@ class _Walk:
         if not inside:
             return None
         around = Front(tuple(pads.values()), ((0, 0),) * rank, False)
-        if node.op in _COPIES:
+        if is_copy:
             return inside[0]._replace(pads=around.pads)
         if node.op == "Transpose":
             perm = node.attrs.get("perm") or [*range(rank)][::-1]
@@ -382,8 +354,7 @@ class _Walk:
         tries = ([fills] if len(fills) == len(data) else []) + [[0] * len(data)]
         for written in tries:
             try:
-                pairs = zip(known, map(fill_of, written), strict=True)
-                layers = [PadLayer(*each) for each in pairs]
+                layers = list(map(Layer, known, map(fill_of, written)))
                 layer = behind(graph, self._analysis, node, layers).layer
             except RefusalError:
                 continue
@@ -392,12 +363,6 @@ class _Walk:
                 whole = all(each.is_whole for each in inside)
                 return Front(around.pads, layer.amounts, whole, fill)
         return around
-
-    def _data(self, node: Node) -> tuple[int, ...]:
-        """The inputs of a node whose padding it hands on."""
-        if self._graph.is_standard(node) and node.op in _COPIES:
-            return (0,)
-        return data_inputs(self._graph, node)
 
 
 def added(one: ExtentPairs | None, other: ExtentPairs | None) -> ExtentPairs | None:
@@ -413,19 +378,16 @@ def own_padding(
 ) -> tuple[ExtentPairs | None, ExtentPairs | None]:
     """An operator's own padding, and constant amounts that read the same; None where unknown.
 
-    Args:
-        op: The operator.
-        sizes: The sizes of its data along the window's axes; empty where their number is unknown.
+    The sizes are those along the window's axes; there are none where their number is unknown.
     """
-    now = padding_of(op)
-    if now is not None and now.pads is not None:
+    now, axes = padding_of(op), [*zip(sizes, op.windows, strict=False)]
+    assert now is not None
+    if now.pads is not None:
         return now.pads, now.pads
-    if len(sizes) != len(op.windows) or any(isinstance(size, Unknown) for size in sizes):
+    opens = (isinstance(size, Unknown) or not isinstance(w.kernel, int) for size, w in axes)
+    if len(sizes) != len(op.windows) or any(opens):
         return None, None
-    odd = odd_side(op.auto_pad)
-    axes = list(zip(sizes, op.windows, strict=True))
-    if not all(isinstance(window.kernel, int) for _, window in axes):
-        return None, None
+    odd = now.odd
     effect = [constant_in_effect(size, window, odd=odd) for size, window in axes]
     constant = tuple(pair for pair in effect if pair is not None)
     total = tuple(same_pads(size, window, odd=odd) for size, window in axes)

@@ -19,12 +19,12 @@ from onnxpad.padding.parting import parted
 from onnxpad.padding.proposal import check_pads
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.site import Sites
-from onnxpad.padding.step_edits import Behind, PadLayer, behind, data_inputs, refused
+from onnxpad.padding.step_edits import Behind, behind, data_inputs, refused
 from onnxpad.padding.write import write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import is_padded, numbers_of, onnx_order
-from onnxpad.semantics.layers import Layers, Operand, is_either_zero, number_of
+from onnxpad.semantics.layers import Layer, Layers, Operand, is_either_zero, number_of
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import UnreadableError, is_pad, read_window
 
@@ -116,7 +116,7 @@ class Sinking:
         amounts = numbers_of(layers[0].amounts) if layers else None
         if not layers or amounts is None or isinstance(layers[0].fill, Operand):
             return None
-        return Behind(PadLayer(amounts, layers[0].fill), data=data)
+        return Behind(Layer(amounts, layers[0].fill), data=data)
 
     def _row(self, pad: Node) -> tuple[Tensor, Layers] | None:
         """What a `Pad` and one before it pad, and with what; None unless one could do both.
@@ -211,9 +211,10 @@ class Sinking:
             padded = bare[old]
             if is_padded(lifted.layer.amounts):
                 assert dtype is not None
-                amounts = onnx_order(lifted.layer.amounts)
+                numbers = numbers_of(lifted.layer.amounts)
+                assert numbers is not None
                 padded = write_pad(
-                    graph, node, padded, amounts, number_of(lifted.layer.fill), dtype
+                    graph, node, padded, onnx_order(numbers), number_of(lifted.layer.fill), dtype
                 )
             for use in graph.uses(old):
                 graph.set_input(use.node, use.index, padded)

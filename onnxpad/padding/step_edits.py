@@ -17,22 +17,15 @@ from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import named
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.records import NamedTuple, dataclass
-from onnxpad.semantics.amounts import ENDLESS, Pairs, numbers_of
-from onnxpad.semantics.layers import Fill, Layer, Operand, number_of
+from onnxpad.records import dataclass
+from onnxpad.semantics.amounts import ENDLESS, numbers_of
+from onnxpad.semantics.layers import Layer, Operand, number_of
 from onnxpad.semantics.moving import bounds_of, check_free, cuts_of
 from onnxpad.semantics.rows import Call, UnreadError, places_of
 from onnxpad.semantics.table import row_of
 
 _DIFFER_BY_PLACE: Final = frozenset({"Asin", "Atan", "Mish"})
 """What onnxruntime computes of an element depends on its place in the tensor."""
-
-
-class PadLayer(NamedTuple):
-    """Constant padding: (begin, end) for each axis, and what is filled in."""
-
-    amounts: Pairs
-    fill: Fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +41,7 @@ class Behind:
         data: What a `Pad` pads; None for a step.
     """
 
-    layer: PadLayer
+    layer: Layer
     constants: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     vanishes: bool = False
@@ -64,7 +57,7 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
     return places_of(graph, node, row)
 
 
-def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[PadLayer]) -> Behind:
+def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[Layer]) -> Behind:
     """The layer behind a node of which each data input is padded by one layer.
 
     Raises:
@@ -81,14 +74,12 @@ def behind(graph: Graph, analysis: Analysis, node: Node, layers: Sequence[PadLay
                 raise UnreadError(f"input {place} is known only at run time, or is large")
         if node.op == "Slice":
             return _slice(call, layers[0])
-        (found,) = row.step(call, [(Layer(*each),) for each in layers]).layers
+        (found,) = row.step(call, [(each,) for each in layers]).layers
         if isinstance(found.fill, Operand):
             raise UnreadError("it makes no single certain value of the fill", Reason.FILL_CHANGES)
-        amounts = numbers_of(found.amounts)
-        assert amounts is not None
-        layer, write = PadLayer(amounts, found.fill), _SIZES.get(node.op)
-        sizes = None if write is None else write(call, layers[0], layer)
-        return Behind(layer, {} if sizes is None else {1: np.asarray(sizes, np.int64)})
+        write = _SIZES.get(node.op)
+        sizes = None if write is None else write(call, layers[0], found)
+        return Behind(found, {} if sizes is None else {1: np.asarray(sizes, np.int64)})
     except UnreadError as error:
         facts = error.facts
         if error.code is Reason.FILL_CHANGES:
@@ -105,7 +96,7 @@ def refused(
     return RefusalError(code, said, **{"operator": label, **facts})
 
 
-def _squeeze(call: Call, inner: PadLayer, outer: PadLayer) -> None:
+def _squeeze(call: Call, inner: Layer, outer: Layer) -> None:
     """Checks that a Squeeze of every axis of size 1 leaves the padded ones without the padding."""
     shape = call.shape()
     if call.axes() is not None or shape is None:
@@ -115,10 +106,10 @@ def _squeeze(call: Call, inner: PadLayer, outer: PadLayer) -> None:
         for axis, (size, pair) in enumerate(zip(shape, inner.amounts, strict=True))
         if always(less_equal(2, size - sum(pair))) is not True
     ]
-    check_free((Layer(*inner),), units)
+    check_free((inner,), units)
 
 
-def _reshape(call: Call, inner: PadLayer, outer: PadLayer) -> list[int]:
+def _reshape(call: Call, inner: Layer, outer: Layer) -> list[int]:
     """The shape of a Reshape: its own -1 stays right, and so does a 0 if both sizes are alike."""
     if call.version < 5 or call.attribute("allowzero"):
         raise UnreadError("its shape has no constant that could be corrected")
@@ -133,10 +124,11 @@ def _reshape(call: Call, inner: PadLayer, outer: PadLayer) -> list[int]:
     return sizes
 
 
-def _expand(call: Call, inner: PadLayer, outer: PadLayer) -> list[int] | None:
+def _expand(call: Call, inner: Layer, outer: Layer) -> list[int] | None:
     """The shape of an Expand, where it says the size of a padded axis; else None."""
     written = call.numbers(1)
-    amounts = outer.amounts[len(outer.amounts) - len(written) :]
+    amounts = numbers_of(outer.amounts[len(outer.amounts) - len(written) :])
+    assert amounts is not None
     sizes = [
         size if size == 1 else size - sum(pair) for size, pair in zip(written, amounts, strict=True)
     ]
@@ -145,7 +137,7 @@ def _expand(call: Call, inner: PadLayer, outer: PadLayer) -> list[int] | None:
     return None if sizes == [*written] else sizes
 
 
-_SIZES: Final[Mapping[str, Callable[[Call, PadLayer, PadLayer], list[int] | None]]] = {
+_SIZES: Final[Mapping[str, Callable[[Call, Layer, Layer], list[int] | None]]] = {
     "Expand": _expand,
     "Reshape": _reshape,
     "Squeeze": _squeeze,
@@ -156,33 +148,33 @@ Given the layers around its data and around its result.
 """
 
 
-def _slice(call: Call, layer: PadLayer) -> Behind:
+def _slice(call: Call, layer: Layer) -> Behind:
     """A Slice along other axes, or one that crops padded axes.
 
     On each side it may crop part of the padding, or, where there is none, the data itself.
     """
-    layers, rank = (Layer(*layer),), len(layer.amounts)
+    layers, rank = (layer,), len(layer.amounts)
     crops, others = cuts_of(call, layers)
     check_free(layers, dict(others))
     written = bounds_of(call, rank)
     shape, amounts, bounds = call.shape(), list(layer.amounts), dict[int, tuple[Extent, Extent]]()
     for axis, (start, end, _) in written.items():
         bounds[axis] = start, end
-        pads = layer.amounts[axis]
-        if pads == (0, 0):
+        if layer.amounts[axis] == (0, 0):
             continue
-        cut = numbers_of([crops.get(axis, (0, 0))])
-        if cut is None or shape is None or min(pads) < 0:
+        known = numbers_of([layer.amounts[axis], crops.get(axis, (0, 0))])
+        if known is None or shape is None or min(known[0]) < 0:
             check_free(layers, [axis])
             continue
-        left = [pad + crop for pad, crop in zip(pads, cut[0], strict=True)]
+        pads, cut = known
+        left = [pad + crop for pad, crop in zip(pads, cut, strict=True)]
         begin, stop = (-min(each, 0) for each in left)
         short = always(less_equal(begin + stop, shape[axis] - sum(pads))) is not True
         if (begin and pads[0]) or (stop and pads[1]) or ((begin or stop) and short):
             check_free(layers, [axis])
         amounts[axis] = max(left[0], 0), max(left[1], 0)
         bounds[axis] = begin, -stop or ENDLESS
-    found = PadLayer(tuple(amounts), layer.fill)
+    found = Layer(tuple(amounts), layer.fill)
     steps = {step for _, _, step in written.values()}
     if {*bounds.values()} <= {(0, ENDLESS)} and steps <= {1}:
         return Behind(found, vanishes=True)

@@ -11,7 +11,7 @@ from onnxpad.analysis import Analysis
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node
 from onnxpad.padding import step_edits
-from onnxpad.padding.step_edits import Behind, PadLayer
+from onnxpad.padding.step_edits import Behind
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import Pairs
 from onnxpad.semantics.layers import Fill, Layer, fill_of
@@ -47,7 +47,7 @@ class Case:
         )
         for output in proto.graph.output:
             output.ClearField("type")
-        return moved(*read(proto), PadLayer(SPATIAL, self.fill))
+        return moved(*read(proto), Layer(SPATIAL, self.fill))
 
 
 def read(proto: onnx.ModelProto) -> tuple[Graph, Analysis, Node]:
@@ -57,7 +57,7 @@ def read(proto: onnx.ModelProto) -> tuple[Graph, Analysis, Node]:
     return graph, Analysis(graph), node
 
 
-def moved(graph: Graph, analysis: Analysis, node: Node, layer: PadLayer) -> Behind:
+def moved(graph: Graph, analysis: Analysis, node: Node, layer: Layer) -> Behind:
     inputs = step_edits.data_inputs(graph, node)
     if not inputs:
         raise RefusalError(Reason.STEPS_BETWEEN, "it is no step")
@@ -93,7 +93,7 @@ def test_a_step_on_bare_data_is_as_onnxruntime_runs_it(op: str) -> None:
         pairs = tuple((int(str(begin)), int(str(end))) for begin, end in amounts)
         model = case.model()
         try:
-            behind = moved(*read(model), PadLayer(pairs, fill))
+            behind = moved(*read(model), Layer(pairs, fill))
         except (RefusalError, ModelError):
             continue
         if behind.vanishes:
@@ -107,7 +107,7 @@ def test_a_step_on_bare_data_is_as_onnxruntime_runs_it(op: str) -> None:
         if isinstance(whole, str) or isinstance(inner, str):
             continue
         for one_result, other in zip(whole, inner, strict=True):
-            expected = drawn.padded(other, (Layer(*behind.layer),))
+            expected = drawn.padded(other, (behind.layer,))
             assert one_result.shape == expected.shape
             np.testing.assert_allclose(one_result, expected, 1e-5)
             seen += 1
@@ -235,5 +235,5 @@ def test_a_fill_needs_a_known_type() -> None:
     proto.graph.node.insert(0, helper.make_node("Own", ["x"], ["t"], domain="own"))
     graph = Graph.from_proto(proto)
     with pytest.raises(RefusalError) as told:
-        moved(graph, Analysis(graph), [*graph.nodes][1], PadLayer(((1, 1),), fill_of(0)))
+        moved(graph, Analysis(graph), [*graph.nodes][1], Layer(((1, 1),), fill_of(0)))
     assert told.value.code == Reason.TYPE_UNKNOWN

@@ -27,7 +27,7 @@ from onnxpad.padding.reading import Site
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.scopes import contexts
-from onnxpad.semantics.amounts import Pairs
+from onnxpad.semantics.amounts import Pairs, is_padded
 
 
 @dataclass(slots=True)
@@ -144,7 +144,8 @@ def require_own(context: Context, site: Site) -> None:
     Raises:
         AbsentError: The padding stays; the message says why.
     """
-    if site.is_padded_upstream:
+    front = site.front
+    if front.amounts is None or not front.is_whole or is_padded(front.amounts):
         raise AbsentError("a Pad in front of it, which could not be folded, pads its data too")
     if site.padding.counted and not counted_at_first(context, site):
         raise AbsentError("it averages over a Pad of zeros, as it would in any framework")
