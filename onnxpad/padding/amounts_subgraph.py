@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -29,10 +29,8 @@ from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.records import dataclass
 from onnxpad.semantics.amounts import ExtentPair, Pairs
 
-Split: TypeAlias = Literal["begin", "end", "odd at begin", "odd at end"]
+Split: TypeAlias = Literal["end", "begin", "odd at end", "odd at begin"]
 """Which side has the total of both; for halves, which one has the odd element."""
-
-_SPLITS: tuple[Split, ...] = ("end", "begin", "odd at end", "odd at begin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def formula_of(amounts: Sequence[ExtentPair], shape: Shape) -> AmountsFormula | 
     if not varying or any(isinstance(each, Unknown) for pair in amounts for each in pair):
         return None
     axes = range(varying[0], varying[-1] + 1)
-    for split in _SPLITS:
+    for split in get_args(Split):
         found = [_remainder(amounts[axis], shape[axis], split) for axis in axes]
         parts = [part for part in found if part is not None]
         if len(parts) == len(axes):

@@ -144,11 +144,7 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
 
 
 class SizeDependentError(RefusalError):
-    """The padding depends on sizes that the graph does not fix.
-
-    Attributes:
-        sizes: These sizes, by axis.
-    """
+    """The padding depends on `sizes`, by axis, that the graph does not fix."""
 
     def __init__(self, sizes: Mapping[int, Extent], formulas: str, /, **facts: object) -> None:
         """Stores the sizes, and how the pads depend on them in words."""
