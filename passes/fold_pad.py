@@ -71,9 +71,7 @@ class FoldPad(WritingPass):
                 yield match
                 if context.graph.version == version:
                     break
-                read = context.window(
-                    op.node
-                )  # there may be another Pad upstream of the folded one
+                read = context.window(op.node)  # another Pad may be upstream of the folded one
 
     def _match(self, context: Context, op: WindowOp) -> Match | None:
         pad = context.sites.pad_before(op)

@@ -9,6 +9,7 @@ import numpy as np
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from onnxpad.messages import and_list
+from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
 from onnxpad.semantics.amounts import is_padded, is_plain_zero, onnx_order
@@ -99,9 +100,8 @@ def _attributes(context: Context, op: WindowOp | TransposedOp) -> Written:
         if "write_count_include_pad" in wanted and does and "count_include_pad" not in node.attrs:
             plan["write_count_include_pad"] = {"count_include_pad": 0}
     if "no_output_padding" in wanted and isinstance(op, TransposedOp) and _crops_all_it_adds(op):
-        ends = zip(op.pads, op.output_padding, strict=True)
-        pads = onnx_order([(begin, end - more) for (begin, end), more in ends])
-        plan["no_output_padding"] = {"pads": pads, "output_padding": None}
+        crop = onnx_order(Padding(op.pads, output_padding=op.output_padding).crop)
+        plan["no_output_padding"] = {"pads": crop, "output_padding": None}
     return plan
 
 

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Node
 from onnxpad.messages import Named, named
-from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of, crop_of, form_of, less
+from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.padding.write import write
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Example, Match, Pass
-from onnxpad.semantics.amounts import Pairs, is_padded, onnx_order
+from onnxpad.semantics.amounts import Pairs, is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 
 

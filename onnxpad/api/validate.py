@@ -36,14 +36,14 @@ from onnxpad.validation.result import (
     why_not,
 )
 
-_LONGEST: Final = 20.0
-"""Seconds after which no other layout is tried."""
-
 if TYPE_CHECKING:
     from onnxpad.graph import Graph
     from onnxpad.sizes.domain import SizeDomain
     from onnxpad.sizes.recorded import RecordedByBoth
     from onnxpad.validation.arrays import Arrays
+
+_LONGEST: Final = 20.0
+"""Seconds after which no other layout is tried."""
 
 
 class ValidationResult(ValidateReport):

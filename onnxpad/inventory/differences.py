@@ -12,6 +12,7 @@ from onnxpad.arithmetic.window import pool_output_size
 from onnxpad.errors import ModelError
 from onnxpad.graph import Graph, Node, describe
 from onnxpad.messages import and_list
+from onnxpad.padding.padding import Padding
 from onnxpad.padding.reading import Site, SiteReader, added, own_padding
 from onnxpad.records import NamedTuple
 from onnxpad.semantics.amounts import ExtentPairs, Pair, Pairs, numbers_of, pairs_of
@@ -227,7 +228,7 @@ def _written(analysis: Analysis, node: Node, layout: Layout) -> Pairs | None:
         return None
     appended = integers(node, "output_padding", count) or (0,) * count
     pads = slide.pads if slide.auto_pad == "NOTSET" else ((0, 0),) * count
-    return tuple((begin, end - more) for (begin, end), more in zip(pads, appended, strict=True))
+    return Padding(pads, output_padding=tuple(appended)).crop
 
 
 def _unread(pads: Any) -> tuple[Pair, ...] | str:

@@ -8,7 +8,7 @@ from onnxpad.finding import Trust
 from onnxpad.padding.padding import Padding, padding_of, split
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import Reason, RefusalError
-from onnxpad.semantics.amounts import Pairs
+from onnxpad.semantics.amounts import Pairs, less
 from onnxpad.semantics.read_nodes import WindowOp
 
 
@@ -41,16 +41,13 @@ def floored(
     if op.count_include_pad:
         proposed.append(Padding(pads))
         if style == "pad":  # a `Pad` counts; what windows read past it does not
-            pairs = zip(pads, op.pads, strict=True)
-            rest = tuple([(begin - b, end - e) for (begin, end), (b, e) in pairs])
-            proposed.append(Padding(rest, outside=op.pads))
+            proposed.append(Padding(less(pads, op.pads), outside=op.pads))
     for padding in proposed:
         try:
             decides = sites.judge.check(op, None, padding, trust)
-            plain = op._replace(
-                ceil_mode=False, pads=padding.numbers, count_include_pad=padding.counted
-            )
-            if split(padding.numbers, style)[1] and not split(op.pads, style)[1]:
+            numbers, counts = padding.numbers, padding.counted
+            if split(numbers, style)[1] and not split(op.pads, style)[1]:
+                plain = op._replace(ceil_mode=False, pads=numbers, count_include_pad=counts)
                 sites.plan(plain, style)
         except RefusalError as refusal:
             refused = refused or refusal

@@ -28,10 +28,10 @@ from onnxpad.padding.write import changes
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
-from onnxpad.proof.term import DiffersError, Source, Term
+from onnxpad.proof.term import DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.amounts import ENDLESS, Pair, Pairs, add, is_padded, numbers_of, onnx_order
+from onnxpad.semantics.amounts import ENDLESS, Pair, Pairs, is_padded, less, numbers_of, onnx_order
 from onnxpad.semantics.layers import Layer, total
 from onnxpad.semantics.read_nodes import TransposedOp
 from onnxpad.semantics.rows import UnreadError
@@ -112,7 +112,7 @@ class Crops:
         self._op = op
         self._reader = Reader(graph, analysis)
         self._facts = Facts(graph, analysis, signs, self._reader)
-        self._reader.keep(op.data, self._reader.terms.make(Source(graph.unique(op.data.name))))
+        self._reader.keep(op.data, self._reader.opaque(op.data))
 
     def taking(self, *, symmetric: bool = False) -> tuple[Taking, Obstacle | None]:
         """All that the operator can take over, and the first thing on the way that it cannot.
@@ -286,8 +286,8 @@ def _between(inner: Term, outer: Term) -> Pairs | None:
     """
     if inner.bare is not outer.bare:
         return None
-    less = [[(-begin, -end) for begin, end in layer.amounts] for layer in inner.layers]
-    axes = zip(*(layer.amounts for layer in outer.layers), *less, strict=True)
+    taken = [[(-begin, -end) for begin, end in layer.amounts] for layer in inner.layers]
+    axes = zip(*(layer.amounts for layer in outer.layers), *taken, strict=True)
     return numbers_of(
         [(total(begin for begin, _ in each), total(end for _, end in each)) for each in axes]
     )
@@ -373,11 +373,6 @@ def form_of(
         pads.append((first, last))
         appended.append(more)
     return Padding(tuple(pads), output_padding=tuple(appended))
-
-
-def less(one: Pairs, other: Pairs) -> Pairs:
-    """The difference, for each side of each axis."""
-    return add(one, tuple((-begin, -end) for begin, end in other))
 
 
 def amounts_of(of: TransposedOp | Padding) -> WrittenAmounts:

@@ -17,7 +17,7 @@ from onnxpad.arithmetic.window import (
 )
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.records import dataclass
-from onnxpad.semantics.amounts import Pairs, add, is_padded
+from onnxpad.semantics.amounts import Pairs, add, is_padded, less
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 
 ANY_SIZE: Final = 1 << 20
@@ -139,7 +139,7 @@ def split(total: Pairs, style: str) -> tuple[Pairs, Pairs]:
         inside = ((0, 0),) * len(total)
     else:
         inside = tuple((max(min(pair), 0),) * 2 for pair in total)
-    outside = tuple([(b - i, e - j) for (b, e), (i, j) in zip(total, inside, strict=True)])
+    outside = less(total, inside)
     return inside, outside if is_padded(outside) else ()
 
 

@@ -17,7 +17,7 @@ from onnxpad.padding.site import Sites
 from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import RefusalError
-from onnxpad.semantics.amounts import Pairs, is_padded, numbers_of, onnx_order
+from onnxpad.semantics.amounts import Pairs, is_padded, less, numbers_of, onnx_order
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import UnreadableError, read_window
 
@@ -42,7 +42,7 @@ def parts(graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]) 
         (max(begin, 0), max(end, 0)) if axis in spatial else (0, 0)
         for axis, (begin, end) in enumerate(amounts)
     )
-    stays = tuple((b - i, e - j) for (b, e), (i, j) in zip(amounts, goes, strict=True))
+    stays = less(amounts, goes)
     return (stays, goes) if is_padded(stays) and is_padded(goes) else None
 
 

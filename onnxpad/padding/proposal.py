@@ -19,7 +19,7 @@ from onnxpad.padding.padding import Padding
 from onnxpad.proof.assume import Facts
 from onnxpad.proof.read import Reader
 from onnxpad.proof.refine import refine
-from onnxpad.proof.term import Copied, DiffersError, Source, Term
+from onnxpad.proof.term import Copied, DiffersError, Term
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import ExtentPairs, Pairs, is_padded, onnx_order
 from onnxpad.semantics.layers import Layer, Operand, fill_of
@@ -71,7 +71,7 @@ class Judge:
             RefusalError: It does not, or that could not be shown.
         """
         source = op.data if pad is None else pad.data
-        data, amounts = self._term(source), computed
+        data, amounts = self._reader.opaque(source), computed
         self._reader.keep(source, data)
         if padding.outside:
             amounts = op.operator.layout.full(padding.outside, (0, 0))
@@ -99,7 +99,7 @@ class Judge:
                 said = f"{op.node.op} of opset {opset} cannot count its padding"
                 raise RefusalError(Reason.OPSET_TOO_OLD, said, opset=opset, needs=since)
         if not stays:
-            check_pads(self._graph.opset, self._analysis.dtype(source))
+            check_pads(opset, self._analysis.dtype(source))
         decides = trust is not None and trust.assumption in equal.assumptions
         return trust if decides else None
 
@@ -114,12 +114,8 @@ class Judge:
         except DiffersError as error:
             raise RefusalError(Reason.FILL_CHANGES, error.said, **error.facts) from error
 
-    def _term(self, tensor: Tensor) -> Term:
-        """The term of a tensor of which nothing is told but its name."""
-        return self._reader.terms.make(Source(tensor.name and self._graph.unique(tensor.name)))
-
     def _slid(self, op: WindowOp, data: Term) -> Term:
-        return self._reader.slid(op.form, (data, *map(self._term, op.node.inputs[1:])), 0)
+        return self._reader.slid(op.form, (data, *map(self._reader.opaque, op.node.inputs[1:])), 0)
 
     def _behind(self, op: WindowOp, pad: PadOp, data: Term) -> Term:
         """The data behind a `Pad`."""
@@ -127,7 +123,8 @@ class Judge:
         assert amounts is not None
         if pad.mode != "constant":
             return self._reader.terms.make(Copied(pad.mode, amounts), (data,))
-        fill = Operand(self._term(pad.node.inputs[2])) if pad.value is None else fill_of(pad.value)
+        told = None if pad.value is None else fill_of(pad.value)
+        fill = Operand(self._reader.opaque(pad.node.inputs[2])) if told is None else told
         return self._reader.terms.padded(data, Layer(amounts, fill))
 
     def _padded(self, op: WindowOp, amounts: ExtentPairs, source: Tensor, data: Term) -> Term:

@@ -147,7 +147,9 @@ class Sites:
         """How the engines disagree on an operator with `auto_pad`, whoever is trusted."""
         if op.auto_pad == "NOTSET":
             return None
-        found = self._disagreement(op, self.spatial(op, op.data, 1))
+        found = None
+        if op.auto_pad != "VALID":
+            found = disagreement(op, self.spatial(op, op.data, 1), self._analysis.dtype(op.data))
         if found is not None or not op.pads_written:
             return found
         try:
@@ -179,11 +181,6 @@ class Sites:
         return why_not_run(
             op, lambda: self.spatial(op, data, 1), lambda: self._analysis.dtype(data)
         )
-
-    def _disagreement(self, op: WindowOp, sizes: tuple[Extent, ...]) -> RefusalError | None:
-        if not op.auto_pad.startswith("SAME"):
-            return None
-        return disagreement(op, sizes, self._analysis.dtype(op.data))
 
     def outside(self, op: WindowOp, pad: PadOp) -> Iterator[Pairs]:
         """Constant amounts per spatial axis that may read what a `Pad` before the operator adds.
@@ -354,7 +351,7 @@ class Sites:
         Raises:
             RefusalError: Its own padding is unknown, or the operator cannot have that form.
         """
-        depends = op.operator.pools or op.operator.padding is not Fill.ZERO or pad is not None
+        depends = op.operator.is_choosy or pad is not None
         key = None if depends else (_plan_key, style, op.form, self.spatial(op, op.data))
         known: tuple[Pairs, Padding] | None = op.node.notes.get(key)
         if known is None:  # networks repeat the same few windows
@@ -398,7 +395,7 @@ class Sites:
             padding: How it is to be padded.
 
         Raises:
-            RefusalError: It does not; or no operator could take over any `Pad` like this one.
+            RefusalError: It does not; the message says why.
         """
         try:
             self.judge.check(op, pad, padding, self.trust)
@@ -497,9 +494,8 @@ def _plan_key(op: WindowOp, pad: PadOp, style: str) -> tuple[object, ...] | None
 
     Those of pools and quantised operators depend on their data too, and what SAME pads on its size.
     """
-    row, amounts = op.operator, pad.constant_amounts
-    depends = row.pools or row.padding is not Fill.ZERO or op.auto_pad != "NOTSET"
-    if depends or amounts is None:
+    amounts = pad.constant_amounts
+    if op.operator.is_choosy or op.auto_pad != "NOTSET" or amounts is None:
         return None
     return _plan_key, style, op.rank, pad.mode, pad.axes, amounts, str(pad.value)
 

@@ -348,10 +348,8 @@ class Run:
         """
         pads = any(node.op == "Pad" for each in self.contexts for node in each.graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
-        alone = (
-            self.options.target_only
-        )  # nothing is protected from an onnxruntime that is not meant
-        guard_existing = not alone and self.options.chooses(GuardPad.code)
+        # Nothing is protected from an onnxruntime that is not meant.
+        guard_existing = not self.options.target_only and self.options.chooses(GuardPad.code)
         unprotected: list[Unprotected] = []
         for editor in self._editors:
             graph = editor.context.graph

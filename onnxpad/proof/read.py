@@ -28,16 +28,15 @@ from onnxpad.proof.term import (
     Term,
     Terms,
 )
+from onnxpad.semantics.amounts import ExtentPairs, is_padded
 from onnxpad.semantics.layers import (
     LEAST,
     NO_LAYERS,
-    Amounts,
     Layer,
     Layers,
     Operand,
     around,
     fill_of,
-    is_empty,
     merged,
     never_pads,
     of_axes,
@@ -134,6 +133,10 @@ class Reader:
             pending.pop()
             if at not in known:
                 yield at
+
+    def opaque(self, tensor: Tensor) -> Term:
+        """The term of a tensor of which no more is told than its name."""
+        return self.terms.make(Source(tensor.name and self._graph.unique(tensor.name)))
 
     def known(self, tensor: Tensor) -> Term | None:
         """The term of a tensor that was read; None for one that was not there then."""
@@ -384,14 +387,14 @@ class Reader:
         """The term of a `Pad`: a layer, if it is constant and its amounts are known."""
         data = args[0]
         rank = _rank(call, pad, data)
-        if rank is None and pad.amounts is not None and is_empty(pad.amounts):
+        if rank is None and pad.amounts is not None and not is_padded(pad.amounts):
             if pad.axes is not None:
                 return data
             if pad.axes_known:
                 return self.terms.make(Ranked(len(pad.amounts)), (data,))
         amounts, axes = pad.over(rank), pad.axes
         if amounts is not None and rank is not None:
-            if is_empty(amounts):
+            if not is_padded(amounts):
                 return data
             if (layer := _layer(call, pad, amounts, args)) is not None:
                 return self.terms.padded(data, layer)
@@ -436,7 +439,7 @@ def layers_of(
     graph: Graph,
     analysis: Analysis,
     *pads: Node,
-    says: tuple[Amounts, float | int | None] | None = None,
+    says: tuple[ExtentPairs, float | int | None] | None = None,
 ) -> Layers | None:
     """The padding by `Pad`s in a row around the data of the first; None where they are no layers.
 
@@ -452,7 +455,7 @@ def layers_of(
     for pad in pads:
         for tensor in pad.inputs:  # of which no more is told than their names
             if reader.known(tensor) is None:
-                reader.keep(tensor, reader.terms.make(Source(graph.unique(tensor.name))))
+                reader.keep(tensor, reader.opaque(tensor))
         found = reader.read(pad.outputs[0])
     if says is not None and (row := padding_row(graph, pads[-1])) is not None:
         call = Call(graph, analysis, pads[-1], row)
@@ -469,18 +472,18 @@ def _rank(call: Call, pad: PadForm, data: Term) -> int | None:
     """
     if data.layers:
         return len(data.layers[0].amounts)
-    if pad.axes is None and pad.axes_known and pad.amounts and not is_empty(pad.amounts):
+    if pad.axes is None and pad.axes_known and pad.amounts and is_padded(pad.amounts):
         return len(pad.amounts)
     return data.head.rank if isinstance(data.head, Ranked) else call.rank()
 
 
 @lru_cache(maxsize=1024)
-def _is_plain(amounts: Amounts) -> bool:
+def _is_plain(amounts: ExtentPairs) -> bool:
     """Whether all amounts are numbers, and none crops."""
     return all(isinstance(n, int) and n >= 0 for pair in amounts for n in pair)
 
 
-def _layer(call: Call, pad: PadForm, full: Amounts, args: Sequence[Term]) -> Layer | None:
+def _layer(call: Call, pad: PadForm, full: ExtentPairs, args: Sequence[Term]) -> Layer | None:
     """The layer that a `Pad` adds; None where it is none.
 
     A crop must not be longer than the data, or there is no layer either.

@@ -16,7 +16,8 @@ from onnxpad.graph import Tensor
 from onnxpad.messages import Named
 from onnxpad.reasons import Reason
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import NO_LAYERS, Amounts, Layer, Layers, merged
+from onnxpad.semantics.amounts import ExtentPairs
+from onnxpad.semantics.layers import NO_LAYERS, Layer, Layers, merged
 from onnxpad.semantics.window import WindowForm
 
 
@@ -73,7 +74,7 @@ class Copied(NamedTuple):
     """
 
     mode: str
-    amounts: Amounts
+    amounts: ExtentPairs
 
 
 class Ranked(NamedTuple):

@@ -29,6 +29,7 @@ from onnxpad.finding import Trust
 from onnxpad.proof.term import Copied, DiffersError, Equal, Slid
 from onnxpad.reasons import BY_TRUST, Reason
 from onnxpad.records import NamedTuple
+from onnxpad.semantics.amounts import ExtentPair, is_padded
 from onnxpad.semantics.engines import ENGINES, ONNXRUNTIME, SPECIFICATION, Placed, divides_by_kernel
 from onnxpad.semantics.layers import (
     EXCLUDED,
@@ -37,9 +38,7 @@ from onnxpad.semantics.layers import (
     Layer,
     Layers,
     Operand,
-    Pair,
     around,
-    is_empty,
     merged,
     never_pads,
     number_of,
@@ -177,7 +176,7 @@ def reads_originals(window: Slid, copied: Copied, sizes: Sizes, dtype: int | Non
 
 
 def _read_beside(
-    mode: str, axis: AnyWindow, copies: Pair, read: Reach, size: Extent, some: Extent
+    mode: str, axis: AnyWindow, copies: ExtentPair, read: Reach, size: Extent, some: Extent
 ) -> bool:
     """Whether windows read originals beside the copies on an axis, at the sizes that count.
 
@@ -454,7 +453,7 @@ def _parted(old: Slid, new: Slid) -> tuple[Layers, Slid, Slid]:
         common = _common(one[0], other[0], pads=one[0].fill == other[0].fill and not infinite)
         shared.append(common)
         one[0], other[0] = _without(one[0], common), _without(other[0], common)
-        if not (is_empty(one[0].amounts) and is_empty(other[0].amounts)):
+        if is_padded(one[0].amounts) or is_padded(other[0].amounts):
             break
         del one[0], other[0]
     rest = old._replace(layers=merged(one)), new._replace(layers=merged(other))

@@ -47,6 +47,11 @@ def add(one: Pairs, other: Pairs) -> Pairs:
     return tuple([(b0 + b1, e0 + e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True)])
 
 
+def less(one: Pairs, other: Pairs) -> Pairs:
+    """The difference, for each side of each axis."""
+    return tuple([(b0 - b1, e0 - e1) for (b0, e0), (b1, e1) in zip(one, other, strict=True)])
+
+
 def is_negative_zero(value: float | None) -> bool:
     """Whether a value is -0.0, which equals 0.0 but is a different fill."""
     return value is not None and value == 0 and math.copysign(1, value) < 0
@@ -55,8 +60,3 @@ def is_negative_zero(value: float | None) -> bool:
 def is_plain_zero(value: float | None) -> bool:
     """Whether a fill is 0 but not -0.0: an omitted fill means 0.0."""
     return value == 0 and not is_negative_zero(value)
-
-
-def is_same_fill(one: float | None, other: float | None) -> bool:
-    """Whether two fills are the same; 0.0 and -0.0 are different fills."""
-    return one == other and is_negative_zero(one) == is_negative_zero(other)

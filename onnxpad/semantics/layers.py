@@ -14,11 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from onnxpad.arithmetic.size import Extent, always, less_equal
 from onnxpad.records import NamedTuple
-
-Pair: TypeAlias = tuple[Extent, Extent]
-"""(begin, end) along one axis."""
-Amounts: TypeAlias = tuple[Pair, ...]
-"""(begin, end) for each axis of the data."""
+from onnxpad.semantics.amounts import ExtentPair, ExtentPairs, is_padded
 
 
 class Operand(NamedTuple):
@@ -51,7 +47,7 @@ _eithers: dict[tuple[Fill, ...], str] = {}
 class Layer(NamedTuple):
     """Constant padding: (begin, end) on each axis, and its value."""
 
-    amounts: Amounts
+    amounts: ExtentPairs
     fill: Fill
 
 
@@ -99,11 +95,6 @@ def without_sign(layers: Layers) -> Layers:
     return tuple([each._replace(fill=0) if is_zero(each.fill) else each for each in layers])
 
 
-def is_empty(amounts: Amounts) -> bool:
-    """Whether nothing is padded or cropped at any size."""
-    return amounts.count((0, 0)) == len(amounts)
-
-
 def touched_axes(layers: Layers) -> frozenset[int]:
     """The axes that some layer pads or crops."""
     pairs = (enumerate(layer.amounts) for layer in layers)
@@ -136,12 +127,12 @@ def is_finite(fill: Fill) -> bool:
     return is_zero(fill) if isinstance(fill, str) else math.isfinite(fill)
 
 
-def crops(amounts: Iterable[Pair]) -> bool:
+def crops(amounts: Iterable[ExtentPair]) -> bool:
     """Whether amounts may crop at some size."""
     return not all(_is_least(amount) for pair in amounts for amount in pair)
 
 
-def never_pads(amounts: Iterable[Pair]) -> bool:
+def never_pads(amounts: Iterable[ExtentPair]) -> bool:
     """Whether amounts pad at no size: they only crop, if anything."""
     return all(_is_least(-amount) for pair in amounts for amount in pair)
 
@@ -159,7 +150,7 @@ def merged(layers: Iterable[Layer]) -> Layers:
     side that a layer does not pad may be cropped before. A layer that only crops has no fill of its
     own, and is written with 0.
     """
-    found = [each for each in layers if not is_empty(each.amounts)]
+    found = [each for each in layers if is_padded(each.amounts)]
     if len(found) == 1:
         return (_fillless(found[0]),)
     while True:

@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 from onnxpad.arithmetic.size import Extent, Size, Unknown, always, less_equal
 from onnxpad.reasons import Reason
+from onnxpad.semantics.amounts import ExtentPair
 from onnxpad.semantics.layers import (
     Layer,
     Layers,
-    Pair,
     around,
     either_zero,
     touched_axes,
@@ -186,7 +186,7 @@ def sliced(call: Call, inner: Sequence[Layers]) -> Passed:
     return Passed(("Slice", (), others) if others else NOTHING, (*layers, crop))
 
 
-def cuts_of(call: Call, layers: Layers) -> tuple[dict[int, Pair], Bounds]:
+def cuts_of(call: Call, layers: Layers) -> tuple[dict[int, ExtentPair], Bounds]:
     """What a Slice takes off axes, as amounts of padding, and its bounds on all other axes.
 
     Axes of which it leaves everything are in neither.
@@ -227,7 +227,7 @@ def bounds_of(call: Call, rank: int | None) -> dict[int, tuple[Extent, Extent, i
     return dict(zip(axes_of(axes, rank), zip(starts, ends, steps, strict=True), strict=True))
 
 
-def _cropped(size: Extent, start: Extent, end: Extent) -> Pair | None:
+def _cropped(size: Extent, start: Extent, end: Extent) -> ExtentPair | None:
     """What a slice in steps of 1 takes off an axis; None where that may vary otherwise."""
     if isinstance(start, int) and start < 0:
         start = size + start

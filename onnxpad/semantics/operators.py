@@ -178,6 +178,11 @@ class Operator(NamedTuple):
         return "count_include_pad" if self.padding is Fill.EXCLUDED else None
 
     @property
+    def is_choosy(self) -> bool:
+        """Whether some padding of zeros is none that it could do: a pool, or other than by 0."""
+        return self.pools or self.padding is not Fill.ZERO
+
+    @property
     def loses_signs(self) -> bool:
         """Whether it pads with zeros, and no result shows the sign of a zero that it reads."""
         return self.row.window is not None and self.row.window.loses_signs

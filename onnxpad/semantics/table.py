@@ -18,7 +18,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.graph.graph import row_declared
 from onnxpad.graph.nodes import noted
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import Amounts, Pair
+from onnxpad.semantics.amounts import ExtentPair, ExtentPairs
 from onnxpad.semantics.rows import Call, Kind, MalformedError, Row, UnreadError
 from onnxpad.semantics.window import LONGEST, TRANSPOSED, WINDOWS, declared_row
 
@@ -86,12 +86,12 @@ class PadForm(NamedTuple):
     """
 
     mode: str
-    amounts: Amounts | None
+    amounts: ExtentPairs | None
     axes: tuple[int, ...] | None
     axes_known: bool
     value: float | int | None
 
-    def over(self, rank: int | None) -> Amounts | None:
+    def over(self, rank: int | None) -> ExtentPairs | None:
         """(begin, end) for each of `rank` axes, or as they are written where the rank is unknown.
 
         None where they are unknown or undefined.
@@ -101,12 +101,14 @@ class PadForm(NamedTuple):
         return over_axes(self.amounts, self.axes, rank)
 
 
-def is_known(amounts: Amounts | None) -> TypeGuard[Amounts]:
+def is_known(amounts: ExtentPairs | None) -> TypeGuard[ExtentPairs]:
     """Whether amounts are known, each of them."""
     return amounts is not None and Unknown not in map(type, chain.from_iterable(amounts))
 
 
-def over_axes(amounts: Amounts, axes: tuple[int, ...] | None, rank: int | None) -> Amounts | None:
+def over_axes(
+    amounts: ExtentPairs, axes: tuple[int, ...] | None, rank: int | None
+) -> ExtentPairs | None:
     """(begin, end) for each of `rank` axes, zeros where `axes` leaves one out.
 
     None where they do not fit the rank, or name an axis twice, which the specification leaves
@@ -117,7 +119,7 @@ def over_axes(amounts: Amounts, axes: tuple[int, ...] | None, rank: int | None) 
     places = [axis % rank if -rank <= axis < rank else -1 for axis in axes]
     if -1 in places or len(set(places)) < len(places):
         return None
-    full: list[Pair] = [(0, 0)] * rank
+    full: list[ExtentPair] = [(0, 0)] * rank
     for place, pair in zip(places, amounts, strict=True):
         full[place] = pair
     return tuple(full)
@@ -176,7 +178,7 @@ def _check_types(call: Call) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _pairs(flat: tuple[Extent, ...], axes: tuple[int, ...] | None) -> Amounts:
+def _pairs(flat: tuple[Extent, ...], axes: tuple[int, ...] | None) -> ExtentPairs:
     """Amounts in ONNX order as (begin, end) pairs."""
     half = len(flat) // 2
     if len(flat) % 2 or (axes is not None and half != len(axes)):

@@ -23,7 +23,8 @@ import numpy as np
 from onnxpad.arithmetic.size import Extent, Unknown, always, floor_div, less, less_equal
 from onnxpad.arithmetic.window import AnyWindow, Window
 from onnxpad.reasons import Reason
-from onnxpad.semantics.layers import Amounts, Fill, Layer, Operand, merged, never_pads
+from onnxpad.semantics.amounts import ExtentPairs
+from onnxpad.semantics.layers import Fill, Layer, Operand, merged, never_pads
 from onnxpad.semantics.rows import Call, Passed, UnreadError
 from onnxpad.semantics.window import SpreadForm, integers, kernel_of, slide_of
 
@@ -65,7 +66,7 @@ def spread_of(call: Call) -> Passed:
     axes = form[0].axes
     shape = call.shape()
     found = tuple(ends_of(form, shape))
-    ends: Amounts = tuple((begin, end) for begin, end, _ in found)
+    ends: ExtentPairs = tuple((begin, end) for begin, end, _ in found)
     fill = _beyond(call, how[1])
     others = call.written(but=_PLACING)
     key = call.row.op, call.version, axes, others
@@ -141,7 +142,7 @@ def _reach(shape: tuple[Extent, ...] | None, axes: tuple[AnyWindow, ...], place:
 
 
 def _perhaps_empty(
-    shape: tuple[Extent, ...] | None, axes: tuple[AnyWindow, ...], ends: Amounts
+    shape: tuple[Extent, ...] | None, axes: tuple[AnyWindow, ...], ends: ExtentPairs
 ) -> tuple[tuple[int, tuple[Extent, Extent]], ...]:
     """The axes on which the output may have no elements at some size, each with its ends."""
     return tuple(

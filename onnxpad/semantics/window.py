@@ -15,7 +15,8 @@ from onnxpad.arithmetic.size import Extent, Size, Unknown, symbol
 from onnxpad.arithmetic.window import AnyWindow, window_of
 from onnxpad.graph import Node
 from onnxpad.records import NamedTuple
-from onnxpad.semantics.layers import EXCLUDED, LEAST, Amounts, Fill, Operand
+from onnxpad.semantics.amounts import ExtentPairs
+from onnxpad.semantics.layers import EXCLUDED, LEAST, Fill, Operand
 from onnxpad.semantics.rows import ZERO, Call, Kind, MalformedError, Row, UnreadError, Window
 
 AutoPad: TypeAlias = Literal["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]
@@ -102,7 +103,7 @@ class WindowForm(NamedTuple):
         """The axes that the window slides over."""
         return range(self.before, self.before + len(self.axes))
 
-    def over(self, spatial: Iterable[tuple[Extent, Extent]]) -> Amounts:
+    def over(self, spatial: Iterable[tuple[Extent, Extent]]) -> ExtentPairs:
         """Amounts for all axes, given those of the spatial ones: zeros on the others."""
         return (*((0, 0),) * self.before, *spatial, *((0, 0),) * self.after)
 

@@ -9,7 +9,6 @@ from onnxpad.semantics.amounts import (
     is_negative_zero,
     is_padded,
     is_plain_zero,
-    is_same_fill,
     onnx_order,
     pairs_of,
 )
@@ -54,9 +53,3 @@ def test_fills() -> None:
     fills = [0, 0.0, -0.0, 1.0, -1.0, None, math.nan]
     assert [is_negative_zero(fill) for fill in fills] == [fill is fills[2] for fill in fills]
     assert [is_plain_zero(fill) for fill in fills] == [place < 2 for place in range(7)]
-    assert is_same_fill(0, 0.0)
-    assert is_same_fill(-0.0, -0.0)
-    assert is_same_fill(None, None)
-    assert not is_same_fill(0.0, -0.0)
-    assert not is_same_fill(1.0, -1.0)
-    assert not is_same_fill(None, 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from onnxpad.arithmetic.size import Unknown, symbol
+from onnxpad.semantics.amounts import is_padded
 from onnxpad.semantics.layers import (
     EITHER_ZERO,
     EXCLUDED,
@@ -21,7 +22,6 @@ from onnxpad.semantics.layers import (
     around,
     crops,
     fill_of,
-    is_empty,
     is_finite,
     merged,
     never_pads,
@@ -59,7 +59,7 @@ def test_merged_layers_pad_as_the_layers_do_and_equal_ones_are_alike(fills: tupl
             found, wanted = merged(layers), padded(data, layers)
             assert padded(data, found).tolist() == wanted.tolist()
             assert merged(found) == found
-            assert not any(is_empty(layer.amounts) for layer in found)
+            assert all(is_padded(layer.amounts) for layer in found)
             forms[wanted.shape, wanted.tobytes()].add(found)
     assert len(fills) > 1 or all(len(each) == 1 for each in forms.values())
     assert len(forms) > 500

@@ -27,7 +27,7 @@ from onnxpad.messages import Named
 from onnxpad.records import NamedTuple
 from onnxpad.runtimes.onnxruntime.departures import FOLDED, folds_pads
 from onnxpad.semantics.amounts import is_padded, is_plain_zero
-from onnxpad.semantics.operators import Fill, Operator, operator_of
+from onnxpad.semantics.operators import Operator, operator_of
 from onnxpad.semantics.read_nodes import PadOp, UnreadableError, WindowOp, read_pad, read_window
 from onnxpad.semantics.window import auto_pad_of
 
@@ -193,7 +193,7 @@ class Fusion:
             if index == row.inputs.weight:
                 return Exposed(pad, node, (), f"it feeds the weight of {node.op}")
             op = self._read(node)
-            why = self._fold(op, pad) if op is not None and _is_choosy(row) else None
+            why = self._fold(op, pad) if op is not None and row.is_choosy else None
             if isinstance(why, Named):
                 return Exposed(pad, node, (), *why)
         return None
@@ -282,11 +282,11 @@ class Fusion:
                     continue
                 behind = (*passed, *way)
                 if pad.node.op != "Pad":
-                    unseen = f"it may be inside {pad.node.op}" if _is_choosy(row) else ""
+                    unseen = f"it may be inside {pad.node.op}" if row.is_choosy else ""
                     yield Exposed(pad, node, behind, unseen)
                     continue
                 now, why = slides, _RIGHT
-                if _is_choosy(row):
+                if row.is_choosy:
                     now, why = self._folded(slides, pad, way)
                 if not why.text and self._is_copied(pad.data):
                     form = "which it reads, is copied to a graph output"
@@ -613,11 +613,6 @@ def _may_fuse(graph: Graph, node: Node, row: Operator) -> bool:
         return auto_pad_of(node) == "NOTSET"
     except (ModelError, UnreadableError):
         return False
-
-
-def _is_choosy(row: Operator) -> bool:
-    """Whether there are `Pad`s of zeros that are wrong to fold into an operator."""
-    return row.padding is not Fill.ZERO or row.pools
 
 
 def _passes_on(graph: Graph, use: Use) -> bool:
