@@ -4,10 +4,11 @@ import pytest
 
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph
-from onnxpad.padding.crops import amounts_of, crop_of, form_of, less
+from onnxpad.padding.crops import amounts_of, crop_of, form_of
 from onnxpad.padding.padding import Padding, padding_of
 from onnxpad.padding.write import changes
 from onnxpad.reasons import Reason, RefusalError
+from onnxpad.semantics.amounts import less
 from onnxpad.semantics.read_nodes import TransposedOp, read_transposed
 from tests.support import one
 from tests.support.rows import each_row
