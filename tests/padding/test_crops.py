@@ -20,8 +20,7 @@ def read(attributes: str = "strides = [3]") -> tuple[Analysis, TransposedOp]:
     body = f"y = ConvTranspose <{attributes}> (x, w)"
     graph = Graph.from_proto(one(body, inputs="float[1, 2, 4] x", initializers=weight))
     analysis = Analysis(graph)
-    (node,) = graph.nodes
-    return analysis, read_transposed(graph, analysis, node)
+    return analysis, read_transposed(graph, analysis, *graph.nodes)
 
 
 @pytest.mark.parametrize(
