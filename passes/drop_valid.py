@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from onnxpad.messages import RUNTIME
+from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.rewrite.pass_api import Example
+from onnxpad.rewrite.site_pass import Choice, SitePass
 from onnxpad.semantics.read_nodes import WindowOp
 
 
-class DropValid(WritingPass):
+class DropValid(SitePass):
     """`auto_pad=VALID`, which pads nothing, in a form that some runtimes reject.
 
     ## What it does
@@ -41,26 +41,15 @@ class DropValid(WritingPass):
         ),
     )
 
-    def find(self, context: Context) -> Iterator[Match]:
+    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Every operator with VALID."""
-        for op in context.windows():
-            if op.auto_pad != "VALID":
-                continue
-            if _protects(context, op):
-                why = RefusalError(Reason.OPTIMISER_FOLDS, f"it has {RUNTIME} fold no Pad into it")
-                yield self.refused(context, op.node, "auto_pad=VALID", why, asked="--target")
-                continue
-            try:
-                plan = op, context.sites.plan(op, "fold")
-            except RefusalError as refusal:
-                yield self.refused(context, op.node, "auto_pad=VALID", refusal)
-            else:
-                yield self.resolved(context, op, "auto_pad=VALID", plan, becomes="no auto_pad")
+        return was.auto_pad == "VALID"
 
-
-def _protects(context: Context, op: WindowOp) -> bool:
-    """Whether a target wants VALID, rather than an empty fill, to protect a `Pad` upstream."""
-    if "no_empty_fill" not in context.wanted(op.node).spelling:
-        return False
-    plain = op._replace(auto_pad="NOTSET", pads=((0, 0),) * len(op.windows))
-    return context.sites.fusion.laid_open(plain) is not None
+    def choose(self, context: Context, op: WindowOp) -> Choice:
+        """No pads, where no target wants VALID to protect a `Pad` upstream."""
+        if "no_empty_fill" in context.wanted(op.node).spelling:
+            plain = op._replace(auto_pad="NOTSET", pads=((0, 0),) * len(op.windows))
+            if context.sites.fusion.laid_open(plain) is not None:
+                said = f"it has {RUNTIME} fold no Pad into it"
+                raise RefusalError(Reason.OPTIMISER_FOLDS, said, asked="--target")
+        return Choice(context.sites.plan(op, "fold"), "no auto_pad")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from onnxpad.messages import named
 from onnxpad.padding.padding import has_amounts
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.rewrite.pass_api import Example
+from onnxpad.rewrite.site_pass import Choice, PadBefore
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.operators import Fill
-from onnxpad.semantics.read_nodes import WindowOp
+from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
 
-class FoldPad(WritingPass):
+class FoldPad(PadBefore):
     """A `Pad` in front of an operator that could pad by itself.
 
     ## What it does
@@ -62,51 +60,20 @@ class FoldPad(WritingPass):
         ),
     )
 
-    def find(self, context: Context) -> Iterator[Match]:
-        """Every `Pad` in front of a window operator, seen from each operator."""
-        for op in context.windows():
-            read: object = op
-            while isinstance(read, WindowOp) and (match := self._match(context, read)) is not None:
-                version = context.graph.version
-                yield match
-                if context.graph.version == version:
-                    break
-                read = context.window(op.node)  # another Pad may be upstream of the folded one
-
-    def _match(self, context: Context, op: WindowOp) -> Match | None:
-        pad = context.sites.pad_before(op)
-        if pad is None:
-            return None
-        known = pad.over(op.rank)
+    def choose_both(self, context: Context, op: WindowOp, pad: PadOp) -> Choice | None:
+        """The padding of both."""
+        known, style = pad.over(op.rank), context.style_of(op.node)
         fills = pad.mode == "constant" or op.operator.padding is Fill.LOWEST
-        is_padding = fills and known is not None and min(map(min, known)) >= 0
-        style = context.style_of(op.node)
-        if is_padding and style == "pad":
+        if style == "pad" and fills and known is not None and min(map(min, known)) >= 0:
             return None  # the style wants it in a Pad, whatever its value
-        amounts = ""
-        if known is not None:
-            amounts = f" {op.operator.layout.text(known)}"
-        label = context.graph.label(op.node)
-        message = named(lambda name: f"Pad{amounts} before {op.node.op}{name(label)}")
-        before = context.label(op.node)
         try:
             padding, merged, around = context.sites.planned(op, style)
-        except RefusalError as refusal:
+        except RefusalError:
             if pad.constant_amounts is None:
                 return None  # the rules on computed amounts report it
-            return self.refused(context, pad.node, message, refusal, before=before)
+            raise
         exact = has_amounts(op, pad, around)
-        stays = exact and padding.outside == around
-        if merged is None or stays:
+        if merged is None or (exact and padding.outside == around):
             return None
-        return self.found(
-            context,
-            pad.node,
-            message,
-            (op, padding, pad),
-            becomes=padding.text,
-            why="" if exact else "these read the same",
-            keeps=op.node,
-            pads=onnx_order(around),
-            before=before,
-        )
+        why, pads = "" if exact else "these read the same", {"pads": onnx_order(around)}
+        return Choice(padding, padding.text, pads, pad, why)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from onnxpad.arithmetic.window import same_of
 from onnxpad.finding import Severity
-from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.rewrite.pass_api import Example
+from onnxpad.rewrite.site_pass import Choice, PadBefore
 from onnxpad.semantics.operators import Fill
+from onnxpad.semantics.read_nodes import PadOp, WindowOp
 
 
-class RecogniseSame(WritingPass):
+class RecogniseSame(PadBefore):
     """A `Pad` whose amounts are computed at run time, and are those of SAME.
 
     ## What it does
@@ -58,51 +57,26 @@ class RecogniseSame(WritingPass):
         ),
     )
 
-    def find(self, context: Context) -> Iterator[Match]:
-        """Every operator downstream of a computed `Pad` that is SAME."""
-        for op in context.windows():
-            pad = context.sites.pad_before(op)
-            if pad is None or pad.constant_amounts is not None:
-                continue
-            dynamic = context.wanted(op.node).dynamic
-            if dynamic == "pad":
-                continue  # the user asked for computed Pads
-            before, reader = context.label(op.node), f"computed Pad before {op.node.op}"
-            message = Named(f"{reader} {context.graph.label(op.node)!r}", reader)
-            try:
-                next(context.sites.outside(op, pad), None)
-            except RefusalError:
-                pass
-            else:
-                continue  # in effect constant: the rule on folding handles it
-            try:
-                found = context.open_sites.same_of(op)
-            except RefusalError as refusal:
-                yield self.refused(context, pad.node, message, refusal, before=before)
-                continue
-            if found is None:
-                continue
-            padding, auto_pad = found[0], same_of(found[0].odd)
-            if dynamic == "auto-pad":
-                yield self.found(
-                    context,
-                    pad.node,
-                    message,
-                    (op, padding, pad),
-                    becomes=f"auto_pad={auto_pad}",
-                    severity=Severity.WARNING,
-                    keeps=op.node,
-                    auto_pad=auto_pad,
-                    before=before,
-                )
-            else:
-                maxima = op.operator.padding is Fill.LOWEST  # then finite data is assumed
-                strict = context.user_options.strict
-                option = () if strict and maxima else ("--dynamic auto-pad",)
-                formula = context.sites.wording.amounts(pad, *option)
-                facts = {**formula.facts, "auto_pad": auto_pad}
-                same = f"it is {auto_pad} at every size"
-                told = f"{formula.brief}, so no constant pads fit; {same}" * bool(formula.brief)
-                reason = f"{same}; {formula}"
-                asked = RefusalError(Reason.SAME_AT_EVERY_SIZE, reason, told, **facts)
-                yield self.refused(context, pad.node, message, asked, before=before)
+    def choose_both(self, context: Context, op: WindowOp, pad: PadOp) -> Choice | None:
+        """SAME, where that is asked for, and the amounts are not always the same."""
+        dynamic = context.wanted(op.node).dynamic
+        if pad.constant_amounts is not None or dynamic == "pad":
+            return None
+        if context.open_sites.in_effect_constant(op, pad):
+            return None  # the rule on folding handles it
+        padding = context.open_sites.same_of(op)
+        if padding is None:
+            return None
+        auto_pad = same_of(padding.odd)
+        if dynamic == "auto-pad":
+            facts, becomes = {"auto_pad": auto_pad}, f"auto_pad={auto_pad}"
+            return Choice(padding, becomes, facts, pad, severity=Severity.WARNING)
+        maxima = op.operator.padding is Fill.LOWEST  # then finite data is assumed
+        option = () if context.user_options.strict and maxima else ("--dynamic auto-pad",)
+        formula, same = (
+            context.sites.wording.amounts(pad, *option),
+            f"it is {auto_pad} at every size",
+        )
+        told = f"{formula.brief}, so no constant pads fit; {same}" * bool(formula.brief)
+        said, known = f"{same}; {formula}", {**formula.facts, "auto_pad": auto_pad}
+        raise RefusalError(Reason.SAME_AT_EVERY_SIZE, said, told, **known)

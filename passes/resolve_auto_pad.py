@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 
+from onnxpad.options import Wanted
 from onnxpad.padding.padding import Padding, SizeDependentError
-from onnxpad.padding.write import write
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Example
+from onnxpad.rewrite.site_pass import Choice, SitePass
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
 
 
-class ResolveAutoPad(Pass):
+class ResolveAutoPad(SitePass):
     """`auto_pad=SAME_UPPER` or `SAME_LOWER` leaves the padding to the runtime.
 
     ## What it does
@@ -49,59 +50,34 @@ class ResolveAutoPad(Pass):
         ),
     )
 
-    def find(self, context: Context) -> Iterator[Match]:
+    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Every operator with SAME."""
-        for op in context.windows():
-            if not op.auto_pad.startswith("SAME"):
-                continue
-            strides = tuple([window.stride for window in op.windows])
-            message = f"auto_pad={op.auto_pad}, strides {strides}"
-            try:
-                padding = self._padding(context, op)
-            except SizeDependentError as refusal:
-                yield self._size_dependent(context, op, message, refusal)
-                continue
-            except RefusalError as refusal:
-                yield self.refused(context, op.node, message, refusal)
-                continue
-            plan, pads = (op, padding), onnx_order(padding.total)
-            yield self.resolved(context, op, message, plan, becomes=padding.text, pads=pads)
+        return was.auto_pad.startswith("SAME")
 
-    def _padding(self, context: Context, op: WindowOp) -> Padding:
-        """The padding in the style; where the operator cannot have that, pads in the operator."""
-        style = context.style_of(op.node)
+    def choose(self, context: Context, op: WindowOp) -> Choice:
+        """Its pads in the style, in the operator where it cannot have that, or computed."""
+        padding: Padding | None = None
+        with suppress(RefusalError):
+            padding = context.sites.plan(op, context.style_of(op.node))
         try:
-            return context.sites.plan(op, style)
-        except RefusalError:
-            if style == "fold":
-                raise
-            return context.sites.plan(op, "fold")
+            padding = padding or context.sites.plan(op, "fold")
+        except SizeDependentError as refusal:
+            return self._computed(context, op, refusal)
+        return Choice(padding, padding.text, {"pads": onnx_order(padding.total)})
 
-    def _size_dependent(
-        self, context: Context, op: WindowOp, message: str, refusal: SizeDependentError
-    ) -> Match:
+    def _computed(self, context: Context, op: WindowOp, refusal: SizeDependentError) -> Choice:
         formula, multiples = context.open_sites.told(op, refusal.sizes)
-        hindrance, hindered = "", {}
+        dynamic, hindrance, facts = context.wanted(op.node).dynamic, "", {**refusal.facts}
         try:
             context.open_sites.check_computed(op)
         except RefusalError as other:
-            hindrance = f"; no Pad can compute them: {other}"
-            hindered = {"no_pad": other.code}
-        dynamic = context.wanted(op.node).dynamic
+            hindrance, facts["no_pad"] = f"; no Pad can compute them: {other}", other.code
         if not hindrance and dynamic == "pad":
-            return self.resolved(context, op, message, op, becomes="a computed Pad", why=formula)
-        options = [*context.sites.wording.options(refusal.sizes, op.data)]
-        options += ["--dynamic pad"] * (not hindrance)
-        facts = {**refusal.facts, "auto_pad": op.auto_pad, "pads": formula, "options": options}
-        facts["multiples"] = multiples
-        reason = f"{refusal}: {formula}{hindrance}"
-        why = RefusalError(refusal.code, reason, str(refusal), **facts, **hindered)
-        asked = "--dynamic auto-pad" if dynamic == "auto-pad" else ""
-        return self.refused(context, op.node, message, why, asked=asked)
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Drops `auto_pad` and writes the pads in the style asked for, computed ones in a `Pad`."""
-        if isinstance(match.plan, WindowOp):
-            context.open_sites.write_computed(match.plan)
-        else:
-            write(context.graph, context.analysis, *match.plan)
+            return Choice(None, "a computed Pad", why=formula)
+        options = context.sites.wording.options(refusal.sizes, op.data)
+        facts["options"] = [*options, *["--dynamic pad"] * (not hindrance)]
+        facts |= {"auto_pad": op.auto_pad, "pads": formula, "multiples": multiples}
+        if dynamic == "auto-pad":
+            facts["asked"] = "--dynamic auto-pad"
+        said = f"{refusal}: {formula}{hindrance}"
+        raise RefusalError(refusal.code, said, str(refusal), **facts)

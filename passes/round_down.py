@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
-from onnxpad.reasons import RefusalError
+from onnxpad.options import Wanted
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, WritingPass
-from onnxpad.semantics.amounts import Pairs, onnx_order
+from onnxpad.rewrite.pass_api import Example
+from onnxpad.rewrite.site_pass import Choice, SitePass
+from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
 
 
-class RoundDown(WritingPass):
+class RoundDown(SitePass):
     """`ceil_mode` of a pool, where `--no-ceil` asks for none.
 
     ## What it does
@@ -49,43 +47,24 @@ class RoundDown(WritingPass):
         ),
     )
 
-    def find(self, context: Context) -> Iterator[Match]:
-        """Every operator with `ceil_mode`."""
-        if context.wants is None and not context.user_options.no_ceil:
-            return
+    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
+        """Every operator with `ceil_mode`, where none is wanted."""
+        return was.ceil_mode and wanted.no_ceil
+
+    def choose(self, context: Context, op: WindowOp) -> Choice:
+        """The pads with which it rounds down."""
         from onnxpad.padding.ceil_mode import floored
 
-        for op in context.windows():
-            wanted = context.wanted(op.node)
-            if not op.ceil_mode or not wanted.no_ceil:
-                continue
-            padding = pads_text(op.pads) if op.auto_pad == "NOTSET" else op.auto_pad
-            message = f"ceil_mode, pads {padding}"
-            try:
-                floor, decides = floored(context.sites, op, wanted.style, context.trust)
-            except RefusalError as refusal:
-                yield self.refused(context, op.node, message, refusal)
-                continue
-            pads = op.pads if floor.is_same else floor.numbers
-            becomes = f"pads {pads_text(pads)} without it"
-            facts: dict[str, Any] = {"pads": onnx_order(pads)}
-            if decides is not None:
-                becomes += f"; by --trust {decides}"
-                facts["trusts"] = decides
-            yield self.found(
-                context,
-                op.node,
-                message,
-                (op, floor),
-                becomes=becomes,
-                severity=self._severity(op, pads, context.graph.opset),
-                decides=decides is not None,
-                **facts,
-            )
-
-    def _severity(self, op: WindowOp, pads: Pairs, opset: int) -> Severity:
-        wrong = pads != op.pads and op.count_include_pad and opset < _COUNTED_RIGHT
-        return Severity.ERROR if wrong else self.severity
+        floor, decides = floored(context.sites, op, context.style_of(op.node), context.trust)
+        pads = op.pads if floor.is_same else floor.numbers
+        wrong = pads != op.pads and op.count_include_pad and context.graph.opset < _COUNTED_RIGHT
+        return Choice(
+            floor,
+            f"pads {pads_text(pads)} without it",
+            {"pads": onnx_order(pads)},
+            decided=None if decides is None else {},
+            severity=Severity.ERROR if wrong else None,
+        )
 
 
 _COUNTED_RIGHT = 19

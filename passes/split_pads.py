@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from onnxpad.arithmetic.notation import pads_text
-from onnxpad.padding.padding import Padding, split
+from onnxpad.options import Wanted
+from onnxpad.padding.padding import split
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, WritingPass
+from onnxpad.rewrite.pass_api import Example
+from onnxpad.rewrite.site_pass import Choice, SitePass
 from onnxpad.semantics.amounts import onnx_order
-from onnxpad.semantics.read_nodes import PadOp, WindowOp
+from onnxpad.semantics.read_nodes import WindowOp
 
 
-class SplitPads(WritingPass):
+class SplitPads(SitePass):
     """An operator's own pads, where the style wants a `Pad` in front of it.
 
     ## What it does
@@ -52,33 +51,16 @@ class SplitPads(WritingPass):
         ),
     )
 
-    def find(self, context: Context) -> Iterator[Match]:
+    def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Every operator with pads that the style wants in a `Pad`."""
-        if context.style == "fold" and context.wants is None:
-            return
-        for op in context.windows():
-            style = context.style_of(op.node)
-            if op.auto_pad != "NOTSET" or not split(op.pads, style)[1]:
-                continue
-            message = f"pads {pads_text(op.pads)}"
-            try:
-                padding, pad = self._planned(context, op)
-            except RefusalError as refusal:
-                yield self.refused(context, op.node, message, refusal)
-            else:
-                yield self.found(
-                    context,
-                    op.node,
-                    message,
-                    (op, padding, pad),
-                    becomes=padding.text,
-                    why=f"as style {style} wants it",
-                    pads=onnx_order(op.pads),
-                )
+        return was.auto_pad == "NOTSET" and bool(split(was.pads, wanted.style)[1])
 
-    def _planned(self, context: Context, op: WindowOp) -> tuple[Padding, PadOp | None]:
+    def choose(self, context: Context, op: WindowOp) -> Choice:
         """Both paddings in one `Pad` where possible, with the one there; else a `Pad` between."""
+        style, pad = context.style_of(op.node), None
         try:
-            return context.sites.planned(op, context.style_of(op.node))[:2]
+            padding, pad, _ = context.sites.planned(op, style)
         except RefusalError:
-            return context.sites.plan(op, context.style_of(op.node)), None
+            padding = context.sites.plan(op, style)
+        why, pads = f"as style {style} wants it", {"pads": onnx_order(op.pads)}
+        return Choice(padding, padding.text, pads, pad, why)

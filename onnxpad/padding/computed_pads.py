@@ -40,11 +40,10 @@ class DynamicSites:
         self._plain = plain
         self._amounts = AmountsWriter(graph, plain)
 
-    def same_of(self, op: WindowOp) -> tuple[Padding, PadOp] | None:
+    def same_of(self, op: WindowOp) -> Padding | None:
         """The SAME that equals the computed `Pad` in front of an operator at every size.
 
-        Returns:
-            SAME and the `Pad`; None where there is no such `Pad`, or it is not SAME.
+        None where there is no such `Pad`, or it is not SAME.
 
         Raises:
             RefusalError: It is SAME but for what it fills in, or was declared not to be possible.
@@ -65,7 +64,7 @@ class DynamicSites:
                     continue  # it is not SAME, or no engine would read that
                 self._sites.check_form_of(op, pad)
                 raise
-            return padding, pad
+            return padding
         return None
 
     def check_computed(self, op: WindowOp) -> AmountsFormula:
@@ -182,14 +181,18 @@ class DynamicSites:
         if pad is None or pad.constant_amounts is not None:
             return None
         try:
-            next(self._sites.outside(op, pad), None)
-            return pad
+            is_same = self.in_effect_constant(op, pad) or self.same_of(op) is not None
         except RefusalError:
-            pass
+            return pad
+        return pad if is_same else None
+
+    def in_effect_constant(self, op: WindowOp, pad: PadOp) -> bool:
+        """Whether constant amounts read what a computed `Pad` before an operator adds."""
         try:
-            return None if self.same_of(op) is None else pad
+            next(self._sites.outside(op, pad), None)
         except RefusalError:
-            return pad
+            return False
+        return True
 
 
 def _unpadded(op: WindowOp) -> Padding:

@@ -11,12 +11,10 @@ from typing import Any, ClassVar
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
-from onnxpad.messages import RUNTIME, Named
-from onnxpad.padding.write import write
+from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError, advised
 from onnxpad.records import NamedTuple, dataclass
 from onnxpad.rewrite.context import Context
-from onnxpad.semantics.read_nodes import WindowOp
 
 
 class Match(NamedTuple):
@@ -171,39 +169,6 @@ class Pass:
         )
         return Match(finding, keeps or node, plan, node, decides)
 
-    def resolved(
-        self,
-        context: Context,
-        op: WindowOp,
-        message: str,
-        plan: Any,
-        *,
-        becomes: str,
-        why: str = "",
-        **evidence: Any,
-    ) -> Match:
-        """A match to rewrite an `auto_pad`, which says whether it is a repair, and who decides."""
-        whys = [why or self.why]
-        repair = context.sites.why_not_run(op)
-        decided = None if context.trust is None else context.sites.disagreement(op)
-        if repair:
-            whys.append(f"a repair, since {RUNTIME} does not run {repair}")
-            evidence["repair"] = repair
-        if decided is not None:
-            whys.append(f"by --trust {context.trust}: {decided.facts['disagreement']}")
-            evidence = {**decided.facts, **evidence, "trusts": context.trust}
-        return self.found(
-            context,
-            op.node,
-            message,
-            plan,
-            becomes=becomes,
-            why="; ".join(filter(None, whys)),
-            severity=Severity.ERROR if repair else self.severity,
-            decides=decided is not None,
-            **evidence,
-        )
-
     def refused(
         self,
         context: Context,
@@ -221,6 +186,7 @@ class Pass:
         """
         facts: dict[str, object] = {**reason.facts, **evidence}
         facts.pop("options", None)
+        asked = asked or str(facts.pop("asked", ""))
         text, general = str(reason), reason.general
         if asked:
             asked = asked if context.wants is None else "--target"
@@ -253,11 +219,3 @@ class Pass:
         why = RefusalError(Reason.OWN_RULE, reason, **evidence)
         match = self.refused(context, node, message, why)
         return match._replace(finding=replace(match.finding, severity=severity or self.severity))
-
-
-class WritingPass(Pass):
-    """Base class of passes whose plans are what `write` takes beside the graph."""
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Writes the padding."""
-        write(context.graph, context.analysis, *match.plan)
