@@ -181,7 +181,7 @@ class Reader:
             now = self._computed(tensor, as_written=as_written)
             if now in self._same:
                 now, proof = self._same[now]
-            if now is before or not isinstance(now.head, Applied):
+            if not isinstance(now.head, Applied) or (before and now.head == before.head):
                 break
         return now, proof
 
