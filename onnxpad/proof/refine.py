@@ -133,10 +133,10 @@ def layers(pair: Pair) -> Found | None:
 
 def ranked(pair: Pair) -> Found | None:
     """A `Pad` of nothing stops for data of another rank; where it runs, it is the data."""
-    old = pair.old
-    if not isinstance(old.head, Ranked) or old.layers:
+    new, old = pair.new, pair.old
+    if not isinstance(old.head, Ranked) or (old.layers and new.layers != old.layers):
         return None
-    return Equal("ranked"), [(pair.new, old.args[0])]
+    return Equal("ranked"), [(new.bare if old.layers else new, old.args[0])]
 
 
 def scattered(pair: Pair) -> Found | None:

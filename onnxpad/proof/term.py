@@ -107,7 +107,8 @@ class Term:
         self.layers = layers
         self.bare: Term = self if bare is None else bare
         is_open = bool(layers) or type(head) is Spread
-        self.is_open: bool = is_open or (type(head) is Stepped and any(arg.is_open for arg in args))
+        hands_on = type(head) is Stepped or type(head) is Ranked
+        self.is_open: bool = is_open or (hands_on and any(arg.is_open for arg in args))
 
 
 class Terms:
