@@ -6,7 +6,6 @@ from onnxpad.messages import RUNTIME
 from onnxpad.options import Wanted
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example
 from onnxpad.rewrite.site_pass import Choice, SitePass
 from onnxpad.semantics.read_nodes import WindowOp
 
@@ -16,30 +15,23 @@ class DropValid(SitePass):
 
     ## What it does
     Drops the attribute: without it, pads are zero.
-
     ## Why it matters
     candle and others reject any `auto_pad`, and few tools fold a `Pad` into an operator with one.
-
+    ## Example
+        y = Conv <auto_pad = "VALID", strides = [2, 2]> (x, w)
+    becomes
+        y = Conv <strides = [2, 2]> (x, w)
+    where
+        float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
     ## When it is exact
     Always, with any `ceil_mode`, but not beside `pads` other than 0, which the specification
     forbids. onnxruntime drops them for a pool, and `--trust onnxruntime` decides so.
-
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".
     """
 
     code = "PAD102"
     why = "VALID pads nothing"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[3, 2, 3, 3] w
-            """,
-            before='y = Conv <auto_pad = "VALID", strides = [2, 2]> (x, w)',
-            after="y = Conv <strides = [2, 2]> (x, w)",
-        ),
-    )
 
     def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Every operator with VALID."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from onnxpad.padding.padding import has_amounts
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example
 from onnxpad.rewrite.site_pass import Choice, PadBefore
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.operators import Fill
@@ -18,10 +17,16 @@ class FoldPad(PadBefore):
     ## What it does
     Adds its amounts to the `pads` of the Conv or pool that reads it, directly or through Identity.
     In style `symmetric` only the part equal on both sides. A `Pad` that nothing else reads goes.
-
     ## Why it matters
     A `Pad` costs a pass over memory, and some runtimes lack it, or run it on the CPU.
-
+    ## Example
+        p = Pad (x, pads)
+        y = Conv <strides = [2, 2]> (p, w)
+    becomes
+        y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
+    where
+        float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
+        int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
     ## When it is exact
     The mode is constant, the amounts are known and not negative, batch and channels are not padded,
     and the value is the operator's own:
@@ -37,7 +42,6 @@ class FoldPad(PadBefore):
     `ceil_mode` the number of windows stays the same, and no window of a QLinearAveragePool that
     begins to count reaches past its padding. That one's kernel must not begin or cease to be as
     large as unpadded data on all axes, where onnxruntime rounds otherwise.
-
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;
     onnxruntime, docs/ContribOperators.md.
@@ -45,20 +49,6 @@ class FoldPad(PadBefore):
 
     code = "PAD201"
     why = "the operator can do it"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[3, 2, 3, 3] w
-                int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-            """,
-            before="""
-                p = Pad (x, pads)
-                y = Conv <strides = [2, 2]> (p, w)
-            """,
-            after="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
-        ),
-    )
 
     def choose_both(self, context: Context, op: WindowOp, pad: PadOp) -> Choice | None:
         """The padding of both."""

@@ -8,7 +8,6 @@ from onnxpad.options import Wanted
 from onnxpad.padding.padding import Padding, SizeDependentError
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example
 from onnxpad.rewrite.site_pass import Choice, SitePass
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
@@ -20,11 +19,15 @@ class ResolveAutoPad(SitePass):
     ## What it does
     Writes the pads out where constant ones read the same elements at every size that the graph
     admits, as with a fixed size or a stride of 1. Else `--dynamic pad` computes them.
-
     ## Why it matters
     Many importers reject `auto_pad`, or put the odd pixel on the wrong side. onnxruntime refuses it
     on a dilated Conv, and stops on a pool whose kernel is below its stride: there it is an error.
-
+    ## Example
+        y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+    becomes
+        y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
+    where
+        float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
     ## When it is exact
     The output has ceil(size / stride) elements. The padding for that is split evenly, an odd
     element at the end for SAME_UPPER, at the begin for SAME_LOWER. Refused: pads that depend on a
@@ -32,23 +35,12 @@ class ResolveAutoPad(SitePass):
     onnxruntime does not do as specified: a kernel more than two below its stride, a dilated pool,
     `pads` beside `auto_pad`. The result is then what both make of the one trusted. For a MaxPool
     whose kernel is below its stride, the proof assumes finite data.
-
     ## References
     ONNX Conv-22, MaxPool-22, AveragePool-22, LpPool-22, "auto_pad".
     """
 
     code = "PAD101"
     why = "they read the same"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[3, 2, 3, 3] w
-            """,
-            before='y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
-            after="y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)",
-        ),
-    )
 
     def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Every operator with SAME."""

@@ -6,7 +6,6 @@ from onnxpad.arithmetic.notation import pads_text
 from onnxpad.finding import Severity
 from onnxpad.options import Wanted
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example
 from onnxpad.rewrite.site_pass import Choice, SitePass
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
@@ -18,11 +17,15 @@ class RoundDown(SitePass):
     ## What it does
     Drops it, and pads the end of each axis as far as the last window reaches. Styles `pad` and
     `symmetric` then move these pads into a `Pad`. Some targets ask for it too.
-
     ## Why it matters
     Runtimes and onnx's shape inference differ on the last window. Before opset 19, onnxruntime 1.21
     divides by the whole kernel in an AveragePool that counts its padding: an error.
-
+    ## Example
+        y = MaxPool <ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]> (x)
+    becomes with `--no-ceil`
+        y = MaxPool <kernel_shape = [3, 3], pads = [0, 0, 1, 1], strides = [2, 2]> (x)
+    where
+        float[1, 2, 8, 8] x
     ## When it is exact
     The number of windows is the same at every size that the graph admits (rounding up may give none
     at the least ones: give them a range, `--dim`), and the pads are below the kernel. In style
@@ -31,21 +34,12 @@ class RoundDown(SitePass):
     - AveragePool that leaves its padding out of the divisor, or has none: always; the new pads are
       left out.
     - AveragePool that counts its padding: where no window reaches past it.
-
     ## References
     ONNX MaxPool-22, AveragePool-22, LpPool-22, "ceil_mode".
     """
 
     code = "PAD301"
     why = "there are as many windows"
-    examples = (
-        Example(
-            given="float[1, 2, 8, 8] x",
-            before="y = MaxPool <ceil_mode = 1, kernel_shape = [3, 3], strides = [2, 2]> (x)",
-            after="y = MaxPool <kernel_shape = [3, 3], pads = [0, 0, 1, 1], strides = [2, 2]> (x)",
-            no_ceil=True,
-        ),
-    )
 
     def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Every operator with `ceil_mode`, where none is wanted."""

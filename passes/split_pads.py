@@ -6,7 +6,6 @@ from onnxpad.options import Wanted
 from onnxpad.padding.padding import split
 from onnxpad.reasons import RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example
 from onnxpad.rewrite.site_pass import Choice, SitePass
 from onnxpad.semantics.amounts import onnx_order
 from onnxpad.semantics.read_nodes import WindowOp
@@ -18,38 +17,28 @@ class SplitPads(SitePass):
     ## What it does
     In style `pad` it keeps none, in `symmetric` the part equal on both sides, in `fold`, the
     default, all. The rest goes into a `Pad`, merged with one that is there.
-
     ## Why it matters
     Some runtimes reject pads that differ between begin and end, or any pads of a pool.
-
+    ## Example
+        y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
+    becomes with `--style pad`
+        p = Pad <mode = "constant"> (x, pads)
+        y = Conv <pads = [0, 0, 0, 0], strides = [2, 2]> (p, w)
+    where
+        float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
+        int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
     ## When it is exact
     The `Pad` fills in the value of the operator's own padding: 0 for Conv, LpPool with p above 0
     and AveragePool with `count_include_pad=1`, the lowest value for MaxPool, the data's zero point
     for quantised convolutions and averages. Refused: averages without that attribute, which divide
     by less, MaxPool with Indices, a zero point that is not one constant number, a `ceil_mode` that
     would give another number of windows.
-
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;
     onnxruntime, docs/ContribOperators.md.
     """
 
     code = "PAD202"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[3, 2, 3, 3] w
-                int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
-            """,
-            before="y = Conv <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)",
-            after="""
-                p = Pad <mode = "constant"> (x, pads)
-                y = Conv <pads = [0, 0, 0, 0], strides = [2, 2]> (p, w)
-            """,
-            style="pad",
-        ),
-    )
 
     def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Every operator with pads that the style wants in a `Pad`."""
