@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnxpad.graph import Tensor
 from onnxpad.messages import Named
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import is_padded
 
 
@@ -22,6 +22,15 @@ class DropEmptyPad(Pass):
     ## Why it matters
     It costs a copy, and blocks targets that have no `Pad`.
 
+    ## Example
+        p = Pad (x, zeros)
+        y = Relu (p)
+    becomes
+        y = Relu (x)
+    where
+        float[1, 2, 8, 8] x
+        int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}
+
     ## When it is exact
     In every mode, if the amounts are known to be zero. The model stops for data of another rank.
 
@@ -31,19 +40,6 @@ class DropEmptyPad(Pass):
 
     code = "PAD204"
     why = "it adds nothing"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}
-            """,
-            before="""
-                p = Pad (x, zeros)
-                y = Relu (p)
-            """,
-            after="y = Relu (x)",
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts are known to be zero."""

@@ -13,7 +13,7 @@ from onnxpad.messages import Named
 from onnxpad.options import KEPT
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import is_padded, onnx_order
 
 _LOADS_NONE: Final = "onnxruntime loads no model with these in another file"
@@ -28,6 +28,16 @@ class FixAmounts(Pass):
     ## Why it matters
     TensorRT and others reject computed amounts, and onnxruntime refuses those in external data.
 
+    ## Example
+        pads = Cast <to = 7> (amounts)
+        y = Pad <mode = "reflect"> (x, pads)
+    becomes
+        y = Pad <mode = "reflect"> (x, constant)
+    where
+        float[1, 2, 8, 8] x
+        int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4}
+        int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}
+
     ## When it is exact
     Where every amount is the same for every input that the graph admits; else the finding says on
     what it depends. External data is read only if the model was given by its path.
@@ -38,20 +48,6 @@ class FixAmounts(Pass):
 
     code = "PAD205"
     last = True
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4}
-                int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}
-            """,
-            before="""
-                pads = Cast <to = 7> (amounts)
-                y = Pad <mode = "reflect"> (x, pads)
-            """,
-            after='y = Pad <mode = "reflect"> (x, constant)',
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts or axes are not constants, or are in another file."""

@@ -9,7 +9,7 @@ from onnxpad.graph import Graph, Node
 from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.runtimes.deployed import folding_versions
 from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
 from onnxpad.semantics.operators import operator_of
@@ -28,6 +28,16 @@ class GuardPad(Pass):
     AveragePool, without a look at negative data, `ceil_mode` or kernels: results change, or the
     model fails to load.
 
+    ## Example
+        p = Pad (x, pads)
+        y = MaxPool <kernel_shape = [3, 3]> (p)
+    becomes
+        p = Pad (x, pads, "")
+        y = MaxPool <kernel_shape = [3, 3]> (p)
+    where
+        float[1, 2, 8, 8] x
+        int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
+
     ## When it is exact
     Always: the meaning stays. It is done where the fold is certain, and wrong or not known to be
     right: amounts and fill are constants, and the operator alone reads the `Pad`, directly or
@@ -41,22 +51,6 @@ class GuardPad(Pass):
     code = "PAD701"
     severity = Severity.ERROR
     last = True
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-            """,
-            before="""
-                p = Pad (x, pads)
-                y = MaxPool <kernel_shape = [3, 3]> (p)
-            """,
-            after="""
-                p = Pad (x, pads, "")
-                y = MaxPool <kernel_shape = [3, 3]> (p)
-            """,
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` that is certainly and wrongly folded, in the original graph too."""

@@ -11,7 +11,7 @@ from onnxpad.padding.write import set_amounts
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import Pairs, is_padded, numbers_of
 from onnxpad.semantics.layers import Operand, number_of
 from onnxpad.semantics.read_nodes import PadOp, is_pad
@@ -26,6 +26,17 @@ class MergePads(Pass):
     ## Why it matters
     Each `Pad` costs a pass over memory.
 
+    ## Example
+        p = Pad (x, first)
+        q = Pad (p, second)
+    becomes
+        q = Pad (x, sum)
+    where
+        float[1, 2, 8, 8] x
+        int64[8] first = {0, 0, 1, 2, 0, 0, 1, 2}
+        int64[8] second = {0, 1, 3, 0, 0, 1, 0, 0}
+        int64[8] sum = {0, 1, 4, 2, 0, 1, 1, 2}
+
     ## When it is exact
     Both have mode constant, known amounts and the same value (0.0 and -0.0 differ), which may come
     at run time. Nothing else reads the first. No side is padded where elements were cropped, and
@@ -37,21 +48,6 @@ class MergePads(Pass):
 
     code = "PAD203"
     why = "it writes the same"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                int64[8] first = {0, 0, 1, 2, 0, 0, 1, 2}
-                int64[8] second = {0, 1, 3, 0, 0, 1, 0, 0}
-                int64[8] sum = {0, 1, 4, 2, 0, 1, 1, 2}
-            """,
-            before="""
-                p = Pad (x, first)
-                q = Pad (p, second)
-            """,
-            after="q = Pad (x, sum)",
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every constant `Pad` that reads a constant `Pad`."""

@@ -10,7 +10,7 @@ from onnxpad.messages import Named
 from onnxpad.padding.parting import part, parted, parts
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.operators import operator_of
 from onnxpad.semantics.read_nodes import PadOp
 
@@ -24,6 +24,18 @@ class PartPad(Pass):
     ## Why it matters
     Padding of channels copies little and stays small; the spatial padding around it does not.
 
+    ## Example
+        p = Pad (x, pads)
+        y = Conv (p, w)
+    becomes
+        p = Pad (x, rest)
+        y = Conv <pads = [1, 0, 1, 0]> (p, w)
+    where
+        float[1, 2, 8, 8] x
+        float[2, 3, 3, 3] w
+        int64[8] pads = {0, 0, 1, -1, 0, 1, 1, 0}
+        int64[8] rest = {0, 0, 0, -1, 0, 1, 0, 0}
+
     ## When it is exact
     Always. It is done only if each reader is a Conv or pool that can take the second `Pad` over.
 
@@ -33,24 +45,6 @@ class PartPad(Pass):
 
     code = "PAD208"
     why = "the operator can do it"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[2, 3, 3, 3] w
-                int64[8] pads = {0, 0, 1, -1, 0, 1, 1, 0}
-                int64[8] rest = {0, 0, 0, -1, 0, 1, 0, 0}
-            """,
-            before="""
-                p = Pad (x, pads)
-                y = Conv (p, w)
-            """,
-            after="""
-                p = Pad (x, rest)
-                y = Conv <pads = [1, 0, 1, 0]> (p, w)
-            """,
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` of which all its readers could do a part."""

@@ -10,7 +10,7 @@ from onnxpad.finding import Severity
 from onnxpad.graph import Node
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.operators import MICROSOFT
 
 
@@ -23,6 +23,13 @@ class ReportAutoPad(Pass):
     ## Why it matters
     Many importers reject it; outside of the standard, only the operator's author knows its meaning.
 
+    ## Example
+        y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+    stays
+    where
+        float[1, 8, 8, 2] x
+        float[3, 3, 3, 2] w
+
     ## When it is exact
     Nothing is changed. NOTSET leaves nothing to the runtime, so it is not reported.
 
@@ -34,15 +41,6 @@ class ReportAutoPad(Pass):
     severity = Severity.INFO
     rewrites = False
     rest = True
-    examples = (
-        Example(
-            given="""
-                float[1, 8, 8, 2] x
-                float[3, 3, 3, 2] w
-            """,
-            before='y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every remaining `auto_pad` other than NOTSET, in file order."""

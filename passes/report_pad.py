@@ -14,7 +14,7 @@ from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.no_padding import why_no_padding
 from onnxpad.semantics.operators import MICROSOFT, crops, gathering
 from onnxpad.semantics.read_nodes import PadOp, UnreadableError, WindowOp
@@ -33,6 +33,15 @@ class ReportPad(Pass):
     ## Why it matters
     It costs a pass over memory. The nodes between show what to change, so that it folds.
 
+    ## Example
+        p = Pad (x, pads)
+        s = Sigmoid (p)
+        y = MaxPool <kernel_shape = [3, 3]> (s)
+    stays
+    where
+        float[1, 2, 8, 8] x
+        int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
+
     ## When it is exact
     Nothing is changed.
 
@@ -44,19 +53,6 @@ class ReportPad(Pass):
     severity = Severity.INFO
     rewrites = False
     rest = True
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
-            """,
-            before="""
-                p = Pad (x, pads)
-                s = Sigmoid (p)
-                y = MaxPool <kernel_shape = [3, 3]> (s)
-            """,
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` that remains, in file order."""

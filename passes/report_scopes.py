@@ -12,7 +12,7 @@ from onnxpad.graph import Graph, Node, function_label, held_bodies
 from onnxpad.passes.report_auto_pad import described_auto_pad, reported_auto_pad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.scopes import covers, pads
 
 
@@ -28,6 +28,13 @@ class ReportScopes(Pass):
     ## Why it matters
     The padding that the other rules find is not all the padding of the model.
 
+    ## Example
+        y = mine.Run (x) <body = some () => (float[] y) { y = Pad (x, pads) }>
+    stays
+    where
+        float[1, 2, 8, 8] x
+        int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
+
     ## When it is exact
     Nothing is changed. Explicit `pads` of a Conv or a pool are not reported.
 
@@ -39,15 +46,6 @@ class ReportScopes(Pass):
     severity = Severity.INFO
     rewrites = False
     scopes = True
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
-            """,
-            before="y = mine.Run (x) <body = some () => (float[] y) { y = Pad (x, pads) }>",
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """All padding that no other rule looks at in a graph, its bodies, and the functions."""

@@ -9,7 +9,7 @@ from onnxpad.analysis.shape_inference_check import Sizes, disagreements
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 
 
 class ReportSizes(Pass):
@@ -28,6 +28,12 @@ class ReportSizes(Pass):
     - A ConvTranspose with SAME gives its input's size times the stride; inference adds
       `output_padding`. Writing out the pads mends it.
 
+    ## Example
+        y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x)
+    stays
+    where
+        float[1, 2, 8, 8] x
+
     ## When it is exact
     Nothing is changed. Left out: models without Conv, pool and `Pad`, all but the first 2,000
     operators, custom ones, attributes that the opset lacks, functions, bodies of If and Loop.
@@ -39,12 +45,6 @@ class ReportSizes(Pass):
     code = "PAD902"
     severity = Severity.INFO
     rewrites = False
-    examples = (
-        Example(
-            given="float[1, 2, 8, 8] x",
-            before="y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x)",
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """The operators at which a disagreement begins, where anything could pad."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnxpad.finding import Severity
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.rewrite.scopes import PADDING
 
 
@@ -22,6 +22,13 @@ class ReportUnreadable(Pass):
     ## Why it matters
     Such a model loads in one runtime, and fails or means something else in another.
 
+    ## Example
+        y = Conv <auto_pad = "SAME"> (x, w)
+    stays
+    where
+        float[1, 2, 8, 8] x
+        float[3, 2, 3, 3] w
+
     ## When it is exact
     Nothing is changed.
 
@@ -32,15 +39,6 @@ class ReportUnreadable(Pass):
     code = "PAD901"
     severity = Severity.INFO
     rewrites = False
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[3, 2, 3, 3] w
-            """,
-            before='y = Conv <auto_pad = "SAME"> (x, w)',
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every node that cannot be read."""

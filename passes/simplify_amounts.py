@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnxpad.messages import counted
 from onnxpad.padding.computed_pads import MANY
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 
 
 class SimplifyAmounts(Pass):
@@ -20,6 +20,32 @@ class SimplifyAmounts(Pass):
     ## Why it matters
     An exported Conv2dSame takes twenty nodes and more, as does padding to a multiple of 32.
 
+    ## Example
+        size = Shape <start = 2> (x)
+        more = Add (size, one)
+        half = Div (more, two)
+        less = Sub (half, one)
+        even = Mul (less, two)
+        wide = Add (even, three)
+        total = Sub (wide, size)
+        begin = Div (total, two)
+        end = Sub (total, begin)
+        pads = Concat <axis = 0> (none, begin, none, end)
+        p = Pad (x, pads)
+        y = Conv <strides = [2, 2]> (p, w)
+    becomes with `--dynamic pad`
+        size = Shape <start = 2> (x)
+        below = Neg (size)
+        begin = Mod (below, strides)
+        pads = Concat <axis = 0> (none, begin, ends)
+        p = Pad (x, pads)
+        y = Conv <strides = [2, 2]> (p, w)
+    where
+        float[1, 2, height, width] x
+        float[3, 2, 3, 3] w
+        int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}
+        int64[2] none = {0, 0}, int64[2] strides = {2, 2}, int64[4] ends = {0, 0, 1, 1}
+
     ## When it is exact
     At every size that the graph admits, the amounts at both ends are the same as before.
 
@@ -29,39 +55,6 @@ class SimplifyAmounts(Pass):
 
     code = "PAD502"
     why = "these compute the same"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, height, width] x
-                float[3, 2, 3, 3] w
-                int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}
-                int64[2] none = {0, 0}, int64[2] strides = {2, 2}, int64[4] ends = {0, 0, 1, 1}
-            """,
-            before="""
-                size = Shape <start = 2> (x)
-                more = Add (size, one)
-                half = Div (more, two)
-                less = Sub (half, one)
-                even = Mul (less, two)
-                wide = Add (even, three)
-                total = Sub (wide, size)
-                begin = Div (total, two)
-                end = Sub (total, begin)
-                pads = Concat <axis = 0> (none, begin, none, end)
-                p = Pad (x, pads)
-                y = Conv <strides = [2, 2]> (p, w)
-            """,
-            after="""
-                size = Shape <start = 2> (x)
-                below = Neg (size)
-                begin = Mod (below, strides)
-                pads = Concat <axis = 0> (none, begin, ends)
-                p = Pad (x, pads)
-                y = Conv <strides = [2, 2]> (p, w)
-            """,
-            dynamic="pad",
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts fewer nodes could compute."""

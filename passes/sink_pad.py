@@ -13,7 +13,7 @@ from onnxpad.messages import Named
 from onnxpad.padding.readers import Readers, readers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import numbers_of
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import PadOp
@@ -31,6 +31,18 @@ class SinkPad(Pass):
 
     ## Why it matters
     With channels last, quantised or one-dimensional, there are some before each Conv.
+
+    ## Example
+        p = Pad (x, pads)
+        t = Transpose <perm = [0, 3, 1, 2]> (p)
+        y = Conv (t, w)
+    becomes
+        t = Transpose <perm = [0, 3, 1, 2]> (x)
+        y = Conv <pads = [1, 1, 1, 1]> (t, w)
+    where
+        float[1, 8, 8, 2] x
+        float[3, 2, 3, 3] w
+        int64[8] pads = {0, 1, 1, 0, 0, 1, 1, 0}
 
     ## When it is exact
     The `Pad` has mode constant, known amounts and a known value; the operators work on each element
@@ -50,24 +62,6 @@ class SinkPad(Pass):
 
     code = "PAD207"
     why = "nearer to the operator that slides over it"
-    examples = (
-        Example(
-            given="""
-                float[1, 8, 8, 2] x
-                float[3, 2, 3, 3] w
-                int64[8] pads = {0, 1, 1, 0, 0, 1, 1, 0}
-            """,
-            before="""
-                p = Pad (x, pads)
-                t = Transpose <perm = [0, 3, 1, 2]> (p)
-                y = Conv (t, w)
-            """,
-            after="""
-                t = Transpose <perm = [0, 3, 1, 2]> (x)
-                y = Conv <pads = [1, 1, 1, 1]> (t, w)
-            """,
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every constant `Pad` that a step reads."""

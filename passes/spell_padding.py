@@ -11,7 +11,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.messages import and_list
 from onnxpad.padding.padding import Padding
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import is_padded, is_plain_zero, onnx_order
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 
@@ -30,6 +30,14 @@ class SpellPadding(Pass):
     ## Why it matters
     Importers forget defaults: one stops without `kernel_shape`, one on a third input of a `Pad`.
 
+    ## Example
+        y = ConvTranspose <strides = [2, 2]> (x, w)
+    becomes with `--target coreml`
+        y = ConvTranspose <pads = [0, 0, 0, 0], strides = [2, 2]> (x, w)
+    where
+        float[1, 2, 8, 8] x
+        float[2, 3, 3, 3] w
+
     ## When it is exact
     Always: each spelling means what the one before it means by the specification.
 
@@ -40,17 +48,6 @@ class SpellPadding(Pass):
     code = "PAD702"
     why = "these mean the same"
     last = True
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[2, 3, 3, 3] w
-            """,
-            before="y = ConvTranspose <strides = [2, 2]> (x, w)",
-            after="y = ConvTranspose <pads = [0, 0, 0, 0], strides = [2, 2]> (x, w)",
-            target="coreml",
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator and `Pad` whose spelling is not the one that is wanted."""

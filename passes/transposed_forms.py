@@ -14,7 +14,7 @@ from onnxpad.padding.write import write
 from onnxpad.proof.read import Reader
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example, Match, Pass
+from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.amounts import Pairs, is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 
@@ -106,6 +106,14 @@ class ResolveTransposed(_Form):
     Importers reject both or read them differently, as did onnxruntime before 1.13; onnx's shape
     inference is wrong for SAME with `output_padding`.
 
+    ## Example
+        y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
+    becomes
+        y = ConvTranspose <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
+    where
+        float[1, 2, 8, 8] x
+        float[2, 3, 3, 3] w
+
     ## When it is exact
     - VALID: always.
     - SAME: at every size, as the total is the extent of the kernel plus `output_padding` minus the
@@ -120,16 +128,6 @@ class ResolveTransposed(_Form):
     """
 
     code = "PAD401"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[2, 3, 3, 3] w
-            """,
-            before='y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)',
-            after="y = ConvTranspose <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)",
-        ),
-    )
 
     def concerns(self, context: Context, op: TransposedOp) -> bool:
         """Whether it has an `auto_pad` other than NOTSET, or `output_shape`."""
@@ -147,6 +145,15 @@ class TakeOutputPadding(_Form):
     ## Why it matters
     Several runtimes drop it, want 0, or append no bias; onnxruntime refuses negative pads.
 
+    ## Example
+        y = ConvTranspose <output_padding = [1, 1], pads = [0, 1, 1, 1], strides = [2, 2]>
+            (x, w)
+    becomes
+        y = ConvTranspose <pads = [0, 1, 0, 0], strides = [2, 2]> (x, w)
+    where
+        float[1, 2, 8, 8] x
+        float[2, 3, 3, 3] w
+
     ## When it is exact
     Always: both cancel out in the size, and what is cropped at the end is what was appended there.
     What remains must stay below the stride, and nothing can be prepended.
@@ -156,19 +163,6 @@ class TakeOutputPadding(_Form):
     """
 
     code = "PAD403"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[2, 3, 3, 3] w
-            """,
-            before="""
-                y = ConvTranspose <output_padding = [1, 1], pads = [0, 1, 1, 1], strides = [2, 2]>
-                    (x, w)
-            """,
-            after="y = ConvTranspose <pads = [0, 1, 0, 0], strides = [2, 2]> (x, w)",
-        ),
-    )
 
     def concerns(self, context: Context, op: TransposedOp) -> bool:
         """Whether pads are negative, or unequal ones beside output_padding may stay unequal."""
@@ -188,6 +182,18 @@ class TakeCrop(_Writing):
     ## Why it matters
     TensorFlow and causal decoders (EnCodec) crop each result: a pass over memory, and wasted work.
 
+    ## Example
+        full = ConvTranspose <strides = [2]> (x, w)
+        y = Slice (full, starts, ends, axes)
+    becomes
+        y = ConvTranspose <pads = [1, 1], strides = [2]> (x, w)
+    where
+        float[1, 2, 8] x
+        float[2, 3, 4] w
+        int64[1] starts = {1}
+        int64[1] ends = {-1}
+        int64[1] axes = {2}
+
     ## When it is exact
     - The Slice has steps of 1 and crops by the same amounts at every size.
     - What is cropped is not padded again behind it, as elements would be lost.
@@ -201,22 +207,6 @@ class TakeCrop(_Writing):
 
     code = "PAD402"
     behind = True
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8] x
-                float[2, 3, 4] w
-                int64[1] starts = {1}
-                int64[1] ends = {-1}
-                int64[1] axes = {2}
-            """,
-            before="""
-                full = ConvTranspose <strides = [2]> (x, w)
-                y = Slice (full, starts, ends, axes)
-            """,
-            after="y = ConvTranspose <pads = [1, 1], strides = [2]> (x, w)",
-        ),
-    )
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution with a Slice or `Pad` behind it, and Slices of all."""
@@ -278,6 +268,15 @@ class MakeSymmetric(_Form):
     ## Why it matters
     onnxruntime's CUDA provider leaves others to the CPU; cuDNN and PyTorch have one for both ends.
 
+    ## Example
+        y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)
+    becomes with `--symmetric-transpose`
+        y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
+            (x, w)
+    where
+        float[1, 2, 8, 8] x
+        float[2, 3, 3, 3] w
+
     ## When it is exact
     Always with an `output_padding`; with a Slice where elements are left at every size. Where b - e
     is a stride or more, which no `output_padding` may be, a Slice crops the begin.
@@ -289,20 +288,6 @@ class MakeSymmetric(_Form):
     code = "PAD404"
     why = "equal at both ends"
     behind = symmetric = True
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                float[2, 3, 3, 3] w
-            """,
-            before="y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)",
-            after="""
-                y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
-                    (x, w)
-            """,
-            symmetric_transpose=True,
-        ),
-    )
 
     def concerns(self, context: Context, op: TransposedOp) -> bool:
         """Whether pads that are wanted to be equal at both ends are not."""

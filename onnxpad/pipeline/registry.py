@@ -146,7 +146,7 @@ def _error_text(error: Exception) -> str:
 def _page(kind: type[Any]) -> Page:
     """The docstring of a pass, with its examples before the heading on exactness."""
     text = inspect.cleandoc(vars(kind).get("__doc__") or kind.__name__)
-    if kind.examples:
+    if getattr(kind, "examples", ()):
         above, heading, below = text.partition("## When it is exact")
         shown = "\n\n".join(example.text for example in kind.examples)
         parts = f"{above.rstrip()}\n\n## Example\n{shown}", heading + below

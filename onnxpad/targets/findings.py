@@ -13,7 +13,6 @@ from onnxpad.padding.crops import crop_of
 from onnxpad.pipeline.run import AtLast, Run
 from onnxpad.reasons import BY_SIZE, BY_TRUST, Reason, RefusalError, advised
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp, is_pad
 from onnxpad.targets.choose import Choice, Reply, answers_to, choose, grade
 from onnxpad.targets.form import Placed, forms_of
@@ -37,13 +36,11 @@ class TargetReport:
         code: The code of its findings.
         severity: Their severity where `fix --target` mends what they tell.
         stays: Their severity where nothing does.
-        examples: None.
     """
 
     code: ClassVar[str]
     severity: ClassVar[Severity] = Severity.ERROR
     stays: ClassVar[Severity] = Severity.ERROR
-    examples: ClassVar[tuple[Example, ...]] = ()
 
 
 class ReportWrong(TargetReport):
@@ -58,6 +55,12 @@ class ReportWrong(TargetReport):
     ## Why it matters
     Nothing stops: the network runs, and its accuracy is lost.
 
+    ## Example
+        y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)
+    stays with `--target opencv@4`
+    where
+        float[1, 2, 9, 8] x
+
     ## When it is exact
     Nothing is rewritten by this rule: those that write the padding say when that is exact.
 
@@ -66,15 +69,6 @@ class ReportWrong(TargetReport):
     """
 
     code = "PAD703"
-    examples = (
-        Example(
-            given="float[1, 2, 9, 8] x",
-            before="""
-                y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)
-            """,
-            target="opencv@4",
-        ),
-    )
 
 
 class ReportRejected(TargetReport):
@@ -87,6 +81,13 @@ class ReportRejected(TargetReport):
     ## Why it matters
     An importer stops at the first form that it does not know, often without naming the node.
 
+    ## Example
+        y = Pad <mode = "wrap"> (x, pads)
+    stays with `--target tract`
+    where
+        float[1, 2, 8, 8] x
+        int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
+
     ## When it is exact
     Nothing is rewritten by this rule: those that write the padding say when that is exact.
 
@@ -95,16 +96,6 @@ class ReportRejected(TargetReport):
     """
 
     code = "PAD704"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-            """,
-            before='y = Pad <mode = "wrap"> (x, pads)',
-            target="tract",
-        ),
-    )
 
 
 class ReportFallback(TargetReport):
@@ -117,6 +108,13 @@ class ReportFallback(TargetReport):
     ## Why it matters
     Each change of provider costs more than most operators.
 
+    ## Example
+        y = Pad <mode = "reflect"> (x, pads)
+    stays with `--target coreml`
+    where
+        float[1, 2, 8, 8] x
+        int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
+
     ## When it is exact
     Nothing is rewritten by this rule: those that write the padding say when that is exact.
 
@@ -125,16 +123,6 @@ class ReportFallback(TargetReport):
     """
 
     code = "PAD705"
-    examples = (
-        Example(
-            given="""
-                float[1, 2, 8, 8] x
-                int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-            """,
-            before='y = Pad <mode = "reflect"> (x, pads)',
-            target="coreml",
-        ),
-    )
     severity = Severity.WARNING
     stays = Severity.INFO
 
@@ -149,6 +137,12 @@ class ReportUnknown(TargetReport):
     ## Why it matters
     What nobody has run is no promise.
 
+    ## Example
+        y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)
+    stays with `--target openvino`
+    where
+        float[1, 2, 8, 8] x
+
     ## When it is exact
     Nothing is rewritten by this rule: those that write the padding say when that is exact.
 
@@ -157,13 +151,6 @@ class ReportUnknown(TargetReport):
     """
 
     code = "PAD706"
-    examples = (
-        Example(
-            given="float[1, 2, 8, 8] x",
-            before="y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
-            target="openvino",
-        ),
-    )
     severity = Severity.INFO
     stays = Severity.INFO
 

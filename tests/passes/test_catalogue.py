@@ -12,7 +12,7 @@ from onnxpad.frameworks.fitting.reports import ReportConvention
 from onnxpad.passes import PASSES, REPORTS, TARGETS
 from onnxpad.passes.spell_padding import SpellPadding
 from onnxpad.pipeline.registry import catalogue
-from onnxpad.rewrite.pass_api import Example, Pass
+from onnxpad.rewrite.pass_api import Pass
 from onnxpad.targets.findings import TARGET_REPORTS, TargetReport
 from tests.support import assert_graph, fixed, one
 from tests.support.rows import each_row
@@ -73,16 +73,8 @@ def test_a_page_has_its_headings_and_words_under_each(page: Page) -> None:
     assert all(len(line) <= 100 for line in page.text.splitlines())
 
 
-EXAMPLES = [
-    pytest.param(kind, example, id=f"{kind.code}-{number}")
-    for kind in KINDS
-    for number, example in enumerate(kind.examples)
-]
-
-
-def completed(example: Example, body: str) -> onnx.ModelProto:
+def completed(given: list[str], body: str) -> onnx.ModelProto:
     """The nodes of an example with what they are given, and an output where the last one writes."""
-    given = example.given.strip().splitlines()
     last = re.findall(r"(\w+) = (?:[\w.]+\.)?[A-Z]", body)[-1]
     model = one(
         body,
@@ -94,30 +86,21 @@ def completed(example: Example, body: str) -> onnx.ModelProto:
     return model
 
 
-def test_every_pass_has_an_example() -> None:
-    assert all(kind.examples for kind in KINDS)
-
-
-@pytest.mark.parametrize(("kind", "example"), EXAMPLES)
-def test_the_example_is_what_fix_does(kind: Kind, example: Example) -> None:
-    before = completed(example, example.before)
-    asked: dict[str, Any] = {"dynamic": example.dynamic, "no_ceil": example.no_ceil}
-    asked |= {"symmetric_transpose": example.symmetric_transpose, "target": example.target}
-    select = kind.code if kind.code.startswith("PAD6") else ()
-    found = onnxpad.check(before, style=example.style, select=select, **asked).findings
-    assert kind.code in [finding.code for finding in found]
-    if not example.after:
-        assert not onnxpad.fix(before, style=example.style, **asked).changed
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.code)
+def test_the_example_is_what_fix_does(page: Page) -> None:
+    shown = re.split(r"^(\w.*)\n", section(page, "Example").strip("\n"), flags=re.MULTILINE)
+    before, said, after, _, given = shown
+    model, code = completed(given.splitlines(), before), page.code
+    options = dict(re.findall(r"`--([\w-]+) ?(.*?)`", said))
+    asked: dict[str, Any] = {each.replace("-", "_"): to or True for each, to in options.items()}
+    select = code if code.startswith("PAD6") else ()
+    found = onnxpad.check(model, select=select, **asked).findings
+    assert code in [finding.code for finding in found]
+    if said.startswith("stays"):
+        assert not onnxpad.fix(model, **asked).changed
         return
-    result = fixed(before, example.style, validate=True, **asked)
-    assert_graph(result.model, completed(example, example.after))
+    result = fixed(model, validate=True, **asked)
+    assert_graph(result.model, completed(given.splitlines(), after))
     # Another rule folds what these move or part.
-    further = ["PAD201"] if kind.code in {"PAD207", "PAD208"} else []
-    assert [change.code for change in result.changes] == [kind.code, *further]
-
-
-@each_row(("kind", "example"), EXAMPLES)
-def test_the_page_shows_the_example(kind: Kind, example: Example) -> None:
-    shown = section(catalogue()[kind.code], "Example")
-    for text in (example.given, example.before, example.after):
-        assert all(f"    {line.strip()}" in shown for line in text.strip().splitlines())
+    further = ["PAD201"] if code in {"PAD207", "PAD208"} else []
+    assert [change.code for change in result.changes] == [code, *further]

@@ -17,7 +17,6 @@ from onnxpad.graph import Node
 from onnxpad.reasons import Reason
 from onnxpad.records import dataclass
 from onnxpad.rewrite.context import Context
-from onnxpad.rewrite.pass_api import Example
 
 if TYPE_CHECKING:
     from onnxpad.frameworks.fitting.case import Fit, Likeness
@@ -97,6 +96,13 @@ class ReportConvention:
     down. TensorFlow, Keras and PaddlePaddle leave padding out of an average; PyTorch and Caffe
     count it.
 
+    ## Example
+        y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
+    stays
+    where
+        float[1, 1, 8, 8] x
+        float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}
+
     ## When it is exact
     Nothing is changed. Where a size is open, every remainder by the stride is looked at. Operators
     with a kernel or a size that is not known are said to be so.
@@ -108,12 +114,6 @@ class ReportConvention:
 
     code: ClassVar[str] = "PAD601"
     severity: ClassVar[Severity] = Severity.INFO  # unless a convention was asked for
-    examples: ClassVar[tuple[Example, ...]] = (
-        Example(
-            given="float[1, 1, 8, 8] x\nfloat[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}",
-            before="y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)",
-        ),
-    )
 
     def find(self, model: ModelPadding) -> Iterator[Finding]:
         """Yields every finding about a model."""
