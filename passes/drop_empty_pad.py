@@ -44,23 +44,19 @@ class DropEmptyPad(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts are known to be zero."""
         for pad in context.pads():
-            amounts, output = pad.constant_amounts, pad.node.outputs[0]
+            amounts, message = pad.constant_amounts, Named.of("Pad with amounts of 0")
             if amounts is None or is_padded(amounts):
                 continue
-            if not context.graph.uses(output) and not context.graph.is_output(output):
-                continue  # the rule on what remains reports it
-            yield self.found(
-                context, pad.node, Named.of("Pad with amounts of 0"), pad, becomes="no Pad"
-            )
+            if context.graph.is_read(pad.node.outputs[0]):  # else the rule on what remains tells it
+                yield self.found(context, pad.node, message, pad.data, becomes="no Pad")
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...] | None:
         """Connects the readers of the `Pad` to its input, or makes it an Identity."""
-        graph, pad = context.graph, match.plan
-        output = pad.node.outputs[0]
-        data: Tensor = pad.data
-        uses = list(graph.uses(output))
+        graph, output = context.graph, match.node.outputs[0]
+        data: Tensor = match.plan
+        uses = graph.uses(output)
         if graph.is_output(output) or any(use.index < 0 for use in uses):
-            graph.replace_op(pad.node, "Identity", [data], {})
+            graph.replace_op(match.node, "Identity", [data], {})
             return None
         for use in uses:
             graph.set_input(use.node, use.index, data)

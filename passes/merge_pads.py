@@ -33,8 +33,7 @@ class MergePads(Pass):
         q = Pad (x, sum)
     where
         float[1, 2, 8, 8] x
-        int64[8] first = {0, 0, 1, 2, 0, 0, 1, 2}
-        int64[8] second = {0, 1, 3, 0, 0, 1, 0, 0}
+        int64[8] first = {0, 0, 1, 2, 0, 0, 1, 2}, int64[8] second = {0, 1, 3, 0, 0, 1, 0, 0}
         int64[8] sum = {0, 1, 4, 2, 0, 1, 1, 2}
 
     ## When it is exact

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnxpad.arithmetic.notation import pads_text
-from onnxpad.graph import Node
+from onnxpad.arithmetic.notation import axes_text
 from onnxpad.messages import Named
 from onnxpad.padding.parting import part, parted, parts
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.operators import operator_of
-from onnxpad.semantics.read_nodes import PadOp
 
 
 class PartPad(Pass):
@@ -31,10 +28,8 @@ class PartPad(Pass):
         p = Pad (x, rest)
         y = Conv <pads = [1, 0, 1, 0]> (p, w)
     where
-        float[1, 2, 8, 8] x
-        float[2, 3, 3, 3] w
-        int64[8] pads = {0, 0, 1, -1, 0, 1, 1, 0}
-        int64[8] rest = {0, 0, 0, -1, 0, 1, 0, 0}
+        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
+        int64[8] pads = {0, 0, 1, -1, 0, 1, 1, 0}, int64[8] rest = {0, 0, 0, -1, 0, 1, 0, 0}
 
     ## When it is exact
     Always. It is done only if each reader is a Conv or pool that can take the second `Pad` over.
@@ -48,29 +43,22 @@ class PartPad(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` of which all its readers could do a part."""
+        graph, analysis, strict = context.graph, context.analysis, context.user_options.strict
         for pad in context.pads():
-            uses = list(readers_of(context.graph, pad.node.outputs[0]))
+            uses = list(readers_of(graph, pad.node.outputs[0]))
             readers = [use.node for use in uses if use is not None and use.index >= 0]
-            if len(readers) < len(uses):
-                continue  # it is an output, or a body reads it
-            amounts = parts(context.graph, context.analysis, pad.node, readers)
-            if amounts is None or not self._is_taken(context, pad, readers):
+            is_elsewhere = len(readers) < len(uses)  # it is an output, or a body reads it
+            amounts = None if is_elsewhere else parts(graph, analysis, pad.node, readers)
+            if amounts is None:
                 continue
-            row = operator_of(context.graph, readers[0])
-            spatial = pads_text(amounts[1]) if row is None else row.layout.text(amounts[1])
-            becomes = f"two Pads, of which that of {spatial} folds"
-            yield self.found(context, pad.node, Named.of("Pad"), amounts, becomes=becomes)
-
-    def _is_taken(self, context: Context, pad: PadOp, readers: list[Node]) -> bool:
-        graph, analysis = context.graph, context.analysis
-        if context.user_options.strict and any(
-            needs_finite(graph, analysis, pad.data, reader) for reader in readers
-        ):
-            return False  # the fold would be undone
-        mark = context.mark()
-        found = parted(graph, analysis, context.sites, context.style_of, pad.node, readers)
-        context.rollback(mark)
-        return found
+            if strict and any(needs_finite(graph, analysis, pad.data, each) for each in readers):
+                continue  # the fold would be undone
+            mark = context.mark()
+            is_taken = parted(graph, analysis, context.sites, context.style_of, pad.node, readers)
+            context.rollback(mark)
+            if is_taken:
+                becomes = f"two Pads, of which that of {axes_text(amounts[1])} folds"
+                yield self.found(context, pad.node, Named.of("Pad"), amounts, becomes=becomes)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes both `Pad`s."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
 from onnxpad.graph import Node, Use
 from onnxpad.messages import Named, and_list, few, named
 from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Readers
+from onnxpad.passes.report_auto_pad import not_covered
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.no_padding import why_no_padding
-from onnxpad.semantics.operators import MICROSOFT, crops, gathering
-from onnxpad.semantics.read_nodes import PadOp, UnreadableError, WindowOp
+from onnxpad.semantics.operators import crops, gathering
+from onnxpad.semantics.read_nodes import PadOp, UnreadableError
 
 MOST_READERS: Final = 4
 """A reason names at most this many readers."""
@@ -62,16 +62,11 @@ class ReportPad(Pass):
                 continue
             if graph.is_function(node) or not node.outputs:
                 continue  # the rule on functions reports it
-            is_own = graph.is_standard(node)
-            pad = context.pad(node) if is_own else None
-            if isinstance(pad, UnreadableError) or (graph.names_standard(node) and not is_own):
+            pad = context.pad(node) if graph.names_standard(node) else None
+            if isinstance(pad, UnreadableError):
                 continue  # the rule on unreadable nodes reports it
-            found = readers.of(node.outputs[0])
-            left = [e for e in found if pad is None or not _is_asked(context, pad, e)]
-            if left or not found:
-                message = described_pad(context.analysis, node, pad)
-                path = readers.path(node.outputs[0])
-                causes = [*_causes(context, readers, node, pad, left, path)]
+            path = readers.path(node.outputs[0])
+            if causes := [*_causes(context, readers, node, pad, path)]:
                 general = "; ".join(dict.fromkeys(cause.general for cause in causes))
                 reason = RefusalError(
                     causes[0].code,
@@ -79,128 +74,87 @@ class ReportPad(Pass):
                     "; ".join(dict.fromkeys(cause.brief or cause.general for cause in causes)),
                     summary=general,
                     options=[o for o in causes[0].options if all(o in c.options for c in causes)],
-                    **_facts(context, pad, found, path),
+                    **_facts(context, pad, readers.of(node.outputs[0]), path),
                 )
-                yield self.refused(context, node, Named.of(message), reason)
-
-
-def _is_asked(context: Context, pad: PadOp, use: Use | None) -> bool:
-    """Whether a reader is a window operator before which the style wants this `Pad`."""
-    if use is None or (style := context.style_of(use.node)) == "fold":
-        return False
-    op = context.window(use.node) if gathering(context.graph, use.node) else None
-    known = pad.constant_amounts
-    if not isinstance(op, WindowOp) or pad.mode != "constant" or known is None:
-        return False
-    if use.index != op.operator.inputs.data:
-        return False
-    if style == "pad":
-        return min(map(min, known), default=0) >= 0
-    try:
-        padding, _, around = context.sites.planned(op, style)
-    except RefusalError:
-        return False
-    return padding.outside == around and has_amounts(op, pad, around)
+                yield self.refused(context, node, Named.of(_described(node, pad)), reason)
 
 
 def _causes(
-    context: Context,
-    readers: Readers,
-    node: Node,
-    pad: PadOp | None,
-    found: Sequence[Use | None],
-    path: Sequence[Use],
+    context: Context, readers: Readers, node: Node, pad: PadOp | None, path: Sequence[Use]
 ) -> Iterator[RefusalError]:
-    """Why a `Pad` stays: in itself, for what stands behind it, and for each reader."""
-    if pad is None and node.domain == MICROSOFT:
-        text = f"onnxpad does not cover {node.op} of {node.domain}"
-        yield RefusalError(Reason.OPERATOR_NOT_COVERED, text)
-    elif pad is None:
-        text = f"{node.op} is a custom operator of {node.domain}"
-        yield RefusalError(Reason.CUSTOM_OPERATOR, text)
+    """Why a `Pad` stays: for itself, on the way to a window, and for each reader that lets it."""
+    found = readers.of(node.outputs[0])
+    if pad is None:
+        yield not_covered(context.graph, node)
     if not found:
         yield RefusalError(Reason.UNUSED, "nothing reads it")
-    if len(path) > 1:
-        yield _in_itself(context, pad, path) or _between(context, readers, path)
+    if len(path) > 1 and pad is not None and pad.mode != "constant":
+        said = f"it copies data ({pad.mode}), as no operator's pads do"
+        yield RefusalError(Reason.COPIES_DATA, said)
+    elif len(path) > 1:
+        yield _way(context, readers, path)
+    told = path[0].node if len(path) > 1 else None
     for use in found:
         if use is None:
             yield RefusalError(Reason.GRAPH_OUTPUT, "it is an output of the graph")
-        elif len(path) < 2 or path[0].node is not use.node:
-            yield _declined(context, readers, use)
+        elif use.node is not told and (why := _declined(context, readers, pad, use)):
+            yield why
 
 
-def _in_itself(context: Context, pad: PadOp | None, path: Sequence[Use]) -> RefusalError | None:
-    """Why a `Pad` folds into no operator, whatever stands between; None if it might."""
-    if pad is None:
-        return None
-    if pad.mode != "constant":
-        said = f"it copies data ({pad.mode}), as no operator's pads do"
-        return RefusalError(Reason.COPIES_DATA, said)
-    shape = context.analysis.shape(pad.data)
-    known = None if shape is None else pad.over(len(shape))
-    keeps_axes = _MOVING.isdisjoint(use.node.op for use in path)
-    if known is not None and keeps_axes and any(map(any, known[:2])):
-        said = "it pads the batch or the channels, as no operator's pads do"
-        return RefusalError(Reason.PADS_BATCH_OR_CHANNELS, said)
-    return None
-
-
-_MOVING: Final = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand"})
-"""Steps behind which an axis may be another one."""
-
-
-def _between(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:
-    """The cause that nodes stand between a `Pad` and the next operator that takes none, or one."""
-    graph, label = context.graph, context.graph.label
-    *between, end = path
-    why = {each.node.op: why_no_padding(graph, *each) for each in path}
-    if not gathering(graph, end.node):
-        why[end.node.op] = why[end.node.op] or _takes_none(context, end)
-    further = "".join(f"; {op}: {each}" for op, each in why.items() if each)
-    said = named(
-        lambda name: (
-            f"{and_list(f'{each.node.op}{name(label(each.node))}' for each in between)} "
-            f"{'stand' if len(between) > 1 else 'stands'} between it and {end.node.op}"
-            f"{name(label(end.node))}{further}"
-        )
-    )
-    is_window = readers.inputs(end.node) is not None
-    return RefusalError(Reason.STEPS_BETWEEN if is_window else Reason.TAKES_NO_PADDING, said)
-
-
-def _declined(context: Context, readers: Readers, use: Use) -> RefusalError:
-    """Why a reader of a `Pad` does not take over its padding."""
-    graph, (node, index) = context.graph, use
-    label, inputs, why = graph.label(node), readers.inputs(node), why_no_padding(graph, *use)
-    if inputs is not None and index == inputs.data and gathering(graph, node):
-        return _verdict(context, node)
+def _declined(
+    context: Context, readers: Readers, pad: PadOp | None, use: Use
+) -> RefusalError | None:
+    """Why a reader of a `Pad` does not take over its padding; None where the style wants that."""
+    (node, index), inputs = use, readers.inputs(use.node)
     if index < 0:
-        code, does = Reason.READ_IN_BODY, "reads it in a body"
+        code, how = Reason.READ_IN_BODY, "in a body"
     elif inputs is not None and index != inputs.data:
-        code, does = Reason.READ_AS_OPERAND, f"reads it as input {index}"
-    elif inputs is not None or why:
-        code = Reason.TAKES_NO_PADDING if inputs is None else Reason.OPERATOR_NOT_COVERED
-        does = f"reads it: {why or _takes_none(context, use)}"
-    elif readers.hands_on(node, index) and (way := readers.dead_end(node.outputs[0])):
-        return _between(context, readers, (use, *way))
+        code, how = Reason.READ_AS_OPERAND, f"as input {index}"
+    elif gathering(context.graph, node) is not None:
+        return _verdict(context, pad, node)
     else:
-        code, does = Reason.NO_WINDOW, "reads it, and is not known to have a window"
-    return RefusalError(code, named(lambda name: f"{node.op}{name(label)} {does}"))
+        further = readers.dead_end(node.outputs[0]) if readers.hands_on(node, index) else ()
+        return _way(context, readers, (use, *further))
+    label = context.graph.label(node)
+    return RefusalError(code, named(lambda name: f"{node.op}{name(label)} reads it {how}"))
 
 
-def _takes_none(context: Context, use: Use) -> str:
-    is_crop = crops(context.graph, use.node)
-    return "its own pads would crop" if is_crop else "onnxpad does not cover it"
+def _way(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:
+    """That an operator takes no padding, or only without the nodes that are before it."""
+    graph, (*steps, end) = context.graph, path
+    why = {use.node.op: why_no_padding(graph, *use) for use in path}
+    is_window, takes_none = readers.inputs(end.node) is not None, why[end.node.op]
+    if not (takes_none or gathering(graph, end.node)):
+        is_crop = crops(graph, end.node)
+        covers = "onnxpad does not cover it" if is_window else "it is not known to have a window"
+        why[end.node.op] = "its own pads would crop" if is_crop else covers
+    code = Reason.STEPS_BETWEEN if steps else Reason.OPERATOR_NOT_COVERED
+    if not is_window:
+        code = Reason.TAKES_NO_PADDING if takes_none else Reason.NO_WINDOW
+
+    def said(name: Callable[..., str]) -> str:
+        *between, last = (f"{use.node.op}{name(graph.label(use.node))}" for use in path)
+        past = f" past {and_list(between)}" if between else ""
+        return f"{last} reads it{past}" + "".join(f"; {op}: {w}" for op, w in why.items() if w)
+
+    return RefusalError(code, named(said))
 
 
-def _verdict(context: Context, node: Node) -> RefusalError:
+def _verdict(context: Context, pad: PadOp | None, node: Node) -> RefusalError | None:
+    """Why a window operator does not take over a `Pad`; None where the style wants it there."""
     op, style, label = context.window(node), context.style_of(node), context.graph.label(node)
-    why = RefusalError(Reason.AS_ASKED, f"in style {style} the Pad stays before it")
+    known = pad.constant_amounts if pad is not None and pad.mode == "constant" else None
     if isinstance(op, UnreadableError):
         why = RefusalError(Reason.READER_UNREADABLE, f"it cannot be read itself: {op}")
-    elif isinstance(op, WindowOp):
+    elif style == "pad" and known is not None and min(map(min, known), default=0) >= 0:
+        return None
+    else:
+        why = RefusalError(Reason.AS_ASKED, f"in style {style} the Pad stays before it")
         try:
-            context.sites.planned(op, style)
+            padding, before, around = context.sites.planned(op, style)
+            is_whole = before and known is not None and has_amounts(op, before, around)
+            if style != "fold" and is_whole and padding.outside == around:
+                return None
         except RefusalError as refusal:
             why = refusal
     said = Named(f"{node.op} {label!r}: {why}", f"{node.op}: {why.general}")
@@ -208,20 +162,15 @@ def _verdict(context: Context, node: Node) -> RefusalError:
     return RefusalError(why.code, said, brief, options=why.options)
 
 
-def described_pad(analysis: Analysis, node: Node, pad: PadOp | None) -> str:
+def _described(node: Node, pad: PadOp | None) -> str:
     """A `Pad` in words; for one of another domain, only the domain."""
     if pad is None:
         return f"Pad of {node.domain}"
-    shape = analysis.shape(pad.data)
     known = pad.constant_amounts
-    if known is None:
-        amounts = ", amounts computed"
-    elif pad.axes is None or shape is None:
-        amounts = f" {axes_text(known, pad.axes)}"
-    else:
-        amounts = f" {axes_text(pad.over(len(shape)) or known)}"
-    how = f" ({pad.mode})" if pad.mode != "constant" else f" with {pad.value}" * bool(pad.value)
-    return f"Pad{amounts}{how}"
+    amounts = ", amounts computed" if known is None else f" {axes_text(known, pad.axes)}"
+    return f"Pad{amounts}" + (
+        f" ({pad.mode})" if pad.mode != "constant" else f" with {pad.value}" * bool(pad.value)
+    )
 
 
 def _facts(

@@ -9,7 +9,7 @@ from onnxpad.errors import ModelError
 from onnxpad.facts import Facts
 from onnxpad.finding import Finding, Location, Severity
 from onnxpad.graph import Graph, Node, function_label, held_bodies
-from onnxpad.passes.report_auto_pad import described_auto_pad, reported_auto_pad
+from onnxpad.passes.report_auto_pad import reported_auto_pad
 from onnxpad.reasons import Reason
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
@@ -94,9 +94,8 @@ class ReportScopes(Pass):
             if node.op == "Pad" and not graph.is_function(node):
                 yield self._match(graph, node, "Pad", reason, scope=graph.place)
             if auto_pad := reported_auto_pad(node):
-                message = described_auto_pad(node, auto_pad)
                 facts = {"scope": graph.place, "auto_pad": auto_pad}
-                yield self._match(graph, node, message, reason, **facts)
+                yield self._match(graph, node, f"auto_pad={auto_pad}", reason, **facts)
 
     def _match(
         self, place: Graph | str, node: Node, message: str, reason: str, **facts: object
@@ -104,8 +103,7 @@ class ReportScopes(Pass):
         """A finding about a node of a graph, or about a place whose graph cannot be read."""
         label, location = str(place), Location((str(place),))
         if isinstance(place, Graph):
-            label, location = place.label(node), place.location(node)
-            label = f"{place.place} > {node.op} {label!r}" if place.place else label
+            label, location = place.place_of(node), place.location(node)
         finding = Finding(
             self.code,
             Severity.INFO,

@@ -26,8 +26,7 @@ class ReportUnreadable(Pass):
         y = Conv <auto_pad = "SAME"> (x, w)
     stays
     where
-        float[1, 2, 8, 8] x
-        float[3, 2, 3, 3] w
+        float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
 
     ## When it is exact
     Nothing is changed.

@@ -24,27 +24,20 @@ class SimplifyAmounts(Pass):
         size = Shape <start = 2> (x)
         more = Add (size, one)
         half = Div (more, two)
-        less = Sub (half, one)
-        even = Mul (less, two)
-        wide = Add (even, three)
-        total = Sub (wide, size)
-        begin = Div (total, two)
-        end = Sub (total, begin)
-        pads = Concat <axis = 0> (none, begin, none, end)
-        p = Pad (x, pads)
-        y = Conv <strides = [2, 2]> (p, w)
+        even = Mul (half, two)
+        end = Sub (even, size)
+        pads = Concat <axis = 0> (begins, end)
+        y = Pad (x, pads)
     becomes with `--dynamic pad`
         size = Shape <start = 2> (x)
         below = Neg (size)
-        begin = Mod (below, strides)
-        pads = Concat <axis = 0> (none, begin, ends)
-        p = Pad (x, pads)
-        y = Conv <strides = [2, 2]> (p, w)
+        end = Mod (below, both)
+        pads = Concat <axis = 0> (begins, end)
+        y = Pad (x, pads)
     where
         float[1, 2, height, width] x
-        float[3, 2, 3, 3] w
-        int64[1] one = {1}, int64[1] two = {2}, int64[1] three = {3}
-        int64[2] none = {0, 0}, int64[2] strides = {2, 2}, int64[4] ends = {0, 0, 1, 1}
+        int64[1] one = {1}, int64[1] two = {2}
+        int64[2] both = {2, 2}, int64[6] begins = {0, 0, 0, 0, 0, 0}
 
     ## When it is exact
     At every size that the graph admits, the amounts at both ends are the same as before.
@@ -59,14 +52,13 @@ class SimplifyAmounts(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts fewer nodes could compute."""
         for pad in context.pads():
-            if context.wanted(pad.node).dynamic != "pad":
-                continue
-            if (simpler := context.open_sites.simpler(pad)) is not None:
+            is_asked = context.wanted(pad.node).dynamic == "pad"
+            if is_asked and (simpler := context.open_sites.simpler(pad)) is not None:
                 formula, nodes, least = simpler
                 many = f"{nodes} or more" if nodes == MANY else nodes
                 message = f"{many} nodes compute the amounts of a Pad ({pad.mode})"
-                plan, becomes = (pad, formula), counted(least, "node")
-                yield self.found(context, pad.node, message, plan, becomes=becomes)
+                becomes = counted(least, "node")
+                yield self.found(context, pad.node, message, (pad, formula), becomes=becomes)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Replaces the nodes that compute the amounts."""

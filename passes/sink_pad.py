@@ -40,8 +40,7 @@ class SinkPad(Pass):
         t = Transpose <perm = [0, 3, 1, 2]> (x)
         y = Conv <pads = [1, 1, 1, 1]> (t, w)
     where
-        float[1, 8, 8, 2] x
-        float[3, 2, 3, 3] w
+        float[1, 8, 8, 2] x, float[3, 2, 3, 3] w
         int64[8] pads = {0, 1, 1, 0, 0, 1, 1, 0}
 
     ## When it is exact

@@ -35,8 +35,7 @@ class SpellPadding(Pass):
     becomes with `--target coreml`
         y = ConvTranspose <pads = [0, 0, 0, 0], strides = [2, 2]> (x, w)
     where
-        float[1, 2, 8, 8] x
-        float[2, 3, 3, 3] w
+        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
 
     ## When it is exact
     Always: each spelling means what the one before it means by the specification.

@@ -15,7 +15,7 @@ from onnxpad.proof.read import Reader
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.amounts import Pairs, is_padded, less, onnx_order
+from onnxpad.semantics.amounts import is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 
 
@@ -54,45 +54,37 @@ class _Form(_Writing):
         for op in context.transposed():
             if not self.concerns(context, op):
                 continue
-            message, facts = amounts_of(op).text, dict[str, Any]()
+            message, told = amounts_of(op).text, dict[str, Any]()
             try:
                 plan, decided = self._plan(context, op)
             except RefusalError as refusal:
-                if not op.is_explicit:
-                    facts["auto_pad"] = op.auto_pad
-                yield self.refused(context, op.node, message, refusal, **facts)
+                told |= {} if op.is_explicit else {"auto_pad": op.auto_pad}
+                yield self.refused(context, op.node, message, refusal, **told)
                 continue
             becomes = amounts_of(plan.form).text
             if is_padded(plan.rest):
                 becomes += f" and a Slice of {pads_text(plan.rest)}"
-            facts, decides = {"pads": onnx_order(plan.form.numbers)}, decided is not None
+            told |= {"pads": onnx_order(plan.form.numbers), "becomes": becomes}
             if decided is not None:
-                becomes += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
-                facts = {**decided.facts, **facts, "trusts": context.trust}
+                told["becomes"] += f"; by --trust {context.trust}: {decided.facts['disagreement']}"
+                told = {**decided.facts, **told, "trusts": context.trust, "decides": True}
             if plan.form != padding_of(op):
-                yield self.found(
-                    context, op.node, message, plan, becomes=becomes, decides=decides, **facts
-                )
+                yield self.found(context, op.node, message, plan, **told)
 
     def _plan(self, context: Context, op: TransposedOp) -> tuple[Taking, RefusalError | None]:
         """What is to be written, and the disagreement that the trusted engine decides."""
-        crop, decided = _crop(context, op)
+        decided, is_shaped = None, op.output_shape is not None
+        if is_shaped and (wrong := context.misinferred(op.data, "output_shape")):
+            raise wrong
+        try:
+            crop = crop_of(context.analysis, op)
+        except RefusalError as refusal:
+            crop, decided = crop_of(context.analysis, op, context.trust), refusal
         form = form_of(op, crop, symmetric=self.symmetric, sliced=self.symmetric)
         plan = Taking(op, form, rest=less(crop, form.crop))
         if is_padded(plan.rest):
             _crops(context, op).check(plan)
         return plan, decided
-
-
-def _crop(context: Context, op: TransposedOp) -> tuple[Pairs, RefusalError | None]:
-    """The crop of an operator, and the disagreement that the trusted engine decides."""
-    shaped = op.output_shape is not None
-    if shaped and (wrong := context.misinferred(op.data, "output_shape")):
-        raise wrong
-    try:
-        return crop_of(context.analysis, op), None
-    except RefusalError as refusal:
-        return crop_of(context.analysis, op, context.trust), refusal
 
 
 class ResolveTransposed(_Form):
@@ -111,8 +103,7 @@ class ResolveTransposed(_Form):
     becomes
         y = ConvTranspose <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
     where
-        float[1, 2, 8, 8] x
-        float[2, 3, 3, 3] w
+        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
 
     ## When it is exact
     - VALID: always.
@@ -151,8 +142,7 @@ class TakeOutputPadding(_Form):
     becomes
         y = ConvTranspose <pads = [0, 1, 0, 0], strides = [2, 2]> (x, w)
     where
-        float[1, 2, 8, 8] x
-        float[2, 3, 3, 3] w
+        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
 
     ## When it is exact
     Always: both cancel out in the size, and what is cropped at the end is what was appended there.
@@ -188,11 +178,8 @@ class TakeCrop(_Writing):
     becomes
         y = ConvTranspose <pads = [1, 1], strides = [2]> (x, w)
     where
-        float[1, 2, 8] x
-        float[2, 3, 4] w
-        int64[1] starts = {1}
-        int64[1] ends = {-1}
-        int64[1] axes = {2}
+        float[1, 2, 8] x, float[2, 3, 4] w
+        int64[1] starts = {1}, int64[1] ends = {-1}, int64[1] axes = {2}
 
     ## When it is exact
     - The Slice has steps of 1 and crops by the same amounts at every size.
@@ -239,11 +226,9 @@ class TakeCrop(_Writing):
                 + f" behind {node.op}{name(graph.label(node))}"
             )
         )
-        pads, becomes = onnx_order(taking.form.numbers), amounts_of(taking.form).text
-        last = taking.last
-        return self.found(
-            context, taken[-1], message, taking, becomes=becomes, keeps=last, pads=pads
-        )
+        facts: dict[str, Any] = {"pads": onnx_order(taking.form.numbers), "keeps": taking.last}
+        becomes = amounts_of(taking.form).text
+        return self.found(context, taken[-1], message, taking, becomes=becomes, **facts)
 
     def _refused(self, context: Context, op: TransposedOp, left: Obstacle) -> Match:
         (crop, refusal), label = left, context.graph.label(op.node)
@@ -274,8 +259,7 @@ class MakeSymmetric(_Form):
         y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
             (x, w)
     where
-        float[1, 2, 8, 8] x
-        float[2, 3, 3, 3] w
+        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
 
     ## When it is exact
     Always with an `output_padding`; with a Slice where elements are left at every size. Where b - e

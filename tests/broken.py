@@ -73,7 +73,7 @@ class Elsewhere(DropEmptyPad):
 
     def rewrite(self, match: Match, context: Context) -> tuple[Tensor, ...]:
         graph = context.graph
-        for use in graph.uses(match.plan.node.outputs[0]):
+        for use in graph.uses(match.node.outputs[0]):
             graph.set_input(use.node, use.index, graph.tensor("other"))
         return (graph.tensor("other"),)
 

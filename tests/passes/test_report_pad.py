@@ -73,7 +73,7 @@ def test_why_it_stays(body: str, code: Reason, window: str | None, style: str) -
         ("a = Pad (x, p)", "Pad axis 2 1+2, axis 3 2+1"),
         ("a = Pad (x, p, five)", "Pad axis 2 1+2, axis 3 2+1 with 5.0"),
         ('a = Pad <mode = "edge"> (x, p)', "Pad axis 2 1+2, axis 3 2+1 (edge)"),
-        ("a = Pad (x, few, , last)", "Pad axis 3 1+2"),
+        ("a = Pad (x, few, , last)", "Pad axis -1 1+2"),
         ("a = acme.Pad (x, p)", "Pad of acme"),
     ],
 )
@@ -117,7 +117,7 @@ def test_the_evidence_names_all_that_reads_it_and_the_way_to_a_window() -> None:
     (found,) = onnxpad.check(model).findings
     assert found.reason_code == Reason.STEPS_BETWEEN
     assert found.evidence == {
-        "summary": "Sigmoid stands between it and Conv; it is an output of the graph",
+        "summary": "Conv reads it past Sigmoid; it is an output of the graph",
         "mode": "constant",
         "amounts": ((0, 0), (0, 0), (1, 2), (2, 1)),
         "value": 0,
