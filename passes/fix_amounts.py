@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -51,53 +51,33 @@ class FixAmounts(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every `Pad` whose amounts or axes are not constants, or are in another file."""
-        graph = context.graph
-        if graph.opset < 11:
-            return
-        elsewhere: set[int] | None = None
+        graph, elsewhere = context.graph, None
         for pad in context.pads():
-            given = [
-                (index, tensor)
-                for index in (1, 3)
-                if (tensor := pad.node.operand(index)) is not None
-            ]
-            external = any(graph.is_external(tensor) for _, tensor in given)
-            wrong = [
-                index
-                for index, tensor in given
-                if graph.is_external(tensor) or graph.constant(tensor) is None
-            ]
+            given = {at: each for at in (1, 3) if (each := pad.node.operand(at)) is not None}
+            outside = [at for at, each in given.items() if graph.is_external(each)]
+            wrong = [at for at in given if at in outside or graph.constant(given[at]) is None]
             if not wrong:
                 continue
-            kept = "keeps its amounts in another file" if external else "has no constant amounts"
-            message = Named.of(f"Pad ({pad.mode}) {kept}")
-            amounts = pad.constant_amounts
-            if amounts is not None:
-                if not is_padded(amounts):
-                    continue  # another rule removes the whole Pad
-                if not external and context.style_of(pad.node) == KEPT.style:
+            kept = "keeps its amounts in another file" if outside else "has no constant amounts"
+            message, amounts = Named.of(f"Pad ({pad.mode}) {kept}"), pad.constant_amounts
+            if amounts is None:
+                if elsewhere is None:  # the Pads that need not be computed
+                    resolved = map(context.open_sites.resolves, context.windows())
+                    elsewhere = {id(other.node) for other in resolved if other is not None}
+                is_same = id(pad.node) in elsewhere
+                if context.wanted(pad.node).dynamic == "pad" or not is_same:
+                    why = context.sites.wording.amounts(pad)
+                    is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
+                    asked = context.asks_to_compute or "--target" if is_same and is_open else ""
+                    yield self.refused(context, pad.node, message, why, asked=asked)
+            elif is_padded(amounts):  # else another rule removes the whole Pad
+                becomes = f"constant amounts {axes_text(amounts, pad.axes)}"
+                told: dict[str, Any] = {"why": "they are always these"}
+                if outside:
+                    told = {"why": _LOADS_NONE, "severity": Severity.ERROR}
+                elif context.style_of(pad.node) == KEPT.style:
                     continue
-                severity = Severity.ERROR if external else self.severity
-                yield self.found(
-                    context,
-                    pad.node,
-                    message,
-                    (pad, wrong),
-                    becomes=f"constant amounts {axes_text(amounts, pad.axes)}",
-                    why=_LOADS_NONE if external else "they are always these",
-                    severity=severity,
-                )
-                continue
-            if elsewhere is None:
-                resolved = map(context.open_sites.resolves, context.windows())
-                elsewhere = {id(other.node) for other in resolved if other is not None}
-            is_same = id(pad.node) in elsewhere  # which need not be computed
-            computes = context.wanted(pad.node).dynamic == "pad"
-            if computes or not is_same:
-                why = context.sites.wording.amounts(pad)
-                is_open = why.code in {Reason.SIZE_DEPENDENT, Reason.NOT_WORKED_OUT}
-                asked = context.asks_to_compute or "--target" if is_same and is_open else ""
-                yield self.refused(context, pad.node, message, why, asked=asked)
+                yield self.found(context, pad.node, message, (pad, wrong), becomes=becomes, **told)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Replaces the computed or external amounts and axes by initializers."""

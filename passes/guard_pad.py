@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from onnxpad.finding import Severity
-from onnxpad.graph import Graph, Node
 from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.runtimes.deployed import folding_versions
+from onnxpad.runtimes.deployed import Exposed, folding_versions
 from onnxpad.runtimes.protection import can_guard, guard, takes_empty_fill
 from onnxpad.semantics.operators import operator_of
 
@@ -60,41 +60,30 @@ class GuardPad(Pass):
             reader, row = graph.label(window), operator_of(graph, window)
             assert row is not None
             seen = folding_versions(row, graph.opset)
-            into = f"onnxruntime {seen} folds it into {window.op}"
+            into, general = f"onnxruntime {seen} folds it into {window.op}", exposed.general
             why = Named(
                 f"{into} {reader!r}, though {exposed.why}",
-                f"{into}, though {exposed.general or exposed.why}",
+                f"{into}, though {general or exposed.why}",
             )
-            if can_guard(context, exposed):
-                # The node to edit, and so the one whose output must stay the same.
-                kept = node if takes_empty_fill(context, node) else window
-                yield self.found(
-                    context,
-                    node,
-                    Named.of("Pad"),
-                    exposed,
-                    becomes="Pad with an empty third input" if kept is node else "auto_pad=VALID",
-                    why=why,
-                    keeps=kept,
-                    reader=reader,
-                    onnxruntime=seen,
-                )
-            else:
-                spelling = context.wanted(node).spelling
-                reason = _unguarded(graph, window, for_targets="no_guard" in spelling)
-                yield self.refused(context, node, why, reason, reader=reader, onnxruntime=seen)
+            facts: dict[str, Any] = {"reader": reader, "onnxruntime": seen}
+            if not can_guard(context, exposed):
+                yield self.refused(context, node, why, _unguarded(context, exposed), **facts)
+                continue
+            is_emptied, message = takes_empty_fill(context, node), Named.of("Pad")
+            facts["becomes"] = "Pad with an empty third input" if is_emptied else "auto_pad=VALID"
+            facts["keeps"] = node if is_emptied else window  # which is edited
+            yield self.found(context, node, message, exposed, why=why, **facts)
 
     def rewrite(self, match: Match, context: Context) -> None:
         """Writes the empty third input, or `auto_pad`."""
         guard(context, match.plan)
 
 
-def _unguarded(graph: Graph, window: Node, *, for_targets: bool) -> RefusalError:
-    if for_targets:
-        said = "neither an empty third input nor auto_pad=VALID is taken by all targets"
-        return RefusalError(Reason.TARGET, said)
-    only = f"only auto_pad=VALID prevents that, and {window.op} has pads"
-    if graph.opset < 11:
-        return RefusalError(Reason.OPSET_TOO_OLD, f"before opset 11 {only}", opset=graph.opset)
+def _unguarded(context: Context, exposed: Exposed) -> RefusalError:
+    if "no_guard" in context.wanted(exposed.pad.node).spelling:
+        return RefusalError(Reason.TARGET, "nothing that prevents it is taken by all targets")
+    only = f"only auto_pad=VALID prevents that, and {exposed.window.op} has pads"
+    if (opset := context.graph.opset) < 11:
+        return RefusalError(Reason.OPSET_TOO_OLD, f"before opset 11 {only}", opset=opset)
     said = f"onnxruntime puts this branch in the place of its If, and then {only}"
     return RefusalError(Reason.OPTIMISER_FOLDS, said)

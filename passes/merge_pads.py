@@ -51,10 +51,9 @@ class MergePads(Pass):
     def find(self, context: Context) -> Iterator[Match]:
         """Every constant `Pad` that reads a constant `Pad`."""
         for second in context.pads():
-            producer = second.data.producer
+            producer, known = second.data.producer, second.constant_amounts
             if producer is None or not is_pad(context.graph, producer):
                 continue
-            known = second.constant_amounts
             if known is not None and not is_padded(known):
                 continue  # the rule on a Pad of nothing reports it
             first = context.pad(producer)
@@ -84,19 +83,18 @@ class MergePads(Pass):
             if pad.constant_amounts is None:
                 raise context.sites.wording.amounts(pad)
             given += chain.from_iterable(pad.constant_amounts)
-        fills = [] if layers is None else [layer.fill for layer in layers]
+        if layers is None and min(given) >= 0:
+            raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
+        fills = [layer.fill for layer in layers or ()]
         if len({*fills}) > 1:
             told = {} if isinstance(fills[0], Operand) else {"value": number_of(fills[0])}
             raise RefusalError(Reason.FILL_DIFFERS, "they fill in different values", **told)
-        if len(fills) > 1 or (layers is None and min(given) < 0):
+        if layers is None or len(layers) > 1:
             said = "one crops what the other pads, or more than there may be"
             raise RefusalError(Reason.CROPS, said)
-        if layers is None:
-            raise RefusalError(Reason.RANK_UNKNOWN, "the rank is known only at run time")
         if graph.is_output(between) or len(graph.uses(between)) != 1:
-            raise RefusalError(
-                Reason.READ_ELSEWHERE, "the first is read elsewhere too", tensor=between.name
-            )
+            said = "the first is read elsewhere too"
+            raise RefusalError(Reason.READ_ELSEWHERE, said, tensor=between.name)
         inner = layers or layers_of(graph, context.analysis, first.node)
         assert inner is not None
         amounts = numbers_of(inner[0].amounts)

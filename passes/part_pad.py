@@ -46,9 +46,8 @@ class PartPad(Pass):
         graph, analysis, strict = context.graph, context.analysis, context.user_options.strict
         for pad in context.pads():
             uses = list(readers_of(graph, pad.node.outputs[0]))
-            readers = [use.node for use in uses if use is not None and use.index >= 0]
-            is_elsewhere = len(readers) < len(uses)  # it is an output, or a body reads it
-            amounts = None if is_elsewhere else parts(graph, analysis, pad.node, readers)
+            readers = [use.node for use in uses if use is not None]
+            amounts = None if None in uses else parts(graph, analysis, pad.node, readers)
             if amounts is None:
                 continue
             if strict and any(needs_finite(graph, analysis, pad.data, each) for each in readers):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.finding import Severity
-from onnxpad.graph import Graph, Node
-from onnxpad.reasons import Reason, RefusalError
+from onnxpad.graph import Node
+from onnxpad.passes.report_pad import not_covered
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.operators import MICROSOFT
 
 
 class ReportAutoPad(Pass):
@@ -19,8 +18,7 @@ class ReportAutoPad(Pass):
     Names it: NhwcConv, NhwcFusedConv of com.microsoft, other domains, functions of the model.
 
     ## Why it matters
-    Many importers reject it; outside of the standard, only the operator's author knows its meaning,
-    which an `onnxpad.Row` can declare.
+    Many importers reject it; outside of the standard, its author or an `onnxpad.Row` defines it.
 
     ## Example
         y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
@@ -49,15 +47,6 @@ class ReportAutoPad(Pass):
                 why, facts = not_covered(context.graph, node), {"domain": node.domain or ""}
                 message = f"auto_pad={auto_pad}"
                 yield self.refused(context, node, message, why, auto_pad=auto_pad, **facts)
-
-
-def not_covered(graph: Graph, node: Node) -> RefusalError:
-    """Why nothing is known of what an operator without a row pads."""
-    text = f"onnxpad does not cover {node.op}" + f" of {node.domain}" * bool(node.domain)
-    if graph.is_standard(node) or node.domain == MICROSOFT:
-        return RefusalError(Reason.OPERATOR_NOT_COVERED, text)
-    own = "it is a function" if graph.is_function(node) else "only its author defines how it pads"
-    return RefusalError(Reason.CUSTOM_OPERATOR, f"{text}: {own}")
 
 
 def reported_auto_pad(node: Node) -> str:

@@ -7,16 +7,15 @@ from typing import Final
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.finding import Severity
-from onnxpad.graph import Node, Use
+from onnxpad.graph import Graph, Node, Use
 from onnxpad.messages import Named, and_list, few, named
 from onnxpad.padding.padding import has_amounts
 from onnxpad.padding.readers import Readers
-from onnxpad.passes.report_auto_pad import not_covered
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 from onnxpad.semantics.no_padding import why_no_padding
-from onnxpad.semantics.operators import crops, gathering
+from onnxpad.semantics.operators import MICROSOFT, crops, gathering
 from onnxpad.semantics.read_nodes import PadOp, UnreadableError
 
 MOST_READERS: Final = 4
@@ -99,6 +98,15 @@ def _causes(
             yield RefusalError(Reason.GRAPH_OUTPUT, "it is an output of the graph")
         elif use.node is not told and (why := _declined(context, readers, pad, use)):
             yield why
+
+
+def not_covered(graph: Graph, node: Node) -> RefusalError:
+    """Why nothing is known of what an operator without a row pads."""
+    text = f"onnxpad does not cover {node.op}" + f" of {node.domain}" * bool(node.domain)
+    if graph.is_standard(node) or node.domain == MICROSOFT:
+        return RefusalError(Reason.OPERATOR_NOT_COVERED, text)
+    own = "it is a function" if graph.is_function(node) else "only its author defines how it pads"
+    return RefusalError(Reason.CUSTOM_OPERATOR, f"{text}: {own}")
 
 
 def _declined(

@@ -22,10 +22,9 @@ class SimplifyAmounts(Pass):
 
     ## Example
         size = Shape <start = 2> (x)
-        more = Add (size, one)
-        half = Div (more, two)
-        even = Mul (half, two)
-        end = Sub (even, size)
+        odd = Mod (size, two)
+        less = Sub (two, odd)
+        end = Mod (less, two)
         pads = Concat <axis = 0> (begins, end)
         y = Pad (x, pads)
     becomes with `--dynamic pad`
@@ -36,8 +35,7 @@ class SimplifyAmounts(Pass):
         y = Pad (x, pads)
     where
         float[1, 2, height, width] x
-        int64[1] one = {1}, int64[1] two = {2}
-        int64[2] both = {2, 2}, int64[6] begins = {0, 0, 0, 0, 0, 0}
+        int64[1] two = {2}, int64[2] both = {2, 2}, int64[6] begins = {0, 0, 0, 0, 0, 0}
 
     ## When it is exact
     At every size that the graph admits, the amounts at both ends are the same as before.
