@@ -31,14 +31,13 @@ if TYPE_CHECKING:
     )
     from onnxpad.finding import Certificate, Change, Finding, Severity
     from onnxpad.rewrite.context import Context
-    from onnxpad.rewrite.pass_api import Example, Match, Pass
+    from onnxpad.rewrite.pass_api import Match, Pass
 
 __all__ = [
     "Certificate",
     "Change",
     "CheckResult",
     "Context",
-    "Example",
     "Explanation",
     "Finding",
     "FixResult",
@@ -76,7 +75,7 @@ _MODULES = {
     "declared": {"Row"},
     "finding": {"Certificate", "Change", "Finding", "Severity"},
     "rewrite.context": {"Context"},
-    "rewrite.pass_api": {"Example", "Match", "Pass"},
+    "rewrite.pass_api": {"Match", "Pass"},
     "api.explain": {"Explanation", "explain"},
     "api.extensions": {"register", "registered", "unregister"},
     "api.match": {"MatchResult", "match"},

@@ -78,7 +78,7 @@ def is_own(pass_: Pass) -> bool:
 def catalogue() -> Mapping[str, Page]:
     """Every code with its page, in the order of the codes; users' own passes have theirs too.
 
-    A page is made from the docstring and the examples of a pass.
+    A page is made from the docstring of a pass.
     """
     from onnxpad.passes import TARGET_REPORTS, ReportConvention, SpellPadding
 
@@ -144,11 +144,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _page(kind: type[Any]) -> Page:
-    """The docstring of a pass, with its examples before the heading on exactness."""
+    """The docstring of a pass, with a blank line before each heading."""
     text = inspect.cleandoc(vars(kind).get("__doc__") or kind.__name__)
-    if getattr(kind, "examples", ()):
-        above, heading, below = text.partition("## When it is exact")
-        shown = "\n\n".join(example.text for example in kind.examples)
-        parts = f"{above.rstrip()}\n\n## Example\n{shown}", heading + below
-        text = "\n\n".join(filter(None, parts))
+    text = re.sub(r"\n+(?=## )", "\n\n", text)
     return Page(kind.code, kind.severity, text.split("\n", 1)[0], text)

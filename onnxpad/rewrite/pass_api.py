@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from inspect import cleandoc
-from textwrap import indent
 from typing import Any, ClassVar
 
 from onnxpad.facts import Facts
@@ -13,7 +11,7 @@ from onnxpad.finding import Finding, Severity
 from onnxpad.graph import Node, Tensor
 from onnxpad.messages import Named
 from onnxpad.reasons import Reason, RefusalError, advised
-from onnxpad.records import NamedTuple, dataclass
+from onnxpad.records import NamedTuple
 from onnxpad.rewrite.context import Context
 
 
@@ -35,58 +33,14 @@ class Match(NamedTuple):
     decides: bool = False
 
 
-@dataclass(frozen=True)
-class Example:
-    """Nodes as a pass finds them and as it leaves them, in ONNX text.
-
-    Attributes:
-        given: The inputs of the graph, then the initializers.
-        before: The nodes that are found.
-        after: The nodes that they become; empty where they stay.
-        style: The `--style`.
-        dynamic: The `--dynamic` choice.
-        no_ceil: Whether `--no-ceil` is given.
-        symmetric_transpose: Whether `--symmetric-transpose` is given.
-        target: The `--target`.
-    """
-
-    given: str
-    before: str
-    after: str = ""
-    style: str = "fold"
-    dynamic: str = "keep"
-    no_ceil: bool = False
-    symmetric_transpose: bool = False
-    target: str = ""
-
-    @property
-    def text(self) -> str:
-        """The lines of a page: the nodes before and after, then the inputs and initializers."""
-        asked = {
-            f"style {self.style}": self.style != "fold",
-            f"dynamic {self.dynamic}": self.dynamic != "keep",
-            f"target {self.target}": bool(self.target),
-            "no-ceil": self.no_ceil,
-            "symmetric-transpose": self.symmetric_transpose,
-        }
-        options = "".join(f" with `--{option}`" for option, given in asked.items() if given)
-        stays = f"stays with `--target {self.target}`" if self.target else "stays"
-        before, after, given = (
-            indent(cleandoc(each), "    ") for each in (self.before, self.after, self.given)
-        )
-        result = f"becomes{options}\n{after}" if after else stays
-        return f"{before}\n{result}\nwhere\n{given}"
-
-
 class Pass:
     """Base class of passes: one idea, one code.
 
-    A subclass's docstring and `examples` are the catalogue's page on its code. `find` reads and
-    decides; `rewrite` only carries the decision out.
+    A subclass's docstring is the catalogue's page on its code. `find` reads and decides; `rewrite`
+    only carries the decision out.
 
     Attributes:
         code: The code of its findings.
-        examples: Nodes before and after, for its page.
         severity: The severity of what it finds, if it can be rewritten or is only reported.
         why: Why what it writes means the same, for its findings.
         last: Whether its turn comes only when no other pass finds anything more to do, as for what
@@ -101,7 +55,6 @@ class Pass:
     """
 
     code: ClassVar[str]
-    examples: ClassVar[tuple[Example, ...]] = ()
     severity: ClassVar[Severity] = Severity.WARNING
     why: ClassVar[str] = ""
     last: ClassVar[bool] = False
