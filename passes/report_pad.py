@@ -14,7 +14,6 @@ from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
-from onnxpad.semantics.no_padding import why_no_padding
 from onnxpad.semantics.operators import MICROSOFT, crops, gathering
 from onnxpad.semantics.read_nodes import PadOp, UnreadableError
 
@@ -130,7 +129,7 @@ def _declined(
 def _way(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:
     """That an operator takes no padding, or only without the nodes that are before it."""
     graph, (*steps, end) = context.graph, path
-    why = {use.node.op: why_no_padding(graph, *use) for use in path}
+    why = {use.node.op: readers.why_none(*use) for use in path}
     is_window, takes_none = readers.inputs(end.node) is not None, why[end.node.op]
     if not (takes_none or gathering(graph, end.node)):
         is_crop = crops(graph, end.node)

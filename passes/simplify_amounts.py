@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxpad.messages import counted
-from onnxpad.padding.computed_pads import MANY
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 
@@ -52,6 +51,8 @@ class SimplifyAmounts(Pass):
         for pad in context.pads():
             is_asked = context.wanted(pad.node).dynamic == "pad"
             if is_asked and (simpler := context.open_sites.simpler(pad)) is not None:
+                from onnxpad.padding.computed_pads import MANY
+
                 formula, nodes, least = simpler
                 many = f"{nodes} or more" if nodes == MANY else nodes
                 message = f"{many} nodes compute the amounts of a Pad ({pad.mode})"

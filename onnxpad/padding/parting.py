@@ -35,9 +35,8 @@ def parts(graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]) 
     amounts = numbers_of(layers[0].amounts) if layers else None
     if amounts is None:
         return None
-    spatial = set(range(len(amounts)))
-    for row in rows:
-        spatial &= set() if row is None else {*row.layout.axes(len(amounts))}
+    axes = [row.layout.axes(len(amounts)) for row in rows if row is not None]
+    spatial = set.intersection(*map(set, axes))
     goes = tuple(
         (max(begin, 0), max(end, 0)) if axis in spatial else (0, 0)
         for axis, (begin, end) in enumerate(amounts)
@@ -48,7 +47,8 @@ def parts(graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]) 
 
 def part(graph: Graph, pad: Node, amounts: Parts) -> None:
     """Gives a `Pad` the amounts that could be folded, behind a new one with those that stay."""
-    name, (stays, goes) = f"{pad.name or pad.outputs[0].name}_first", amounts
+    name = f"{pad.name or pad.outputs[0].name}_first"
+    stays, goes = amounts
     inputs, attributes = [each for each in pad.inputs[:3] if each.name], dict(pad.attrs)
     flat = onnx_order(stays)
     if graph.opset < 11:

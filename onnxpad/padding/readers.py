@@ -9,7 +9,6 @@ from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.graph import Graph, Node, Tensor, Use
-from onnxpad.semantics.no_padding import why_no_padding
 from onnxpad.semantics.operators import (
     MICROSOFT,
     Fill,
@@ -56,8 +55,7 @@ class Readers:
         """As `readers_of`, in file order; None, for an output, comes last."""
         if tensor.name not in self._known:
             uses = list(readers_of(self._graph, tensor))
-            found = {(id(use.node), use.index): use for use in uses if use is not None}
-            listed = list(found.values())
+            listed = [*{(id(use.node), use.index): use for use in uses if use is not None}.values()]
             if len(listed) > 1:  # the places of all nodes are looked up only where order matters
                 listed.sort(key=lambda each: (self._places[id(each.node)], each.index))
             self._known[tensor.name] = [*listed, None] if None in uses else [*listed]
@@ -70,16 +68,21 @@ class Readers:
         """
 
         def reads_data(node: Node, index: int) -> bool:
-            inputs = self.inputs(node)
-            return inputs is not None and index == inputs.data
+            return (inputs := self.inputs(node)) is not None and index == inputs.data
 
         return self._path(tensor, reads_data)
 
     def dead_end(self, tensor: Tensor) -> tuple[Use, ...]:
         """The shortest path to an operator known to take no padding; empty where none is near."""
-        return self._path(tensor, lambda node, i: bool(why_no_padding(self._graph, node, i)))
+        return self._path(tensor, self.why_none)
 
-    def _path(self, tensor: Tensor, is_end: Callable[[Node, int], bool]) -> tuple[Use, ...]:
+    def why_none(self, node: Node, index: int) -> str:
+        """Why a node cannot take over the padding of an input; empty where nothing is known."""
+        from onnxpad.semantics.no_padding import why_no_padding  # which few models need
+
+        return why_no_padding(self._graph, node, index)
+
+    def _path(self, tensor: Tensor, is_end: Callable[[Node, int], object]) -> tuple[Use, ...]:
         pending: deque[tuple[Tensor, tuple[Use, ...]]] = deque([(tensor, ())])
         seen: set[int] = set()
         while pending:
@@ -87,23 +90,21 @@ class Readers:
             for use in self.of(current):
                 if use is None or id(use.node) in seen or len(seen) > _MOST_NODES:
                     continue
-                node, index = use
-                if is_end(node, index):
+                if is_end(*use):
                     return (*steps, use)
-                if len(steps) < _MOST_STEPS and self.hands_on(node, index):
-                    seen.add(id(node))
-                    pending += [(output, (*steps, use)) for output in node.outputs if output.name]
+                if len(steps) < _MOST_STEPS and self.hands_on(*use):
+                    seen.add(id(use.node))
+                    pending += [(each, (*steps, use)) for each in use.node.outputs if each.name]
         return ()
 
     def inputs(self, node: Node) -> Inputs | None:
         """The inputs of an operator with a window, with or without a row; None for others."""
-        found = windowed(self._graph, node)
-        return None if found is None else found.inputs
+        return found.inputs if (found := windowed(self._graph, node)) else None
 
     def hands_on(self, node: Node, index: int) -> bool:
         """Whether a node may pass the elements of an input on, changed one by one or moved."""
         key = key_of(self._graph, node)
-        takes_none = self.inputs(node) is not None or why_no_padding(self._graph, node, index)
+        takes_none = self.inputs(node) is not None or self.why_none(node, index)
         return key is not None and key[0] in _DOMAINS and index >= 0 and not takes_none
 
     @cached_property
