@@ -10,6 +10,7 @@ from onnxpad.passes.drop_valid import DropValid
 from onnxpad.passes.fix_amounts import FixAmounts
 from onnxpad.passes.fold_pad import FoldPad
 from onnxpad.passes.guard_pad import GuardPad
+from onnxpad.passes.make_symmetric import MakeSymmetric
 from onnxpad.passes.merge_pads import MergePads
 from onnxpad.passes.part_pad import PartPad
 from onnxpad.passes.recognise_same import RecogniseSame
@@ -19,16 +20,13 @@ from onnxpad.passes.report_scopes import ReportScopes
 from onnxpad.passes.report_sizes import ReportSizes
 from onnxpad.passes.report_unreadable import ReportUnreadable
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
 from onnxpad.passes.simplify_amounts import SimplifyAmounts
 from onnxpad.passes.sink_pad import SinkPad
 from onnxpad.passes.split_pads import SplitPads
-from onnxpad.passes.transposed_forms import (
-    MakeSymmetric,
-    ResolveTransposed,
-    TakeCrop,
-    TakeOutputPadding,
-)
+from onnxpad.passes.take_crop import TakeCrop
+from onnxpad.passes.take_output_padding import TakeOutputPadding
 from onnxpad.rewrite.pass_api import Pass
 
 PASSES: Final[tuple[type[Pass], ...]] = (

@@ -14,8 +14,8 @@ from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
+from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.passes.transposed_forms import ResolveTransposed
 from onnxpad.pipeline.registry import every_pass, findings, with_codes
 from onnxpad.pipeline.transaction import (
     NOTHING,

@@ -13,7 +13,7 @@ from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Tensor
 from onnxpad.passes.drop_empty_pad import DropEmptyPad
 from onnxpad.passes.fold_pad import FoldPad
-from onnxpad.passes.transposed_forms import TakeCrop
+from onnxpad.passes.take_crop import TakeCrop
 from onnxpad.pipeline import registry
 from onnxpad.pipeline.transaction import Editor
 from onnxpad.reasons import Reason

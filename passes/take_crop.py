@@ -1,4 +1,4 @@
-"""Transposed convolutions that get another form, for themselves or for what is behind them."""
+"""Crops behind a transposed convolution, and the base of the passes that write its form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onnxpad.semantics.amounts import is_padded, less, onnx_order
 from onnxpad.semantics.read_nodes import TransposedOp
 
 
-class _Writing(Pass):
+class TransposedPass(Pass):
     """Writes another form of a transposed convolution."""
 
     why = "these crop the same"
@@ -30,17 +30,17 @@ class _Writing(Pass):
         if not isinstance(plan, Taking):
             graph.replace_op(match.node, "Identity", [match.node.inputs[0]], {})
         elif plan.stages or is_padded(plan.rest):
-            _crops(context, plan.op).take(plan)
+            crops_behind(context, plan.op).take(plan)
         else:
             write(graph, context.analysis, plan.op, plan.form)
 
 
-def _crops(context: Context, op: TransposedOp) -> Crops:
+def crops_behind(context: Context, op: TransposedOp) -> Crops:
     """What is downstream of an operator."""
     return Crops(context.graph, context.analysis, context.signs, op)
 
 
-class _Form(_Writing):
+class FormPass(TransposedPass):
     """Writes the form with the least numbers, with a Slice behind it for what equal pads leave."""
 
     symmetric: ClassVar[bool] = False
@@ -83,85 +83,16 @@ class _Form(_Writing):
         form = form_of(op, crop, symmetric=self.symmetric, sliced=self.symmetric)
         plan = Taking(op, form, rest=less(crop, form.crop))
         if is_padded(plan.rest):
-            _crops(context, op).check(plan)
+            crops_behind(context, op).check(plan)
         return plan, decided
 
 
-class ResolveTransposed(_Form):
-    """`auto_pad` or `output_shape` of a ConvTranspose, which leave its pads to the runtime.
-
-    ## What it does
-    Replaces them by `pads` and, where the output is longer than the full result, `output_padding`.
-    An `output_padding` that is there is taken off the end pads, as far as these reach.
-
-    ## Why it matters
-    Importers reject both or read them differently, as did onnxruntime before 1.13; onnx's shape
-    inference is wrong for SAME with `output_padding`.
-
-    ## Example
-        y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
-    becomes
-        y = ConvTranspose <pads = [0, 0, 1, 1], strides = [2, 2]> (x, w)
-    where
-        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
-
-    ## When it is exact
-    - VALID: always.
-    - SAME: at every size, as the total is the extent of the kernel plus `output_padding` minus the
-      stride. If that is below 0, onnxruntime gives less than specified: it stays, unless
-      `--trust onnxruntime` decides.
-    - `output_shape`: where the size of the data is fixed and onnx's shape inference is right about
-      it, and the full result is not shorter or `--trust onnxruntime` decides. The odd element goes
-      to the end for SAME_UPPER, else to the begin; `pads` beside it have no effect.
-
-    ## References
-    ONNX ConvTranspose-22, "auto_pad", "output_shape", "output_padding".
-    """
-
-    code = "PAD401"
-
-    def concerns(self, context: Context, op: TransposedOp) -> bool:
-        """Whether it has an `auto_pad` other than NOTSET, or `output_shape`."""
-        return not op.is_explicit
+def is_uneven(op: TransposedOp) -> bool:
+    """Whether pads differ at both ends of some axis."""
+    return any(begin != end for begin, end in op.pads)
 
 
-class TakeOutputPadding(_Form):
-    """`output_padding` of a ConvTranspose beside unequal pads, or negative pads.
-
-    ## What it does
-    Takes it off the end pads, as far as these reach, where pads differ at both ends of some axis
-    (equal ones are all that onnxruntime's CUDA provider runs), unless `--symmetric-transpose` or
-    style `symmetric` wants equal pads. Makes `output_padding` of negative end pads.
-
-    ## Why it matters
-    Several runtimes drop it, want 0, or append no bias; onnxruntime refuses negative pads.
-
-    ## Example
-        y = ConvTranspose <output_padding = [1, 1], pads = [0, 1, 1, 1], strides = [2, 2]>
-            (x, w)
-    becomes
-        y = ConvTranspose <pads = [0, 1, 0, 0], strides = [2, 2]> (x, w)
-    where
-        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
-
-    ## When it is exact
-    Always: both cancel out in the size, and what is cropped at the end is what was appended there.
-    What remains must stay below the stride, and nothing can be prepended.
-
-    ## References
-    ONNX ConvTranspose-22, "output_padding", "pads".
-    """
-
-    code = "PAD403"
-
-    def concerns(self, context: Context, op: TransposedOp) -> bool:
-        """Whether pads are negative, or unequal ones beside output_padding may stay unequal."""
-        stays = context.wanted(op.node).symmetric_transpose or not any(op.output_padding)
-        is_negative = min(map(min, op.pads)) < 0
-        return op.is_explicit and (is_negative or (_is_uneven(op) and not stays))
-
-
-class TakeCrop(_Writing):
+class TakeCrop(TransposedPass):
     """A Slice or `Pad` behind a ConvTranspose that its own `pads` could do.
 
     ## What it does
@@ -200,7 +131,7 @@ class TakeCrop(_Writing):
         graph = context.graph
         for op in context.transposed():
             wanted = context.wanted(op.node)
-            taking, left = _crops(context, op).taking(symmetric=wanted.symmetric_transpose)
+            taking, left = crops_behind(context, op).taking(symmetric=wanted.symmetric_transpose)
             if taken := taking.told:
                 if wrong := context.misinferred(op.data, f"the {taking.last.op}"):
                     left = taking.last, wrong
@@ -236,48 +167,8 @@ class TakeCrop(_Writing):
         message = Named(f"{behind} {label!r}", behind)
         wanted, asked = context.wanted(op.node), ""
         if wanted.symmetric_transpose and refusal.code is Reason.CROPS:
-            free, _ = _crops(context, op).taking()
+            free, _ = crops_behind(context, op).taking()
             if crop in free.taken:
                 is_style = wanted.style == "symmetric"
                 asked = "--style symmetric" if is_style else "--symmetric-transpose"
         return self.refused(context, crop, message, refusal, asked=asked, transposed=label)
-
-
-class MakeSymmetric(_Form):
-    """Pads of a ConvTranspose that differ at both ends, with `--symmetric-transpose`.
-
-    ## What it does
-    Pads (b, e) become (b, b), with an `output_padding` of b - e if b > e, with a Slice behind if b
-    < e. Style `symmetric` and some targets ask for it too.
-
-    ## Why it matters
-    onnxruntime's CUDA provider leaves others to the CPU; cuDNN and PyTorch have one for both ends.
-
-    ## Example
-        y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)
-    becomes with `--symmetric-transpose`
-        y = ConvTranspose <output_padding = [1, 1], pads = [1, 1, 1, 1], strides = [2, 2]>
-            (x, w)
-    where
-        float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
-
-    ## When it is exact
-    Always with an `output_padding`; with a Slice where elements are left at every size. Where b - e
-    is a stride or more, which no `output_padding` may be, a Slice crops the begin.
-
-    ## References
-    ONNX ConvTranspose-22, "pads", "output_padding"; onnxruntime, ConvTransposeNeedFallbackToCPU.
-    """
-
-    code = "PAD404"
-    why = "equal at both ends"
-    behind = symmetric = True
-
-    def concerns(self, context: Context, op: TransposedOp) -> bool:
-        """Whether pads that are wanted to be equal at both ends are not."""
-        is_wanted = context.wanted(op.node).symmetric_transpose
-        return is_wanted and op.is_explicit and _is_uneven(op)
-
-
-def _is_uneven(op: TransposedOp) -> bool:
-    return any(begin != end for begin, end in op.pads)
