@@ -142,7 +142,8 @@ def _way(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalErro
     def said(name: Callable[..., str]) -> str:
         *between, last = (f"{use.node.op}{name(graph.label(use.node))}" for use in path)
         past = f" past {and_list(between)}" if between else ""
-        return f"{last} reads it{past}" + "".join(f"; {op}: {w}" for op, w in why.items() if w)
+        told = (f"; {op}: {w}" if steps else f": {w}" for op, w in why.items() if w)
+        return f"{last} reads it{past}" + "".join(told)
 
     return RefusalError(code, named(said))
 
