@@ -18,10 +18,8 @@ class DropEmptyPad(Pass):
     Connects its readers to its input. Where its output is a graph output, or read in a body, the
     node upstream writes that, or if the input is a graph input or output, or read in a body too,
     the `Pad` becomes an Identity.
-
     ## Why it matters
     It costs a copy, and blocks targets that have no `Pad`.
-
     ## Example
         p = Pad (x, zeros)
         y = Relu (p)
@@ -30,10 +28,8 @@ class DropEmptyPad(Pass):
     where
         float[1, 2, 8, 8] x
         int64[8] zeros = {0, 0, 0, 0, 0, 0, 0, 0}
-
     ## When it is exact
     In every mode, if the amounts are known to be zero. The model stops for data of another rank.
-
     ## References
     ONNX Pad-25.
     """

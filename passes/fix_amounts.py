@@ -24,10 +24,8 @@ class FixAmounts(Pass):
 
     ## What it does
     Gives the `Pad` its amounts and axes as initializers, and removes the nodes that computed them.
-
     ## Why it matters
     TensorRT and others reject computed amounts, and onnxruntime refuses those in external data.
-
     ## Example
         pads = Cast <to = 7> (amounts)
         y = Pad <mode = "reflect"> (x, pads)
@@ -37,11 +35,9 @@ class FixAmounts(Pass):
         float[1, 2, 8, 8] x
         int32[8] amounts = {0, 0, 1, 2, 0, 0, 3, 4}
         int64[8] constant = {0, 0, 1, 2, 0, 0, 3, 4}
-
     ## When it is exact
     Where every amount is the same for every input that the graph admits; else the finding says on
     what it depends. External data is read only if the model was given by its path.
-
     ## References
     ONNX Pad-25.
     """

@@ -22,12 +22,10 @@ class GuardPad(Pass):
     Gives the `Pad` an empty third input: zero, like an omitted one, but not folded. Before opset
     11, and in a branch of an If with a constant condition, the operator gets `auto_pad=VALID`
     instead; if it has pads of its own, nothing protects the `Pad`, and the finding says so.
-
     ## Why it matters
     By default, from its basic level on, onnxruntime folds a `Pad` of zeros into Conv, MaxPool and
     AveragePool, without a look at negative data, `ceil_mode` or kernels: results change, or the
     model fails to load.
-
     ## Example
         p = Pad (x, pads)
         y = MaxPool <kernel_shape = [3, 3]> (p)
@@ -37,13 +35,11 @@ class GuardPad(Pass):
     where
         float[1, 2, 8, 8] x
         int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-
     ## When it is exact
     Always: the meaning stays. It is done where the fold is certain, and wrong or not known to be
     right: amounts and fill are constants, and the operator alone reads the `Pad`, directly or
     through Identity. Any onnxruntime may run the model, not only the one installed: up to 1.31 all
     fold into pools, from 1.25 on also from opset 21 on. The evidence names the versions.
-
     ## References
     onnxruntime, core/optimizer/pad_fusion.cc; ONNX Pad-25, "constant_value".
     """

@@ -13,10 +13,8 @@ class MakeSymmetric(FormPass):
     ## What it does
     Pads (b, e) become (b, b), with an `output_padding` of b - e if b > e, with a Slice behind if b
     < e. Style `symmetric` and some targets ask for it too.
-
     ## Why it matters
     onnxruntime's CUDA provider leaves others to the CPU; cuDNN and PyTorch have one for both ends.
-
     ## Example
         y = ConvTranspose <pads = [1, 1, 0, 0], strides = [2, 2]> (x, w)
     becomes with `--symmetric-transpose`
@@ -24,11 +22,9 @@ class MakeSymmetric(FormPass):
             (x, w)
     where
         float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
-
     ## When it is exact
     Always with an `output_padding`; with a Slice where elements are left at every size. Where b - e
     is a stride or more, which no `output_padding` may be, a Slice crops the begin.
-
     ## References
     ONNX ConvTranspose-22, "pads", "output_padding"; onnxruntime, ConvTransposeNeedFallbackToCPU.
     """

@@ -22,10 +22,8 @@ class MergePads(Pass):
 
     ## What it does
     Adds the amounts of the first to the second, and connects the second to the first's input.
-
     ## Why it matters
     Each `Pad` costs a pass over memory.
-
     ## Example
         p = Pad (x, first)
         q = Pad (p, second)
@@ -35,12 +33,10 @@ class MergePads(Pass):
         float[1, 2, 8, 8] x
         int64[8] first = {0, 0, 1, 2, 0, 0, 1, 2}, int64[8] second = {0, 1, 3, 0, 0, 1, 0, 0}
         int64[8] sum = {0, 1, 4, 2, 0, 1, 1, 2}
-
     ## When it is exact
     Both have mode constant, known amounts and the same value (0.0 and -0.0 differ), which may come
     at run time. Nothing else reads the first. No side is padded where elements were cropped, and
     what is cropped is there at every size.
-
     ## References
     ONNX Pad-25.
     """

@@ -17,10 +17,8 @@ class PartPad(Pass):
 
     ## What it does
     Parts it in two: the first crops, and pads batch and channels; another rule folds the second.
-
     ## Why it matters
     Padding of channels copies little and stays small; the spatial padding around it does not.
-
     ## Example
         p = Pad (x, pads)
         y = Conv (p, w)
@@ -30,10 +28,8 @@ class PartPad(Pass):
     where
         float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
         int64[8] pads = {0, 0, 1, -1, 0, 1, 1, 0}, int64[8] rest = {0, 0, 0, -1, 0, 1, 0, 0}
-
     ## When it is exact
     Always. It is done only if each reader is a Conv or pool that can take the second `Pad` over.
-
     ## References
     ONNX Pad-25, Conv-22.
     """

@@ -16,19 +16,15 @@ class ReportAutoPad(Pass):
 
     ## What it does
     Names it: NhwcConv, NhwcFusedConv of com.microsoft, other domains, functions of the model.
-
     ## Why it matters
     Many importers reject it; outside of the standard, its author or an `onnxpad.Row` defines it.
-
     ## Example
         y = com.microsoft.NhwcConv <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w)
     stays
     where
         float[1, 8, 8, 2] x, float[3, 3, 3, 2] w
-
     ## When it is exact
     Nothing is changed. NOTSET leaves nothing to the runtime, so it is not reported.
-
     ## References
     onnxruntime, docs/ContribOperators.md, NhwcConv.
     """

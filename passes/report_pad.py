@@ -27,10 +27,8 @@ class ReportPad(Pass):
     ## What it does
     Names its readers, and the nodes (a Sigmoid, a Resize) between it and the next Conv or pool. One
     that the style wants is not reported.
-
     ## Why it matters
     It costs a pass over memory. The nodes between show what to change, so that it folds.
-
     ## Example
         p = Pad (x, pads)
         s = Sigmoid (p)
@@ -39,10 +37,8 @@ class ReportPad(Pass):
     where
         float[1, 2, 8, 8] x
         int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
-
     ## When it is exact
     Nothing is changed.
-
     ## References
     ONNX Pad-25.
     """

@@ -24,20 +24,16 @@ class ReportScopes(Pass):
     functions of an unknown opset, and malformed ones. It says where:
     `mine.While 'x' > body > Conv 'c'`. It also names bodies and functions that run with too many
     different sizes to analyse each.
-
     ## Why it matters
     The padding that the other rules find is not all the padding of the model.
-
     ## Example
         y = mine.Run (x) <body = some () => (float[] y) { y = Pad (x, pads) }>
     stays
     where
         float[1, 2, 8, 8] x
         int64[8] pads = {0, 0, 0, 0, 0, 0, 1, 1}
-
     ## When it is exact
     Nothing is changed. Explicit `pads` of a Conv or a pool are not reported.
-
     ## References
     ONNX IR, "Graphs" and "Functions"; If-25, Loop-25, Scan-25.
     """

@@ -18,7 +18,6 @@ class ReportSizes(Pass):
     ## What it does
     Runs shape inference on each operator alone, with the sizes that follow from the model's inputs
     and initializers, and names it where a disagreement begins. Open sizes do not count.
-
     ## Why it matters
     Converters, memory planners and onnxruntime's optimiser trust shape inference, and onnx's full
     check refuses models that declare the right size. Known, as of onnx 1.23:
@@ -27,17 +26,14 @@ class ReportSizes(Pass):
       the rest.
     - A ConvTranspose with SAME gives its input's size times the stride; inference adds
       `output_padding`. Writing out the pads mends it.
-
     ## Example
         y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x)
     stays
     where
         float[1, 2, 8, 8] x
-
     ## When it is exact
     Nothing is changed. Left out: models without Conv, pool and `Pad`, all but the first 2,000
     operators, custom ones, attributes that the opset lacks, functions, bodies of If and Loop.
-
     ## References
     ONNX MaxPool-22, AveragePool-22, LpPool-22, "ceil_mode"; ConvTranspose-22, "auto_pad".
     """

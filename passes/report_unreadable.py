@@ -18,19 +18,15 @@ class ReportUnreadable(Pass):
     Names what is wrong with it, or which attributes each call of the function sets. Nothing is
     rewritten around it. Without a window, and no `Pad`, it need only fit its schema: types of
     attributes, numbers of inputs and outputs.
-
     ## Why it matters
     Such a model loads in one runtime, and fails or means something else in another.
-
     ## Example
         y = Conv <auto_pad = "SAME"> (x, w)
     stays
     where
         float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
-
     ## When it is exact
     Nothing is changed.
-
     ## References
     ONNX Conv-22, "auto_pad" and "pads": the values allowed.
     """

@@ -15,10 +15,8 @@ class SimplifyAmounts(Pass):
     ## What it does
     With `--dynamic pad` a handful of integer nodes compute them, for all axes at once: those of
     SAME, and those that pad each axis to a multiple, at the begin, at the end or on both sides.
-
     ## Why it matters
     An exported Conv2dSame takes twenty nodes and more, as does padding to a multiple of 32.
-
     ## Example
         size = Shape <start = 2> (x)
         odd = Mod (size, two)
@@ -35,10 +33,8 @@ class SimplifyAmounts(Pass):
     where
         float[1, 2, height, width] x
         int64[1] two = {2}, int64[2] both = {2, 2}, int64[6] begins = {0, 0, 0, 0, 0, 0}
-
     ## When it is exact
     At every size that the graph admits, the amounts at both ends are the same as before.
-
     ## References
     ONNX Conv-22, "auto_pad"; timm, layers/padding.py, `pad_same`.
     """

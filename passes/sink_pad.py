@@ -28,10 +28,8 @@ class SinkPad(Pass):
     ## What it does
     Moves the `Pad` behind these, where another rule folds it. Its amounts follow the axes, its
     value the operators; the shape of a Reshape is corrected. A Slice that only crops padding goes.
-
     ## Why it matters
     With channels last, quantised or one-dimensional, there are some before each Conv.
-
     ## Example
         p = Pad (x, pads)
         t = Transpose <perm = [0, 3, 1, 2]> (p)
@@ -42,7 +40,6 @@ class SinkPad(Pass):
     where
         float[1, 8, 8, 2] x, float[3, 2, 3, 3] w
         int64[8] pads = {0, 1, 1, 0, 0, 1, 1, 0}
-
     ## When it is exact
     The `Pad` has mode constant, known amounts and a known value; the operators work on each element
     alone, or on axes that are not padded; everything that reads the padded data can take it over:
@@ -54,7 +51,6 @@ class SinkPad(Pass):
       only where they make 0 of 0, as Tanh and LeakyRelu, but not Sigmoid.
     - A zero whose sign is not certain counts as 0 where nothing can tell: all that reads it is a
       Conv or LpPool, or a step before one, or makes integers of it.
-
     ## References
     ONNX Pad-25 and the pages of the operators named.
     """

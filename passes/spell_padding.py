@@ -26,20 +26,16 @@ class SpellPadding(Pass):
     - Of a `Pad` all axes, not its input `axes`; its fill even where 0, or none that says nothing;
       its amounts as numbers, not bytes; for every target as constants, if always the same. In what
       is written otherwise anyway, initializers for Constant nodes.
-
     ## Why it matters
     Importers forget defaults: one stops without `kernel_shape`, one on a third input of a `Pad`.
-
     ## Example
         y = ConvTranspose <strides = [2, 2]> (x, w)
     becomes with `--target coreml`
         y = ConvTranspose <pads = [0, 0, 0, 0], strides = [2, 2]> (x, w)
     where
         float[1, 2, 8, 8] x, float[2, 3, 3, 3] w
-
     ## When it is exact
     Always: each spelling means what the one before it means by the specification.
-
     ## References
     ONNX Conv-22, "kernel_shape", "pads"; Pad-25, "axes", "constant_value".
     """

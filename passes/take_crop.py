@@ -99,10 +99,8 @@ class TakeCrop(TransposedPass):
     Adds what a Slice or a negative `Pad` crops to `pads`, and what a `Pad` appends to
     `output_padding`, directly or past operators that work on each element alone or only move axes.
     A Slice that crops nothing goes.
-
     ## Why it matters
     TensorFlow and causal decoders (EnCodec) crop each result: a pass over memory, and wasted work.
-
     ## Example
         full = ConvTranspose <strides = [2]> (x, w)
         y = Slice (full, starts, ends, axes)
@@ -111,14 +109,12 @@ class TakeCrop(TransposedPass):
     where
         float[1, 2, 8] x, float[2, 3, 4] w
         int64[1] starts = {1}, int64[1] ends = {-1}, int64[1] axes = {2}
-
     ## When it is exact
     - The Slice has steps of 1 and crops by the same amounts at every size.
     - What is cropped is not padded again behind it, as elements would be lost.
     - A `Pad` is at the end, appends less than a stride, and its value is that of the result where
       no window reaches (0, or the bias if it is one number).
     - At every size something is left, and nothing else reads what lies between.
-
     ## References
     ONNX ConvTranspose-22, "output_shape"; Slice-13, Pad-25.
     """

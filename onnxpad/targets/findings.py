@@ -51,19 +51,15 @@ class ReportWrong(TargetReport):
     onnxruntime. `fix --target` writes it otherwise where a form is known that the target computes
     rightly. The finding names the version, and the models that were run or the source that was
     read.
-
     ## Why it matters
     Nothing stops: the network runs, and its accuracy is lost.
-
     ## Example
         y = MaxPool <dilations = [2, 2], kernel_shape = [2, 2], pads = [1, 1, 1, 1]> (x)
     stays with `--target opencv@4`
     where
         float[1, 2, 9, 8] x
-
     ## When it is exact
     Nothing is rewritten by this rule: those that write the padding say when that is exact.
-
     ## References
     `onnxpad targets NAME` lists all that is known of a target, with its sources.
     """
@@ -77,20 +73,16 @@ class ReportRejected(TargetReport):
     ## What it does
     With `--target`, each padding in a form at which the target's importer or kernel stopped.
     `fix --target` writes it otherwise where a form is known that the target computes rightly.
-
     ## Why it matters
     An importer stops at the first form that it does not know, often without naming the node.
-
     ## Example
         y = Pad <mode = "wrap"> (x, pads)
     stays with `--target tract`
     where
         float[1, 2, 8, 8] x
         int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-
     ## When it is exact
     Nothing is rewritten by this rule: those that write the padding say when that is exact.
-
     ## References
     `onnxpad targets NAME` lists all that is known of a target, with its sources.
     """
@@ -104,20 +96,16 @@ class ReportFallback(TargetReport):
     ## What it does
     With `--target`, each padding in a form that runs rightly, but not where it should: data is
     copied there and back. It is a warning where `fix --target` writes a form that stays.
-
     ## Why it matters
     Each change of provider costs more than most operators.
-
     ## Example
         y = Pad <mode = "reflect"> (x, pads)
     stays with `--target coreml`
     where
         float[1, 2, 8, 8] x
         int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
-
     ## When it is exact
     Nothing is rewritten by this rule: those that write the padding say when that is exact.
-
     ## References
     `onnxpad targets NAME` lists all that is known of a target, with its sources.
     """
@@ -133,19 +121,15 @@ class ReportUnknown(TargetReport):
     ## What it does
     With `--target`, each padding in a form that was neither run there nor found in its source, and
     that no other form is known to be better than.
-
     ## Why it matters
     What nobody has run is no promise.
-
     ## Example
         y = LpPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)
     stays with `--target openvino`
     where
         float[1, 2, 8, 8] x
-
     ## When it is exact
     Nothing is rewritten by this rule: those that write the padding say when that is exact.
-
     ## References
     `onnxpad targets NAME` lists all that is known of a target, with its sources.
     """

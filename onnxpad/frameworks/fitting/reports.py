@@ -86,7 +86,6 @@ class ReportConvention:
     model, and is right as it is. Where that was not meant, `onnxpad repad MODEL --to NAME` writes
     the framework's padding, which changes results. Recorded outputs tell: `onnxpad validate MODEL
     --reference FILE`.
-
     ## Why it matters
     A 3x3 Conv with stride 2 on 224 pads 0+1 in TensorFlow and 1+1 in PyTorch. On 225 both pad 1+1.
     A network ported with the other padding reads one element further left everywhere, and
@@ -95,18 +94,15 @@ class ReportConvention:
     port of which only a part was converted. Caffe's pools round up, those of TensorFlow and cuDNN
     down. TensorFlow, Keras and PaddlePaddle leave padding out of an average; PyTorch and Caffe
     count it.
-
     ## Example
         y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
     stays
     where
         float[1, 1, 8, 8] x
         float[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}
-
     ## When it is exact
     Nothing is changed. Where a size is open, every remainder by the stride is looked at. Operators
     with a kernel or a size that is not known are said to be so.
-
     ## References
     TensorFlow, `tf.nn`, "Notes on padding"; torch.nn.Conv2d, "Shape"; torch.nn.AvgPool2d,
     `count_include_pad`; Caffe, src/caffe/layers/pooling_layer.cpp; `onnxpad explain`.
