@@ -129,11 +129,11 @@ class _Collector:
         self._graph = context.graph
         self._analysis = context.analysis
         self._signs = context.signs
-        self._sites = SiteReader(context.graph, context.analysis)
         self._findings = findings
         self._fitted = fitted
         self._taken: set[int] = set()  # `Pad`s that belong to another site
         self._crops: set[int] = set()  # those of them that a transposed convolution takes up
+        self._sites = SiteReader(context.graph, context.analysis, self._crops)
 
     def sites(self) -> list[PaddingSite]:
         """All sites of the graph in file order."""
@@ -213,7 +213,7 @@ class _Collector:
 
     def _window(self, op: WindowOp) -> PaddingSite:
         node = op.node
-        site = self._sites.of(op, self._crops)
+        site = self._sites.of(op)
         upstream, sizes = site.front.pads, site.source_sizes
         outer = [self._outer(each, op.operator.layout, op.rank) for each in upstream]
         own = site.in_effect

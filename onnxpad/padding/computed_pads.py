@@ -122,7 +122,6 @@ class DynamicSites:
         formula = self.check_computed(op)
         name = f"{node.name or node.outputs[0].name}_same"
         amounts = self._amounts.compute(formula, op.data, node, name)
-        graph.set_attributes(node, {"auto_pad": None, "pads": None})
         write(graph, self._analysis, op, _unpadded(op), computed=amounts)
 
     def simpler(self, pad: PadOp) -> tuple[AmountsFormula, int, int] | None:

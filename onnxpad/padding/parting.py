@@ -56,7 +56,7 @@ def part(graph: Graph, pad: Node, amounts: Parts) -> None:
     else:
         inputs[1] = graph.add_initializer(np.asarray(flat, np.int64), f"{name}_pads")
     first = graph.insert("Pad", inputs, attributes, before=pad, name=name)
-    set_amounts(graph, pad, goes, f"{name}_rest")
+    set_amounts(graph, pad, goes)
     graph.set_input(pad, 0, first)
 
 

@@ -200,25 +200,29 @@ class Site:
 class SiteReader:
     """Reads the sites of one graph, which must stay as it is."""
 
-    def __init__(self, graph: Graph, analysis: Analysis) -> None:
-        """Looks for `Pad`s when first asked."""
-        self._graph = graph
-        self._analysis = analysis
-
-    def of(self, op: WindowOp | TransposedOp, barred: Collection[int] = frozenset()) -> Site:
-        """The site of an operator.
+    def __init__(
+        self, graph: Graph, analysis: Analysis, barred: Collection[int] = frozenset()
+    ) -> None:
+        """Looks for `Pad`s when first asked.
 
         Args:
-            op: The operator.
-            barred: Identities of `Pad`s that belong elsewhere.
+            graph: The graph.
+            analysis: Its analysis.
+            barred: Identities of `Pad`s that belong elsewhere, as of each question.
+        """
+        self._graph = graph
+        self._analysis = analysis
+        self._barred = barred
+        self._fronts: dict[tuple[int, int], Front] = {}
+
+    def of(self, op: WindowOp | TransposedOp) -> Site:
+        """The site of an operator.
 
         Raises:
             ModelError: A `Pad` upstream has amounts that the specification forbids.
         """
-        layout, windows = op.operator.layout, tuple(w for w in op.windows if isinstance(w, Window))
-        rank = layout.rank(len(op.windows))
-        shape = self._analysis.shape(op.data)
-        sizes = layout.spatial(shape) if shape is not None and len(shape) == rank else ()
+        windows = tuple(w for w in op.windows if isinstance(w, Window))
+        sizes, rank = self._spatial(op, op.data), op.operator.layout.rank(len(op.windows))
         own: ExtentPairs | None = None
         constant: ExtentPairs | None = None
         if isinstance(op, WindowOp):
@@ -226,35 +230,39 @@ class SiteReader:
         else:
             with suppress(RefusalError):
                 own = constant = crop_of(self._analysis, op)
-        front = self.front(op.data, rank, barred).along(op.axes)
+        front = self.front(op.data, rank).along(op.axes)
         source = front.pads[-1][0].inputs[0] if front.pads else op.data
-        fills_as_own = True
+        as_own = True
         if front.pads and isinstance(op, WindowOp):  # the own padding of the others crops
-            own_fill = op.fill(self._analysis.dtype(op.data))
-            fills_as_own = front.fill is not None and front.fill == own_fill
-        # What is padded has the sizes of the source, where that has the axes of the data.
-        moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
-        shape = None if moved else self._analysis.shape(source)
-        before = layout.spatial(shape) if shape is not None and len(shape) == rank else ()
-        if sizes and front.amounts is not None:
-            pairs = zip(sizes, front.amounts, strict=True)
-            left = tuple(size - begin - end for size, (begin, end) in pairs)
-            before = before if any(isinstance(size, Unknown) for size in left) else left
+            as_own = front.fill is not None and front.fill == op.fill(self._analysis.dtype(op.data))
+        pairs = zip(sizes, front.amounts or (), strict=False)
+        before = tuple(size - begin - end for size, (begin, end) in pairs)
+        if not before or any(isinstance(size, Unknown) for size in before):
+            # What is padded has the sizes of the source, where that has the axes of the data.
+            moved = any(node.op not in {"Pad", "Identity"} for path in front.pads for node in path)
+            before = _UNKNOWN * len(sizes) if moved else self._spatial(op, source)
         return Site(
             op,
             self._graph.place_of(op.node),
             windows if len(windows) == len(op.windows) else (),
             op.axes,
             rank,
-            sizes or _UNKNOWN * len(op.windows),
+            sizes,
             padding_of(op),
             own,
             constant,
             front,
             source,
-            before or _UNKNOWN * len(op.windows),
-            fills_as_own,
+            before,
+            as_own,
         )
+
+    def _spatial(self, op: WindowOp | TransposedOp, tensor: Tensor) -> tuple[Extent, ...]:
+        """The sizes of a tensor that an operator's windows slide over; Unknown where not known."""
+        layout, shape = op.operator.layout, self._analysis.shape(tensor)
+        if shape is None or len(shape) != layout.rank(len(op.windows)):
+            return _UNKNOWN * len(op.windows)
+        return layout.spatial(shape)
 
     def of_pad(
         self, op: PadOp, amounts: Pairs, axes: tuple[int, ...], windows: tuple[Window, ...]
@@ -267,38 +275,22 @@ class SiteReader:
         written = Padding(pairs), pairs, pairs
         return Site(op, label, windows, axes, rank, sizes, *written, front, op.data, sizes)
 
-    def front(self, tensor: Tensor, rank: int, barred: Collection[int] = frozenset()) -> Front:
-        """The padding of a tensor of that rank by the `Pad`s upstream of it.
+    def front(self, tensor: Tensor, rank: int) -> Front:
+        """The padding of a tensor of that rank by the `Pad`s upstream of it, as far as is looked.
+
+        Operators in between are those that a `Pad` can be moved past at all; whether it can past
+        this one does not matter. Of an operator that joins tensors, all must be padded.
 
         Raises:
             ModelError: One has amounts that the specification forbids.
         """
-        if not self._has_pads:
-            return Front((), ((0, 0),) * rank, True)
-        return _Walk(self._graph, self._analysis, barred).front(tensor, rank)
+        self._fronts = {}
+        return self._front(tensor, rank, 0)
 
-    @cached_property
-    def _has_pads(self) -> bool:
-        return any(is_pad(self._graph, node) for node in self._graph.nodes)
-
-
-class _Walk:
-    """One walk upstream, which ends after so many nodes.
-
-    Operators in between are those that a `Pad` can be moved past at all; whether it can past this
-    one does not matter. Of an operator that joins tensors, all must be padded.
-    """
-
-    def __init__(self, graph: Graph, analysis: Analysis, barred: Collection[int]) -> None:
-        self._graph = graph
-        self._analysis = analysis
-        self._barred = barred
-        self._fronts: dict[tuple[int, int], Front] = {}
-
-    def front(self, tensor: Tensor, rank: int, depth: int = 0) -> Front:
-        """The padding of a tensor of that rank; none by what is too far away."""
+    def _front(self, tensor: Tensor, rank: int, depth: int) -> Front:
         node, none = tensor.producer, Front((), ((0, 0),) * rank, True)
-        if node is None or not node.inputs or depth > _MOST_STEPS or id(node) in self._barred:
+        is_near = depth <= _MOST_STEPS and self._has_pads
+        if node is None or not node.inputs or not is_near or id(node) in self._barred:
             return none
         key = id(node), rank
         if key not in self._fronts:
@@ -308,8 +300,12 @@ class _Walk:
                 self._fronts[key] = through(node, rank, depth + 1) or none
         return self._fronts[key]
 
+    @cached_property
+    def _has_pads(self) -> bool:
+        return any(is_pad(self._graph, node) for node in self._graph.nodes)
+
     def _of_pad(self, node: Node, rank: int, depth: int) -> Front:
-        inner = self.front(node.inputs[0], rank, depth)
+        inner = self._front(node.inputs[0], rank, depth)
         pads = (node,), *((*path, node) for path in inner.pads)
         try:
             pad = read_pad(self._graph, self._analysis, node)
@@ -330,7 +326,7 @@ class _Walk:
         pads: dict[int, tuple[Node, ...]] = {}  # a node may read one padded tensor several times
         for place, shape in zip(data, shapes, strict=True):
             count = rank if keeps_rank or shape is None else len(shape)
-            inner = self.front(node.inputs[place], count, depth)
+            inner = self._front(node.inputs[place], count, depth)
             if not inner.pads:
                 return None
             pads |= {id(path[0]): (*path, node) for path in inner.pads}

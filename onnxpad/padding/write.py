@@ -71,42 +71,29 @@ def attributes(padding: Padding) -> dict[str, object]:
 def changes(op: WindowOp | TransposedOp, padding: Padding) -> dict[str, object | None]:
     """The attributes to write so that an operator itself pads so; None removes one.
 
-    Those of a transposed convolution are all written anew.
+    What is written already stays, be it a default.
     """
-    wanted = attributes(padding)
-    found: dict[str, object | None] = {}
-    if wanted.get("auto_pad", "NOTSET") != op.auto_pad:
-        found["auto_pad"] = wanted.get("auto_pad")
-    if padding.is_same and found:
-        found["pads"] = None
-    is_crop = isinstance(op, TransposedOp)
-    if not padding.is_same and (is_crop or found or padding.pads != op.pads):
-        zeros = onnx_order(padding.numbers) if op.pads_written else None
-        found["pads"] = wanted.get("pads", zeros)
-    if isinstance(op, TransposedOp):
-        if op.output_shape is not None:
-            found["output_shape"] = None
-        found["output_padding"] = wanted.get("output_padding")
-        return found
-    if padding.ceil != op.ceil_mode:
-        found["ceil_mode"] = wanted.get("ceil_mode")
-    counts = op.operator.counts
-    if counts is not None and padding.counted != op.count_include_pad:
-        found[counts] = wanted.get(counts)
-    return found
+    wanted, now = attributes(padding), op.node.attrs
+    zeros = None if padding.is_same else [0] * (2 * len(op.windows))
+    usual: dict[str, object] = {"auto_pad": "NOTSET", "pads": zeros, "output_shape": None}
+    usual |= {"output_padding": None, "ceil_mode": 0, "count_include_pad": 0}
+    if op.pads_written:
+        wanted.setdefault("pads", zeros)
+    return {
+        name: wanted.get(name)
+        for name, default in usual.items()
+        if wanted.get(name, default) != now.get(name, default)
+    }
 
 
-def set_amounts(graph: Graph, pad: Node, amounts: Pairs | Tensor, name: str = "") -> None:
-    """Gives a `Pad` amounts, (begin, end) for each axis of its data, or a tensor that holds them.
-
-    The tensor that is made of numbers has that name, or one made of the node's.
-    """
+def set_amounts(graph: Graph, pad: Node, amounts: Pairs | Tensor) -> None:
+    """Gives a `Pad` amounts: (begin, end) for each axis of its data, or a tensor with them."""
     if not isinstance(amounts, Tensor):
         flat = onnx_order(amounts)
         if graph.opset < 11:
             graph.set_attribute(pad, amounts_attribute(graph.opset), flat)
             return
-        name = name or f"{pad.name or pad.outputs[0].name}_pads"
+        name = f"{pad.name or pad.outputs[0].name}_pads"
         amounts = graph.add_initializer(np.asarray(flat, np.int64), name)
     graph.set_input(pad, 1, amounts)
     if len(pad.inputs) > 3:

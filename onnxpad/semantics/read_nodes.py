@@ -93,13 +93,6 @@ class WindowOp(NamedTuple):
         return self.zero
 
     @property
-    def padding(self) -> Fill:
-        """The fill of its own padding: `Operator.padding`, adjusted by its attributes."""
-        if self.count_include_pad:
-            return Fill.ZERO if self.operator.inputs.zero_point is None else Fill.ZERO_POINT
-        return self.operator.padding
-
-    @property
     def data(self) -> Tensor:
         """The tensor that the window slides over."""
         return self.node.inputs[self.operator.inputs.data]

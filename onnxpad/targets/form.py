@@ -264,36 +264,35 @@ class _Forms:
         self._context = context
         self._graph: Graph = context.graph
         self._analysis = context.analysis
-        self._sites = SiteReader(context.graph, context.analysis)
+        self._crops = set[int]()
+        self._sites = SiteReader(context.graph, context.analysis, self._crops)
 
     def all(self) -> Iterator[Placed]:
         """All forms, `Pad`s alone last."""
-        taken, crops = set[int](), set[int]()
+        taken = set[int]()
         transposed = [*self._context.transposed()]
         for op in transposed:
             crops_of = Crops(self._graph, self._analysis, self._context.signs, op)
             behind = crops_of.taking()[0].taken
-            crops |= {id(node) for node in behind}
-            placed = self._placed(op, crops, cropped=bool(behind))
+            self._crops |= {id(node) for node in behind}
+            placed = self._placed(op, cropped=bool(behind))
             taken |= {id(pad) for pad in placed.nodes}
             placed = placed._replace(nodes=(*placed.nodes, *behind), crops=tuple(behind))
             yield placed
         for window in self._context.windows():
             try:
-                placed = self._placed(window, crops)
+                placed = self._placed(window)
             except ModelError:
                 continue
             taken |= {id(pad) for pad in placed.nodes}
             yield placed
-        taken |= crops
+        taken |= self._crops
         for pad in self._context.pads():
             if id(pad.node) not in taken:
                 yield Placed(self._context, pad.node, self._alone(pad))
 
-    def _placed(
-        self, op: WindowOp | TransposedOp, crops: set[int], *, cropped: bool = False
-    ) -> Placed:
-        site, node = self._sites.of(op, crops), op.node
+    def _placed(self, op: WindowOp | TransposedOp, *, cropped: bool = False) -> Placed:
+        site, node = self._sites.of(op), op.node
         shape = self._analysis.shape(op.data)
         strides = {each.stride for each in op.windows}
         pads = _own(site)
@@ -350,7 +349,7 @@ class _Forms:
         )
         if not site.front.pads:
             return Placed(self._context, node, form)
-        whole = self._sites.front(op.data, site.rank, crops).amounts
+        whole = self._sites.front(op.data, site.rank).amounts
         return Placed(
             self._context,
             node,

@@ -188,7 +188,7 @@ def _total(context: Context, site: Site) -> Padded | str:
     op = site.op
     if isinstance(op, WindowOp) and takes_nearest(context, site):
         others = {id(path[0]) for path in site.front.pads[1:]}
-        alike = SiteReader(context.graph, context.analysis).of(op, others) if others else site
+        alike = SiteReader(context.graph, context.analysis, others).of(op) if others else site
         sizes = context.sites.spatial(op, alike.source)
         total = alike.whole or _as_same(context, op)
         if total is None:
