@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal, TypeAlias, get_args
+from itertools import groupby
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -139,15 +140,14 @@ class AmountsWriter:
                 self._known[key] = made, place
             return made
 
-        def constant(values: Sequence[int] | int) -> Tensor:
+        def constant(values: Sequence[int]) -> Tensor:
             return self._graph.add_initializer(np.asarray(values, np.int64), f"{name}_constant")
 
         # The sizes of the axes, perhaps of another tensor whose sizes are always equal.
-        axes, seen = formula.axes, self._analysis.shape(source) or ()
-        sizes: tuple[object, ...] = tuple(seen[axes.start : axes.stop])
+        first, last = formula.axes.start, formula.axes.stop
+        sizes: tuple[object, ...] = (self._analysis.shape(source) or ())[first:last]
         if not sizes or any(isinstance(size, Unknown) for size in sizes):
             sizes = (source.name,)
-        first, last = axes.start, axes.stop
         if self._graph.opset >= 15:
             ends = last < len(formula.constant)
             part = {"start": first, "end": last} if ends else {"start": first}
@@ -170,18 +170,16 @@ class AmountsWriter:
             less = add("Div", total, constant([2]))
             more = add("Sub", total, less)
             sides |= {"odd at end": (less, more), "odd at begin": (more, less)}
-        parts: list[Tensor] = []
-        known: list[int] = []
+        every: list[Any] = []  # numbers, and tensors that stand for several
         for side, computed in enumerate(sides[formula.split]):
-            amounts = [pair[side] for pair in formula.constant]
-            if computed is None:
-                known += amounts
-                continue
-            known += amounts[: axes.start]
-            parts += [constant(known)] if known else []
-            parts.append(computed)
-            known = amounts[axes.stop :]
-        parts += [constant(known)] if known else []
+            amounts: list[Any] = [pair[side] for pair in formula.constant]
+            if computed is not None:
+                amounts[first:last] = [computed]
+            every += amounts
+        parts: list[Tensor] = []
+        for is_tensor, run in groupby(every, lambda each: isinstance(each, Tensor)):
+            alike = [*run]
+            parts += alike if is_tensor else [constant(alike)]
         return add("Concat", *parts, axis=0)
 
     @cached_property

@@ -12,7 +12,7 @@ from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.size import Extent, Sizes, Unknown, symbol
-from onnxpad.arithmetic.window import ODD, Window, odd_side, same_pads
+from onnxpad.arithmetic.window import ODD, odd_side, same_pads
 from onnxpad.graph import Graph, Node
 from onnxpad.messages import RUNTIME, named
 from onnxpad.padding.amounts_subgraph import AmountsFormula, AmountsWriter, formula_of
@@ -80,8 +80,6 @@ class DynamicSites:
                 opset=self._graph.opset,
                 needs=11,
             )
-        if not all(isinstance(window, Window) for window in op.windows):
-            raise RefusalError(Reason.KERNEL_UNKNOWN, "the kernel's size is known only at run time")
         known, shape, formula = self._analysis.shape(op.data), self._plain.shape(op.data), None
         if known is not None and not any(isinstance(size, Unknown) for size in known):
             amounts = self._same(op, self._sites.spatial(op, op.data, 1))

@@ -30,13 +30,13 @@ def parts(graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]) 
 
     None where one of them is nothing, or not all that reads it is a window operator.
     """
-    rows = [gathering(graph, reader) for reader in readers]
-    layers = layers_of(graph, analysis, pad) if all(rows) and rows else None
+    rows = [row for reader in readers if (row := gathering(graph, reader)) is not None]
+    layers = layers_of(graph, analysis, pad) if rows and len(rows) == len(readers) else None
     amounts = numbers_of(layers[0].amounts) if layers else None
     if amounts is None:
         return None
-    axes = [row.layout.axes(len(amounts)) for row in rows if row is not None]
-    spatial = set.intersection(*map(set, axes))
+    rank = len(amounts)
+    spatial = set(range(rank)).intersection(*(row.layout.axes(rank) for row in rows))
     goes = tuple(
         (max(begin, 0), max(end, 0)) if axis in spatial else (0, 0)
         for axis, (begin, end) in enumerate(amounts)

@@ -66,11 +66,7 @@ class Readers:
 
         Empty where none is near.
         """
-
-        def reads_data(node: Node, index: int) -> bool:
-            return (inputs := self.inputs(node)) is not None and index == inputs.data
-
-        return self._path(tensor, reads_data)
+        return self._path(tensor, lambda node, i: (of := self.inputs(node)) and i == of.data)
 
     def dead_end(self, tensor: Tensor) -> tuple[Use, ...]:
         """The shortest path to an operator known to take no padding; empty where none is near."""

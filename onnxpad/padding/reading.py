@@ -177,11 +177,6 @@ class Site:
         return isinstance(self.op, WindowOp) and self.op.operator.pools
 
     @property
-    def data(self) -> int:
-        """The index of the input that is its data."""
-        return 0 if isinstance(self.op, PadOp) else self.op.operator.inputs.data
-
-    @property
     def is_sized(self) -> bool:
         """Whether SAME and rounding up depend on the size: some stride is above 1."""
         return not self.is_transposed and any(window.stride > 1 for window in self.windows)
@@ -318,10 +313,8 @@ class SiteReader:
 
     def _of_step(self, node: Node, rank: int, depth: int) -> Front | None:
         """The padding that a step hands on; None where some tensor that it joins has none."""
-        graph, is_copy = self._graph, node.op in _COPIES
-        data = (0,) if is_copy and graph.is_standard(node) else data_inputs(graph, node)
+        data, keeps_rank = data_inputs(self._graph, node), node.op in {*_COPIES, "Transpose"}
         shapes = [self._analysis.shape(node.inputs[place]) for place in data]
-        keeps_rank = is_copy or node.op == "Transpose"
         inside: list[Front] = []
         pads: dict[int, tuple[Node, ...]] = {}  # a node may read one padded tensor several times
         for place, shape in zip(data, shapes, strict=True):
@@ -334,7 +327,7 @@ class SiteReader:
         if not inside:
             return None
         around = Front(tuple(pads.values()), ((0, 0),) * rank, False)
-        if is_copy:
+        if node.op in _COPIES:
             return inside[0]._replace(pads=around.pads)
         if node.op == "Transpose":
             perm = node.attrs.get("perm") or [*range(rank)][::-1]
@@ -351,7 +344,7 @@ class SiteReader:
         for written in tries:
             try:
                 layers = list(map(Layer, known, map(fill_of, written)))
-                layer = behind(graph, self._analysis, node, layers).layer
+                layer = behind(self._graph, self._analysis, node, layers).layer
             except RefusalError:
                 continue
             if len(layer.amounts) == rank:
@@ -374,14 +367,13 @@ def own_padding(
 ) -> tuple[ExtentPairs | None, ExtentPairs | None]:
     """An operator's own padding, and constant amounts that read the same; None where unknown.
 
-    The sizes are those along the window's axes; there are none where their number is unknown.
+    The sizes are those along the window's axes.
     """
-    now, axes = padding_of(op), [*zip(sizes, op.windows, strict=False)]
+    now, axes = padding_of(op), [*zip(sizes, op.windows, strict=True)]
     assert now is not None
     if now.pads is not None:
         return now.pads, now.pads
-    opens = (isinstance(size, Unknown) or not isinstance(w.kernel, int) for size, w in axes)
-    if len(sizes) != len(op.windows) or any(opens):
+    if any(isinstance(size, Unknown) or not isinstance(w.kernel, int) for size, w in axes):
         return None, None
     odd = now.odd
     effect = [constant_in_effect(size, window, odd=odd) for size, window in axes]

@@ -10,7 +10,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from onnxpad.analysis import Analysis
 from onnxpad.arithmetic.window import same_of
 from onnxpad.graph import Graph, Node, Tensor
-from onnxpad.padding.padding import Padding, has_amounts
+from onnxpad.padding.padding import Padding
 from onnxpad.semantics.amounts import Pairs, is_padded, is_plain_zero, onnx_order
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, WindowOp
 from onnxpad.semantics.table import amounts_attribute
@@ -31,14 +31,12 @@ def write(
         analysis: The analysis of the graph.
         op: The operator as it is.
         padding: How it is to pad, and what a `Pad` in front of it is to do.
-        pad: The `Pad` in front of it of which that is all; it stays where it does that already.
+        pad: The `Pad` in front of it of which that is all.
         computed: The amounts of the `Pad` where nodes compute them, instead of those in `padding`.
     """
     if attributes := changes(op, padding):
         graph.set_attributes(op.node, attributes)
     if isinstance(op, TransposedOp):
-        return
-    if pad is not None and padding.outside and has_amounts(op, pad, padding.outside):
         return
     source = op.data if pad is None else pad.data
     if padding.outside or computed is not None:

@@ -54,7 +54,7 @@ def named_by_match(context: Context) -> dict[str, Flat | None]:
     for pad in with_pads(context, sites)[0]:
         pairs = dict(zip(pad.axes, pad.own or (), strict=True))
         for site in sites if pad.operator is None else ():
-            if site.node.inputs[site.data].name == pad.node.outputs[0].name:
+            if site.op.data.name == pad.node.outputs[0].name:
                 around = tuple(pairs.get(axis, (0, 0)) for axis in site.axes)
                 parts[site.label] = added(parts[site.label], around)
     return {label: flat(amounts) for label, amounts in parts.items()}

@@ -180,8 +180,7 @@ def _without_folded(graph: Graph, found: MatchedInputs) -> MatchedInputs:
 
 def type_of_data(context: Context, site: Site) -> int:
     """The element type of the data of an operator; UNDEFINED where it is unknown."""
-    data = site.node.inputs[site.data]
-    return context.analysis.dtype(data) or TensorProto.UNDEFINED
+    return context.analysis.dtype(site.op.data) or TensorProto.UNDEFINED
 
 
 def _confirmed(graph: Graph, found: MatchedInputs, task: _Task) -> str:

@@ -173,7 +173,7 @@ class _Build:
         part = _Part(self, place)
         count = len(site.windows)
         self._input(_name(place, "pads"), 2 * count)
-        data = node.input[site.data]
+        data = site.op.data.name
         part.sizes = part.cast(
             part.add("Gather", part.add("Shape", data), self.constant(np.array(site.axes))),
             TensorProto.FLOAT,
@@ -251,7 +251,7 @@ class _Build:
         extra: str | None,
     ) -> None:
         """An operator that reads its data through a `Pad`."""
-        place = site.data
+        place = site.row.inputs.data
         data, count = node.input[place], len(site.windows)
         begin, end = part.split(pads, count)
         reach = end if extra is None else part.add("Add", end, extra)

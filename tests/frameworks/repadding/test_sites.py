@@ -103,7 +103,6 @@ def test_a_pad_is_a_site_with_the_window_that_reads_it(
     assert pad.rank == 4
     assert pad.is_still == (windows[0].kernel == 1)
     assert [pad.is_pool, pad.is_transposed, pad.leaves_padding_out] == [False] * 3
-    assert pad.data == 0
 
 
 def test_a_pad_of_nothing_is_no_site() -> None:
@@ -144,7 +143,6 @@ def test_how_an_operator_pads(node: str, padding: Padding) -> None:
     context, (site,), left = read(f"y = {node}")
     assert not left
     assert (site.padding, site.axes, site.rank, site.known_sizes) == (padding, (2, 3), 4, (8, None))
-    assert site.data == 0
     assert not site.is_still
     assert has_padding_to_vary(context)
 
