@@ -353,7 +353,7 @@ _STEPS: Final = (
     _mutant("a Slice of data goes", "Pad Slice Conv, of data", CERTIFY, step_edits._slice,
             "begin, -stop or ENDLESS", "0, ENDLESS"),
     _mutant("no Pad is written behind steps", "Pad Transpose Conv", CERTIFY, Sinking.cut,
-            "if is_padded(lifted.layer.amounts):", "if False:"),
+            "if is_padded(numbers):", "if False:"),
     _mutant("a Pad behind steps writes 0", "Pad Transpose Conv, value 5", CERTIFY,
             write.write_pad, "if not is_plain_zero(fill):", "if False:"),
 )

@@ -7,7 +7,6 @@ more can be folded only in part; the other part stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 import numpy as np
 
@@ -21,14 +20,14 @@ from onnxpad.semantics.amounts import Pairs, is_padded, less, numbers_of, onnx_o
 from onnxpad.semantics.operators import gathering
 from onnxpad.semantics.read_nodes import UnreadableError, read_window
 
-Parts: TypeAlias = tuple[Pairs, Pairs]
-"""The amounts of a `Pad` that stay, and those that are to be folded, over all axes."""
 
-
-def parts(graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]) -> Parts | None:
+def parts(
+    graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]
+) -> tuple[Pairs, Pairs] | None:
     """The amounts of a `Pad` that stay, and those that the nodes that read it could take over.
 
-    None where one of them is nothing, or not all that reads it is a window operator.
+    Both are over all axes. None where one of them is nothing, or not all that reads it is a window
+    operator.
     """
     rows = [row for reader in readers if (row := gathering(graph, reader)) is not None]
     layers = layers_of(graph, analysis, pad) if rows and len(rows) == len(readers) else None
@@ -45,7 +44,7 @@ def parts(graph: Graph, analysis: Analysis, pad: Node, readers: Sequence[Node]) 
     return (stays, goes) if is_padded(stays) and is_padded(goes) else None
 
 
-def part(graph: Graph, pad: Node, amounts: Parts) -> None:
+def part(graph: Graph, pad: Node, amounts: tuple[Pairs, Pairs]) -> None:
     """Gives a `Pad` the amounts that could be folded, behind a new one with those that stay."""
     name = f"{pad.name or pad.outputs[0].name}_first"
     stays, goes = amounts

@@ -206,16 +206,13 @@ class Sinking:
         bare: dict[Tensor, Tensor] = {}
         for step in lifted.steps:
             bare.update(zip(step.outputs, self._bare(step, bare), strict=True))
-        outputs = []
+        outputs, numbers = [], numbers_of(lifted.layer.amounts) or ()
         for old in filter(graph.is_read, node.outputs):
             padded = bare[old]
-            if is_padded(lifted.layer.amounts):
+            if is_padded(numbers):
                 assert dtype is not None
-                numbers = numbers_of(lifted.layer.amounts)
-                assert numbers is not None
-                padded = write_pad(
-                    graph, node, padded, onnx_order(numbers), number_of(lifted.layer.fill), dtype
-                )
+                fill = number_of(lifted.layer.fill)
+                padded = write_pad(graph, node, padded, onnx_order(numbers), fill, dtype)
             for use in graph.uses(old):
                 graph.set_input(use.node, use.index, padded)
             outputs.append(padded)
