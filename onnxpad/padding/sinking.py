@@ -191,7 +191,7 @@ class Sinking:
         return None
 
     def cut(self, node: Node) -> tuple[Tensor, ...]:
-        """Writes the padding behind a step, and connects all its readers to that.
+        """Writes the padding behind a step on bare data, and connects all its readers to that.
 
         Returns:
             The tensors that replace its outputs, of those that are read.
@@ -205,7 +205,19 @@ class Sinking:
         check_pads(graph.opset, dtype)
         bare: dict[Tensor, Tensor] = {}
         for step in lifted.steps:
-            bare.update(zip(step.outputs, self._bare(step, bare), strict=True))
+            passed, inputs = self.lifted(step.outputs[0]), [*step.inputs]
+            assert passed is not None
+            for index in data_inputs(graph, step):
+                tensor = graph.origin(inputs[index])
+                inside = self.lifted(tensor)
+                assert inside is not None
+                inputs[index] = inside.data or bare[tensor]
+            for index, values in passed.constants.items():
+                name = f"{step.name or step.outputs[0].name}_{index}"
+                inputs[index] = graph.add_initializer(values, name)
+            attributes = passed.attributes
+            made = inputs[:1] if passed.vanishes else graph.insert_like(step, inputs, attributes)
+            bare.update(zip(step.outputs, made, strict=True))
         outputs, numbers = [], numbers_of(lifted.layer.amounts) or ()
         for old in filter(graph.is_read, node.outputs):
             padded = bare[old]
@@ -218,24 +230,6 @@ class Sinking:
             outputs.append(padded)
         self._known = {}
         return tuple(outputs)
-
-    def _bare(self, step: Node, bare: dict[Tensor, Tensor]) -> tuple[Tensor, ...]:
-        """Inserts a step on data without its padding; returns its outputs."""
-        graph = self._graph
-        lifted = self.lifted(step.outputs[0])
-        assert lifted is not None
-        inputs = list(step.inputs)
-        for index in data_inputs(graph, step):
-            tensor = graph.origin(inputs[index])
-            inside = self.lifted(tensor)
-            assert inside is not None
-            inputs[index] = inside.data or bare[tensor]
-        if lifted.vanishes:
-            return (inputs[0],)
-        for index, values in lifted.constants.items():
-            name = f"{step.name or step.outputs[0].name}_{index}"
-            inputs[index] = graph.add_initializer(values, name)
-        return graph.insert_like(step, inputs, lifted.attributes)
 
     def check_taken(self, step: Node) -> list[str]:
         """Cuts behind a step, and raises unless all that reads the padding takes it.
