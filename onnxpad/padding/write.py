@@ -69,7 +69,8 @@ def attributes(padding: Padding) -> dict[str, object]:
 def changes(op: WindowOp | TransposedOp, padding: Padding) -> dict[str, object | None]:
     """The attributes to write so that an operator itself pads so; None removes one.
 
-    What is written already stays, be it a default.
+    What is written already stays, be it a default; but the pads of a transposed convolution come
+    after its other attributes.
     """
     wanted, now = attributes(padding), op.node.attrs
     zeros = None if padding.is_same else [0] * (2 * len(op.windows))
@@ -81,6 +82,7 @@ def changes(op: WindowOp | TransposedOp, padding: Padding) -> dict[str, object |
         name: wanted.get(name)
         for name, default in usual.items()
         if wanted.get(name, default) != now.get(name, default)
+        or (name == "pads" and isinstance(op, TransposedOp))
     }
 
 

@@ -80,12 +80,13 @@ def test_what_symmetric_pads_leave_to_crop(
 @each_row(
     ("attributes", "words", "crop", "after"),
     [
-        ("strides = [3]", "L 0+0, pads [0, 0]", (0, 0), {}),
-        ("pads = [1, 2], strides = [3]", "L 1+2, pads [1, 2]", (1, 2), {}),
-        ("pads = [0, 0], strides = [3]", "L 0+0, pads [0, 0]", (0, 0), {}),
+        ("strides = [3]", "L 0+0, pads [0, 0]", (0, 0), {"pads": None}),
+        ("pads = [1, 2], strides = [3]", "L 1+2, pads [1, 2]", (1, 2), {"pads": [1, 2]}),
+        ("pads = [0, 0], strides = [3]", "L 0+0, pads [0, 0]", (0, 0), {"pads": [0, 0]}),
         ("output_padding = [2], strides = [3]", "L 0+0, pads [0, 0], output_padding [2]", (0, -2),
-         {}),
-        ('auto_pad = "VALID", strides = [3]', "auto_pad=VALID", (0, 0), {"auto_pad": None}),
+         {"pads": None}),
+        ('auto_pad = "VALID", strides = [3]', "auto_pad=VALID", (0, 0),
+         {"auto_pad": None, "pads": None}),
         ('auto_pad = "SAME_UPPER", strides = [2]', "auto_pad=SAME_UPPER", (0, 1),
          {"auto_pad": None, "pads": [0, 1]}),
         ('auto_pad = "SAME_LOWER", strides = [2]', "auto_pad=SAME_LOWER", (1, 0),
