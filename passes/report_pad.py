@@ -14,6 +14,7 @@ from onnxpad.padding.readers import Readers
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
+from onnxpad.semantics.amounts import is_padded
 from onnxpad.semantics.operators import MICROSOFT, crops, gathering
 from onnxpad.semantics.read_nodes import PadOp, UnreadableError
 
@@ -82,17 +83,31 @@ def _causes(
         yield not_covered(context.graph, node)
     if not found:
         yield RefusalError(Reason.UNUSED, "nothing reads it")
-    if len(path) > 1 and pad is not None and pad.mode != "constant":
-        said = f"it copies data ({pad.mode}), as no operator's pads do"
-        yield RefusalError(Reason.COPIES_DATA, said)
-    elif len(path) > 1:
-        yield _way(context, readers, path)
+    if len(path) > 1:
+        yield _in_itself(context, pad, path) or _way(context, readers, path)
     told = path[0].node if len(path) > 1 else None
     for use in found:
         if use is None:
             yield RefusalError(Reason.GRAPH_OUTPUT, "it is an output of the graph")
         elif use.node is not told and (why := _declined(context, readers, pad, use)):
             yield why
+
+
+def _in_itself(context: Context, pad: PadOp | None, path: Sequence[Use]) -> RefusalError | None:
+    """Why a `Pad` folds into no operator, whatever stands between; None if it might."""
+    if pad is not None and pad.mode != "constant":
+        said = f"it copies data ({pad.mode}), as no operator's pads do"
+        return RefusalError(Reason.COPIES_DATA, said)
+    shape = None if pad is None else context.analysis.shape(pad.data)
+    known = None if pad is None or shape is None else pad.over(len(shape))
+    if known and is_padded(known[:2]) and _MOVING.isdisjoint(use.node.op for use in path):
+        said = "it pads the batch or the channels, as no operator's pads do"
+        return RefusalError(Reason.PADS_BATCH_OR_CHANNELS, said)
+    return None
+
+
+_MOVING: Final = frozenset({"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Flatten", "Expand"})
+"""Steps behind which an axis may be another one."""
 
 
 def not_covered(graph: Graph, node: Node) -> RefusalError:

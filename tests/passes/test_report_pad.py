@@ -9,7 +9,7 @@ from tests.support.rows import each_row
 
 GIVEN = (
     f"{W}, {PADS}, float[2, 1, 3, 3] v = {{{', '.join('1' * 18)}}}, float[3] b = {{1, 2, 3}},"
-    " int64[8] k = {0, 0, 0, 0, 0, 0, 1, 1}, int64[2] e = {0, 1}, bool c = {1}"
+    " int64[8] k = {0, 0, 0, 0, 0, 0, 1, 1}, int64[8] c2 = {0, 1, 0, 0, 0, 0, 0, 0}, int64[2] e = {0, 1}, bool c = {1}"
 )
 AS_IT_IS = "else_branch = e () => (float[] z) { z = Relu (x) }"
 LEFT = [
@@ -23,6 +23,16 @@ LEFT = [
     (
         "a = Pad (x, p) s = Sigmoid (a) y = com.microsoft.NhwcConv (s, w)",
         Reason.STEPS_BETWEEN,
+        "<y>",
+    ),
+    (
+        "a = Pad (x, c2) s = Sin (a) y = MaxPool <kernel_shape = [2, 2]> (s)",
+        Reason.PADS_BATCH_OR_CHANNELS,
+        "<y>",
+    ),
+    (
+        'a = Pad <mode = "edge"> (x, p) s = Sin (a) y = MaxPool <kernel_shape = [2, 2]> (s)',
+        Reason.COPIES_DATA,
         "<y>",
     ),
     ("a = Pad (x, p) y = ConvTranspose (a, v)", Reason.OPERATOR_NOT_COVERED, "<y>"),
