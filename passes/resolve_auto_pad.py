@@ -59,16 +59,22 @@ class ResolveAutoPad(SitePass):
 
     def _computed(self, context: Context, op: WindowOp, refusal: SizeDependentError) -> Choice:
         formula, multiples = context.open_sites.told(op, refusal.sizes)
-        dynamic, hindrance, facts = context.wanted(op.node).dynamic, "", {**refusal.facts}
+        dynamic, hindrance, hindered = context.wanted(op.node).dynamic, "", {}
         try:
             context.open_sites.check_computed(op)
         except RefusalError as other:
-            hindrance, facts["no_pad"] = f"; no Pad can compute them: {other}", other.code
+            hindrance, hindered = f"; no Pad can compute them: {other}", {"no_pad": other.code}
         if not hindrance and dynamic == "pad":
             return Choice(None, "a computed Pad", why=formula)
         options = context.sites.wording.options(refusal.sizes, op.data)
-        facts["options"] = [*options, *["--dynamic pad"] * (not hindrance)]
-        facts |= {"auto_pad": op.auto_pad, "pads": formula, "multiples": multiples}
+        facts = {
+            **refusal.facts,
+            "auto_pad": op.auto_pad,
+            "pads": formula,
+            "options": [*options, *["--dynamic pad"] * (not hindrance)],
+            "multiples": multiples,
+            **hindered,
+        }
         if dynamic == "auto-pad":
             facts["asked"] = "--dynamic auto-pad"
         said = f"{refusal}: {formula}{hindrance}"

@@ -89,7 +89,7 @@ class SitePass(Pass):
     def _found(self, context: Context, op: WindowOp, choice: Choice) -> Match:
         """The match to rewrite, which says whether it is a repair, and who decides."""
         node, message, facts = self.told(context, op)
-        facts, whys, decided = {**facts, **choice.facts}, [choice.why or self.why], choice.decided
+        facts, whys, decided = {**choice.facts, **facts}, [choice.why or self.why], choice.decided
         repair = "" if op.auto_pad == "NOTSET" else context.sites.why_not_run(op)
         if repair:
             whys.append(f"a repair, since {RUNTIME} does not run {repair}")
