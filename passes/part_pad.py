@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from onnxpad.arithmetic.notation import axes_text
 from onnxpad.messages import Named
-from onnxpad.padding.parting import part, parted, parts
 from onnxpad.padding.readers import needs_finite, readers_of
+from onnxpad.padding.write import part, parted, parts
 from onnxpad.rewrite.context import Context
 from onnxpad.rewrite.pass_api import Match, Pass
 

@@ -15,12 +15,11 @@ from onnxpad.analysis import Analysis
 from onnxpad.finding import Assumption
 from onnxpad.graph import Graph, Node, Tensor
 from onnxpad.messages import Named, named
-from onnxpad.padding.parting import parted
 from onnxpad.padding.proposal import check_pads
 from onnxpad.padding.readers import needs_finite, readers_of
 from onnxpad.padding.site import Sites
 from onnxpad.padding.step_edits import Behind, behind, data_inputs, refused
-from onnxpad.padding.write import write_pad
+from onnxpad.padding.write import parted, write_pad
 from onnxpad.proof.read import layers_of
 from onnxpad.reasons import Reason, RefusalError
 from onnxpad.semantics.amounts import is_padded, numbers_of, onnx_order
