@@ -130,7 +130,13 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
 
 
 def failed(pass_: Pass, error: Exception) -> DiffersError:
-    """The reason to take back the change of a user's pass that raised an error, or led to one."""
+    """The reason to take back the change of a user's pass that raised an error, or led to one.
+
+    An error in a pass of onnxpad's is raised again.
+    """
+    if not is_own(pass_):
+        raise error
+    let_through(error)
     text = f"{_pass_name(type(pass_))}: {_error_text(error)}"
     return DiffersError(text, Reason.PASS_RAISED, error=type(error).__name__)
 

@@ -18,17 +18,13 @@ from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
 from onnxpad.pipeline.registry import every_pass, findings, with_codes
 from onnxpad.pipeline.transaction import (
-    NOTHING,
     Barred,
     Editor,
     Key,
     Made,
-    Place,
-    Undone,
     kept_back,
     match_key,
     place_of,
-    taken_back,
 )
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
@@ -47,11 +43,19 @@ if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
 
 Passes: TypeAlias = Sequence[type[Pass]]
-Found: TypeAlias = tuple[Place, Match]
+Found: TypeAlias = tuple[Pass, Match]
 Unprotected: TypeAlias = tuple[Graph, Sequence[Node], Reason]
 """Nodes that the runtime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
+
+_DECIDING: Final[Passes] = (ResolveAutoPad, ResolveTransposed, RoundDown)
+"""The passes with a plan that rests on whose reading is trusted."""
+_OTHERS: Final = ("PAD70", "PAD9")
+"""The beginnings of codes about more than how a padding is written.
+
+These are its protection, its spelling, and what is wrong whatever padding it has.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +82,11 @@ class Run:
         graph: The main graph, which is edited.
         options: The options of the user.
         domain: The sizes that they allow.
-        recorded: The sizes that the model's metadata recorded before.
         probe: Runs each change; None if nothing runs.
         decided: The changes that `decide` made.
         decided_model: The model that they leave, serialised; None without any.
         limits: The limits of the open sizes before the last `rewrite`, by name.
-        barred: Rewrites of the last `rewrite` that another run on the result must not make either.
+        barred: The rewrites not to make, also in another run on the result.
         remarks: What the targets contradict one another in, a line each.
         left: The graphs of the model as the passes left them, the main graph first.
     """
@@ -123,30 +126,28 @@ class Run:
         self.options = options = with_codes(options)
         if options.trust is Trust.INITIALIZERS:
             graph.take_defaults()
-        self.recorded = recorded_sizes(graph)
+        self._recorded = recorded_sizes(graph)
         if domain is None:
             domain = given_domain(
                 graph,
                 options.shapes,
                 options.dims,
                 trust_dim_names=options.trust_dim_names,
-                recorded=self.recorded,
+                recorded=self._recorded,
             )
         self.domain = domain
         self.probe = probe
         self.decided_model: bytes | None = None
         self.decided: list[Change] = []
         self.limits: Mapping[str, Sizes] = {}
-        self.barred: Barred = NOTHING
+        self.barred: Barred = {}
         self.remarks: tuple[str, ...] = ()
         self._passes = every_pass() if passes is None else passes
         self._exposing = exposing
         self._progress = progress
         self._start = graph.mark()
-        self._barred: Barred = NOTHING
         self._editors: list[Editor] = []
         self._total = 0
-        self._is_deciding = False
         self._closed: dict[int, str] = {}
         self._given = contexts
         self.left: Sequence[Context] = ()
@@ -177,9 +178,9 @@ class Run:
         """
         if self.options.trust is not Trust.SPEC:
             return
-        self._is_deciding = True
-        first = self.rewrite(passes=(ResolveAutoPad, ResolveTransposed, RoundDown))
-        self._is_deciding = False
+        passes, self._passes = self._passes, _DECIDING
+        first = self.rewrite()
+        self._passes = passes
         if first.changes:
             from onnxpad.pipeline.metadata import record
 
@@ -189,7 +190,7 @@ class Run:
         self._start = self.graph.mark()
 
     @gc_paused()
-    def rewrite(self, barred: Barred = NOTHING, passes: Passes | None = None) -> RunResult:
+    def rewrite(self, barred: Barred | None = None) -> RunResult:
         """Applies every pass, in place, until none finds anything more.
 
         Each change is certified, and probed if there is a probe, before the next one is looked for.
@@ -197,30 +198,25 @@ class Run:
 
         Args:
             barred: Rewrites not to make, as a validation found out.
-            passes: Other passes than those of the run.
         """
-        passes = self._passes if passes is None else passes
         self.graph.rollback(self._start)
-        seen = self.edit(passes, barred)
-        reporting = [kind for kind in passes if not kind.rewrites and not kind.rest]
-        seen += self._found(reporting)
-        rewriting = {kind.code for kind in passes if kind.rewrites}
-        told = frozenset(id(match.about) for (code, *_), match in seen if code in rewriting)
+        self.barred = barred or {}
+        seen = self.edit()
+        seen += self._found([kind for kind in self._passes if not kind.rewrites and not kind.rest])
+        told = frozenset(id(match.about) for pass_, match in seen if pass_.rewrites)
         for context in self.left:
             context.reported = told
-        seen += self._found([kind for kind in passes if kind.rest])
-        self.barred = barred
-        if self._exposing is not None:  # only asking the runtime tells which of these are barred
-            opened = {k: why for k, why in self._barred.items() if why is Reason.LAYS_PAD_OPEN}
-            self.barred = {**barred, **opened}
+        seen += self._found([kind for kind in self._passes if kind.rest])
         changes = [each.change for each in self.made]
         if any(change.certificate.within for change in (*self.decided, *changes)):
-            record_sizes(self.graph, self.domain.given, self.recorded)
-        undone = self.undone
+            record_sizes(self.graph, self.domain.given, self._recorded)
+        undone = {place: told for each in self._editors for place, told in each.undone.items()}
         return RunResult(
             changes=changes,
-            findings=[match.finding for place, match in seen if place not in undone],
-            undone=list(map(taken_back, undone.values())),
+            findings=[
+                match.finding for pass_, match in seen if place_of(pass_, match) not in undone
+            ],
+            undone=[*undone.values()],
             made=self.made,
         )
 
@@ -237,16 +233,15 @@ class Run:
         outcome = self.rewrite()
         added: list[Finding] = []
         if at_last is not None:
+            last = self
             if self.options.select or self.options.ignore:
                 everything = replace(self.options, select=(), ignore=())
-                further = Run(self.graph, everything, domain=self.domain, contexts=self.left)
-                further.edit()
-                self.left = further.contexts
-            there = [each for each in self.left if each.graph.is_there() and not each.closed]
-            added += at_last(there)
+                last = Run(self.graph, everything, domain=self.domain, contexts=self.left)
+                last.edit()
+            added += at_last([each for each in last.left if _is_open(each)])
         self.graph.rollback(self._start)
-        labels = (each.label(node) for each in self.contexts for node in each.graph.nodes)
-        places = frozenset(labels)
+        contexts = [each.context for each in self._editors]
+        places = frozenset(each.label(node) for each in contexts for node in each.graph.nodes)
         told = [each.told() for each in outcome.made if each.finding.node in places]
         for finding in (*outcome.findings, *outcome.undone):
             about = finding
@@ -258,21 +253,15 @@ class Run:
             )
         return [*told, *added]
 
-    def edit(self, passes: Passes | None = None, barred: Barred | None = None) -> list[Found]:
-        """Applies passes, and protects what they leave from the runtime's optimiser.
+    def edit(self) -> list[Found]:
+        """Applies the passes, and protects what they leave from the runtime's optimiser.
 
-        If a change exposes what cannot be protected, all is done anew without it.
-
-        Args:
-            passes: Other passes than those of the run.
-            barred: Rewrites not to make; by default `self.barred`.
+        If a change exposes what cannot be protected, it is barred, and all is done anew.
 
         Returns:
             The last findings of the passes that rewrite; the refusals anew, if it protects any.
         """
-        passes = self._passes if passes is None else passes
-        rewriting = [kind for kind in passes if kind.rewrites]
-        self._barred = self.barred if barred is None else barred
+        rewriting = [kind for kind in self._passes if kind.rewrites]
         while True:
             self._analyse()
             seen = self._settled(rewriting)
@@ -282,9 +271,9 @@ class Run:
                 fresh = self._changes_exposing_pads(self._guarded())
             if not fresh:
                 break
-            self._barred = {**self._barred, **fresh}
-        self.left = self.contexts
+            self.barred = {**self.barred, **fresh}
         if self.graph.version == version:
+            self.left = [each.context for each in self._editors]
             return seen
         self.left = self._anew()
         return [found for found in self._found(rewriting) if found[1].plan is None]
@@ -297,28 +286,18 @@ class Run:
     @property
     def notes(self) -> tuple[str, ...]:
         """The sizes that were taken from the model's metadata as they are."""
-        taken = self.recorded.text(self.domain.given)  # not those that the user narrowed
+        taken = self._recorded.text(self.domain.given)  # not those that the user narrowed
         return (f"sizes taken from the model's metadata ({METADATA}): {taken}",) if taken else ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Why sizes in the metadata cannot be used, in one line; what targets contradict in."""
-        return (*filter(None, [self.recorded.warning]), *self.remarks)
-
-    @property
-    def contexts(self) -> list[Context]:
-        """The contexts of the graphs, as the editors know them."""
-        return [editor.context for editor in self._editors]
+        return (*filter(None, [self._recorded.warning]), *self.remarks)
 
     @property
     def made(self) -> list[Made]:
         """The changes made, graph by graph."""
         return [made for editor in self._editors for made in editor.made]
-
-    @property
-    def undone(self) -> dict[Place, Undone]:
-        """The changes that were taken back, in all graphs."""
-        return {place: each for editor in self._editors for place, each in editor.undone.items()}
 
     def _analyse(self) -> None:
         """Has an editor for each graph; the graphs are analysed unless they are known."""
@@ -346,14 +325,15 @@ class Run:
         limits of the original. The protections are proved like any other edit. If that fails, those
         of that graph are undone. Only about the main graph the runtime can be asked.
         """
-        pads = any(node.op == "Pad" for each in self.contexts for node in each.graph.nodes)
+        graphs = [each.context.graph for each in self._editors]
+        pads = any(node.op == "Pad" for graph in graphs for node in graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
         # Nothing is protected from an onnxruntime that is not meant.
         guard_existing = not self.options.target_only and self.options.chooses(GuardPad.code)
         unprotected: list[Unprotected] = []
         for editor in self._editors:
             graph = editor.context.graph
-            if not graph.is_there() or editor.context.closed:
+            if not _is_open(editor.context):
                 continue
             context, mark = fresh.get(graph.offset, editor.context), graph.mark()
             editor.prover.begin()
@@ -378,8 +358,7 @@ class Run:
 
         Of those that touch such a node the latest; all changes, where none touches any.
         """
-        made = [each for each in self.made if each.key not in self._barred]
-        guilty: dict[Key, Reason] = {}
+        made, guilty = self.made, dict[Key, Reason]()
         for graph, nodes, why in left:
             places = {graph.unique(tensor.name) for node in nodes for tensor in node.outputs}
             touching = [found for found in made if not places.isdisjoint(found.tensors)]
@@ -408,7 +387,7 @@ class Run:
         or function that turns out to be malformed is left as it was.
         """
         context = editor.context
-        if context.closed or not context.graph.is_there():
+        if not _is_open(context):
             return []
         seen: list[Found] = []
         stages = [[kind for kind in passes if kind.last is last] for last in (False, True)]
@@ -417,11 +396,11 @@ class Run:
             changes = len(editor.made)
             context.ask_again()
             for pass_, match in self._matches(context, stage):
-                seen.append((place_of(pass_, match), match))
+                seen.append((pass_, match))
                 if match.plan is not None:
-                    editor.apply(pass_, match)
+                    editor.settle(pass_, match)
                     if self._progress is not None:
-                        done = len(self.made)
+                        done = sum(len(each.made) for each in self._editors)
                         self._progress("rewriting and proving", done, max(done, self._total))
             return len(editor.made) != changes
 
@@ -446,53 +425,42 @@ class Run:
                 continue
             try:
                 if not context.closed:
-                    seen += self._found_in(context, passes)
+                    seen += [*self._matches(context, passes)]
                     continue
             except ModelError as error:
                 if context.graph.is_main:
                     raise
                 context.closed = str(error)
-            seen += self._found_in(context, [kind for kind in passes if kind.scopes])
+            seen += self._matches(context, [kind for kind in passes if kind.scopes])
         return seen
 
-    def _found_in(self, context: Context, passes: Passes) -> list[Found]:
-        matches = self._matches(context, passes)
-        return [(place_of(pass_, match), match) for pass_, match in matches]
-
-    def _matches(self, context: Context, passes: Passes) -> Iterator[tuple[Pass, Match]]:
+    def _matches(self, context: Context, passes: Passes) -> Iterator[Found]:
         """What passes find, without a plan where that is barred or not chosen."""
         for kind in passes:
             pass_, is_chosen = kind(), self.options.chooses(kind.code)
             for match in findings(pass_, context):
-                if self._is_deciding and not match.decides:
+                if self._passes is _DECIDING and not match.decides:
                     continue
                 if context.wants is not None and _is_kept(context, match):
                     continue
-                # A finding may be about a function as a whole, which has no outputs to name it by.
-                reason = None
-                if match.plan is not None and (self._barred or not is_chosen):
-                    key = match_key(context.graph, pass_, match)
-                    reason = self._barred.get(key) if is_chosen else Reason.NOT_CHOSEN
-                yield (
-                    pass_,
-                    match
-                    if reason is None
-                    else match._replace(finding=kept_back(match.finding, reason), plan=None),
-                )
+                bar = None if is_chosen else Reason.NOT_CHOSEN
+                if is_chosen and self.barred:
+                    bar = self.barred.get(match_key(context.graph, pass_, match))
+                if bar is None or match.plan is None:
+                    yield pass_, match
+                else:
+                    yield pass_, match._replace(finding=kept_back(match.finding, bar), plan=None)
+
+
+def _is_open(context: Context) -> bool:
+    """Whether passes may look into a graph, which may be gone."""
+    return not context.closed and context.graph.is_there()
 
 
 def _is_kept(context: Context, match: Match) -> bool:
     """Whether what is found is about padding that is to stay as it came, and has one meaning."""
-    about = match.about or match.node
-    code = match.finding.code
+    about, code = match.about or match.node, match.finding.code
     if match.finding.reason_code == Reason.AUTO_PAD_AND_PADS:
         return False
     writes = code.startswith("PAD") and not code.startswith(_OTHERS)  # a user's pass writes none
     return writes and context.graph.has_node(about) and context.style_of(about) == KEPT.style
-
-
-_OTHERS: Final = ("PAD70", "PAD9")
-"""The beginnings of codes about more than how a padding is written.
-
-These are its protection, its spelling, and what is wrong whatever padding it has.
-"""

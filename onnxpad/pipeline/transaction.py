@@ -1,19 +1,21 @@
-"""Makes one change of a graph at a time: it is certified and probed, or taken back."""
+"""Settles what passes find, one change of a graph at a time: it is committed, or taken back.
+
+`Editor.settle` and `Editor.commit` are the whole of it; what follows are their stations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from onnxpad.errors import let_through
 from onnxpad.facts import Facts
 from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity
-from onnxpad.graph import Graph, Node, Tensor
+from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
-from onnxpad.pipeline.registry import failed, is_own
+from onnxpad.pipeline.registry import failed
 from onnxpad.pipeline.written_form import written_form
 from onnxpad.proof.certificate import Prover
 from onnxpad.proof.coverage import check_elsewhere
@@ -29,17 +31,12 @@ from onnxpad.site_form import SiteForm
 if TYPE_CHECKING:
     from onnxpad.probe.cut import NeighbourhoodProbe
 
-Undone: TypeAlias = tuple[Finding, DiffersError]
-"""The finding of a change that was taken back, and why it was."""
 Place: TypeAlias = tuple[str, str, int]
 """Where a pass found something: its code, the label of the node, and the node's identity."""
-
 Key: TypeAlias = tuple[str, str]
 """A rewrite: the code of its rule, and the output of the node that it rewrites."""
 Barred: TypeAlias = Mapping[Key, Reason]
 """The rewrites that are barred, each with the reason."""
-
-NOTHING: Final[Barred] = MappingProxyType({})
 
 _BACK: Final = "fix took it back: with it the model"
 
@@ -58,6 +55,191 @@ _BARS: Final[Mapping[Reason, str]] = MappingProxyType(
     }
 )
 """Why a rewrite is barred, in words."""
+
+
+class Editor:
+    """Settles the changes of one graph.
+
+    Attributes:
+        made: The changes made, in order.
+        undone: The findings of changes taken back since the last one that was made, by place.
+        context: The graph and its analysis.
+        prover: Proves edits of the graph.
+    """
+
+    def __init__(
+        self, context: Context, *, strict: bool, probe: NeighbourhoodProbe | None = None
+    ) -> None:
+        """Edits the graph of a context.
+
+        Args:
+            context: The graph and its analysis.
+            strict: Whether a change whose certificate names an assumption is taken back.
+            probe: Runs each change; without it nothing runs.
+        """
+        self.made: list[Made] = []
+        self.undone: dict[Place, Finding] = {}
+        self.context = context
+        self._strict = strict
+        self._probe = probe
+        self._seen: set[tuple[Place, SiteForm]] = set()
+        self.prover = Prover(context.graph, context.domains, context.signs)
+
+    def settle(self, pass_: Pass, match: Match) -> None:
+        """Commits a change, or takes it back: then it is tried again only after another one."""
+        place = place_of(pass_, match)
+        if place in self.undone:
+            return
+        mark = self.context.mark()
+        self.prover.begin()
+        try:
+            self.made.append(self.commit(pass_, match))
+        except DiffersError as error:
+            why = error
+        except Exception as error:  # whatever a user's pass raises, or leads to
+            why = failed(pass_, error)
+        else:
+            self.undone.clear()
+            return
+        self.context.rollback(mark)
+        self.prover.undo()
+        self.undone[place] = _taken_back(match.finding, why)
+
+    def commit(self, pass_: Pass, match: Match) -> Made:
+        """Makes a change, and shows that it leaves the model what it was.
+
+        Raises:
+            DiffersError: That is not shown; what was edited is to be rolled back.
+        """
+        context, graph, node = self.context, self.context.graph, match.node
+        label, op_type, key = context.label(node), node.op, match_key(graph, pass_, match)
+        kept = self._kept(node)
+        roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
+        was = written_form(context, node, kept[0], roots[0])
+        if (place := place_of(pass_, match), was) in self._seen:
+            why = "the rule finds what it has already rewritten, without end"
+            raise DiffersError(why, Reason.WITHOUT_END)
+        hiding, cuts = self._hiding(kept[0], roots[0]), self._cut(kept, roots)
+        mark, declared = graph.mark(), graph.model.journal.declared
+
+        results = pass_.rewrite(match, context) or kept
+        removed = graph.sweep()
+        touched = graph.touched(mark)
+        certificate = self._proved(touched, dict(zip(results, kept, strict=True)), match)
+        check_elsewhere(graph, mark)
+        if graph.model.journal.declared != declared:
+            raise DiffersError("the rewrite also declares other inputs")
+        self._check_hidden(hiding)
+        seen, certificate = self._probed(results, roots, cuts, certificate)
+
+        self._seen.add((place, was))
+        now = written_form(context, node, results[0], roots[0])
+        fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
+        wrote = frozenset(map(context.label, fresh))
+        removed += self._absorbed(node)
+        change = Change(
+            code=pass_.code,
+            node=label,
+            op_type=op_type,
+            was=was,
+            now=now if now.steps else SiteForm(tensor=results[0].name),
+            certificate=certificate,
+            # A node that takes the place of another has its name.
+            removed=tuple([name for name in removed if name not in wrote]),
+            probe=seen,
+            message=match.finding.message,
+        )
+        return Made(change, match.finding, key, _names(graph, touched, kept, results), wrote)
+
+    def _kept(self, node: Node) -> Sequence[Tensor]:
+        """The outputs of a node that must stay the same: those that are read.
+
+        Other outputs than the first of a window operator or a `Pad` are positions of maxima, about
+        which its proof says what is needed. A node of which nothing is read keeps its first output.
+        """
+        graph = self.context.graph
+        if gathering(graph, node) is not None or node.op == "Pad":
+            return node.outputs[:1]
+        return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
+
+    def _proved(
+        self, touched: Sequence[Touched], replaced: Mapping[Tensor, Tensor], match: Match
+    ) -> Certificate:
+        """The certificate of the first tensor that is replaced, once all are proved."""
+        trust = self.context.trust if match.decides else None
+        found = self.prover.settle(touched, replaced, trust)
+        for each in found:
+            self._check_assumptions(each)
+        return found[0]
+
+    def _check_assumptions(self, certificate: Certificate) -> None:
+        refused = certificate.refused if self._strict else ()
+        if refused:
+            raise DiffersError(
+                f"it assumes {', '.join(refused)}, and --strict forbids that",
+                Reason.ASSUMPTION_REFUSED,
+                assumptions=[*refused],
+            )
+
+    def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> dict[Node, Hazard]:
+        """The `Pad`s and Slices from roots on that hide a size from onnxruntime, with the harm."""
+        graph, found = self.context.graph, dict[Node, Hazard]()
+        for _ in range(MOST):
+            node = tensor.producer
+            if tensor.name in roots or node is None or not node.inputs:
+                break
+            hazard = self.context.blocked_pools.behind(tensor) if _hides(graph, node) else None
+            if hazard is not None:
+                found[node] = hazard
+            tensor = node.inputs[0]
+        return found
+
+    def _check_hidden(self, hiding: Mapping[Node, Hazard]) -> None:
+        """Raises unless the `Pad`s and Slices that hide a harmful size still do."""
+        graph = self.context.graph
+        for node, hazard in hiding.items():
+            if not graph.has_node(node) or not _hides(graph, node):
+                raise DiffersError(
+                    f"with known sizes there, {RUNTIME} would {hazard.does}",
+                    hazard.reason,
+                    operator=graph.label(hazard.node),
+                )
+
+    def _cut(self, kept: Sequence[Tensor], roots: Sequence[Sequence[str]]) -> list[Any]:
+        """The neighbourhoods of tensors before a change, for the probe."""
+        if self._probe is None:
+            return []
+        self._probe.take(self.context.graph, self.context.analysis, self.context.signs)
+        return list(map(self._probe.before, kept, roots))
+
+    def _probed(
+        self,
+        results: Sequence[Tensor],
+        roots: Sequence[Sequence[str]],
+        cuts: Sequence[Any],
+        certificate: Certificate,
+    ) -> tuple[str, Certificate]:
+        """The last result of a probe in words, and the certificate with what it then assumes."""
+        if self._probe is None:
+            return "", certificate
+        specified, seen = Assumption.TRUSTS_SPEC in certificate.assumptions, ""
+        for new, names, cut in zip(results, roots, cuts, strict=True):
+            same, seen = self._probe.after(new, names, cut, specified=specified)
+            if same is False:
+                raise DiffersError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
+            if same is None and Assumption.NOT_PROBED not in certificate.assumptions:
+                taken = (*certificate.assumptions, Assumption.NOT_PROBED)
+                certificate = replace(certificate, assumptions=taken)
+                self._check_assumptions(certificate)
+        return seen, certificate
+
+    def _absorbed(self, node: Node) -> tuple[str, ...]:
+        """The names of nodes that are removed since a node is an Identity now."""
+        graph = self.context.graph
+        mark = graph.mark()
+        if absorbed := graph.absorb(node):
+            self.prover.settle(graph.touched(mark), {})
+        return absorbed
 
 
 class Made(NamedTuple):
@@ -105,9 +287,8 @@ def kept_back(finding: Finding, reason: Reason) -> Finding:
     return replace(finding, severity=Severity.INFO, reason=_BARS[reason], reason_code=reason)
 
 
-def taken_back(undone: Undone) -> Finding:
+def _taken_back(finding: Finding, why: DiffersError) -> Finding:
     """The finding about a change that was taken back."""
-    finding, why = undone
     return replace(
         finding,
         severity=Severity.INFO,
@@ -117,191 +298,14 @@ def taken_back(undone: Undone) -> Finding:
     )
 
 
-class Editor:
-    """Makes one change at a time, or takes it back.
-
-    Attributes:
-        made: The changes made, in order.
-        undone: The changes that were taken back since the last one that was made, by place.
-        context: The graph and its analysis.
-        prover: Proves edits of the graph.
-    """
-
-    def __init__(
-        self, context: Context, *, strict: bool, probe: NeighbourhoodProbe | None = None
-    ) -> None:
-        """Edits the graph of a context.
-
-        Args:
-            context: The graph and its analysis.
-            strict: Whether a change whose certificate names an assumption is taken back.
-            probe: Runs each change; without it nothing runs.
-        """
-        self.made: list[Made] = []
-        self.undone: dict[Place, Undone] = {}
-        self.context = context
-        self._strict = strict
-        self._probe = probe
-        self._seen: dict[Place, list[SiteForm]] = {}
-        self.prover = Prover(context.graph, context.domains, context.signs)
-
-    def apply(self, pass_: Pass, match: Match) -> None:
-        """Makes a change, or takes it back and tries it again only after another one."""
-        place = place_of(pass_, match)
-        if place in self.undone:
-            return
-        mark = self.context.mark()
-        self.prover.begin()
-        try:
-            made = self._apply(pass_, match, place)
-        except DiffersError as error:
-            failure = error
-        except Exception as error:  # whatever a user's pass raises, or leads to
-            if not is_own(pass_):
-                raise
-            let_through(error)
-            failure = failed(pass_, error)
-        else:
-            self.made.append(made)
-            self.undone.clear()
-            return
-        self.context.rollback(mark)
-        self.prover.undo()
-        self.undone[place] = match.finding, failure.with_traceback(None)
-
-    def _apply(self, pass_: Pass, match: Match, place: Place) -> Made:
-        """Makes a change."""
-        graph, node, probe = self.context.graph, match.node, self._probe
-        mark, declared = graph.mark(), graph.model.journal.declared
-        label, op_type = self.context.label(node), node.op  # which the rewrite may change
-        key = match_key(graph, pass_, match)
-        kept = self._kept(node)
-        roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
-        cuts: list[Any] = [None] * len(kept)
-        if probe is not None:
-            probe.take(graph, self.context.analysis, self.context.signs)
-            cuts = list(map(probe.before, kept, roots))
-        was = written_form(self.context, node, kept[0], roots[0])
-        if was in self._seen.get(place, ()):
-            why = "the rule finds what it has already rewritten, without end"
-            raise DiffersError(why, Reason.WITHOUT_END)
-        hiding = self._hiding(kept[0], roots[0])
-        results = pass_.rewrite(match, self.context) or kept
-        trust = self.context.trust if match.decides else None
-        removed = graph.sweep()
-        touched = graph.touched(mark)
-        replaced = dict(zip(results, kept, strict=True))
-        certificates = self.prover.settle(touched, replaced, trust)
-        for each in certificates:
-            self._check_assumptions(each)
-        certificate = certificates[0]
-        now = written_form(self.context, node, results[0], roots[0])
-        check_elsewhere(graph, mark)
-        if graph.model.journal.declared != declared:
-            raise DiffersError("the rewrite also declares other inputs")
-        self._check_hidden(hiding)
-        seen = ""
-        for new, names, cut in zip(results, roots, cuts, strict=True):
-            seen, certificate = self._probed(new, names, cut, certificate)
-        self._seen.setdefault(place, []).append(was)
-        fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
-        inserted = frozenset(map(self.context.label, fresh))
-        mark = graph.mark()
-        if absorbed := graph.absorb(node):
-            self.prover.settle(graph.touched(mark), {})
-            removed += absorbed
-        change = Change(
-            code=pass_.code,
-            node=label,
-            op_type=op_type,
-            was=was,
-            now=now if now.steps else SiteForm(tensor=results[0].name),
-            certificate=certificate,
-            # A node that takes the place of another has its name.
-            removed=tuple([name for name in removed if name not in inserted]),
-            probe=seen,
-            message=match.finding.message,
-        )
-        written = [tensor for each in touched for tensor in each.node.outputs]
-        tensors = {graph.unique(tensor.name) for tensor in (*written, *kept, *results)}
-        inner = graph
-        while inner.owner is not None and inner.parent is not None:
-            tensors.update(inner.parent.unique(each.name) for each in inner.owner.outputs)
-            inner = inner.parent
-        return Made(change, match.finding, key, frozenset(tensors), inserted)
-
-    def _kept(self, node: Node) -> Sequence[Tensor]:
-        """The outputs of a node that must stay the same: those that are read.
-
-        Other outputs than the first of a window operator or a `Pad` are positions of maxima, about
-        which its proof says what is needed. A node of which nothing is read keeps its first output.
-        """
-        graph = self.context.graph
-        if gathering(graph, node) is not None or node.op == "Pad":
-            return node.outputs[:1]
-        return list(filter(graph.is_read, node.outputs)) or node.outputs[:1]
-
-    def _probed(
-        self, new: Tensor, roots: Sequence[str], cut: Any, certificate: Certificate
-    ) -> tuple[str, Certificate]:
-        """The result of a probe in words, and the certificate with what it then assumes.
-
-        Raises:
-            DiffersError: The two sides differ, or `strict` forbids the assumption.
-        """
-        if self._probe is None:
-            return "", certificate
-        specified = Assumption.TRUSTS_SPEC in certificate.assumptions
-        same, seen = self._probe.after(new, roots, cut, specified=specified)
-        if same is False:
-            raise DiffersError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)
-        if same is None and Assumption.NOT_PROBED not in certificate.assumptions:
-            taken = (*certificate.assumptions, Assumption.NOT_PROBED)
-            certificate = replace(certificate, assumptions=taken)
-            self._check_assumptions(certificate)
-        return seen, certificate
-
-    def _check_assumptions(self, certificate: Certificate) -> None:
-        """Raises unless the assumptions of a certificate are allowed.
-
-        Raises:
-            DiffersError: There are assumptions, and `strict` forbids them.
-        """
-        refused = certificate.refused if self._strict else ()
-        if refused:
-            raise DiffersError(
-                f"it assumes {', '.join(refused)}, and --strict forbids that",
-                Reason.ASSUMPTION_REFUSED,
-                assumptions=[*refused],
-            )
-
-    def _hiding(self, tensor: Tensor, roots: Sequence[str]) -> dict[Node, Hazard]:
-        """The `Pad`s and Slices from roots on that hide a size from onnxruntime, with the harm."""
-        graph, behind = self.context.graph, self.context.blocked_pools.behind
-        nodes = [each for each in _upstream(tensor, roots) if _hides(graph, each)]
-        found = ((each, behind(each.outputs[0])) for each in nodes)
-        return {node: hazard for node, hazard in found if hazard is not None}
-
-    def _check_hidden(self, hiding: Mapping[Node, Hazard]) -> None:
-        """Raises unless the `Pad`s and Slices that hide a harmful size still do."""
-        graph = self.context.graph
-        for node, hazard in hiding.items():
-            if not graph.has_node(node) or not _hides(graph, node):
-                raise DiffersError(
-                    f"with known sizes there, {RUNTIME} would {hazard.does}",
-                    hazard.reason,
-                    operator=graph.label(hazard.node),
-                )
-
-
-def _upstream(tensor: Tensor, roots: Sequence[str]) -> Iterator[Node]:
-    """The nodes from roots to a tensor, by first inputs."""
-    for _ in range(MOST):
-        node = tensor.producer
-        if tensor.name in roots or node is None or not node.inputs:
-            return
-        yield node
-        tensor = node.inputs[0]
+def _names(graph: Graph, touched: Sequence[Touched], *others: Sequence[Tensor]) -> frozenset[str]:
+    """The unique names of what touched nodes give, of other tensors, and of those around a body."""
+    found = {graph.unique(tensor.name) for each in touched for tensor in each.node.outputs}
+    found.update(graph.unique(tensor.name) for tensors in others for tensor in tensors)
+    while graph.owner is not None and graph.parent is not None:
+        owner, graph = graph.owner, graph.parent
+        found.update(graph.unique(each.name) for each in owner.outputs)
+    return frozenset(found)
 
 
 def _hides(graph: Graph, node: Node) -> bool:
@@ -311,12 +315,8 @@ def _hides(graph: Graph, node: Node) -> bool:
     """
     if node.op not in {"Pad", "Slice"} or not graph.is_standard(node):
         return False
-    operands = node.inputs[:0]
     axes = node.attrs.get("axes")
-    if node.op == "Slice" and graph.opset < 10 and isinstance(axes, list):
+    if isinstance(axes, list):
         return axes != sorted(set(axes)) or min(axes, default=0) < 0
-    if node.op == "Pad" and graph.opset >= 11:
-        operands = node.inputs[1:2]
-    elif node.op == "Slice" and graph.opset >= 10:
-        operands = node.inputs[1:]
+    operands = node.inputs[1:2] if node.op == "Pad" else node.inputs[1:]
     return any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)

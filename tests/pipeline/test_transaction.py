@@ -59,7 +59,7 @@ def editor_of(model: onnx.ModelProto, *, strict: bool = False, probe: Any = None
 
 def tried(editor: Editor, rule: Pass) -> None:
     """Applies a rule where it first finds something that can be rewritten."""
-    editor.apply(rule, next(match for match in rule.find(editor.context) if match.plan is not None))
+    editor.settle(rule, next(each for each in rule.find(editor.context) if each.plan is not None))
 
 
 def test_a_change_says_what_was_and_what_is() -> None:
@@ -85,7 +85,7 @@ def test_a_change_taken_back_leaves_no_trace_and_is_not_tried_again(strict: bool
     before = editor.context.graph.model.to_bytes()
     rule = Swapped()
     tried(editor, rule)
-    ((place, (finding, _why)),) = editor.undone.items()
+    ((place, finding),) = editor.undone.items()
     assert place[:2] == ("PAD201", "pad")
     assert finding.node == "pad"
     assert not editor.made
@@ -115,10 +115,10 @@ def test_what_rests_on_an_assumption_is_refused_if_strict() -> None:
         tried(each, FoldPad())
     (made,) = editor.made
     assert made.change.certificate.assumptions == (Assumption.FINITE_DATA,)
-    ((_, why),) = strict.undone.values()
-    assert why.code == Reason.ASSUMPTION_REFUSED
-    assert why.facts["assumptions"] == ["finite data"]
-    assert "--strict" in str(why)
+    (told,) = strict.undone.values()
+    assert told.reason_code == Reason.ASSUMPTION_REFUSED
+    assert told.evidence["assumptions"] == ["finite data"]
+    assert "--strict" in told.reason
     assert strict.context.graph.model.to_bytes() == MAXIMA.SerializeToString()
 
 
@@ -134,9 +134,9 @@ class TestProbe:
     def test_a_difference_takes_the_change_back(self) -> None:
         editor = editor_of(PADDED, probe=Told(same=False))
         tried(editor, FoldPad())
-        ((_, why),) = editor.undone.values()
-        assert (why.code, str(why)) == (Reason.PROBE_DIFFERS, "its probe differs: as told")
-        assert why.facts["probe"] == "as told"
+        (told,) = editor.undone.values()
+        assert (told.reason_code, told.evidence["probe"]) == (Reason.PROBE_DIFFERS, "as told")
+        assert told.reason == "undone: its probe differs: as told"
         assert editor.context.graph.model.to_bytes() == PADDED.SerializeToString()
 
     @pytest.mark.parametrize("strict", [False, True])
@@ -144,8 +144,8 @@ class TestProbe:
         editor = editor_of(PADDED, strict=strict, probe=Told(same=None))
         tried(editor, FoldPad())
         if strict:
-            ((_, why),) = editor.undone.values()
-            assert why.code == Reason.ASSUMPTION_REFUSED
+            (told,) = editor.undone.values()
+            assert told.reason_code == Reason.ASSUMPTION_REFUSED
             assert editor.context.graph.model.to_bytes() == PADDED.SerializeToString()
         else:
             (made,) = editor.made
@@ -191,8 +191,8 @@ def test_an_error_in_a_users_pass_takes_its_change_back() -> None:
         tried(editor, Raising())
     finally:
         registry.remove(Raising)
-    ((_, why),) = editor.undone.values()
-    assert (why.code, why.facts["error"]) == (Reason.PASS_RAISED, "ZeroDivisionError")
+    (told,) = editor.undone.values()
+    assert (told.reason_code, told.evidence["error"]) == (Reason.PASS_RAISED, "ZeroDivisionError")
     assert editor.context.graph.model.to_bytes() == PADDED.SerializeToString()
 
 
@@ -211,7 +211,7 @@ def test_what_a_rewrite_does_beside_its_change_takes_it_back(rule: Pass) -> None
     )
     editor = editor_of(model)
     tried(editor, rule)
-    ((_, _failure),) = editor.undone.values()
+    assert len(editor.undone) == 1
     assert editor.context.graph.model.to_bytes() == model.SerializeToString()
 
 
