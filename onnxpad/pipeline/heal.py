@@ -19,17 +19,13 @@ from onnxpad.reasons import Reason
 from onnxpad.validation.result import Validation, not_validated
 
 
-class _SpentError(Exception):
-    """No round is left."""
-
-
 def heal(
     made: Sequence[Made], verdict: Validation, attempt: Callable[[Barred], Validation]
 ) -> tuple[dict[Key, Reason], Validation]:
     """Finds the changes that are responsible for a failure, in at most 2 log2(n) + 4 rounds.
 
-    Where these rounds do not pin them down, all changes are named except the largest set that was
-    seen to pass.
+    Once no round is left, what was not tried counts as failing: so all changes are named except the
+    largest set that was seen to pass.
 
     Args:
         made: All changes.
@@ -49,28 +45,23 @@ def heal(
         known = frozenset(allowed)
         if known not in seen:
             if len(seen) > rounds:
-                raise _SpentError
+                return verdict
             seen[known] = attempt({key: Reason.DIFFERS for key in keys if key not in known})
         return seen[known]
 
     guilty: dict[Key, Reason] = {}
     left, now = list(keys), verdict
     passing = 0  # so many of those left pass, from the first one on
-    try:
-        while failed(now) and left:
-            failing = len(left)
-            while failing - passing > 1:
-                middle = (passing + failing) // 2
-                if failed(tried(left[:middle])):
-                    failing = middle
-                else:
-                    passing = middle
-            last = left.pop(passing)
-            guilty[last], now = _reason(now), tried(left)
-    except _SpentError:
-        sets = [known for known, found in seen.items() if not failed(found)]
-        kept = max(sets, key=len, default=frozenset(keys))
-        guilty, now = {key: _reason(verdict) for key in keys if key not in kept}, seen[kept]
+    while failed(now) and left:
+        failing = len(left)
+        while failing - passing > 1:
+            middle = (passing + failing) // 2
+            if failed(tried(left[:middle])):
+                failing = middle
+            else:
+                passing = middle
+        last = left.pop(passing)
+        guilty[last], now = _reason(now), tried(left)
     return ({}, verdict) if failed(now) else (guilty, now)
 
 
