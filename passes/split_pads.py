@@ -42,7 +42,8 @@ class SplitPads(SitePass):
 
     def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Every operator with pads that the style wants in a `Pad`."""
-        return was.auto_pad == "NOTSET" and bool(split(was.pads, wanted.style)[1])
+        is_plain = was.auto_pad == "NOTSET" and wanted.style != "fold"
+        return is_plain and bool(split(was.pads, wanted.style)[1])
 
     def choose(self, context: Context, op: WindowOp) -> Choice:
         """Both paddings in one `Pad` where possible, with the one there; else a `Pad` between."""

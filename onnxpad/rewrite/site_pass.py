@@ -70,21 +70,29 @@ class SitePass(Pass):
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every operator that the pass applies to, again once it is rewritten."""
-        for each in context.windows():
-            op: object = each
-            while isinstance(op, WindowOp) and self.applies(op, context.wanted(op.node)):
-                version = context.graph.version
-                try:
-                    choice = self.choose(context, op)
-                except RefusalError as refusal:
-                    node, message, facts = self.told(context, op)
-                    yield self.refused(context, node, message, refusal, **facts)
-                else:
-                    if choice is not None:
-                        yield self._found(context, op, choice)
-                if context.graph.version == version:
+        graph, alike = context.graph, context.alike
+        for op in context.windows():
+            if not self.applies(op, alike or context.wanted(op.node)):
+                continue
+            match = self._match(context, op)
+            while match is not None:
+                version = graph.version
+                yield match
+                now = op if graph.version == version else context.window(op.node)
+                if now is op or not isinstance(now, WindowOp):
                     break
-                op = context.window(each.node)  # another Pad may be upstream of the folded one
+                # Another Pad may be upstream of the folded one.
+                applies = self.applies(now, alike or context.wanted(now.node))
+                match = self._match(context, now) if applies else None
+
+    def _match(self, context: Context, op: WindowOp) -> Match | None:
+        """What there is to say of an operator."""
+        try:
+            choice = self.choose(context, op)
+        except RefusalError as refusal:
+            node, message, facts = self.told(context, op)
+            return self.refused(context, node, message, refusal, **facts)
+        return None if choice is None else self._found(context, op, choice)
 
     def _found(self, context: Context, op: WindowOp, choice: Choice) -> Match:
         """The match to rewrite, which says whether it is a repair, and who decides."""
