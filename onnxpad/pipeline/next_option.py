@@ -68,14 +68,11 @@ def next_option(
     if not found.most:
         return None
     before, untaken = counts_of(graph), _untaken(findings)
-    given: dict[str, Any] = {
-        "shapes": shapes_given(options.shapes),
-        "dims": dims_given(options.dims),
-    }
-    more: dict[str, Any] = {
-        name: {**given[name], **value} if name in given else value
-        for name, value in found.keywords.items()
-    }
+    more = dict(found.keywords)
+    if "shapes" in more:
+        more["shapes"] = {**shapes_given(options.shapes), **more["shapes"]}
+    if "dims" in more:
+        more["dims"] = {**dims_given(options.dims), **more["dims"]}
     asked = replace(options, **more)
     still_open = {axis.label for axis in open_axes(graph.inputs)}
     dims = {name: size for name, size in dims_given(asked.dims).items() if name in still_open}
@@ -108,13 +105,10 @@ def _untaken(findings: Iterable[Finding]) -> int:
 
 
 def _gains(before: Counts, after: Counts, *, to_pads: bool) -> bool:
-    fewer = before.auto_pads - after.auto_pads
-    if to_pads and fewer > 0:
-        return True
-    if after.pads > before.pads or after.nodes > before.nodes:
-        return False
-    is_down = after.ceil_modes < before.ceil_modes
-    return after.pads < before.pads or fewer > 0 or is_down or after.nodes < before.nodes
+    fewer = after.auto_pads < before.auto_pads
+    gained = fewer or after.pads < before.pads or after.ceil_modes < before.ceil_modes
+    lost = after.pads > before.pads or after.nodes > before.nodes
+    return (fewer and to_pads) or (not lost and (gained or after.nodes < before.nodes))
 
 
 def _candidates(

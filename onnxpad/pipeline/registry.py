@@ -82,8 +82,8 @@ def catalogue() -> Mapping[str, Page]:
     """
     from onnxpad.passes import TARGET_REPORTS, ReportConvention, SpellPadding
 
-    kinds = {kind.code: kind for kind in (*every_pass(), SpellPadding, ReportConvention)}
-    kinds |= {kind.code: kind for kind in TARGET_REPORTS}
+    others = *TARGET_REPORTS, SpellPadding, ReportConvention
+    kinds: Mapping[str, type[Any]] = {kind.code: kind for kind in (*every_pass(), *others)}
     return MappingProxyType({code: _page(kinds[code]) for code in sorted(kinds)})
 
 
@@ -110,18 +110,17 @@ def findings(pass_: Pass, context: Context) -> Iterator[Match]:
         yield from pass_.find(context)
         return
     name = _pass_name(type(pass_))
-    mark, version = context.mark(), context.graph.version
+    version = context.graph.version
     try:
         for match in pass_.find(context):
             if context.graph.version != version:
-                context.rollback(mark)
                 raise UsageError(f"{name}: find edits the graph, which rewrite alone may")
             if not isinstance(match, Match):
                 raise UsageError(f"{name}: find yields what is no onnxpad.Match")
             if match.plan is None and match.finding.fixable:
                 raise UsageError(f"{name}: what has no plan to rewrite it needs a reason")
             yield match
-            mark, version = context.mark(), context.graph.version
+            version = context.graph.version
     except OnnxpadError:
         raise
     except Exception as error:  # whatever a user's code raises

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from onnxpad.arguments import Progress
 from onnxpad.errors import ModelError
 from onnxpad.finding import Change, Finding, Trust
-from onnxpad.graph import Graph, Node
+from onnxpad.graph import Graph
 from onnxpad.graph.walk import counts_of
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.passes.guard_pad import GuardPad
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 Passes: TypeAlias = Sequence[type[Pass]]
 Found: TypeAlias = tuple[Pass, Match]
-Unprotected: TypeAlias = tuple[Graph, Sequence[Node], Reason]
-"""Nodes that the runtime would fuse wrongly, in one of the graphs of a model, and why to bar it."""
 AtLast: TypeAlias = Callable[[Sequence[Context]], Iterable[Finding]]
 """Finds something in the graphs of a model once the passes are done with them."""
 
@@ -268,7 +266,7 @@ class Run:
             version = self.graph.version
             fresh: Barred = {}
             if self.made or self.domain.declared:
-                fresh = self._changes_exposing_pads(self._guarded())
+                fresh = self._changes_exposing_pads()
             if not fresh:
                 break
             self.barred = {**self.barred, **fresh}
@@ -318,23 +316,34 @@ class Run:
             context.closed = context.closed or self._closed.get(context.graph.offset, "")
         return found
 
-    def _guarded(self) -> list[Unprotected]:
-        """Protects the graphs from the runtime's optimiser; returns what it would still harm.
+    def _changes_exposing_pads(self) -> dict[Key, Reason]:
+        """The changes to bar, since they expose nodes to the optimiser that cannot be protected.
+
+        Of those that touch such a node the latest; all changes, where none touches any.
+        """
+        made, harmed, guilty = self.made, [*self._guarded()], dict[Key, Reason]()
+        for places, why in harmed:
+            touching = [found for found in made if not places.isdisjoint(found.tensors)]
+            guilty |= {found.key: why for found in touching[-1:]}
+        return guilty or {each.key: why for _, why in harmed[:1] for each in made}
+
+    def _guarded(self) -> Iterator[tuple[set[str], Reason]]:
+        """Protects the graphs from the runtime's optimiser.
 
         The graphs are analysed anew, as the next reader of the result will do, without the size
         limits of the original. The protections are proved like any other edit. If that fails, those
         of that graph are undone. Only about the main graph the runtime can be asked.
+
+        Yields:
+            The unique names of what nodes give that it would still harm, and why to bar that.
         """
         graphs = [each.context.graph for each in self._editors]
         pads = any(node.op == "Pad" for graph in graphs for node in graph.nodes)
         fresh = {each.graph.offset: each for each in self._anew()} if pads else {}
         # Nothing is protected from an onnxruntime that is not meant.
         guard_existing = not self.options.target_only and self.options.chooses(GuardPad.code)
-        unprotected: list[Unprotected] = []
-        for editor in self._editors:
+        for editor in filter(lambda each: _is_open(each.context), self._editors):
             graph = editor.context.graph
-            if not _is_open(editor.context):
-                continue
             context, mark = fresh.get(graph.offset, editor.context), graph.mark()
             editor.prover.begin()
             exposing = self._exposing if graph.is_main else None
@@ -344,26 +353,11 @@ class Run:
             except DiffersError:
                 graph.rollback(mark)
                 left = context.sites.fusion.exposed()
-            unprotected += (
-                (graph, (each.pad.node, each.window, *each.way), Reason.LAYS_PAD_OPEN)
-                for each in left
-            )
-            unprotected += (
-                (graph, nodes, Reason.JOINS_NEIGHBOURS) for nodes in misfused_neighbours(context)
-            )
-        return unprotected
-
-    def _changes_exposing_pads(self, left: Sequence[Unprotected]) -> dict[Key, Reason]:
-        """The changes to bar, since they expose nodes to the optimiser that cannot be protected.
-
-        Of those that touch such a node the latest; all changes, where none touches any.
-        """
-        made, guilty = self.made, dict[Key, Reason]()
-        for graph, nodes, why in left:
-            places = {graph.unique(tensor.name) for node in nodes for tensor in node.outputs}
-            touching = [found for found in made if not places.isdisjoint(found.tensors)]
-            guilty |= {found.key: why for found in touching[-1:]}
-        return guilty or {each.key: why for *_, why in left[:1] for each in made}
+            open_pads = [(each.pad.node, each.window, *each.way) for each in left]
+            harmed = [(nodes, Reason.LAYS_PAD_OPEN) for nodes in open_pads]
+            harmed += [(nodes, Reason.JOINS_NEIGHBOURS) for nodes in misfused_neighbours(context)]
+            for nodes, why in harmed:
+                yield {graph.unique(each.name) for node in nodes for each in node.outputs}, why
 
     def _settled(self, passes: Passes) -> list[Found]:
         """Applies passes to each graph; to all again where a change inside may lead to others.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from onnxpad.analysis import Analysis, open_axes
 from onnxpad.analysis.signs import Signs
@@ -39,10 +39,6 @@ _NOTHING: Final = "nothing to read"
 _Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)
 
 
-Mark: TypeAlias = tuple[int, list[tuple[int, ...]], int]
-"""A point to roll back to: numbers of edits, of answers in each domain, and of known signs."""
-
-
 class Around(NamedTuple):
     """The surroundings of a graph.
 
@@ -50,14 +46,12 @@ class Around(NamedTuple):
         graph: For a body, the context of the graph around it; None for others.
         domains: The domains of the main graph, each with the analysis of this one.
         fed: The inputs that depend on inputs of the model; None in the main graph, where all do.
-        original: Returns the context of the same graph before all edits.
         inlined: Whether a function is called in a branch that may take the place of its If.
     """
 
     graph: Context | None
     domains: AnalysedDomains
     fed: frozenset[str] | None
-    original: Callable[[], Context]
     inlined: bool = False
 
 
@@ -77,6 +71,7 @@ class Context:
         asks_to_compute: The option that asks for computed `Pad`s; empty without one.
         closed: Why nothing in this graph is rewritten, although it could be read; empty for most.
         outer: For a body, the context of the graph around it.
+        load_original: Returns the context of the same graph before all edits.
     """
 
     def __init__(
@@ -92,12 +87,11 @@ class Context:
         """
         self.graph = graph
         if around is None:
-            domains = analysed_domains(graph, domain)
-            around = Around(None, domains, None, lambda: Context(graph.pristine()))
+            around = Around(None, analysed_domains(graph, domain), None)
         self.outer = outer = around.graph
         self.domains = around.domains
         self.analysis = self.domains[-1].analysis
-        self._load = around.original
+        self.load_original: Callable[[], Context] = lambda: Context(graph.pristine())
         self.user_options = options or Options()
         self.style = self.user_options.style
         self.size_domain = domain or SizeDomain()
@@ -113,7 +107,6 @@ class Context:
         self.absorbed: set[str] = set()
         self.closed = ""
         self._listed: tuple[int, dict[type, list[Any]]] | None = None
-        self._version = graph.version
 
     @cached_property
     def open_sites(self) -> DynamicSites:
@@ -177,7 +170,7 @@ class Context:
     @cached_property
     def original(self) -> Context:
         """The same graph as it was loaded, at all sizes."""
-        return self._load()
+        return self.load_original()
 
     def misinferred(self, tensor: Tensor, hidden_by: str) -> RefusalError | None:
         """The refusal of a tensor about whose sizes onnx's shape inference is wrong, if it is.
@@ -187,10 +180,8 @@ class Context:
         """
         if tensor.name not in self.blocked_pools.missized():
             return None
-        wrong, hides = (
-            "onnx's shape inference is wrong about the size of",
-            f"which {hidden_by} hides",
-        )
+        wrong = "onnx's shape inference is wrong about the size of"
+        hides = f"which {hidden_by} hides"
         text = named(lambda name: f"{wrong}{name(tensor.name, 'what it gives')}, {hides}")
         return RefusalError(Reason.SIZE_MISINFERRED, text, tensor=tensor.name)
 
@@ -314,18 +305,15 @@ class Context:
             return [each for each in found if each.ends in before]
         return found
 
-    def mark(self) -> Mark:
-        """A point to roll back to."""
-        learnt = [each.analysis.mark() for each in self.domains]
-        return self.graph.mark(), learnt, self.signs.mark()
+    def mark(self) -> list[tuple[Any, Any]]:
+        """A point to roll back to: how much of the graph and of what is known of it there is."""
+        parts: list[Any] = [self.graph, *(each.analysis for each in self.domains), self.signs]
+        return [(part, part.mark()) for part in parts]
 
-    def rollback(self, mark: Mark) -> None:
+    def rollback(self, mark: list[tuple[Any, Any]]) -> None:
         """Undoes every edit since a mark, and forgets all answers given since."""
-        edits, learnt, proved = mark
-        self.graph.rollback(edits)
-        for each, answers in zip(self.domains, learnt, strict=True):
-            each.analysis.rollback(answers)
-        self.signs.rollback(proved)
+        for part, at in mark:
+            part.rollback(at)
         self.sites.wording.forget()
         self._listed = None
 
@@ -334,7 +322,5 @@ class Context:
         forgotten = [each.analysis.ask_again() for each in self.domains]
         if any(forgotten):
             self._listed = None
-        if self._version != self.graph.version:
-            self._version = self.graph.version
-            self.signs.ask_again()
-            self.sites.wording.ask_again()
+        self.signs.ask_again()
+        self.sites.wording.ask_again()

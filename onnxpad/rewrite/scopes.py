@@ -121,8 +121,7 @@ class _Finder:
             replace(each, analysis=_analysed(body, each.analysis)) for each in outer.domains
         )
         fed = frozenset(body.inputs)  # which change from one iteration to the next
-        around = Around(outer, domains, fed, lambda: self._originals[body.offset])
-        context = self._add(body, around)
+        context = self._add(body, Around(outer, domains, fed))
         outer.blocked_pools.inside.append(partial(at_border, context))
 
     def _add_function(self, index: int) -> None:
@@ -146,9 +145,7 @@ class _Finder:
         inlined = key in self._called_unseen or any(
             context.sites.fusion.drops_empty for context, _ in calls
         )
-        offset = function.offset
-        around = Around(None, tuple(domains), fed, lambda: self._originals[offset], inlined)
-        context = self._add(function, around)
+        context = self._add(function, Around(None, tuple(domains), fed, inlined))
         self._callers[id(context)] = calls
         if context.closed or any(True for _ in disputed(context)):
             self._misjudged.add(key)
@@ -172,6 +169,7 @@ class _Finder:
     def _add(self, graph: Graph, around: Around) -> Context:
         main = self._main
         context = Context(graph, main.user_options, main.size_domain, around)
+        context.load_original = lambda: self._originals[graph.offset]
         if not graph.opset:
             context.closed = "the function imports no version of ONNX's operators that is known"
         else:
