@@ -55,11 +55,20 @@ Layers: TypeAlias = tuple[Layer, ...]
 NO_LAYERS: Final[Layers] = ()
 
 
+_MOST: Final = 1 << 24
+
+
 def fill_of(number: float | int) -> Fill:
-    """The fill of a number; 0.0 and -0.0 are different fills, and all NaN are one."""
+    """The fill of a number; 0.0 and -0.0 are different fills, and all NaN are one.
+
+    A whole number is one of Python's, or what is kept of equal fills would be told as 0 or as 0.0.
+    """
     if math.isnan(number):
         return math.nan
-    return NEGATIVE_ZERO if number == 0 and math.copysign(1, number) < 0 else number
+    if number == 0 and math.copysign(1, number) < 0:
+        return NEGATIVE_ZERO
+    is_whole = abs(number) < _MOST and number == int(number)
+    return int(number) if is_whole else number
 
 
 def number_of(fill: Fill) -> float | int:

@@ -116,7 +116,8 @@ def test_amounts() -> None:
 
 
 def test_fills() -> None:
-    assert [fill_of(value) for value in (0.0, 0, -1.0, 2)] == [0.0, 0, -1.0, 2]
+    found = [fill_of(value) for value in (0.0, 0, -1.0, 2, 0.5, math.inf, 3e38)]
+    assert list(map(repr, found)) == ["0", "0", "-1", "2", "0.5", "inf", "3e+38"]  # one of equals
     assert fill_of(-0.0) == NEGATIVE_ZERO
     assert fill_of(float("nan")) is fill_of(float("nan"))
     fills: tuple[Fill, ...] = (
