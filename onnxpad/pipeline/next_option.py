@@ -187,5 +187,4 @@ def _by_shape(graph: Graph, findings: Sequence[Finding]) -> Iterator[_Candidate]
         text = ",".join("?" if size is None else str(size) for size in shape)
         typed.append(f"--shape {shlex.quote(text if alone else f'{tensor}={text}')}")
     if typed:
-        option = " ".join(typed)
-        yield _Candidate(option, {"shapes": fixed}, "give your own sizes", len(findings))
+        yield _Candidate(" ".join(typed), {"shapes": fixed}, "give your own sizes", len(findings))

@@ -17,15 +17,7 @@ from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
 from onnxpad.pipeline.registry import every_pass, findings, with_codes
-from onnxpad.pipeline.transaction import (
-    Barred,
-    Editor,
-    Key,
-    Made,
-    kept_back,
-    match_key,
-    place_of,
-)
+from onnxpad.pipeline.transaction import Barred, Editor, Key, Made, kept_back, match_key, place_of
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
 from onnxpad.reasons import Reason
@@ -154,10 +146,7 @@ class Run:
             each.choose(options.dynamic)
 
     def write_each(
-        self,
-        wants: Mapping[str, Wanted] | None,
-        passes: Passes,
-        usual: Wanted | None = None,
+        self, wants: Mapping[str, Wanted] | None, passes: Passes, usual: Wanted | None = None
     ) -> None:
         """Has each padding written in its own way from now on.
 
@@ -211,9 +200,7 @@ class Run:
         undone = {place: told for each in self._editors for place, told in each.undone.items()}
         return RunResult(
             changes=changes,
-            findings=[
-                match.finding for pass_, match in seen if place_of(pass_, match) not in undone
-            ],
+            findings=[found.finding for kind, found in seen if place_of(kind, found) not in undone],
             undone=[*undone.values()],
             made=self.made,
         )
@@ -301,8 +288,8 @@ class Run:
         """Has an editor for each graph; the graphs are analysed unless they are known."""
         known, self._given = self._given or self.analysed(), ()
         self._closed.update((each.graph.offset, each.closed) for each in known if each.closed)
-        strict = self.options.strict
-        self._editors = [Editor(each, strict=strict, probe=self.probe) for each in known]
+        probe, strict = self.probe, self.options.strict
+        self._editors = [Editor(each, strict=strict, probe=probe) for each in known]
         self.limits = known[0].domains[-1].domain.to_draw(self.graph)
         if self._progress is not None:
             counts = counts_of(self.graph)

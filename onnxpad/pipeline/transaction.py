@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -82,7 +83,7 @@ class Editor:
         self.context = context
         self._strict = strict
         self._probe = probe
-        self._seen: set[tuple[Place, SiteForm]] = set()
+        self._seen: dict[Place, list[SiteForm]] = defaultdict(list)
         self.prover = Prover(context.graph, context.domains, context.signs)
 
     def settle(self, pass_: Pass, match: Match) -> None:
@@ -116,7 +117,8 @@ class Editor:
         kept = self._kept(node)
         roots = [self.prover.roots(each, behind=pass_.behind) for each in kept]
         was = written_form(context, node, kept[0], roots[0])
-        if (place := place_of(pass_, match), was) in self._seen:
+        seen = self._seen[place_of(pass_, match)]
+        if was in seen:
             why = "the rule finds what it has already rewritten, without end"
             raise DiffersError(why, Reason.WITHOUT_END)
         hiding, cuts = self._hiding(kept[0], roots[0]), self._cut(kept, roots)
@@ -130,9 +132,9 @@ class Editor:
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
-        seen, certificate = self._probed(results, roots, cuts, certificate)
+        told, certificate = self._probed(zip(results, roots, cuts, strict=True), certificate)
 
-        self._seen.add((place, was))
+        seen.append(was)
         now = written_form(context, node, results[0], roots[0])
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         wrote = frozenset(map(context.label, fresh))
@@ -146,7 +148,7 @@ class Editor:
             certificate=certificate,
             # A node that takes the place of another has its name.
             removed=tuple([name for name in removed if name not in wrote]),
-            probe=seen,
+            probe=told,
             message=match.finding.message,
         )
         return Made(change, match.finding, key, _names(graph, touched, kept, results), wrote)
@@ -213,17 +215,13 @@ class Editor:
         return list(map(self._probe.before, kept, roots))
 
     def _probed(
-        self,
-        results: Sequence[Tensor],
-        roots: Sequence[Sequence[str]],
-        cuts: Sequence[Any],
-        certificate: Certificate,
+        self, sides: Iterable[tuple[Tensor, Sequence[str], Any]], certificate: Certificate
     ) -> tuple[str, Certificate]:
         """The last result of a probe in words, and the certificate with what it then assumes."""
         if self._probe is None:
             return "", certificate
         specified, seen = Assumption.TRUSTS_SPEC in certificate.assumptions, ""
-        for new, names, cut in zip(results, roots, cuts, strict=True):
+        for new, names, cut in sides:
             same, seen = self._probe.after(new, names, cut, specified=specified)
             if same is False:
                 raise DiffersError(f"its probe differs: {seen}", Reason.PROBE_DIFFERS, probe=seen)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from onnxpad.arithmetic.notation import named
 from onnxpad.graph import Graph, Node, Tensor
@@ -15,8 +15,9 @@ from onnxpad.semantics.amounts import Pairs, is_padded, onnx_order
 from onnxpad.semantics.operators import Layout, gathering
 from onnxpad.semantics.read_nodes import PadOp, TransposedOp, UnreadableError, WindowOp, is_pad
 from onnxpad.semantics.table import over_axes
-from onnxpad.site_form import SiteForm, StepForm, WrittenAmounts
+from onnxpad.site_form import Kind, SiteForm, StepForm, WrittenAmounts
 
+_KINDS: Final[Mapping[str, Kind]] = {"Pad": "pad", "ConvTranspose": "transposed"}
 _Op: TypeAlias = WindowOp | TransposedOp | PadOp | UnreadableError | None
 
 
@@ -64,10 +65,8 @@ def _window(op: WindowOp) -> StepForm:
 
 def _step(node: Node, op: _Op) -> StepForm:
     """What is no `Pad`, or one that cannot be read."""
-    if isinstance(op, UnreadableError) and node.op in {"Pad", "ConvTranspose"}:
-        return StepForm(node.op, "pad" if node.op == "Pad" else "transposed")
     if not isinstance(op, TransposedOp):
-        return StepForm(node.op)
+        return StepForm(node.op, _KINDS.get(node.op, "step"))
     auto_pad = "" if op.auto_pad == "NOTSET" else op.auto_pad
     beside = ("output_shape",) * (op.output_shape is not None)
     beside += ("output_padding",) * any(op.output_padding)

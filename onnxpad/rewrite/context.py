@@ -15,7 +15,6 @@ from onnxpad.messages import named
 from onnxpad.options import KEPT, Options, Wanted
 from onnxpad.padding.site import Sites
 from onnxpad.reasons import BY_DEFAULT, BY_DYNAMIC, BY_TRUST, Reason, RefusalError
-from onnxpad.records import NamedTuple
 from onnxpad.runtimes.deployed import BlockedPools, Exposed
 from onnxpad.semantics.operators import operator_named
 from onnxpad.semantics.read_nodes import (
@@ -37,22 +36,6 @@ _NOTHING: Final = "nothing to read"
 """Notes of a node that has no window and is no `Pad`."""
 
 _Read = TypeVar("_Read", WindowOp, PadOp, TransposedOp)
-
-
-class Around(NamedTuple):
-    """The surroundings of a graph.
-
-    Attributes:
-        graph: For a body, the context of the graph around it; None for others.
-        domains: The domains of the main graph, each with the analysis of this one.
-        fed: The inputs that depend on inputs of the model; None in the main graph, where all do.
-        inlined: Whether a function is called in a branch that may take the place of its If.
-    """
-
-    graph: Context | None
-    domains: AnalysedDomains
-    fed: frozenset[str] | None
-    inlined: bool = False
 
 
 class Context:
@@ -79,17 +62,26 @@ class Context:
         graph: Graph,
         options: Options | None = None,
         domain: SizeDomain | None = None,
-        around: Around | None = None,
+        *,
+        domains: AnalysedDomains | None = None,
+        fed: frozenset[str] | None = None,
+        outer: Context | None = None,
+        inlined: bool = False,
     ) -> None:
         """Analyses a graph for the options of a user, and the sizes that they allow.
 
-        See `rewrite.scopes` for bodies and functions, which are analysed with what is `around`.
+        Args:
+            graph: The graph; of bodies and functions, `rewrite.scopes` knows the rest, too.
+            options: The options of the user.
+            domain: The sizes that the user allows.
+            domains: The domains of the main graph, each with the analysis of this one.
+            fed: The inputs that depend on inputs of the model; None where all do.
+            outer: For a body, the context of the graph around it.
+            inlined: Whether a function is called in a branch that may take the place of its If.
         """
         self.graph = graph
-        if around is None:
-            around = Around(None, analysed_domains(graph, domain), None)
-        self.outer = outer = around.graph
-        self.domains = around.domains
+        self.outer = outer
+        self.domains = domains or analysed_domains(graph, domain)
         self.analysis = self.domains[-1].analysis
         self.load_original: Callable[[], Context] = lambda: Context(graph.pristine())
         self.user_options = options or Options()
@@ -100,8 +92,8 @@ class Context:
         self.trust = self.user_options.engine
         known = (None, None) if outer is None else (outer.signs, outer.sites)
         self.signs: Signs = Signs(graph, self.analysis, known[0])
-        given = graph, self.analysis, self.signs, known[1], around.fed
-        self.sites: Sites = Sites(*given, inlined=around.inlined, trust=self.trust)
+        given = graph, self.analysis, self.signs, known[1], fed
+        self.sites: Sites = Sites(*given, inlined=inlined, trust=self.trust)
         self.blocked_pools = BlockedPools(graph, self.analysis, self.signs)
         self.reported: frozenset[int] = frozenset()
         self.absorbed: set[str] = set()

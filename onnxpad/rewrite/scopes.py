@@ -22,7 +22,7 @@ from onnxpad.errors import ModelError
 from onnxpad.file.proto_walk import walked
 from onnxpad.graph import Graph, Node, held_bodies, normal_domain
 from onnxpad.options import Options
-from onnxpad.rewrite.context import Around, Context
+from onnxpad.rewrite.context import Context
 from onnxpad.runtimes.onnxruntime.hidden_shapes import (
     Call,
     Captured,
@@ -66,6 +66,7 @@ class _Finder:
     def __init__(self, main: Context) -> None:
         self.found: list[Context] = [main]
         self._main = main
+        self._user = main.user_options, main.size_domain
         self._calls: dict[Key, list[Call]] = defaultdict(list)
         light = main.graph.model.skeleton.light
         self._functions = functions = light.functions
@@ -121,7 +122,8 @@ class _Finder:
             replace(each, analysis=_analysed(body, each.analysis)) for each in outer.domains
         )
         fed = frozenset(body.inputs)  # which change from one iteration to the next
-        context = self._add(body, Around(outer, domains, fed))
+        context = Context(body, *self._user, domains=domains, fed=fed, outer=outer)
+        self._add(context)
         outer.blocked_pools.inside.append(partial(at_border, context))
 
     def _add_function(self, index: int) -> None:
@@ -145,7 +147,8 @@ class _Finder:
         inlined = key in self._called_unseen or any(
             context.sites.fusion.drops_empty for context, _ in calls
         )
-        context = self._add(function, Around(None, tuple(domains), fed, inlined))
+        context = Context(function, *self._user, domains=tuple(domains), fed=fed, inlined=inlined)
+        self._add(context)
         self._callers[id(context)] = calls
         if context.closed or any(True for _ in disputed(context)):
             self._misjudged.add(key)
@@ -166,17 +169,15 @@ class _Finder:
             for tensor, name in zip(node.inputs, graph.inputs, strict=False):
                 yield caller, tensor, graph.tensor(name)
 
-    def _add(self, graph: Graph, around: Around) -> Context:
-        main = self._main
-        context = Context(graph, main.user_options, main.size_domain, around)
+    def _add(self, context: Context) -> None:
+        graph = context.graph
         context.load_original = lambda: self._originals[graph.offset]
         if not graph.opset:
             context.closed = "the function imports no version of ONNX's operators that is known"
         else:
-            context.closed = runs_otherwise(graph, main.graph.opset) or misjudged(context)
+            context.closed = runs_otherwise(graph, self._main.graph.opset) or misjudged(context)
         self.found.append(context)
         self._enter(context)
-        return context
 
     @cached_property
     def _originals(self) -> dict[int, Context]:
