@@ -52,17 +52,17 @@ def heal(
     guilty: dict[Key, Reason] = {}
     left, now = list(keys), verdict
     passing = 0  # so many of those left pass, from the first one on
-    while failed(now) and left:
+    while now.outcome == "failed" and left:
         failing = len(left)
         while failing - passing > 1:
             middle = (passing + failing) // 2
-            if failed(tried(left[:middle])):
+            if tried(left[:middle]).outcome == "failed":
                 failing = middle
             else:
                 passing = middle
         last = left.pop(passing)
         guilty[last], now = _reason(now), tried(left)
-    return ({}, verdict) if failed(now) else (guilty, now)
+    return ({}, verdict) if now.outcome == "failed" else (guilty, now)
 
 
 def healed(
@@ -103,11 +103,6 @@ def healed(
             note += f"; first difference: tensor {parting.tensor!r}, {parting.comparison.detail}"
         verdict = replace(verdict, warnings=(*verdict.warnings, note))
     return outcome, verdict, answered
-
-
-def failed(verdict: Validation) -> bool:
-    """Whether a run of the rewritten model failed or differed."""
-    return verdict.outcome == "failed"
 
 
 def _reason(verdict: Validation) -> Reason:

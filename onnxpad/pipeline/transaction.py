@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from onnxpad.facts import Facts
@@ -41,20 +40,17 @@ Barred: TypeAlias = Mapping[Key, Reason]
 
 _BACK: Final = "fix took it back: with it the model"
 
-_BARS: Final[Mapping[Reason, str]] = MappingProxyType(
-    {
-        Reason.LAYS_PAD_OPEN: f"with it {RUNTIME}'s optimiser would fold a Pad where it must not, "
-        "and nothing could prevent that",
-        Reason.JOINS_NEIGHBOURS: f"with it {RUNTIME}'s optimiser would wrongly fuse operators that "
-        "the padding keeps apart",
-        Reason.DIFFERS: f"{_BACK} computes something else on {RUNTIME}",
-        Reason.DIFFERS_OPTIMISED: f"{_BACK} computes something else on {RUNTIME} at full "
-        "optimisation",
-        Reason.STOPS: f"{_BACK} does not run on {RUNTIME}",
-        Reason.STOPS_OPTIMISED: f"{_BACK} does not run on {RUNTIME} at full optimisation",
-        Reason.NOT_CHOSEN: "its code is not chosen (--select, --ignore)",
-    }
-)
+_BARS: Final[Mapping[Reason, str]] = {
+    Reason.LAYS_PAD_OPEN: f"with it {RUNTIME}'s optimiser would fold a Pad where it must not, "
+    "and nothing could prevent that",
+    Reason.JOINS_NEIGHBOURS: f"with it {RUNTIME}'s optimiser would wrongly fuse operators that "
+    "the padding keeps apart",
+    Reason.DIFFERS: f"{_BACK} computes something else on {RUNTIME}",
+    Reason.DIFFERS_OPTIMISED: f"{_BACK} computes something else on {RUNTIME} at full optimisation",
+    Reason.STOPS: f"{_BACK} does not run on {RUNTIME}",
+    Reason.STOPS_OPTIMISED: f"{_BACK} does not run on {RUNTIME} at full optimisation",
+    Reason.NOT_CHOSEN: "its code is not chosen (--select, --ignore)",
+}
 """Why a rewrite is barred, in words."""
 
 
@@ -107,7 +103,7 @@ class Editor:
         self.undone[place] = _taken_back(match.finding, why)
 
     def commit(self, pass_: Pass, match: Match) -> Made:
-        """Makes a change, and shows that it leaves the model what it was.
+        """Writes a change, shows that the model stays what it was, and records it.
 
         Raises:
             DiffersError: That is not shown; what was edited is to be rolled back.
