@@ -16,7 +16,7 @@ from onnxpad.passes.guard_pad import GuardPad
 from onnxpad.passes.resolve_auto_pad import ResolveAutoPad
 from onnxpad.passes.resolve_transposed import ResolveTransposed
 from onnxpad.passes.round_down import RoundDown
-from onnxpad.pipeline.registry import every_pass, findings, with_codes
+from onnxpad.pipeline.registry import every_pass, findings
 from onnxpad.pipeline.transaction import Barred, Editor, Key, Made, kept_back, match_key, place_of
 from onnxpad.process import gc_paused
 from onnxpad.proof.term import DiffersError
@@ -97,8 +97,8 @@ class Run:
 
         Args:
             graph: The main graph.
-            options: The options of the user. With `strict`, a change whose certificate names an
-                assumption is undone.
+            options: The options of the user, as `with_codes` gives them. With `strict`, a change
+                whose certificate names an assumption is undone.
             passes: The passes; by default all, users' own too. What they find of a code that is
                 not chosen stays.
             probe: Runs each change; without it nothing runs.
@@ -109,11 +109,11 @@ class Run:
                 none on which the analysis rests. They must not be used elsewhere afterwards.
 
         Raises:
-            UsageError: A code is unknown, or a size is malformed.
+            UsageError: A size is malformed.
             MismatchError: A size does not fit the model.
         """
         self.graph = graph
-        self.options = options = with_codes(options)
+        self.options = options
         if options.trust is Trust.INITIALIZERS:
             graph.take_defaults()
         self._recorded = recorded_sizes(graph)
