@@ -51,15 +51,9 @@ class RoundDown(SitePass):
 
         floor, decides = floored(context.sites, op, context.style_of(op.node), context.trust)
         pads = op.pads if floor.is_same else floor.numbers
-        wrong = pads != op.pads and op.count_include_pad and context.graph.opset < _COUNTED_RIGHT
-        return Choice(
-            floor,
-            f"pads {pads_text(pads)} without it",
-            {"pads": onnx_order(pads)},
-            decided=None if decides is None else {},
-            severity=Severity.ERROR if wrong else None,
-        )
-
-
-_COUNTED_RIGHT = 19
-"""The first opset in which onnxruntime 1.21 divides an average that rounds up as it should."""
+        becomes, facts = f"pads {pads_text(pads)} without it", {"pads": onnx_order(pads)}
+        # From opset 19 on, onnxruntime 1.21 divides an average that rounds up as it should.
+        wrong = pads != op.pads and op.count_include_pad and context.graph.opset < 19
+        severity = Severity.ERROR if wrong else None
+        decided: dict[str, str] | None = None if decides is None else {}
+        return Choice(floor, becomes, facts, decided=decided, severity=severity)
