@@ -327,8 +327,8 @@ class Reader:
             held = node.op, node.domain, *[(name, id(each)) for name, each in node.attrs.items()]
             notes[_APPLIED] = says or held, is_own
         says, is_own = notes[_APPLIED]
-        name = (graph.unique(tensor.name),) if is_own else ()
-        return self.terms.make(Applied((node.outputs.index(tensor), *says, *name)), args)
+        itself = (id(node),) if is_own else ()
+        return self.terms.make(Applied((node.outputs.index(tensor), *says, *itself)), args)
 
     def _meant(self, call: Call, row: Row, args: tuple[Term, ...]) -> Term | None:
         """The term of a node by its row; None where the row has no meaning for it.

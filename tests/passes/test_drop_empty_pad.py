@@ -116,6 +116,11 @@ DROPPED = [
         id="its producer gives the output",
     ),
     pytest.param(
+        one("r = Relu (x) d = Dropout (r) y = Pad (d, p)", initializers=NONE),
+        one("r = Relu (x) y = Dropout (r)"),
+        id="its producer may draw by chance",
+    ),
+    pytest.param(
         one(
             "r = Relu (x) y = Pad (r, p) u = Neg (r) v = Abs (y)",
             outputs="float[] y, float[] u, float[] v",
