@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from onnxpad.options import Wanted
 from onnxpad.passes.take_crop import FormPass, is_uneven
-from onnxpad.rewrite.context import Context
 from onnxpad.semantics.read_nodes import TransposedOp
 
 
@@ -33,7 +33,7 @@ class MakeSymmetric(FormPass):
     why = "equal at both ends"
     behind = symmetric = True
 
-    def concerns(self, context: Context, op: TransposedOp) -> bool:
+    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
         """Whether pads that are wanted to be equal at both ends are not."""
-        is_wanted = context.wanted(op.node).symmetric_transpose
-        return is_wanted and op.is_explicit and is_uneven(op)
+        is_wanted = wanted.symmetric_transpose
+        return is_wanted and was.is_explicit and is_uneven(was)

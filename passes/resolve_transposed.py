@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from onnxpad.options import Wanted
 from onnxpad.passes.take_crop import FormPass
-from onnxpad.rewrite.context import Context
 from onnxpad.semantics.read_nodes import TransposedOp
 
 
@@ -36,6 +36,6 @@ class ResolveTransposed(FormPass):
 
     code = "PAD401"
 
-    def concerns(self, context: Context, op: TransposedOp) -> bool:
+    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
         """Whether it has an `auto_pad` other than NOTSET, or `output_shape`."""
-        return not op.is_explicit
+        return not was.is_explicit

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from onnxpad.arithmetic.notation import pads_text
 from onnxpad.graph import Node
 from onnxpad.messages import Named, named
+from onnxpad.options import Wanted
 from onnxpad.padding.crops import Crops, Obstacle, Taking, amounts_of, crop_of, form_of
 from onnxpad.padding.padding import padding_of
 from onnxpad.padding.write import write
@@ -45,14 +46,14 @@ class FormPass(TransposedPass):
 
     symmetric: ClassVar[bool] = False
 
-    def concerns(self, context: Context, op: TransposedOp) -> bool:
-        """Whether an operator should have another form."""
+    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
+        """Whether an operator, as it is and as it is wanted, should have another form."""
         raise NotImplementedError
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution that should have another form, and has one."""
         for op in context.transposed():
-            if not self.concerns(context, op):
+            if not self.applies(op, context.wanted(op.node)):
                 continue
             message, told = amounts_of(op).text, dict[str, Any]()
             try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from onnxpad.options import Wanted
 from onnxpad.passes.take_crop import FormPass, is_uneven
-from onnxpad.rewrite.context import Context
 from onnxpad.semantics.read_nodes import TransposedOp
 
 
@@ -32,8 +32,8 @@ class TakeOutputPadding(FormPass):
 
     code = "PAD403"
 
-    def concerns(self, context: Context, op: TransposedOp) -> bool:
+    def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
         """Whether pads are negative, or unequal ones beside output_padding may stay unequal."""
-        stays = context.wanted(op.node).symmetric_transpose or not any(op.output_padding)
-        is_negative = min(map(min, op.pads)) < 0
-        return op.is_explicit and (is_negative or (is_uneven(op) and not stays))
+        stays = wanted.symmetric_transpose or not any(was.output_padding)
+        is_negative = min(map(min, was.pads)) < 0
+        return was.is_explicit and (is_negative or (is_uneven(was) and not stays))
