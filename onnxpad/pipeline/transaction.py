@@ -130,11 +130,11 @@ class Editor:
         self._check_hidden(hiding)
         told, certificate = self._probed(zip(results, roots, cuts, strict=True), certificate)
 
-        seen.append(was)
         now = written_form(context, node, results[0], roots[0])
         fresh = [each.node for each in touched if each.was is None and graph.has_node(each.node)]
         wrote = frozenset(map(context.label, fresh))
         removed += self._absorbed(node)
+        seen.append(was)
         change = Change(
             code=pass_.code,
             node=label,
