@@ -36,12 +36,14 @@ class FoldPad(PadBefore):
       uncounted padding, as they count it afterwards (`count_include_pad=1`).
     - MaxPool, NhwcMaxPool: the lowest value, or one that no element of the data is below, or mode
       `edge` or `reflect` where each window that reads a copy of an element reads the element too.
-      Nothing reads the Indices.
+      Nothing reads the Indices, no window reads nothing but padding, and the data is not certain to
+      be infinite: that it is finite is assumed where nothing says so.
 
     A pool's pads stay below its kernel, and the data without the `Pad` is never empty. With
-    `ceil_mode` the number of windows stays the same, and no window of a QLinearAveragePool that
-    begins to count reaches past its padding. That one's kernel must not begin or cease to be as
-    large as unpadded data on all axes, where onnxruntime rounds otherwise.
+    `ceil_mode` the number of windows stays the same, as onnxruntime counts them too or `--trust`
+    decides, and no window of a QLinearAveragePool that begins to count reaches past its padding.
+    That one's kernel must not begin or cease to be as large as unpadded data on all axes, where
+    onnxruntime rounds otherwise.
     ## References
     ONNX Pad-25, Conv-22, MaxPool-22, AveragePool-22, LpPool-22, ConvInteger-10, QLinearConv-10;
     onnxruntime, docs/ContribOperators.md.
