@@ -35,5 +35,4 @@ class MakeSymmetric(FormPass):
 
     def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
         """Whether pads that are wanted to be equal at both ends are not."""
-        is_wanted = wanted.symmetric_transpose
-        return is_wanted and was.is_explicit and is_uneven(was)
+        return wanted.symmetric_transpose and was.is_explicit and is_uneven(was)

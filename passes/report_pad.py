@@ -95,11 +95,13 @@ def _causes(
 
 def _in_itself(context: Context, pad: PadOp | None, path: Sequence[Use]) -> RefusalError | None:
     """Why a `Pad` folds into no operator, whatever stands between; None if it might."""
-    if pad is not None and pad.mode != "constant":
+    if pad is None:
+        return None
+    if pad.mode != "constant":
         said = f"it copies data ({pad.mode}), as no operator's pads do"
         return RefusalError(Reason.COPIES_DATA, said)
-    shape = None if pad is None else context.analysis.shape(pad.data)
-    known = None if pad is None or shape is None else pad.over(len(shape))
+    shape = context.analysis.shape(pad.data)
+    known = None if shape is None else pad.over(len(shape))
     if known and is_padded(known[:2]) and _MOVING.isdisjoint(use.node.op for use in path):
         said = "it pads the batch or the channels, as no operator's pads do"
         return RefusalError(Reason.PADS_BATCH_OR_CHANNELS, said)

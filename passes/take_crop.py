@@ -48,7 +48,7 @@ class FormPass(TransposedPass):
 
     def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
         """Whether an operator, as it is and as it is wanted, should have another form."""
-        raise NotImplementedError
+        return True
 
     def find(self, context: Context) -> Iterator[Match]:
         """Every transposed convolution that should have another form, and has one."""
@@ -59,8 +59,8 @@ class FormPass(TransposedPass):
             try:
                 plan, decided = self._plan(context, op)
             except RefusalError as refusal:
-                told |= {} if op.is_explicit else {"auto_pad": op.auto_pad}
-                yield self.refused(context, op.node, message, refusal, **told)
+                beside = {} if op.is_explicit else {"auto_pad": op.auto_pad}
+                yield self.refused(context, op.node, message, refusal, **beside)
                 continue
             becomes = amounts_of(plan.form).text
             if is_padded(plan.rest):

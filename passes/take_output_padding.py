@@ -34,6 +34,6 @@ class TakeOutputPadding(FormPass):
 
     def applies(self, was: TransposedOp, wanted: Wanted) -> bool:
         """Whether pads are negative, or unequal ones beside output_padding may stay unequal."""
-        stays = wanted.symmetric_transpose or not any(was.output_padding)
+        takes = any(was.output_padding) and not wanted.symmetric_transpose
         is_negative = min(map(min, was.pads)) < 0
-        return was.is_explicit and (is_negative or (is_uneven(was) and not stays))
+        return was.is_explicit and (is_negative or (takes and is_uneven(was)))
