@@ -224,13 +224,14 @@ def copied(pair: Pair) -> Found | None:
     form, pad = old.form, pair.old.args[0]
     if not isinstance(pad.head, Copied) or len(pad.head.amounts) != form.rank:
         return None
-    if not form.compares or pad.layers:
-        return None
+    if not form.compares or pad.layers or any(crops(each.amounts) for each in old.layers):
+        return None  # what is cropped may be an original
     reader, data = facts.reader, pad.args[0]
     layer = Layer(pad.head.amounts, LEAST)
     padded = reader.terms.padded(data, layer, *old.layers)
     bare = reader.slid(form, (padded, *pair.old.args[1:]), old.output)
-    if bare.args[0] is not pair.new.args[0]:
+    by = windows if bare.args[0] is pair.new.args[0] else copied  # perhaps of copies of that
+    if by is copied and not isinstance(bare.args[0].head, Copied):
         return None
     window = old._replace(layers=merged((layer, *old.layers)))
     sizes, dtype = facts.sizes(data, form.spatial, form.rank), facts.dtype(data)
@@ -240,12 +241,13 @@ def copied(pair: Pair) -> Found | None:
             Reason.COPIES_DATA,
             mode=pad.head.mode,
         )
-    found = windows(pair._replace(old=reader.terms.padded(bare, *pair.old.layers)))
+    found = by(pair._replace(old=reader.terms.padded(bare, *pair.old.layers)))
     if found is None:
         return None
     equal, further = found
     if dtype in FLOATS:
         facts.check_finite(data)
+        _check_ties(pair, dtype, facts.bound(data))
         equal = equal._replace(assumptions=equal.assumptions | {Assumption.FINITE_DATA})
     return equal._replace(rule="copied"), further
 
@@ -347,6 +349,16 @@ def _check_zeros_unseen(pair: Pair) -> None:
     pair.facts.check_zeros_unseen(pair.at)
 
 
+def _check_ties(pair: Pair, dtype: int | None, floor: float) -> None:
+    """Raises where something downstream may tell which of 0.0 and -0.0 a kernel lets win.
+
+    Raises:
+        DiffersError: It may.
+    """
+    if dtype in FLOATS and floor <= 0 and pair.at is not None:
+        pair.facts.check_zeros_unseen(pair.at)
+
+
 def _check_loses(
     pair: Pair, found: Comparison, dtype: int | None, data: Term
 ) -> tuple[str, frozenset[Assumption]]:
@@ -370,6 +382,8 @@ def _check_loses(
     if dtype in FLOATS and floor <= 0 and any(fill == 0 for fill in fills):
         _check_zeros_unseen(pair)
         return LOST_SIGN, assumptions
+    if assumptions:
+        _check_ties(pair, dtype, floor)
     return "windows", assumptions
 
 
