@@ -228,7 +228,7 @@ _SITES: Final = (
     _mutant("the least end stands for all", "end by a remainder", JUDGE,
             Sites._pair_read,
             "_, greatest = bounds(end_read(", "greatest, _ = bounds(end_read(",
-            "if count == windows_over(rounding, window, size + begin + least, own):", "if True:"),
+            "if count == count_of(size + begin + least, window, *own):", "if True:"),
 )
 
 _JUDGED: Final = (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Final
 
 from onnxpad.analysis import Analysis
 from onnxpad.analysis.signs import Signs
@@ -55,9 +56,6 @@ from onnxpad.semantics.read_nodes import (
     pad_giving,
 )
 from onnxpad.sizes.wording import Wording
-
-Rounding: TypeAlias = tuple[bool, bool]
-"""Whether an operator is a pool, and its `ceil_mode`."""
 
 
 class Sites:
@@ -202,8 +200,8 @@ class Sites:
             yield known
         sizes, own = self.spatial(op, pad.data), next(self._proposed(op))
         each = zip(op.windows, sizes, own, given, strict=True)
-        rounding = op.operator.pools, op.ceil_mode
-        found = [self._pair_read(rounding, *axis, known is None) for axis in each]
+        ceil_mode = op.ceil_mode if op.operator.pools else None
+        found = [self._pair_read(ceil_mode, *axis, known is None) for axis in each]
         least = tuple(pair for pair in found if pair is not None)
         if len(least) == len(found) and least != known:
             yield least
@@ -277,7 +275,7 @@ class Sites:
     @remembered
     def _pair_read(
         self,
-        rounding: Rounding,
+        ceil_mode: bool | None,
         window: AnyWindow,
         size: Extent,
         own: Pair,
@@ -286,17 +284,20 @@ class Sites:
     ) -> Pair | None:
         """The least constant amounts on one axis that reach as far; None where there are none.
 
-        Those that are numbers are kept where that is asked for.
+        Those that are numbers stay if `keeps`. `ceil_mode` is that of a pool.
         """
         begin, end = amounts
         if keeps and isinstance(begin, int) and isinstance(end, int):
             return begin, end
-        count = windows_over(rounding, window, size + begin + end, own)
+        count_of = output_size
+        if ceil_mode is not None:
+            count_of = partial(pool_output_size, ceil_mode=ceil_mode)
+        count = count_of(size + begin + end, window, *own)
         if isinstance(begin, int) and begin >= 0 and isinstance(count, int | Size):
             _, greatest = bounds(end_read(size, window, begin + own[0], count))
             if greatest is not None:
                 least = max(greatest - own[1], 0)
-                if count == windows_over(rounding, window, size + begin + least, own):
+                if count == count_of(size + begin + least, window, *own):
                     return begin, least
         return None
 
@@ -315,20 +316,12 @@ class Sites:
         pad = self.pad_before(op)
         if pad is None:
             return self.plan(op, style), None, ()
-        notes, key = op.node.notes, _plan_key(op, pad, style)
-        known: tuple[Padding, Pairs] | None = notes.get(key)
-        if known is not None:
-            return known[0], pad, known[1]
         first: RefusalError | None = None
         for around in self.outside(op, pad):
             try:
-                padding = self.plan(op, style, pad, around)
+                return self.plan(op, style, pad, around), pad, around
             except RefusalError as refusal:
                 first = first or refusal
-            else:
-                if key is not None and not padding.outside:
-                    notes[key] = padding, around
-                return padding, pad, around
         if first is not None:
             raise first
         return self.plan(op, style), None, ()
@@ -351,8 +344,7 @@ class Sites:
         Raises:
             RefusalError: Its own padding is unknown, or the operator cannot have that form.
         """
-        depends = op.operator.is_choosy or pad is not None
-        key = None if depends else (_plan_key, style, op.form, self.spatial(op, op.data))
+        key = self._key(op, style, pad, around)
         known: tuple[Pairs, Padding] | None = op.node.notes.get(key)
         if known is None:  # networks repeat the same few windows
             known = self._proved(op, style, pad, around)
@@ -361,6 +353,18 @@ class Sites:
         if op.auto_pad != "NOTSET":
             self._check_optimiser(op, known[0], known[1].numbers)
         return known[1]
+
+    def _key(
+        self, op: WindowOp, style: str, pad: PadOp | None, around: Pairs
+    ) -> tuple[object, ...] | None:
+        """All that a plan follows from, for operators of which that is not more than their form."""
+        if op.operator.is_choosy:
+            return None
+        if pad is None:
+            return Sites, style, op.form, self.spatial(op, op.data)
+        if op.auto_pad != "NOTSET" or not has_amounts(op, pad, around):
+            return None
+        return Sites, style, op.form, pad.mode, around, str(pad.value)
 
     def _proved(
         self, op: WindowOp, style: str, pad: PadOp | None, around: Pairs
@@ -489,27 +493,8 @@ class Sites:
 _OPEN: Final = (Unknown("known only at run time"),)
 
 
-def _plan_key(op: WindowOp, pad: PadOp, style: str) -> tuple[object, ...] | None:
-    """All that a convolution's plan follows from but its attributes; None for other operators.
-
-    Those of pools and quantised operators depend on their data too, and what SAME pads on its size.
-    """
-    amounts = pad.constant_amounts
-    if op.operator.is_choosy or op.auto_pad != "NOTSET" or amounts is None:
-        return None
-    return _plan_key, style, op.rank, pad.mode, pad.axes, amounts, str(pad.value)
-
-
 def _counting(op: WindowOp, own: Pairs, padding: Padding) -> Padding:
     """A padding, counted where an average that has none of its own takes over that of a `Pad`."""
     begins = op.operator.padding is Fill.EXCLUDED and not is_padded(own)
     begins = begins and is_padded(padding.numbers)
     return replace(padding, counted=padding.counted or begins)
-
-
-def windows_over(rounding: Rounding, window: AnyWindow, size: Extent, own: Pair) -> Extent:
-    """The number of windows of an operator on an axis of this size, with its own pads."""
-    pools, ceil_mode = rounding
-    if pools:
-        return pool_output_size(size, window, *own, ceil_mode=ceil_mode)
-    return output_size(size, window, *own)

@@ -59,23 +59,20 @@ _MOST: Final = 1 << 24
 
 
 def fill_of(number: float | int) -> Fill:
-    """The fill of a number; 0.0 and -0.0 are different fills, and all NaN are one.
-
-    A whole number is one of Python's, or what is kept of equal fills would be told as 0 or as 0.0.
-    """
+    """The fill of a number; 0.0 and -0.0 are different fills, and all NaN are one."""
     if math.isnan(number):
         return math.nan
-    if number == 0 and math.copysign(1, number) < 0:
-        return NEGATIVE_ZERO
-    is_whole = abs(number) < _MOST and number == int(number)
-    return int(number) if is_whole else number
+    return NEGATIVE_ZERO if number == 0 and math.copysign(1, number) < 0 else number
 
 
 def number_of(fill: Fill) -> float | int:
-    """The number of a fill that is one; 0.0 stands for a zero of either sign."""
+    """The number of a fill that is one; 0 stands for a zero of either sign.
+
+    A whole number is one of Python's: which of two equal fills a cache kept must not show.
+    """
     if isinstance(fill, float | int):
-        return fill
-    return -0.0 if fill == NEGATIVE_ZERO else 0.0
+        return int(fill) if abs(fill) < _MOST and fill == int(fill) else fill
+    return -0.0 if fill == NEGATIVE_ZERO else 0
 
 
 def either_zero(*fills: Fill) -> Fill:

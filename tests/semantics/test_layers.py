@@ -25,6 +25,7 @@ from onnxpad.semantics.layers import (
     is_finite,
     merged,
     never_pads,
+    number_of,
     of_axes,
     total,
     touched_axes,
@@ -116,19 +117,12 @@ def test_amounts() -> None:
 
 
 def test_fills() -> None:
-    found = [fill_of(value) for value in (0.0, 0, -1.0, 2, 0.5, math.inf, 3e38)]
-    assert list(map(repr, found)) == ["0", "0", "-1", "2", "0.5", "inf", "3e+38"]  # one of equals
+    found = [number_of(fill_of(n)) for n in (0.0, 0, -0.0, -1.0, 2, 0.5, math.inf, 3e38)]
+    assert " ".join(map(repr, found)) == "0 0 -0.0 -1 2 0.5 inf 3e+38"  # equal ones are told alike
     assert fill_of(-0.0) == NEGATIVE_ZERO
     assert fill_of(float("nan")) is fill_of(float("nan"))
-    fills: tuple[Fill, ...] = (
-        NEGATIVE_ZERO,
-        EITHER_ZERO,
-        LEAST,
-        3.0,
-        Operand(1),
-        math.inf,
-        math.nan,
-    )
+    others: tuple[Fill, ...] = (LEAST, 3.0, Operand(1), math.inf, math.nan)
+    fills: tuple[Fill, ...] = (NEGATIVE_ZERO, EITHER_ZERO, *others)
     layers = tuple(Layer(((1, 1),), fill) for fill in fills)
     assert [layer.fill for layer in without_sign(layers)] == [0, 0, *fills[2:]]
     assert [is_finite(fill) for fill in fills] == [True, True, False, True, True, False, False]
