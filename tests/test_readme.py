@@ -253,18 +253,21 @@ def test_the_example_with_keras_runs_for_real(
     assert "Pad" not in operators
 
 
-def test_the_page_about_the_tests_is_true() -> None:
-    """Its example holds, and each file and command that it names is there."""
+def test_the_pages_for_contributors_are_true() -> None:
+    """The example holds, and each package, file and command that they name is there."""
     page = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    architecture, code = pages()["architecture"], ROOT / "onnxpad"
     (example,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
     exec("from tests.support import *\n" + example, {})
-    names = re.findall(r"`([\w./*]+/[\w.*]*|\w+\.py)`", page)
+    names = re.findall(r"`([\w./*]+/[\w.*]*|\w+\.py)`", page + architecture)
     paths = [name for name in names if not re.search("RULE|NAME", name)]
     assert len(paths) > 20
     for name in paths:
-        places = (ROOT / "tests", ROOT / "onnxpad")  # a name alone is of a file beside another
-        assert any([*ROOT.glob(name), *(path for each in places for path in each.rglob(name))]), (
-            name
-        )
+        places = (ROOT / "tests", code)  # a name alone is of a file beside another
+        assert [*ROOT.glob(name), *(path for each in places for path in each.rglob(name))], name
     for module in re.findall(r"python -m tests\.(\w+)", page):
         assert any((ROOT / "tests").glob(f"{module}*")), module
+    cells = "".join(re.findall(r"^\| (`.*?) \|", architecture, flags=re.MULTILINE))
+    packages = {*re.findall("`(.*?)`", cells)}
+    assert {path.parent.name for path in code.glob("*/__init__.py")} <= packages
+    assert [each for each in packages if not [*code.glob(each), *code.glob(f"{each}.py")]] == []

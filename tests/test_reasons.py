@@ -95,12 +95,8 @@ def test_codes_and_facts(body: str, given: str, code: str, facts: dict[str, obje
 def test_a_pad_before_a_same_that_stays() -> None:
     body = 'a = Pad (x, p) y = Conv <auto_pad = "SAME_UPPER", strides = [2, 2]> (a, w)'
     model = one(body, inputs="float[1, 2, h, 8] x", initializers=f"{W}, {PADS}")
-    [(code, facts)] = [
-        (each.reason_code, each.evidence)
-        for each in onnxpad.check(model).findings
-        if each.code == "PAD201"
-    ]
-    assert (code, facts["auto_pad"]) == ("same-stays", "SAME_UPPER")
+    (finding,) = onnxpad.check(model, select="PAD201").findings
+    assert (finding.reason_code, finding.evidence["auto_pad"]) == ("same-stays", "SAME_UPPER")
 
 
 def test_what_depends_on_a_size_says_on_which() -> None:
