@@ -28,8 +28,8 @@ class FoldPad(PadBefore):
         float[1, 2, 8, 8] x, float[3, 2, 3, 3] w
         int64[8] pads = {0, 0, 1, 1, 0, 0, 1, 1}
     ## When it is exact
-    The mode is constant, the amounts are known and not negative, batch and channels are not padded,
-    and the value is the operator's own:
+    The amounts are known and not negative, batch and channels are not padded, the mode is constant
+    (but see MaxPool), and the value is the operator's own:
     - Conv, FusedConv, and LpPool with p above 0: 0 or -0.0, which they cannot tell apart.
     - ConvInteger, QLinearConv: the zero point of the data, one constant number; 0 without one.
     - AveragePool: 0, but not -0.0; QLinearAveragePool: the zero point. They must not have had

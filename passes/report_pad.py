@@ -1,4 +1,4 @@
-"""A `Pad` that no other rule reports."""
+"""Each `Pad` that stays and that no other rule reports, and what keeps its readers from padding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_READERS: Final = 4
 
 
 class ReportPad(Pass):
-    """A `Pad` that reaches no Conv or pool which could take over its padding.
+    """A `Pad` that no other rule reports, with what keeps its readers from taking it over.
 
     ## What it does
     Names its readers, and the nodes (a Sigmoid, a Resize) between it and the next Conv or pool. One
@@ -94,11 +94,11 @@ def _causes(
 
 
 def _in_itself(context: Context, pad: PadOp | None, path: Sequence[Use]) -> RefusalError | None:
-    """Why a `Pad` folds into no operator, whatever stands between; None if it might."""
+    """Why a `Pad` folds into no operator behind others, whatever these are; None if it might."""
     if pad is None:
         return None
     if pad.mode != "constant":
-        said = f"it copies data ({pad.mode}), as no operator's pads do"
+        said = f"it copies data ({pad.mode}); only a maximum that reads it may take it over"
         return RefusalError(Reason.COPIES_DATA, said)
     shape = context.analysis.shape(pad.data)
     known = None if shape is None else pad.over(len(shape))
@@ -140,7 +140,7 @@ def _declined(
 
 
 def _way(context: Context, readers: Readers, path: Sequence[Use]) -> RefusalError:
-    """That an operator takes no padding, or only without the nodes that are before it."""
+    """Why padding is not taken over at the end of a path: by its operator, or by its steps."""
     graph, (*steps, end) = context.graph, path
     why = {use.node.op: readers.why_none(*use) for use in path}
     is_window, takes_none = readers.inputs(end.node) is not None, why[end.node.op]
