@@ -36,8 +36,8 @@ class Match(NamedTuple):
 class Pass:
     """Base class of passes: one idea, one code.
 
-    A subclass's docstring is the catalogue's page on its code. `find` reads and decides; `rewrite`
-    only carries the decision out.
+    A subclass's docstring is the catalogue's page on its code. `find` reads and decides, and goes
+    on after each match is settled, when older plans may be stale; `rewrite` carries a plan out.
 
     Attributes:
         code: The code of its findings.
@@ -99,8 +99,8 @@ class Pass:
                 the operator or has names.
             plan: The data that `rewrite` needs.
             becomes: How it is written then; the message has both, as `FROM -> TO: why`.
-            why: Why that means the same; as of the pass without it.
-            severity: The severity; that of the pass without it.
+            why: Why that means the same; by default the pass's.
+            severity: The severity; by default the pass's.
             keeps: The node whose output must stay, if it is another one.
             decides: Whether the plan rests on the engine that is trusted.
             evidence: Facts for the report.
@@ -168,7 +168,7 @@ class Pass:
         severity: Severity | None = None,
         **evidence: object,
     ) -> Match:
-        """A match that only reports, with the severity of the pass; `reason` says why it stays."""
+        """A match that only reports, by default with the pass's severity; `reason` says why."""
         why = RefusalError(Reason.OWN_RULE, reason, **evidence)
         match = self.refused(context, node, message, why)
         return match._replace(finding=replace(match.finding, severity=severity or self.severity))

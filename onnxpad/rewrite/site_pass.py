@@ -30,9 +30,9 @@ class Choice(NamedTuple):
         becomes: The same in words.
         facts: What the report says of it beside.
         pad: The `Pad` in front of it of which that is all.
-        why: Why it means the same; as of the pass without it.
+        why: Why it means the same; by default the pass's.
         decided: What is known of the disagreement that the trusted engine decides, if one does.
-        severity: The severity of the finding; as of the pass without it.
+        severity: The severity of the finding; by default the pass's.
     """
 
     padding: Padding | None
@@ -45,7 +45,7 @@ class Choice(NamedTuple):
 
 
 class SitePass(Pass):
-    """Base class of these passes, which say what is to be written, and name it."""
+    """Base class of passes that give a window operator another `Padding`; others are a `Pass`."""
 
     def applies(self, was: WindowOp, wanted: Wanted) -> bool:
         """Whether an operator may be one to rewrite, as it is and as it is wanted."""
