@@ -236,7 +236,9 @@ class Crops:
             yield stage
             if stage.added == ():
                 return
-            tensor = stage.node.outputs[0]
+            before, tensor = tensor, stage.node.outputs[0]
+            if stage.added is not None:
+                self._marks.keep(tensor, self._marks.read(before))
 
     @cached_property
     def _marks(self) -> Reader:
@@ -251,9 +253,9 @@ class Crops:
         """The axes of the transposed convolution that data behind it has, with their places."""
         layers = self._marks.read(tensor).layers
         return {
-            (_MARK // 2 - begin) // _MARK: at  # apart from what is cropped
-            for at, (begin, _) in enumerate(layers[0].amounts if layers else ())
-            if isinstance(begin, int) and begin < -_MARK // 2
+            -begin // _MARK: at
+            for at, (begin, end) in enumerate(layers[0].amounts if layers else ())
+            if isinstance(begin, int) and begin < 0 and begin % _MARK == 0 and end == 0
         }
 
     def _stage(self, use: Use) -> Stage | None:
