@@ -45,6 +45,13 @@ class Context:
     was rewritten sees the rewritten graph.
 
     Attributes:
+        graph: The graph.
+        analysis: Its shapes and constants at the sizes of the last of `domains`.
+        domains: The domains of sizes in which proofs are tried, the weakest first.
+        signs: Lower bounds of the elements of its tensors.
+        sites: What pads before its window operators, and what they could take.
+        style, dynamic, trust: As of the options of the user, `dynamic` as it is tried.
+        blocked_pools: What onnxruntime's optimiser and kernels do with its sizes.
         reported: The nodes, by identity, about which a rewriting rule has a finding.
         absorbed: Names of padded tensors all of whose consumers are known to take the padding.
         user_options: The options of the user; `dynamic` may be tried otherwise.
@@ -303,7 +310,10 @@ class Context:
         return [(part, part.mark()) for part in parts]
 
     def rollback(self, mark: list[tuple[Any, Any]]) -> None:
-        """Undoes every edit since a mark, and forgets all answers given since."""
+        """Undoes every edit since a mark, and forgets all answers given since.
+
+        `absorbed` stays: it spares a trial, and only says what is worth writing.
+        """
         for part, at in mark:
             part.rollback(at)
         self.sites.wording.forget()
