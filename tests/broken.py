@@ -78,13 +78,6 @@ class Elsewhere(DropEmptyPad):
         return (graph.tensor("other"),)
 
 
-class Idle(FoldPad):
-    """Folds nothing, and will find the same again."""
-
-    def rewrite(self, match: Match, context: Context) -> None:
-        """Does nothing."""
-
-
 class OtherSide(ResolveAutoPad):
     """Puts the odd element of SAME on the other side."""
 

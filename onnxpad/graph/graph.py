@@ -54,6 +54,7 @@ from onnxpad.graph.nodes import (
     describe,
     held_bodies,
     noted,
+    on_cycle,
 )
 from onnxpad.graph.schema import contradiction
 from onnxpad.messages import place_in
@@ -343,6 +344,11 @@ class Graph:
         for copy in path:
             copy.origin = found
         return found
+
+    def on_cycle(self) -> Node | None:
+        """A node of this graph, or of one around it, that depends on itself; None without any."""
+        found = on_cycle(self._view)
+        return self.parent.on_cycle() if found is None and self.parent is not None else found
 
     def sources(self, node: Node) -> Sequence[Tensor]:
         """The tensors that a node reads: its inputs, and those that its bodies capture."""
@@ -781,6 +787,12 @@ class Graph:
                 running = filter(self.runs_graphs, self.nodes)
                 inside.update((each, Touched(each, None)) for each in running)
         return list({**found, **inside}.values())
+
+    def differs(self, touched: Touched) -> bool:
+        """Whether a touched node of this graph is another one than before the edits, or gone."""
+        node = touched.node
+        now = node.op, node.attrs, node.domain, (*node.inputs,), (*node.outputs,)
+        return now != touched.was or not self.has_node(node)
 
     def touched_elsewhere(self, mark: int) -> Sequence[tuple[Touched, bool]]:
         """The nodes of other graphs that edits since a mark touched, but for bodies in this graph.

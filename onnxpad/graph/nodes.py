@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import wraps
+from graphlib import CycleError, TopologicalSorter
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -295,9 +296,14 @@ def build(
             f"node '{describe(node)}' ({node.op}) reads tensor '{name}', which nothing produces; "
             "export the model again, or add the tensor as graph input or initializer"
         )
-    if _add_captures(view) or unsorted:
-        _refuse_cycle(view)
+    has_captures = _add_captures(view)
     _chain(view)
+    looped = on_cycle(view) if has_captures or unsorted else None
+    if looped is not None:
+        raise ModelError(
+            f"the graph has a cycle through node '{describe(looped)}' ({looped.op}); "
+            "export it again"
+        )
     for name in view.outputs:
         if name not in view.tensors:
             raise ModelError(f"graph output '{name}' is produced by nothing; rename or remove it")
@@ -510,34 +516,13 @@ def _chain(view: View) -> None:
         previous = entry
 
 
-def _refuse_cycle(view: View) -> None:
-    """Raises ModelError if the nodes cannot be sorted topologically."""
-    waiting = {}
-    ready = []
-    for identity, entry in view.entries.items():
-        sources = (*entry.node.inputs, *entry.captures)
-        waiting[identity] = sum(tensor.producer is not None for tensor in sources)
-        if not waiting[identity]:
-            ready.append(entry.node)
-    while ready:
-        node = ready.pop()
-        del waiting[id(node)]
-        for tensor in node.outputs:
-            for use in tensor.uses.values():
-                waiting[id(use.node)] -= 1
-                if not waiting[id(use.node)]:
-                    ready.append(use.node)
-    if not waiting:
-        return
-    # Every remaining node waits for another one: going upstream from any leads into a cycle.
-    identity = next(iter(waiting))
-    seen: set[int] = set()
-    while identity not in seen:
-        seen.add(identity)
-        entry = view.entries[identity]
-        sources = (*entry.node.inputs, *entry.captures)
-        identity = next(id(tensor.producer) for tensor in sources if id(tensor.producer) in waiting)
-    node = view.entries[identity].node
-    raise ModelError(
-        f"the graph has a cycle through node '{describe(node)}' ({node.op}); export it again"
-    )
+def on_cycle(view: View) -> Node | None:
+    """A node that depends on itself; None where the nodes can be sorted topologically."""
+    sources = {entry.node: (*entry.node.inputs, *entry.captures) for entry in view.order()}
+    above = {node: [t.producer for t in read if t.producer] for node, read in sources.items()}
+    try:
+        TopologicalSorter(above).prepare()
+    except CycleError as error:
+        node: Node = error.args[1][0]
+        return node
+    return None

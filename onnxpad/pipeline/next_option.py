@@ -140,10 +140,10 @@ def _by_range(findings: Sequence[Finding]) -> Iterator[_Candidate]:
     steps: dict[str, int] = {}
     most = 0
     for finding in findings:
-        multiples = _evidence(finding, "multiples") or None
-        if multiples is None and "ceil_mode" in finding.evidence:
+        multiples = _evidence(finding, "multiples") or {}
+        if not multiples and "ceil_mode" in finding.evidence:
             multiples = {each["name"]: 1 for each in _evidence(finding, "sizes")}
-        joined = {name: lcm(step, steps.get(name, 1)) for name, step in (multiples or {}).items()}
+        joined = {name: lcm(step, steps.get(name, 1)) for name, step in multiples.items()}
         if joined and max(joined.values()) <= _LARGEST_STEP:
             steps.update(joined)
             most += 1

@@ -153,7 +153,8 @@ class Run:
         Args:
             wants: How each is to be written, as `Context.wants`.
             passes: The passes, in place of those that the options choose.
-            usual: How those without an entry are to be written; by default as they came.
+            usual: How those without an entry are to be written; by default as they came if there
+                are `wants`, else as the options say.
         """
         self._passes = passes
         self._each = wants, usual
@@ -251,9 +252,7 @@ class Run:
             self._analyse()
             seen = self._settled(rewriting)
             version = self.graph.version
-            fresh: Barred = {}
-            if self.made or self.domain.declared:
-                fresh = self._changes_exposing_pads()
+            fresh = self._changes_exposing_pads() if self.made or self.domain.declared else {}
             if not fresh:
                 break
             self.barred = {**self.barred, **fresh}
@@ -288,8 +287,7 @@ class Run:
         """Has an editor for each graph; the graphs are analysed unless they are known."""
         known, self._given = self._given or self.analysed(), ()
         self._closed.update((each.graph.offset, each.closed) for each in known if each.closed)
-        probe, strict = self.probe, self.options.strict
-        self._editors = [Editor(each, strict=strict, probe=probe) for each in known]
+        self._editors = [Editor(each, self.probe) for each in known]
         self.limits = known[0].domains[-1].domain.to_draw(self.graph)
         if self._progress is not None:
             counts = counts_of(self.graph)
@@ -340,8 +338,9 @@ class Run:
             except DiffersError:
                 graph.rollback(mark)
                 left = context.sites.fusion.exposed()
-            open_pads = [(each.pad.node, each.window, *each.way) for each in left]
-            harmed = [(nodes, Reason.LAYS_PAD_OPEN) for nodes in open_pads]
+            harmed = [
+                ((each.pad.node, each.window, *each.way), Reason.LAYS_PAD_OPEN) for each in left
+            ]
             harmed += [(nodes, Reason.JOINS_NEIGHBOURS) for nodes in misfused_neighbours(context)]
             for nodes, why in harmed:
                 yield {graph.unique(each.name) for node in nodes for each in node.outputs}, why
@@ -424,13 +423,11 @@ class Run:
                     continue
                 if context.wants is not None and _is_kept(context, match):
                     continue
-                bar = None if is_chosen else Reason.NOT_CHOSEN
-                if is_chosen and self.barred:
-                    bar = self.barred.get(match_key(context.graph, pass_, match))
-                if bar is None or match.plan is None:
-                    yield pass_, match
-                else:
-                    yield pass_, match._replace(finding=kept_back(match.finding, bar), plan=None)
+                key = match_key(context.graph, pass_, match)
+                bar = self.barred.get(key) if is_chosen else Reason.NOT_CHOSEN
+                if bar is not None and match.plan is not None:
+                    match = match._replace(finding=kept_back(match.finding, bar), plan=None)
+                yield pass_, match
 
 
 def _is_open(context: Context) -> bool:
@@ -441,7 +438,8 @@ def _is_open(context: Context) -> bool:
 def _is_kept(context: Context, match: Match) -> bool:
     """Whether what is found is about padding that is to stay as it came, and has one meaning."""
     about, code = match.about or match.node, match.finding.code
-    if match.finding.reason_code == Reason.AUTO_PAD_AND_PADS:
+    # A user's pass decides by itself, whatever it writes.
+    writes = code.startswith("PAD") and not code.startswith(_OTHERS)
+    if not writes or match.finding.reason_code == Reason.AUTO_PAD_AND_PADS:
         return False
-    writes = code.startswith("PAD") and not code.startswith(_OTHERS)  # a user's pass writes none
-    return writes and context.graph.has_node(about) and context.style_of(about) == KEPT.style
+    return context.graph.has_node(about) and context.style_of(about) == KEPT.style

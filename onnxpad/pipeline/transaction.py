@@ -15,7 +15,7 @@ from onnxpad.finding import Assumption, Certificate, Change, Finding, Severity
 from onnxpad.graph import Graph, Node, Tensor, Touched
 from onnxpad.graph.walk import MOST
 from onnxpad.messages import RUNTIME
-from onnxpad.pipeline.registry import failed
+from onnxpad.pipeline.registry import failed, is_own
 from onnxpad.pipeline.written_form import written_form
 from onnxpad.proof.certificate import Prover
 from onnxpad.proof.coverage import check_elsewhere
@@ -64,20 +64,14 @@ class Editor:
         prover: Proves edits of the graph.
     """
 
-    def __init__(
-        self, context: Context, *, strict: bool, probe: NeighbourhoodProbe | None = None
-    ) -> None:
-        """Edits the graph of a context.
+    def __init__(self, context: Context, probe: NeighbourhoodProbe | None = None) -> None:
+        """Edits the graph of a context; if there is a probe, it runs each change.
 
-        Args:
-            context: The graph and its analysis.
-            strict: Whether a change whose certificate names an assumption is taken back.
-            probe: Runs each change; without it nothing runs.
+        If the user is strict, a change whose certificate names an assumption is taken back.
         """
         self.made: list[Made] = []
         self.undone: dict[Place, Finding] = {}
         self.context = context
-        self._strict = strict
         self._probe = probe
         self._seen: dict[Place, list[SiteForm]] = defaultdict(list)
         self.prover = Prover(context.graph, context.domains, context.signs)
@@ -91,16 +85,15 @@ class Editor:
         self.prover.begin()
         try:
             self.made.append(self.commit(pass_, match))
-        except DiffersError as error:
-            why = error
         except Exception as error:  # whatever a user's pass raises, or leads to
-            why = failed(pass_, error)
+            why = error if isinstance(error, DiffersError) else failed(pass_, error)
         else:
             self.undone.clear()
             return
         self.context.rollback(mark)
         self.prover.undo()
-        self.undone[place] = _taken_back(match.finding, why)
+        told = kept_back(match.finding, why.code, f"undone: {why}")
+        self.undone[place] = replace(told, evidence=Facts(told.evidence, **why.facts))
 
     def commit(self, pass_: Pass, match: Match) -> Made:
         """Writes a change, shows that the model stays what it was, and records it.
@@ -123,8 +116,12 @@ class Editor:
         results = pass_.rewrite(match, context) or kept
         removed = graph.sweep()
         touched = graph.touched(mark)
-        certificate = self._proved(touched, dict(zip(results, kept, strict=True)), match)
         check_elsewhere(graph, mark)
+        if is_own(pass_) and (looped := graph.on_cycle()):
+            raise DiffersError(f"the rewrite makes a cycle through {graph.label(looped)!r}")
+        certificate = self._proved(touched, dict(zip(results, kept, strict=True)), match)
+        if not any(map(graph.differs, touched)):
+            raise DiffersError("the rewrite changes nothing", Reason.WITHOUT_END)
         if graph.model.journal.declared != declared:
             raise DiffersError("the rewrite also declares other inputs")
         self._check_hidden(hiding)
@@ -143,11 +140,12 @@ class Editor:
             now=now if now.steps else SiteForm(tensor=results[0].name),
             certificate=certificate,
             # A node that takes the place of another has its name.
-            removed=tuple([name for name in removed if name not in wrote]),
+            removed=tuple(name for name in removed if name not in wrote),
             probe=told,
             message=match.finding.message,
         )
-        return Made(change, match.finding, key, _names(graph, touched, kept, results), wrote)
+        tensors = _names(graph, kept, results, *(each.node.outputs for each in touched))
+        return Made(change, match.finding, key, tensors, wrote)
 
     def _kept(self, node: Node) -> Sequence[Tensor]:
         """The outputs of a node that must stay the same: those that are read.
@@ -171,8 +169,8 @@ class Editor:
         return found[0]
 
     def _check_assumptions(self, certificate: Certificate) -> None:
-        refused = certificate.refused if self._strict else ()
-        if refused:
+        refused = certificate.refused
+        if refused and self.context.user_options.strict:
             raise DiffersError(
                 f"it assumes {', '.join(refused)}, and --strict forbids that",
                 Reason.ASSUMPTION_REFUSED,
@@ -276,30 +274,18 @@ def place_of(pass_: Pass, match: Match) -> Place:
     return pass_.code, match.finding.node, id(match.node)
 
 
-def kept_back(finding: Finding, reason: Reason) -> Finding:
-    """The finding of a rewrite that is barred."""
-    return replace(finding, severity=Severity.INFO, reason=_BARS[reason], reason_code=reason)
+def kept_back(finding: Finding, code: Reason, reason: str = "") -> Finding:
+    """The finding of a rewrite that is taken back for a reason; one that is barred needs none."""
+    return replace(finding, severity=Severity.INFO, reason=reason or _BARS[code], reason_code=code)
 
 
-def _taken_back(finding: Finding, why: DiffersError) -> Finding:
-    """The finding about a change that was taken back."""
-    return replace(
-        finding,
-        severity=Severity.INFO,
-        reason=f"undone: {why}",
-        evidence=Facts(finding.evidence, **why.facts),
-        reason_code=why.code,
-    )
-
-
-def _names(graph: Graph, touched: Sequence[Touched], *others: Sequence[Tensor]) -> frozenset[str]:
-    """The unique names of what touched nodes give, of other tensors, and of those around a body."""
-    found = {graph.unique(tensor.name) for each in touched for tensor in each.node.outputs}
-    found.update(graph.unique(tensor.name) for tensors in others for tensor in tensors)
+def _names(graph: Graph, *found: Sequence[Tensor]) -> frozenset[str]:
+    """The unique names of tensors, and of those that the nodes around a body give."""
+    names = {graph.unique(tensor.name) for tensors in found for tensor in tensors}
     while graph.owner is not None and graph.parent is not None:
         owner, graph = graph.owner, graph.parent
-        found.update(graph.unique(each.name) for each in owner.outputs)
-    return frozenset(found)
+        names.update(graph.unique(each.name) for each in owner.outputs)
+    return frozenset(names)
 
 
 def _hides(graph: Graph, node: Node) -> bool:
@@ -312,5 +298,5 @@ def _hides(graph: Graph, node: Node) -> bool:
     axes = node.attrs.get("axes")
     if isinstance(axes, list):
         return axes != sorted(set(axes)) or min(axes, default=0) < 0
-    operands = node.inputs[1:2] if node.op == "Pad" else node.inputs[1:]
+    operands = node.inputs[1 : 2 if node.op == "Pad" else None]
     return any(tensor.name and not graph.is_fixed(tensor) for tensor in operands)
